@@ -37,10 +37,15 @@ struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls) {
 
 struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback,
                                      int tls) {
-    // lws keeps the pointer for the vhost's life, which is the process'.
+    // lws keeps the pointers, the name's too, for the vhost's life, which is the process'. The caller's name is gone when this returns.
     struct lws_protocols *table = calloc(2, sizeof *table);
-    if (!table) return NULL;
-    table[0].name = name;
+    char *kept = strdup(name);
+    if (!table || !kept) {
+        free(table);
+        free(kept);
+        return NULL;
+    }
+    table[0].name = kept;
     table[0].callback = callback;
     table[0].per_session_data_size = 8;
     // Memory per connection follows this: 64 -> 1.5 KB, 1024 -> 2.5 KB. Larger messages arrive in pieces.
@@ -51,7 +56,7 @@ struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *na
     // lws sets up TLS for servers only, and it looks for a connection's vhost, by the names in the handshake and in the
     // Host header, among those of the same port: so the two kinds have different ones.
     info.port = tls ? CONTEXT_PORT_NO_LISTEN_SERVER : CONTEXT_PORT_NO_LISTEN;
-    info.vhost_name = name;
+    info.vhost_name = kept;
     info.protocols = table;
     if (tls) {
         info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX |

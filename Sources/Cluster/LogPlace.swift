@@ -6,6 +6,12 @@ package struct LogPlace: Hashable, Comparable, Sendable {
     package var epoch: UInt64
     package var offset: Int64
 
+    /// What is read of others is no place beyond these: so whatever is added to a place fits, and so does what follows from it.
+    ///
+    /// An epoch of so many entries takes a thousand years, and one that begins later than in the year 70,000 no clock tells.
+    package static let mostOffset: Int64 = 1 << 40
+    package static let mostEpoch: UInt64 = 1 << 52
+
     package init(epoch: UInt64, offset: Int64) {
         self.epoch = epoch
         self.offset = offset
@@ -18,7 +24,7 @@ package struct LogPlace: Hashable, Comparable, Sendable {
     /// The id of a stream's entry, `EPOCH-OFFSET`. Nil for anything else.
     package init?(id: some Collection<UInt8>) {
         let parts = id.split(separator: UInt8(ascii: "-"), maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let epoch = DecimalDigits.unsigned(parts[0]),
+        guard parts.count == 2, let epoch = DecimalDigits.epoch(parts[0]),
             let offset = DecimalDigits.offset(parts[1])
         else {
             return nil
@@ -53,7 +59,7 @@ package struct LogHead: Equatable, Sendable {
     /// Nil for anything else.
     package init?(_ text: some Collection<UInt8>) {
         let parts = text.split(separator: UInt8(ascii: " "), maxSplits: 4 + Self.mostOlder)
-        guard parts.count >= 4, parts.count <= 4 + Self.mostOlder, let epoch = DecimalDigits.unsigned(parts[0]),
+        guard parts.count >= 4, parts.count <= 4 + Self.mostOlder, let epoch = DecimalDigits.epoch(parts[0]),
             let offset = DecimalDigits.offset(parts[1]), let tag = DecimalDigits.unsigned(parts[3])
         else { return nil }
         let older = parts.dropFirst(4).compactMap { LogPlace(id: $0) }
@@ -94,10 +100,14 @@ enum DecimalDigits {
         return value
     }
 
-    /// An offset in an epoch: −1 or more, and far enough from the end that one more always fits.
+    /// An offset in an epoch: −1 to `LogPlace.mostOffset`.
     static func offset(_ digits: some Collection<UInt8>) -> Int64? {
         if digits.elementsEqual("-1".utf8) { return -1 }
-        guard let value = unsigned(digits), value <= UInt64(Int64.max / 2) else { return nil }
+        guard let value = unsigned(digits), value <= UInt64(LogPlace.mostOffset) else { return nil }
         return Int64(value)
+    }
+
+    static func epoch(_ digits: some Collection<UInt8>) -> UInt64? {
+        unsigned(digits).flatMap { $0 <= LogPlace.mostEpoch ? $0 : nil }
     }
 }

@@ -12,10 +12,13 @@ package struct BeatFigures: Sendable, Equatable {
     /// Times that its clients were told that messages are missing.
     package var gaps: Int?
 
+    /// So that those of many hubs can be added up.
+    private static let most: UInt64 = 1 << 53
+
     init() {}
 
     init(_ list: [UInt64]) {
-        func figure(_ index: Int) -> Int? { index < list.count ? Int(clamping: list[index]) : nil }
+        func figure(_ index: Int) -> Int? { index < list.count ? Int(clamping: min(list[index], Self.most)) : nil }
         (connections, age, said) = (figure(0), figure(1), figure(2))
         (heard, behind, gaps) = (figure(3), figure(4), figure(5))
     }
@@ -38,6 +41,7 @@ struct BeatRate {
         if marks.count > Self.most { marks.removeFirst() }
         let first = marks[0]
         guard now > first.at, count >= first.count else { return 0 }
-        return Int(clamping: (count - first.count) * 1000 / UInt64(now - first.at))
+        let (thousandfold, overflow) = (count - first.count).multipliedReportingOverflow(by: 1000)
+        return Int(clamping: (overflow ? .max : thousandfold) / UInt64(now - first.at))
     }
 }

@@ -203,6 +203,8 @@ package struct ClusterStatistics: Sendable, Equatable {
     /// Times that entries had to be read again, and times that members were told that messages are missing.
     package var healed: UInt64 = 0
     package var gaps: UInt64 = 0
+    /// Entries, lines and messages that could not be read, and were passed over.
+    package var damaged: UInt64 = 0
     package var disconnects: UInt64 = 0
     package var snapshots: UInt64 = 0
     /// Questions to other hubs; those without an answer in time, and those that were not asked because too many were open.

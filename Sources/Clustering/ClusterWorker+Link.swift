@@ -152,7 +152,9 @@ extension ClusterWorker {
             peers.heard(beat, at: Self.milliseconds, &found)
             perform(found, at: now)
         case .value(.direct(let message)): reader.received(message, &actions)
-        case .unknownVersion, .malformed: break
+        case .unknownVersion: break
+        // What it was, a beat or another entry shows to be missing.
+        case .malformed: damagedLines += 1
         }
         perform(actions, at: now)
     }
@@ -225,6 +227,7 @@ extension ClusterWorker {
             switch action {
             case .publish(let publish):
                 pace.wrote(publish.sequences.count, at: now)
+                reader.sentThrough = writer.sentThrough
                 let isSent = scripts.publish(
                     publish.batch, in: publish.epoch, entryTag: publish.tag, length: reader.length.entries, on: link,
                     tag: tag(.publish), at: now)

@@ -27,6 +27,14 @@ extension ClusterWorker {
         statistics.sentAgain = writer.statistics.sentAgain
         statistics.dropped = writer.statistics.dropped
         statistics.healed = UInt64(reader.statistics.fetches)
+        let damaged = UInt64(reader.statistics.malformed) + damagedLines
+        if damaged > statistics.damaged, !isDamageTold {
+            isDamageTold = true
+            setup.logger.warning(
+                "Something in Redis is damaged, or none of Roost's: what can be read is read, and roost_cluster_damaged_total counts the rest."
+            )
+        }
+        statistics.damaged = damaged
         statistics.waitingBytes = writer.waitingBytes + reader.waitingBytes
         if now >= nextPeers {
             nextPeers = now + .milliseconds(100)

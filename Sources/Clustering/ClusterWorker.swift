@@ -56,6 +56,9 @@ struct ClusterWorker: ~Copyable {
     var (said, heardOf) = (BeatRate(), BeatRate())
     /// Entries that the log had and this hub had not read, when it last looked.
     var behind = 0
+    /// Lines of the subscription, and messages, that could not be read.
+    var damagedLines: UInt64 = 0
+    var isDamageTold = false
     var beats: UInt64 = 0
     var isDraining = false
     var isRefused = false
@@ -87,6 +90,7 @@ struct ClusterWorker: ~Copyable {
         var limits = LogReader.Limits()
         limits.logBytes = setup.logBytes
         reader = LogReader(own: setup.own, limits: limits)
+        reader.sentThrough = 0
         writer = LogWriter(own: setup.own)
         peers = PeerTable(own: setup.own)
         state = ClusterState(boot: setup.own.boot)
@@ -198,6 +202,7 @@ struct ClusterWorker: ~Copyable {
                 state.heard(message, from: applied.hub.boot, at: Self.milliseconds, &out)
                 perform(out)
             } catch {
+                damagedLines += 1
                 setup.logger.warning("The hub \(applied.hub.name) sent something that cannot be read; it is ignored.")
             }
         }

@@ -276,7 +276,10 @@ extension RelayReader {
     }
 
     mutating func member() throws(Malformed) -> PeerMessage.MemberName {
-        PeerMessage.MemberName(boot: try number(), loop: try count(), serial: try count())
+        let (boot, loop, serial) = (try number(), try count(), try count())
+        // Those beyond are a process' own names for loops of others (`MemberNames`).
+        guard loop <= MemberID.firstForeignLoop else { throw Malformed() }
+        return PeerMessage.MemberName(boot: boot, loop: loop, serial: serial)
     }
 
     mutating func owner() throws(Malformed) -> PeerMessage.MemberOwner {

@@ -59,10 +59,11 @@ struct RelayReader {
         }
     }
 
-    /// One that fits an `Int`, as counts, loops and milliseconds do.
+    /// One that is reckoned with, as counts, turns and milliseconds are: whatever is added to it fits.
     mutating func count() throws(Malformed) -> Int {
-        guard let value = Int(exactly: try number()) else { throw Malformed() }
-        return value
+        let value = try number()
+        guard value <= 1 << 53 else { throw Malformed() }
+        return Int(value)
     }
 
     mutating func data() throws(Malformed) -> ArraySlice<UInt8> { try take(try count()) }

@@ -31,6 +31,11 @@ package final class QueryResult {
 
     package func integer(_ row: Int, _ column: Int) -> Int64? { text(row, column).flatMap { Int64($0) } }
 
+    /// A number that is reckoned with, as a time is; one beyond ±2^53 counts as that, so that whatever is added to it fits.
+    package func figure(_ row: Int, _ column: Int) -> Int64? {
+        integer(row, column).map { min(max($0, -(1 << 53)), 1 << 53) }
+    }
+
     package var error: PostgresError? {
         switch status {
         case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE, PGRES_NONFATAL_ERROR: break

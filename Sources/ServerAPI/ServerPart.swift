@@ -80,41 +80,46 @@ enum ServerPart: Sendable, Equatable {
         let json: JSON
         do { json = try JSON(parsing: bytes) } catch { return nil }
         guard let part = ServerPart(json) else { return nil }
-        return (part, max(0, json["cost"]?.int ?? 0))
+        return (part, json.figure("cost"))
     }
 
     private init?(_ json: JSON) {
         if let channels = json["channels"] {
-            var page = ChannelPage(isCut: json["cut"]?.bool ?? false, unlisted: json["unlisted"]?.int ?? 0)
+            var page = ChannelPage(isCut: json["cut"]?.bool ?? false, unlisted: json.figure("unlisted"))
             for channel in channels.elements {
                 guard let key = ChannelKey(channel) else { return nil }
                 page.channels.append(
                     ChannelCount(
-                        key: key, connections: channel["connections"]?.int ?? 0, members: channel["present"]?.int ?? 0,
-                        typing: channel["typing"]?.int ?? 0))
+                        key: key, connections: channel.figure("connections"), members: channel.figure("present"),
+                        typing: channel.figure("typing")))
             }
             self = .channels(page)
         } else if let user = json["user"] {
             let connections = user["connections"]?.elements.map { connection in
                 UserConnection(
-                    id: connection["id"]?.string ?? "", seconds: connection["seconds"]?.int ?? 0,
+                    id: connection["id"]?.string ?? "", seconds: connection.figure("seconds"),
                     appState: connection["state"]?.string.flatMap { ReportedAppState(rawValue: $0) },
                     channels: connection["channels"]?.elements.compactMap { ChannelKey($0) } ?? [])
             }
             self = .user(
                 UserReport(
-                    isOnline: user["online"]?.bool ?? false, count: user["count"]?.int ?? 0,
+                    isOnline: user["online"]?.bool ?? false, count: user.figure("count"),
                     connections: connections ?? []))
         } else if let stats = json["stats"] {
             self = .stats(
                 HubCounts(
-                    connections: stats["connections"]?.int ?? 0, memberships: stats["memberships"]?.int ?? 0))
-        } else if let count = json["count"]?.int {
-            self = .count(count)
+                    connections: stats.figure("connections"), memberships: stats.figure("memberships")))
+        } else if json["count"]?.int != nil {
+            self = .count(json.figure("count"))
         } else if json["full"]?.bool == true {
             self = .full
         } else {
             return nil
         }
     }
+}
+
+extension JSON {
+    /// A number that another hub says, and that is added to those of others: 0 where there is none.
+    fileprivate func figure(_ name: String) -> Int { min(max(0, self[name]?.int ?? 0), 1 << 53) }
 }

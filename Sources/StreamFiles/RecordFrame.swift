@@ -3,10 +3,9 @@ import Wire
 
 /// A record as it stands in a stream's file: its length, a checksum, its kind, what is known of it as JSON, and its bytes.
 ///
-/// Numbers are little-endian. The checksum is for writes that a crash cut off: what does not match, and all behind it, was never
-/// answered for.
+/// Numbers are little-endian. The checksum shows what was damaged.
 package enum RecordFrame {
-    private static let headBytes = 8
+    static let headBytes = 8
     private enum Kind: UInt8 { case created = 1, appended, held, ended, closing, closed, reopened }
 
     // MARK: Writing
@@ -32,6 +31,14 @@ package enum RecordFrame {
         let length = out.count - start - headBytes
         set(UInt32(length), in: &out, at: start)
         set(Checksum.of(out[(start + headBytes)...]), in: &out, at: start + 4)
+    }
+
+    /// A record's bytes behind their length and checksum.
+    package static func framed(_ body: ArraySlice<UInt8>) -> [UInt8] {
+        var out = [UInt8](repeating: 0, count: headBytes) + body
+        set(UInt32(body.count), in: &out, at: 0)
+        set(Checksum.of(body), in: &out, at: 4)
+        return out
     }
 
     private static func begin(_ kind: Kind, _ out: inout [UInt8], _ facts: [UInt8]) {
@@ -106,6 +113,12 @@ package enum RecordFrame {
         return (records, at)
     }
 
+    /// Whether what does not read, from `end` on, is a write of the hub's own that a kill cut off: its head, which comes last, is missing
+    /// (`StreamFolder.append`).
+    static func isTorn(_ bytes: [UInt8], at end: Int) -> Bool {
+        bytes[end...].prefix(headBytes).allSatisfy { $0 == 0 }
+    }
+
     /// How many of the first bytes are whole records, of which only the first may be beyond `most`.
     static func wholeBytes(in bytes: [UInt8], most: Int) -> Int {
         var at = 0
@@ -133,43 +146,71 @@ package enum RecordFrame {
         case .held: return .held
         case .ended: return ending(facts).map { .ended($0) }
         case .appended:
+            guard let producer = stamp(facts), facts["reason"] == nil || ending(facts) != nil else { return nil }
             return .appended(
-                Array(body[(5 + length)...]), ending(facts), producer: stamp(facts), sequence: facts["order"]?.string)
+                Array(body[(5 + length)...]), ending(facts), producer: producer, sequence: facts["order"]?.string)
         case .closing:
-            guard let ending = ending(facts) else { return nil }
+            guard let producer = stamp(facts), let ending = ending(facts) else { return nil }
             return .closing(
-                Array(body[(5 + length)...]), ending, producer: stamp(facts), sequence: facts["order"]?.string)
+                Array(body[(5 + length)...]), ending, producer: producer, sequence: facts["order"]?.string)
         case .closed: return .closed(row: facts["row"].map { Array($0.bytes) })
         case .reopened: return .reopened
         }
     }
 
-    private static func stamp(_ facts: JSON) -> ProducerStamp? {
-        guard let id = facts["producer"]?.string, let epoch = facts["epoch"]?.int, let sequence = facts["seq"]?.int
-        else { return nil }
-        return ProducerStamp(id: id, epoch: epoch, sequence: sequence)
+    // Whoever writes into the folder, or into Redis, writes what he likes: numbers beyond those that are reckoned with are no record's.
+
+    /// - Returns: nil where there is a producer and it can be none.
+    private static func stamp(_ facts: JSON) -> ProducerStamp?? {
+        guard let producer = facts["producer"] else { return .some(nil) }
+        guard let id = producer.string, let epoch = facts["epoch"]?.int, let sequence = facts["seq"]?.int else {
+            return nil
+        }
+        guard let stamp = ProducerStamp(told: id, epoch: epoch, sequence: sequence) else { return nil }
+        return .some(stamp)
+    }
+
+    /// A time, in milliseconds since 1970.
+    private static func time(_ json: JSON?) -> Int64? {
+        json?.int.flatMap { -(1 << 53)...(1 << 53) ~= $0 ? Int64($0) : nil }
+    }
+
+    /// Seconds.
+    private static func duration(_ json: JSON) -> Int? {
+        json.int.flatMap { 0...(1 << 40) ~= $0 ? $0 : nil }
     }
 
     private static func created(_ facts: JSON) -> StreamRecord? {
         guard let id = facts["id"]?.string.flatMap({ UInt64($0, radix: 16) }),
             let name = facts["name"]?.string.flatMap({ StreamName($0) }), let type = facts["type"]?.string,
-            let at = facts["at"]?.int
+            let at = time(facts["at"])
         else { return nil }
         var configuration = StreamConfiguration(contentType: type)
-        if let seconds = facts["ttl"]?.int { configuration.lifetime = .idle(seconds: seconds) }
-        if let time = facts["until"]?.int { configuration.lifetime = .until(Int64(time)) }
-        configuration.lease = facts["lease"]?.int
-        configuration.gathering = facts["gathering"]?.int
-        configuration.owner =
-            facts["user"]?.string.map { .user($0) } ?? facts["role"]?.string.map { .role($0) }
-        return .created(StreamID(id), name, configuration, at: Int64(at))
+        if let ttl = facts["ttl"] {
+            guard let seconds = duration(ttl) else { return nil }
+            configuration.lifetime = .idle(seconds: seconds)
+        }
+        if let until = facts["until"] {
+            guard let time = time(until) else { return nil }
+            configuration.lifetime = .until(time)
+        }
+        if let lease = facts["lease"] {
+            guard let seconds = duration(lease) else { return nil }
+            configuration.lease = seconds
+        }
+        if let gathering = facts["gathering"] {
+            guard let time = duration(gathering) else { return nil }
+            configuration.gathering = time
+        }
+        configuration.owner = facts["user"]?.string.map { .user($0) } ?? facts["role"]?.string.map { .role($0) }
+        return .created(StreamID(id), name, configuration, at: at)
     }
 
     private static func ending(_ facts: JSON) -> StreamEnding? {
         guard let reason = facts["reason"]?.string.flatMap({ StreamEnding.Reason(rawValue: $0) }),
-            let at = facts["ended"]?.int
+            let at = time(facts["ended"])
         else { return nil }
-        return StreamEnding(reason, at: Int64(at), row: facts["row"].map { Array($0.bytes) })
+        return StreamEnding(reason, at: at, row: facts["row"].map { Array($0.bytes) })
     }
 }
 

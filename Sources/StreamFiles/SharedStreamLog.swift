@@ -42,8 +42,12 @@ final class SharedStreamLog {
     private(set) var hasLost = false
     /// What was said last of why streams are not taken, and when; nil while they are.
     private var complaint: (reason: String, at: ContinuousClock.Instant)?
+    /// What was to be read last is not there: Redis answered, and had less, or something else.
+    private(set) var wasShort = false
     /// The connection is another than the one that was opened last.
     private(set) var isNew = false
+
+    private var wasWrongType = false
 
     /// Bytes of publications that wait for the worker.
     private static let mostNews = 67_108_864
@@ -137,7 +141,9 @@ final class SharedStreamLog {
             advance()
         }
         defer { reply = nil }
+        wasWrongType = false
         if case .error(let text)? = reply {
+            wasWrongType = text.hasPrefix("WRONGTYPE")
             if text.hasPrefix("EPOCH") {
                 epoch = nil
             } else if !text.hasPrefix("SETTLING") {
@@ -193,19 +199,19 @@ final class SharedStreamLog {
 
     /// A part of a log.
     ///
-    /// - Returns: nil where it cannot be read, or is shorter.
+    /// - Returns: nil where it cannot be read, or is shorter (`wasShort`).
     func read(_ id: UInt64, _ range: Range<Int>) -> [UInt8]? {
+        wasShort = false
         let key = keys.stream(String(id, radix: 16))
         var bytes: [UInt8] = []
         while bytes.count < range.count {
             let start = range.lowerBound + bytes.count
             let last = min(range.upperBound, start + Self.piece) - 1
-            guard
-                case .bytes(let more)? = command([
-                    "GETRANGE", .text(key), .integer(Int64(start)), .integer(Int64(last)),
-                ]),
-                more.count == last - start + 1
-            else { return nil }
+            let answer = command(["GETRANGE", .text(key), .integer(Int64(start)), .integer(Int64(last))])
+            guard case .bytes(let more)? = answer, more.count == last - start + 1 else {
+                wasShort = answer != nil || wasWrongType
+                return nil
+            }
             bytes += more
         }
         return bytes

@@ -98,24 +98,49 @@ package final class StreamFolder {
         File(path + "/" + String(id.number, radix: 16) + Self.suffix, length: 0)
     }
 
+    /// A kill may come within a write that is longer than a page. So the first record's head comes behind all the rest: where it is
+    /// missing (`RecordFrame.isTorn`), nothing of it was ever answered for, and whatever else does not read was damaged by somebody else.
+    ///
     /// - Returns: false where not all of it could be written; the file is as it was then.
     package func append(_ bytes: [UInt8], to file: File) -> Bool {
-        guard descriptor(of: file) else { return false }
-        var written = 0
-        while written < bytes.count {
-            let count = bytes.withUnsafeBytes {
-                pwrite(
-                    file.descriptor, $0.baseAddress.map { $0 + written }, bytes.count - written, file.length + written)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                cut(file)
-                return false
-            }
-            written += count
+        guard descriptor(of: file), isWhole(file) else { return false }
+        let head = min(RecordFrame.headBytes, bytes.count)
+        let crossesPages = file.length / Self.page != (file.length + bytes.count) / Self.page
+        guard
+            crossesPages
+                ? write(bytes[head...], to: file, at: file.length + head)
+                    && write(bytes[..<head], to: file, at: file.length)
+                : write(bytes[...], to: file, at: file.length)
+        else {
+            cut(file)
+            return false
         }
         file.length += bytes.count
         return true
+    }
+
+    private static let page = 4096
+
+    private func write(_ bytes: ArraySlice<UInt8>, to file: File, at place: Int) -> Bool {
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                pwrite(file.descriptor, $0.baseAddress.map { $0 + written }, bytes.count - written, place + written)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            written += count
+        }
+        return true
+    }
+
+    /// Whether the folder still has all that was written: what is appended to a file that somebody removed or cut is lost.
+    private func isWhole(_ file: File) -> Bool {
+        var status = stat()
+        guard fstat(file.descriptor, &status) == 0 else { return false }
+        if status.st_nlink > 0, status.st_size >= file.length { return true }
+        errno = ENOENT
+        return false
     }
 
     /// Cuts off what stands behind a place, as a torn write does.
@@ -160,7 +185,9 @@ package final class StreamFolder {
     /// Of the streams that hubs share: up to which one the files are beginnings of logs that Redis had. Nil where they never were.
     package var epoch: UInt64? {
         do {
-            return UInt64(String(decoding: try contents(of: path + "/epoch").prefix { $0 != 0x0A }, as: UTF8.self))
+            let text = String(decoding: try contents(of: path + "/epoch").prefix { $0 != 0x0A }, as: UTF8.self)
+            // None that Redis has is larger.
+            return UInt64(text).flatMap { $0 <= 1 << 52 ? $0 : nil }
         } catch {
             return nil
         }
@@ -176,15 +203,28 @@ package final class StreamFolder {
         if isWritten { rename(path + "/epoch.new", path + "/epoch") }
     }
 
-    /// Puts a file that no stream can be made of out of the way, for somebody to look at.
-    package func setAside(_ file: File) { rename(file.path, file.path + ".damaged") }
+    /// Puts a file that is damaged out of the way, for somebody to look at.
+    ///
+    /// - Returns: what it is called there.
+    @discardableResult package func setAside(_ file: File) -> String {
+        close(file)
+        var path = file.path + ".damaged"
+        var number = 1
+        while access(path, F_OK) == 0 {
+            number += 1
+            path = file.path + ".damaged\(number)"
+        }
+        rename(file.path, path)
+        return path
+    }
 
     private func descriptor(of file: File) -> Bool {
         writes += 1
         file.writtenAt = writes
         guard file.descriptor < 0 else { return true }
         if open.count >= Self.mostOpen { closeOldest() }
-        file.descriptor = Glibc.open(file.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        // One that has something in it and is gone was removed by somebody else.
+        file.descriptor = Glibc.open(file.path, O_WRONLY | (file.length == 0 ? O_CREAT : 0) | O_CLOEXEC, 0o600)
         guard file.descriptor >= 0 else { return false }
         open.append(file)
         return true

@@ -17,6 +17,8 @@ struct StreamSharing {
     var nextBeat = ContinuousClock.now
     /// What was asked of streams that are not known here: Redis is asked whether there are any.
     var missing: [StreamName: [FileStreamService.Request]] = [:]
+    /// Streams of which Redis has less than its index says, by their numbers: they cannot be served, and others go on.
+    var damaged: Set<UInt64> = []
     /// Streams that were removed, in turn: should a Redis that lost that have them again, they are removed again.
     private var removed: [UInt64] = []
     private var isRemoved: Set<UInt64> = []

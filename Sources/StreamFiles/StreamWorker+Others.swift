@@ -69,7 +69,9 @@ extension StreamWorker {
         if let stream = streams[name] {
             if let place, stream.log.id.number == place.id, stream.length > 0, stream.length <= place.length {
                 guard stream.length < place.length else { return true }
-                guard let bytes = sharing?.log.read(place.id, stream.length..<place.length) else { return false }
+                guard let bytes = sharing?.log.read(place.id, stream.length..<place.length) else {
+                    return cannotRead(name, place)
+                }
                 takeIn(bytes, stream)
                 return true
             }
@@ -78,9 +80,18 @@ extension StreamWorker {
         guard let place else { return true }
         // A hub that had not heard of the removal wrote it back to a Redis that had lost both.
         if sharing?.wasRemoved(place.id) == true { return removeThere(name, place) }
-        guard let bytes = sharing?.log.read(place.id, 0..<place.length) else { return false }
+        guard let bytes = sharing?.log.read(place.id, 0..<place.length) else { return cannotRead(name, place) }
         add(bytes, as: place.id, named: name)
         return true
+    }
+
+    /// - Returns: false.
+    func cannotRead(_ name: StreamName, _ place: SharedStreamPlace) -> Bool {
+        if sharing?.log.wasShort == true {
+            sharing?.damaged.insert(place.id)
+            isDamaged(name)
+        }
+        return false
     }
 
     /// What another hub wrote to a stream that is known here, from where it is known.

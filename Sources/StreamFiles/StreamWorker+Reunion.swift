@@ -25,9 +25,14 @@ extension StreamWorker {
         else { return }
         sharing?.count = opening.count
         let isSame = opening.epoch == known
+        sharing?.damaged = []
         for (text, place) in index {
             guard let name = StreamName(text) else { continue }
-            guard isSame ? adopt(name, at: place) : unite(name, at: place) else { return }
+            guard isSame ? adopt(name, at: place) : unite(name, at: place) else {
+                // One that is damaged keeps nobody from the others.
+                guard sharing?.damaged.contains(place.id) == true else { return }
+                continue
+            }
         }
         for stream in Array(streams.values) where index[stream.log.name.text] == nil {
             if isSame {
@@ -54,7 +59,7 @@ extension StreamWorker {
         guard stream.log.id.number == place.id else { return chooseNewer(of: stream, place) }
         let common = min(stream.length, place.length)
         let compared = max(0, common - Self.comparedBytes)..<common
-        guard let theirs = sharing?.log.read(place.id, compared) else { return false }
+        guard let theirs = sharing?.log.read(place.id, compared) else { return cannotRead(name, place) }
         guard let own = folder.read(stream.file, compared) else {
             // The disk did not take all of it: Redis has the better copy.
             remove(stream)
@@ -66,7 +71,9 @@ extension StreamWorker {
 
     /// Of two streams of one name the one that was made later has taken the place of the other.
     private func chooseNewer(of stream: KeptStream, _ place: SharedStreamPlace) -> Bool {
-        guard let theirs = sharing?.log.read(place.id, 0..<place.length) else { return false }
+        guard let theirs = sharing?.log.read(place.id, 0..<place.length) else {
+            return cannotRead(stream.log.name, place)
+        }
         if let first = RecordFrame.records(in: theirs).records.first, let log = StreamLog(first),
             log.createdAt < stream.log.createdAt
         {

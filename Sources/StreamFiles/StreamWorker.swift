@@ -59,13 +59,20 @@ final class StreamWorker {
     // MARK: The restart
 
     private func restore(_ file: StreamFolder.File, _ bytes: [UInt8]) {
-        let (records, end) = RecordFrame.records(in: bytes)
+        let (read, end) = RecordFrame.records(in: bytes)
+        var (file, records) = (file, read)
         guard let first = records.first, var log = StreamLog(first), streams[log.name] == nil else {
             setup.logger.warning("A file of streams.directory holds no stream, and was put aside as .damaged.")
             folder.setAside(file)
             return
         }
-        if end < bytes.count { folder.cut(file, at: end) }
+        if end < bytes.count, RecordFrame.isTorn(bytes, at: end) {
+            folder.cut(file, at: end)
+        } else if end < bytes.count {
+            guard let rest = putDamagedAside(file, bytes, upTo: end, log) else { return }
+            file = rest
+            records.append(.ended(StreamEnding(.aborted, at: Self.unix)))
+        }
         for record in records.dropFirst() { log.apply(record) }
         var lease = StreamLease(log.configuration, at: Self.monotonic)
         // Of several hubs others may have heard the producer all the time.
@@ -76,6 +83,26 @@ final class StreamWorker {
         if stream.log.closing != nil { stream.waiting = StreamWaiters(isAsked: true, settleAt: .now) }
         enter(stream)
         _ = index.add(stream.buffer)
+    }
+
+    /// Of a damaged file what is whole is served on, and the stream has ended there: what readers were shown behind that never becomes
+    /// something else, and who asks for it is told that there is no such place. Of several hubs the others, and Redis, have all of it.
+    ///
+    /// - Returns: the file of what is whole, with the end; nil where there is none.
+    private func putDamagedAside(
+        _ file: StreamFolder.File, _ bytes: [UInt8], upTo end: Int, _ log: StreamLog
+    ) -> StreamFolder.File? {
+        let path = folder.setAside(file)
+        var kept = Array(bytes[..<end])
+        RecordFrame.append(.ended(StreamEnding(.aborted, at: Self.unix)), to: &kept)
+        let rest = folder.file(of: log.id)
+        let isKept = setup.shared == nil && folder.append(kept, to: rest)
+        setup.logger.warning(
+            """
+            The file of the stream \(log.name.text) is damaged behind its first \(end) bytes, and was put aside as \(path): \
+            \(isKept ? "the stream has ended there." : setup.shared == nil ? "the stream is gone." : "it is read from Redis.")
+            """)
+        return isKept ? rest : nil
     }
 
     // MARK: Turns

@@ -46,6 +46,17 @@ package struct ProducerStamp: Sendable, Equatable {
         self.epoch = epoch
         self.sequence = sequence
     }
+
+    /// What JavaScript's numbers hold exactly.
+    package static let largest = 1 << 53 - 1
+
+    /// As somebody else says it; nil where it is none.
+    package init?(told id: String, epoch: Int, sequence: Int) {
+        guard !id.isEmpty, id.utf8.count <= 200, 0...Self.largest ~= epoch, 0...Self.largest ~= sequence else {
+            return nil
+        }
+        self.init(id: id, epoch: epoch, sequence: sequence)
+    }
 }
 
 /// Who closes a stream, as Postgres is told: `role`, and `request.jwt.claims`.

@@ -77,4 +77,15 @@ import Testing
         handed.stored(covering: handed.covered, insertedAt: 400, flushedTo: 400)
         #expect(handed.toSkip().isEmpty)
     }
+
+    /// Numbers of `roost.meta` and `roost.node` that somebody wrote: a hub that starts reads them.
+    @Test func numbersThatNoTransactionHasDoNoHarm() {
+        #expect(Snapshot(prunedUpTo: "5", sparing: "3")?.xmax == 6)
+        for highest in ["18446744073709551615", "9223372036854775807"] {
+            let pruned = Snapshot(prunedUpTo: highest, sparing: "1")
+            #expect(pruned?.xmax == UInt64(Int64.max), "all may be gone")
+        }
+        #expect(Snapshot("1:18446744073709551615:") == nil)
+        #expect(Snapshot("0:0:") == nil)
+    }
 }

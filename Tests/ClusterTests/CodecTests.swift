@@ -161,4 +161,35 @@ import Testing
         hash.combine(7)
         #expect(hash.value == 0x45cc_f2f6_cc3e_f77f)
     }
+
+    /// Whatever somebody wrote into Redis: what is added to a place or a sequence that was read fits.
+    @Test func nothingIsReadThatIsBeyondCounting() throws {
+        let most = LogPlace(epoch: LogPlace.mostEpoch, offset: LogPlace.mostOffset)
+        #expect(LogPlace(id: most.id.utf8) == most)
+        for id in ["1-\(LogPlace.mostOffset + 1)", "1-\(Int64.max)", "1-\(UInt64.max)", "\(LogPlace.mostEpoch + 1)-1"] {
+            #expect(LogPlace(id: id.utf8) == nil, "\(id)")
+        }
+        for head in ["1 \(Int64.max) a 0", "\(UInt64.max) 1 a 0", "1 1 a 0 1-\(Int64.max)", "1 1 a 0 \(UInt64.max)-1"] {
+            #expect(LogHead(head.utf8) == nil, "\(head)")
+        }
+        for line in ["1 \(Int64.max) 0 1\n", "\(UInt64.max) 1 0 1\n"] {
+            #expect(PublishedMessage.decode(Array(line.utf8)[...]) == .malformed, "\(line)")
+        }
+        for change: (inout LogBatch) -> Void in [
+            { $0.first = 1 << 48 + 1 }, { $0.first = .max / 2 }, { $0.since.offset = .max / 2 - 1 },
+            { $0.since.epoch = .max },
+        ] {
+            var batch = try Self.batch()
+            change(&batch)
+            #expect(LogBatch.decode(batch.encoded()[...]) == .malformed)
+        }
+        for change: (inout HubBeat) -> Void in [
+            { $0.settled = .max / 2 }, { $0.digestSequence = .max / 2 }, { $0.place.epoch = .max },
+            { $0.place.offset = .max / 2 - 1 }, { $0.since.offset = .max / 2 - 1 }, { $0.ended[0].since.epoch = .max },
+        ] {
+            var beat = try Self.beat()
+            change(&beat)
+            #expect(HubBeat.decode(beat.encoded()[...]) == .malformed)
+        }
+    }
 }

@@ -300,4 +300,41 @@ struct LogStage {
         #expect(log.reader.statistics.malformed == 1)
         #expect(log.publish(log.write(ann, 3)) == ["gap ann 1...2 missing", "apply ann 3"])
     }
+
+    /// An entry that somebody damaged in Redis: what it had is told to be missing, and reading goes on behind it.
+    @Test mutating func aDamagedEntryIsPassed() throws {
+        _ = log.open()
+        _ = log.publish(log.write(ann, 1))
+        var damaged = log.write(ann, 2)
+        damaged.batch = []
+        #expect(log.publish(damaged).isEmpty)
+        #expect(log.reader.statistics.malformed == 1)
+        #expect(log.publish(log.write(ann, 3)) == ["gap ann 2...2 missing", "apply ann 3"])
+        // As it is read from the log: nothing of it is known but its place.
+        damaged = log.write(ann, 4)
+        let after = log.write(ann, 5)
+        _ = log.publish(after)
+        damaged.batch = []
+        (damaged.previous, damaged.tag) = (0, 0)
+        let place = log.reader.place
+        var told = log.fetched(1, [damaged, after])
+        if let fetch = told.first(where: { $0.hasPrefix("fetch") }) {
+            #expect(fetch.hasPrefix("fetch 2"))
+            told += log.fetched(2, [damaged, after])
+        }
+        #expect(told.contains("gap ann 4...4 missing") && told.contains("apply ann 5"), "\(told)")
+        #expect(try #require(log.reader.place) > #require(place) && log.reader.isCaughtUp)
+    }
+
+    /// Nobody else speaks in this hub's name: by what it never sent its own messages would count as repeats.
+    @Test mutating func anEntryInThisHubsNameThatItDidNotSendIsPassed() throws {
+        let own = try #require(LogStage.own)
+        _ = log.open()
+        log.reader.sentThrough = 1
+        #expect(log.publish(log.write(own, 1)) == ["own own 1"])
+        #expect(log.publish(log.write(own, 1 << 40)).isEmpty)
+        #expect(log.reader.statistics.malformed == 1)
+        log.reader.sentThrough = 2
+        #expect(log.publish(log.write(own, 2)) == ["own own 2"])
+    }
 }

@@ -212,4 +212,14 @@ import Testing
         }
         #expect(tags.count == 1_001)
     }
+
+    /// A log that claims to have what was never sent.
+    @Test mutating func aLogHasNoMoreThanWasSent() {
+        _ = open(start, own: 0)
+        _ = send()
+        _ = answer(0)
+        #expect(open(LogPlace(epoch: 100, offset: 5), own: 1 << 48).isEmpty)
+        #expect(writer.settled == 1 && writer.waiting == 0 && writer.statistics.written == 1)
+        #expect(send().count == 1)
+    }
 }

@@ -89,4 +89,44 @@ import Wire
             do { _ = try PeerMessage(bytes[...]) } catch {}
         }
     }
+
+    /// Numbers that somebody wrote into Redis: none is read that something added to it would overflow, or that is a loop of others here.
+    @Test func numbersAreBounded() throws {
+        let far = PeerMessage.MemberName(boot: 7, loop: MemberID.firstForeignLoop + 1, serial: 1)
+        let most = Int(1) << 53
+        for message: PeerMessage in [
+            .lost(Self.key, Self.member, milliseconds: most + 1), .expected(Self.key, Self.member, milliseconds: .max),
+            .claimed(Self.key, Self.member, of: .init(hub: 1, turn: .max)),
+            .keep(Self.key, HistoryWish(limit: .max, lifetime: 1)),
+            .claimed(Self.key, far, of: .init(hub: 1, turn: 1)), .users([.init(user: "u", count: .max)]),
+        ] {
+            #expect(throws: RelayReader.Malformed.self) { try PeerMessage(message.encoded[...]) }
+        }
+        let lost = PeerMessage.lost(Self.key, Self.member, milliseconds: most)
+        #expect(try PeerMessage(lost.encoded[...]) == lost)
+    }
+
+    /// The largest that are read, and members that are this hub's own by their names.
+    @Test func theLargestNumbersDoNoHarm() throws {
+        var state = ClusterState(boot: 7)
+        var out: [ClusterState.Output] = []
+        state.logIsOpen(&out)
+        let most = Int(1) << 53
+        let name = PeerMessage.MemberName(boot: 7, loop: MemberID.firstForeignLoop, serial: most)
+        let member = PeerMessage.PresentMember(
+            member: name, ref: "r", previousRef: nil, key: "k", hasMadeKey: true, user: nil, payload: [], appState: nil)
+        for message: PeerMessage in [
+            .presence(Self.key, joins: [member], leaves: []), .lost(Self.key, name, milliseconds: most),
+            .expected(Self.key, name, milliseconds: most), .claimed(Self.key, name, of: .init(hub: 9, turn: 0)),
+            .over(Self.key, name, of: .init(hub: 9, turn: most)), .typing(Self.key, .ended(.member(name))),
+        ] {
+            for hub: UInt64 in [9, 7] {
+                state.heard(try #require(try PeerMessage(message.encoded[...])), from: hub, at: 1 << 50, &out)
+            }
+        }
+        for case .hear(.presence(_, let diff)) in out {
+            for meta in diff.joins + diff.leaves { _ = state.names.name(of: meta.member) }
+        }
+        #expect(state.names.name(of: state.names.member(name)) == name)
+    }
 }

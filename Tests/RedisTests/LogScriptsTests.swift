@@ -190,7 +190,7 @@ import Testing
         let opened = try log.open(leastEpoch: 10)
         #expect(opened.head == LogEntryID(epoch: 10, offset: -1))
         _ = try server.session().ask("XADD", .text(log.keys.log), "11-0", "k", "v")
-        #expect(throws: LogRefusal.unexpected("an entry of the log is none of Roost's")) { try log.read(after: opened) }
+        #expect(try log.read(after: opened).map(\.batch) == [[]], "it has its place, and nothing in it")
         _ = try server.session().ask("DEL", .text(log.keys.log))
         _ = try server.session().ask("SET", .text(log.keys.log), "nonsense")
         guard case .error(let text) = try log.publish([1], opened) else {
@@ -248,5 +248,63 @@ import Testing
         #expect(next.older == [LogEntryID(epoch: 5000, offset: 2)])
         #expect(try log.publish([9], next) == .integer(0))
         #expect(try log.read(after: opened).map(\.batch) == [[0], [1], [2], [9]])
+    }
+
+    private func set(_ key: String, _ value: String, _ log: LogDriver) throws {
+        try #require(log.driver.link.command(["SET", .text(key), .text(value)], tag: 90, at: .now))
+        _ = try log.driver.reply(90)
+    }
+
+    /// A head that somebody else wrote counts as gone: another epoch begins, and hubs are there again.
+    @Test(arguments: [
+        "5000 9223372036854775807 OWNER 7", "5000 -2 OWNER 7", "5000 1099511627777 OWNER 7",
+        "18446744073709551615 3 OWNER 7", "9007199254740993 3 OWNER 7", "5000 3 OWNER ff",
+        "5000 3 OWNER 99999999999999999999",
+        "5000 3 OWNER 7 5-9223372036854775807", "5000 3 OWNER 7 x-1", "5000 3 OWNER 7 18446744073709551615-1",
+        "5000 3 OWNER 7" + String(repeating: " 1-1", count: 17), "garbage", "",
+    ])
+    func aDamagedHeadCountsAsGone(_ damaged: String) throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        let opened = try log.open(leastEpoch: 5000)
+        _ = try log.publish([1], opened)
+        try #require(log.driver.link.command(["GET", .text(log.keys.head)], tag: 91, at: .now))
+        let owner = try #require(try log.driver.reply(91).text).split(separator: " ")[2]
+        try set(log.keys.head, damaged.replacing("OWNER", with: owner), log)
+        // Whoever has it open writes nothing more, where the head's place says what is wrong.
+        _ = try log.publish([2], opened)
+        let again = try log.open(leastEpoch: 5000)
+        #expect(again.head.epoch > 5000 && again.head.epoch < 1 << 52 && again.head.offset == -1)
+        #expect(try log.publish([3], again) == .integer(0))
+        #expect(try log.head()?.head == LogEntryID(epoch: again.head.epoch, offset: 0))
+        #expect(
+            try log.open()
+                == LogOpening(head: LogEntryID(epoch: again.head.epoch, offset: 0), tag: 7, older: again.older))
+    }
+
+    /// A log that ends where nothing can follow, and one that somebody else wrote in.
+    @Test func entriesThatHubsDidNotWriteArePassed() throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        let opened = try log.open(leastEpoch: 5000)
+        _ = try log.publish([1], opened)
+        func add(_ id: String, _ fields: [RedisArgument]) throws {
+            try #require(log.driver.link.command(["XADD", .text(log.keys.log), .text(id)] + fields, tag: 92, at: .now))
+            _ = try log.driver.reply(92)
+        }
+        try add("5000-1", ["what", "ever"])
+        try add("5000-9223372036854775807", ["p", "1", "t", "2", "b", "x"])
+        let piece = try log.piece(after: opened.head)
+        #expect(piece.entries.map(\.batch) == [[1], []] && piece.entries.map(\.id.offset) == [0, 1])
+        #expect(try log.piece(after: LogEntryID(epoch: 5000, offset: 1)) == LogPiece(entries: [], isAtEnd: true))
+        // The head is before the end of the log: it goes.
+        #expect(throws: LogRefusal.otherEpoch) { try LogScripts.published(try log.publish([2], opened)) }
+        let again = try log.open(leastEpoch: 5000)
+        #expect(again.head == LogEntryID(epoch: 5001, offset: -1))
+        try add("18446744073709551615-18446744073709551615", ["p", "1", "t", "2", "b", "x"])
+        try set(log.keys.head, "gone", log)
+        let last = try log.open(leastEpoch: 6000)
+        #expect(last.head == LogEntryID(epoch: 6000, offset: -1))
+        #expect(try log.publish([3], last) == .integer(0))
     }
 }

@@ -95,4 +95,29 @@ import Testing
             SharedStreamNews(message)
                 == SharedStreamNews(epoch: epoch, count: 1, process: 7, changes: [append("one", .absent)]))
     }
+
+    /// A head that somebody else wrote counts as gone, and one that settles for ever settles anew.
+    @Test(arguments: [
+        "18446744073709551615 0 OWNER 0", "9007199254740993 0 OWNER 0", "1000 9223372036854775807 OWNER 0",
+        "1000 0 OWNER 9223372036854775807", "1000 -1 OWNER 0", "x",
+    ])
+    func aDamagedHeadCountsAsGone(_ damaged: String) throws {
+        let server = try RedisFixture()
+        let stage = try whole(server)
+        let epoch = try stage.open().epoch
+        let session = try server.session()
+        let owner = try #require(try session.ask("GET", .text(stage.keys.streamsHead)).text).split(separator: " ")[2]
+        _ = try session.ask("SET", .text(stage.keys.streamsHead), .text(damaged.replacing("OWNER", with: owner)))
+        _ = try stage.write([append("one", .absent)], epoch)
+        let again = try stage.open()
+        #expect(again.epoch >= epoch && again.epoch < 1 << 52 && again.count == 0 && again.settles == .zero)
+        #expect(StreamScripts.outcomes(try stage.write([append("one", .absent, id: 0xA2)], again.epoch)) == [.done])
+    }
+
+    @Test func numbersBeyondCountingAreNone() {
+        #expect(SharedStreamPlace("a1 9223372036854775807") == nil && SharedStreamPlace("a1 5")?.length == 5)
+        #expect(StreamScripts.opening(.array(["5", "9223372036854775807", "0"].map { .bytes(Array($0.utf8)) })) == nil)
+        for line in ["18446744073709551615 1 a\n", "5 1 a\nxxxx"] { #expect(SharedStreamNews(Array(line.utf8)) == nil) }
+        #expect(SharedStreamNews(Array("5 9223372036854775807 a\n".utf8))?.count == nil)
+    }
 }

@@ -108,4 +108,17 @@ import Wire
         #expect(budget.begin(at: 4_400) == .spent(1))
         #expect(budget.begin(at: 4_600) == .granted)
     }
+
+    /// What hubs answer is added up, and it comes from Redis.
+    @Test func figuresOfOtherHubsAreBounded() throws {
+        let most = Int(1) << 53
+        for text in [#"{"count":9223372036854775807,"cost":-9223372036854775808}"#, #"{"count":-9223372036854775808}"#]
+        {
+            let (part, cost) = try #require(ServerPart.decoded(Array(text.utf8)))
+            #expect(part == .count(text.contains("8}") && !text.contains("cost") ? 0 : most) && cost == 0)
+        }
+        let stats = try #require(
+            ServerPart.decoded(Array(#"{"stats":{"connections":9223372036854775807,"memberships":-1}}"#.utf8)))
+        #expect(stats.part == .stats(ServerPart.HubCounts(connections: most, memberships: 0)))
+    }
 }

@@ -51,7 +51,8 @@ import Testing
         let file = try #require(try stage.files.first)
         let writing = try #require(FileHandle(forWritingAtPath: stage.directory + "/" + file))
         try writing.seekToEnd()
-        try writing.write(contentsOf: [9, 0, 0, 0, 1, 2])
+        // What a kill within a long write leaves: its head comes last.
+        try writing.write(contentsOf: [0, 0, 0, 0, 0, 0, 0, 0, 1, 2])
         try writing.close()
         let next = try stage.afterKill()
         #expect(try next.text("a") == "whole")
@@ -64,6 +65,44 @@ import Testing
         try Data("not a stream".utf8).write(to: URL(fileURLWithPath: stage.directory + "/1.stream"))
         let next = try stage.afterKill()
         #expect(try next.files == ["1.stream.damaged"])
+    }
+
+    /// Somebody flips a bit in a file, or cuts it: what was acknowledged behind that is gone, and no offset gets another content.
+    @Test(arguments: [false, true]) func aDamagedFileIsKeptAndItsStreamHasEnded(_ isCut: Bool) throws {
+        let stage = try ServiceStage()
+        try stage.create("a")
+        for number in 0..<10 { try stage.append("\(number)" + String(repeating: "x", count: 99), to: "a") }
+        let path = stage.directory + "/" + (try #require(try stage.files.first))
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+        var damaged = whole
+        if isCut { damaged = damaged.prefix(whole.count / 2) } else { damaged[whole.count / 2] ^= 1 }
+        try damaged.write(to: URL(fileURLWithPath: path))
+        let next = try stage.afterKill()
+        let rest = try next.text("a")
+        #expect(
+            try !rest.isEmpty && rest.utf8.count % 100 == 0 && stage.text("a").hasPrefix(rest) && rest.utf8.count < 1000
+        )
+        #expect(try next.status("a")?.ending?.reason == .aborted)
+        #expect(try next.append("other", to: "a").refusal?.reason == .ended)
+        let kept = try #require(try next.files.first { $0.hasSuffix(".damaged") })
+        #expect(try Data(contentsOf: URL(fileURLWithPath: next.directory + "/" + kept)) == damaged)
+        // And so it stays.
+        let later = try next.afterKill()
+        #expect(try later.text("a") == rest && later.status("a")?.ending?.reason == .aborted)
+        #expect(try later.files.count { $0.contains(".damaged") } == 1)
+    }
+
+    /// Files that somebody removes or cuts under a hub: what is appended then would be lost, so it is not acknowledged.
+    @Test(arguments: [false, true]) func whatCannotBeKeptIsNotAcknowledged(_ isCut: Bool) throws {
+        let stage = try ServiceStage()
+        try stage.create("a")
+        try stage.append("kept", to: "a")
+        let path = stage.directory + "/" + (try #require(try stage.files.first))
+        if isCut { truncate(path, 20) } else { unlink(path) }
+        #expect(try stage.append("lost", to: "a").refusal == .noRoom)
+        #expect(try stage.text("a") == "kept" && stage.statistics().failures == 1)
+        try stage.create("b", body: "others go on")
+        #expect(try stage.afterKill().text("b") == "others go on")
     }
 
     @Test func aFolderIsOneHubs() throws {

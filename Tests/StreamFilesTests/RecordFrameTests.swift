@@ -82,4 +82,34 @@ import Testing
             #expect(read.records.isEmpty && read.end == 0)
         }
     }
+
+    /// Whoever writes into the folder or into Redis makes checksums, too: a record whose numbers are beyond those that are reckoned with
+    /// is none, and so is what follows.
+    @Test func numbersBeyondCountingAreNoRecords() throws {
+        let name = try #require(StreamName("a"))
+        let configuration = StreamConfiguration(contentType: "text/plain")
+        func with(_ change: (inout StreamConfiguration) -> Void) -> StreamConfiguration {
+            var changed = configuration
+            change(&changed)
+            return changed
+        }
+        let hostile: [StreamRecord] = [
+            .created(StreamID(1), name, configuration, at: .min), .created(StreamID(1), name, configuration, at: .max),
+            .created(StreamID(1), name, with { $0.lifetime = .idle(seconds: .max) }, at: 1),
+            .created(StreamID(1), name, with { $0.lifetime = .until(.min) }, at: 1),
+            .created(StreamID(1), name, with { $0.lease = .max }, at: 1),
+            .created(StreamID(1), name, with { $0.gathering = .min }, at: 1),
+            .ended(StreamEnding(.aborted, at: .min)),
+            .appended([], StreamEnding(.complete, at: .max), producer: nil, sequence: nil),
+            .appended([1], nil, producer: ProducerStamp(id: "p", epoch: .max, sequence: 0), sequence: nil),
+            .appended([1], nil, producer: ProducerStamp(id: "p", epoch: 0, sequence: .max), sequence: nil),
+            .closing(
+                [1], StreamEnding(.complete, at: 1), producer: ProducerStamp(id: "", epoch: 0, sequence: 1),
+                sequence: nil),
+        ]
+        for record in hostile {
+            let read = RecordFrame.records(in: Self.frames([record, .held]))
+            #expect(read.records.isEmpty && read.end == 0, "\(record)")
+        }
+    }
 }

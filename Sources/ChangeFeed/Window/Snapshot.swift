@@ -10,7 +10,8 @@ package struct Snapshot: Sendable, Equatable {
     /// - Returns: nil where the text is not a snapshot; the numbers end up in SQL, so nothing else passes.
     package init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 3, UInt64(parts[0]) != nil, let xmax = UInt64(parts[1]) else { return nil }
+        guard parts.count == 3, UInt64(parts[0]) != nil, let xmax = UInt64(parts[1]), 1...UInt64(Int64.max) ~= xmax
+        else { return nil }
         let ids = parts[2].split(separator: ",")
         let running = ids.compactMap { UInt64($0) }
         guard running.count == ids.count else { return nil }
@@ -157,8 +158,13 @@ extension Snapshot {
     ///
     /// - Parameters: as roost.meta has them, in text: the highest of these transactions, and those below it that were spared.
     /// - Returns: nil where nothing is gone.
-    init?(prunedUpTo highest: String?, sparing spared: String?) {
+    package init?(prunedUpTo highest: String?, sparing spared: String?) {
         guard let highest = highest.flatMap({ UInt64($0) }) else { return nil }
+        // No transaction is beyond: of a number that somebody else has written all may be gone.
+        guard highest < UInt64(Int64.max) else {
+            self.init(xmax: UInt64(Int64.max), running: [])
+            return
+        }
         let running = (spared ?? "").split(separator: ",").compactMap { UInt64($0) }
         self.init(xmax: highest + 1, running: running.filter { $0 <= highest }.sorted())
     }

@@ -76,13 +76,16 @@ struct EnvelopeReader {
     }
 
     mutating func place() -> LogPlace? {
-        guard let epoch = varint(), let next = varint(), next <= UInt64(Int64.max / 2) else { return nil }
+        guard let epoch = varint(), epoch <= LogPlace.mostEpoch, let next = varint(),
+            next <= UInt64(LogPlace.mostOffset) + 1
+        else { return nil }
         return LogPlace(epoch: epoch, offset: Int64(next) - 1)
     }
 
-    /// A sequence number: far enough from the end that a batch behind it always fits.
+    /// A sequence number: far enough from the end that whatever is reckoned with it fits. A million messages a second take nine years
+    /// to so many.
     mutating func sequence() -> UInt64? {
-        varint().flatMap { $0 <= UInt64.max / 2 ? $0 : nil }
+        varint().flatMap { $0 <= 1 << 48 ? $0 : nil }
     }
 
     mutating func blob() -> ArraySlice<UInt8>? {

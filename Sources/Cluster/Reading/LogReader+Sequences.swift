@@ -6,6 +6,7 @@ extension LogReader {
         length.append(entry.batch.count, at: entry.place)
         defer { recent.append(entry.place, tag: entry.tag, own: ownSequence) }
         switch LogBatch.decode(entry.batch) {
+        case .value(let batch) where batch.hub == own && batch.last > sentThrough: statistics.malformed += 1
         case .value(let batch): apply(batch, at: entry.place, &actions)
         case .unknownVersion: statistics.unknownVersions += 1
         case .malformed: statistics.malformed += 1

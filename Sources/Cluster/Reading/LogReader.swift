@@ -73,6 +73,8 @@ package struct LogReader {
     var verifiedAt: Int64?
     /// This hub's newest sequence that this log has.
     var ownSequence: UInt64? = 0
+    /// The newest that this hub has sent. An entry in its name that has more is none of its own.
+    package var sentThrough: UInt64 = .max
     var recent = RecentEntries()
     var ahead: AheadEntries
     var held: HeldMessages

@@ -54,7 +54,7 @@ package struct LogWriter {
     /// Each sequence up to here is in the statistics.
     private var countedThrough: UInt64 = 0
     /// The highest sequence that was in a call.
-    private var sentThrough: UInt64 = 0
+    package private(set) var sentThrough: UInt64 = 0
     private var inFlight: ClosedRange<UInt64>?
     private var tags: UInt64 = 0
 
@@ -137,11 +137,12 @@ package struct LogWriter {
     }
 
     /// The log is open and read up to its head: what it lacks of this hub's messages is sent again, before anything new.
-    /// `ownSequence` is the newest that it has, nil where it is another log than before.
+    /// `ownSequence` is the newest that it has, nil where it is another log than before. What was never sent it cannot have.
     package mutating func reopened(
         _ head: LogPlace, ownSequence: UInt64?, at now: Int64, _ actions: inout [LogWriterAction]
     ) {
         guard inFlight == nil else { return }
+        let ownSequence = ownSequence.map { min($0, sentThrough) }
         since = since ?? head
         place = head
         if let ownSequence {

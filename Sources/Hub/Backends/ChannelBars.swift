@@ -28,7 +28,7 @@ package final class ChannelBars: Sendable {
                 until = until.filter { $0.value > now }
                 guard until.count < Self.most else { return false }
             }
-            until[bar] = now + Int64(min(seconds, Self.longestSeconds)) * 1000
+            until[bar] = now + Int64(min(max(0, seconds), Self.longestSeconds)) * 1000
             count.store(until.count, ordering: .releasing)
             return true
         }

@@ -31,14 +31,22 @@ extension HistoryStore {
     /// - Parameters:
     ///   - entry: its number, from 1; 0 lies before the first.
     ///   - index: the message's number in its entry, from 1.
-    package func reaches(history: UInt64, entry: Int, index: Int) -> HistoryPlace {
+    /// - Returns: nil where it is further than positions reach, as a log says that somebody else has written: ids are this hub's alone
+    ///   then.
+    package func reaches(history: UInt64, entry: Int, index: Int) -> HistoryPlace? {
         state.withLock { state in
             let base =
                 if let log = state.log, log.history == history { log.base } else {
                     // Above all that was numbered before.
                     (state.highest / Self.entry + 1) * Self.entry
                 }
-            let place = HistoryPlace(history: history, base: base, head: base + entry * Self.entry + index)
+            let (start, overflow) = entry.multipliedReportingOverflow(by: Self.entry)
+            let (head, carry) = start.addingReportingOverflow(index)
+            guard !overflow, !carry, 0...HistoryID.greatest - base ~= head else {
+                state.isInLog = false
+                return nil
+            }
+            let place = HistoryPlace(history: history, base: base, head: base + head)
             state.log = place
             state.isInLog = true
             return place

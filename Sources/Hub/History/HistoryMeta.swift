@@ -100,7 +100,7 @@ struct HistoryID: Equatable, Sendable {
     }
 
     /// Positions are added to others.
-    private static let greatest = Int.max / 2
+    static let greatest = Int.max / 2
 
     var text: String { String(history, radix: 36) + "." + String(position, radix: 36) }
 }

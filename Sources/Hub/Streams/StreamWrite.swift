@@ -71,11 +71,10 @@ package enum StreamWrite: Sendable {
 
     private static func producer(_ payload: JSON) throws(Refusal) -> ProducerStamp? {
         guard let producer = payload["producer"] else { return nil }
-        guard let id = producer.string, !id.isEmpty, id.utf8.count <= 200,
-            case let epoch = payload["epoch"]?.int ?? 0, (0...ProducerStamp.largest).contains(epoch),
-            let sequence = payload["seq"]?.int, (0...ProducerStamp.largest).contains(sequence)
+        guard let id = producer.string, let sequence = payload["seq"]?.int,
+            let stamp = ProducerStamp(told: id, epoch: payload["epoch"]?.int ?? 0, sequence: sequence)
         else { throw .stream(.order) }
-        return ProducerStamp(id: id, epoch: epoch, sequence: sequence)
+        return stamp
     }
 
     var bytes: Int { if case .append(let append) = self { append.body.count } else { 0 } }

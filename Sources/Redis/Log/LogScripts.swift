@@ -11,13 +11,19 @@ package struct LogEntryID: Sendable, Hashable, Comparable, CustomStringConvertib
         self.offset = offset
     }
 
-    /// Nil for what is none.
-    package init?(_ text: String) {
-        let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let epoch = UInt64(parts[0]), let offset = Int64(parts[1]), offset >= -1 else {
+    /// Nil for what is none: beyond these bounds the scripts, whose numbers are doubles, would lose count, and they begin another epoch.
+    init?(epoch: some StringProtocol, offset: some StringProtocol) {
+        guard let epoch = UInt64(epoch), epoch <= 1 << 52, let offset = Int64(offset), -1...(1 << 40) ~= offset else {
             return nil
         }
         self.init(epoch: epoch, offset: offset)
+    }
+
+    /// Nil for what is none.
+    package init?(_ text: String) {
+        let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        self.init(epoch: parts[0], offset: parts[1])
     }
 
     package var description: String { "\(epoch)-\(offset)" }
@@ -86,12 +92,11 @@ package struct LogScripts: Sendable {
 
     package static func opening(_ value: RedisValue) throws(LogRefusal) -> LogOpening {
         let texts = (value.elements ?? []).map(\.text)
-        guard texts.count >= 3, let epoch = texts[0].flatMap({ UInt64($0) }),
-            let offset = texts[1].flatMap({ Int64($0) }),
-            offset >= -1, let tag = texts[2].flatMap({ UInt64($0) })
+        guard texts.count >= 3, let epoch = texts[0], let offset = texts[1],
+            let head = LogEntryID(epoch: epoch, offset: offset), let tag = texts[2].flatMap({ UInt64($0) })
         else { throw refusal(value) }
         return LogOpening(
-            head: LogEntryID(epoch: epoch, offset: offset), tag: tag,
+            head: head, tag: tag,
             older: texts.dropFirst(3).compactMap { $0.flatMap { LogEntryID($0) } })
     }
 
@@ -115,7 +120,7 @@ package struct LogScripts: Sendable {
 
     /// The offset of the entry that was published.
     package static func published(_ value: RedisValue) throws(LogRefusal) -> Int64 {
-        if case .integer(let offset) = value { return offset }
+        if case .integer(let offset) = value, 0...(1 << 40) ~= offset { return offset }
         throw refusal(value)
     }
 
@@ -146,10 +151,13 @@ package struct LogScripts: Sendable {
         var entries: [StoredLogEntry] = []
         entries.reserveCapacity(elements.count)
         for element in elements {
-            guard let entry = entry(element) else { throw .unexpected("an entry of the log is none of Roost's") }
-            entries.append(entry)
+            guard let parts = element.elements, parts.count == 2, let text = parts[0].text else { throw refusal(value) }
+            // Somebody else's, behind all that hubs write.
+            guard let id = LogEntryID(text) else { continue }
+            // One that is damaged has its place: whoever reads goes on behind it, and finds that something is missing.
+            entries.append(entry(id, parts[1]) ?? StoredLogEntry(id: id, tagBefore: 0, tag: 0, batch: []))
         }
-        return LogPiece(entries: entries, isAtEnd: isAtEnd == 1)
+        return LogPiece(entries: entries, isAtEnd: isAtEnd == 1 || entries.isEmpty)
     }
 
     /// Queues a look at the head of the log, which writes nothing.
@@ -163,17 +171,15 @@ package struct LogScripts: Sendable {
     package static func head(_ value: RedisValue) throws(LogRefusal) -> LogOpening? {
         if case .null = value { return nil }
         let words = (value.text ?? "").split(separator: " ")
-        guard words.count >= 4, let epoch = UInt64(words[0]), let offset = Int64(words[1]), offset >= -1,
-            let tag = UInt64(words[3])
+        guard words.count >= 4, let head = LogEntryID(epoch: words[0], offset: words[1]), let tag = UInt64(words[3])
         else { throw refusal(value) }
         return LogOpening(
-            head: LogEntryID(epoch: epoch, offset: offset), tag: tag,
+            head: head, tag: tag,
             older: words.dropFirst(4).compactMap { LogEntryID(String($0)) })
     }
 
-    private static func entry(_ value: RedisValue) -> StoredLogEntry? {
-        guard let parts = value.elements, parts.count == 2, let id = parts[0].text.flatMap({ LogEntryID($0) }),
-            let fields = parts[1].elements, fields.count == 6, fields[0].text == "p", fields[2].text == "t",
+    private static func entry(_ id: LogEntryID, _ value: RedisValue) -> StoredLogEntry? {
+        guard let fields = value.elements, fields.count == 6, fields[0].text == "p", fields[2].text == "t",
             fields[4].text == "b", let before = fields[1].text.flatMap({ UInt64($0) }),
             let tag = fields[3].text.flatMap({ UInt64($0) }), case .bytes(let batch) = fields[5]
         else { return nil }

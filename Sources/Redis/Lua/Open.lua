@@ -13,6 +13,8 @@
 --   - Every epoch leaves its last entry behind among the older heads, so that readers know how far to read it; one without
 --     entries leaves EPOCH--1.
 --   - On a replica nothing is answered that a caller could write by.
+--   - A head that nobody who counts can have written counts as gone, with the older ones in it, and a log that ends in such an id is
+--     deleted, as nothing could be added to it. The least of a new epoch stays far below what hubs take for one (2^52).
 --   - Where the epoch goes on, nothing is written: it opens on a server that is full, too.
 
 local replication = redis.call('INFO', 'replication')
@@ -21,10 +23,25 @@ if not string.find(replication, 'role:master', 1, true) then
 end
 local replid = string.match(replication, 'master_replid:(%x+)')
 
+local function is_place(epoch, offset)
+    return tonumber(epoch) <= 2^51 and tonumber(offset) >= -1 and tonumber(offset) < 2^40
+end
+
 local epoch, offset, owner, tag, older
 local head = redis.call('GET', KEYS[2])
 if head then
     epoch, offset, owner, tag, older = string.match(head, '^(%d+) (-?%d+) (%S+) (%x+)(.*)$')
+    if not epoch or not is_place(epoch, offset) or string.find(tag, '%D') or tonumber(tag) > 2^64 then
+        epoch, older = nil, nil
+    else
+        local count = 0
+        for id in string.gmatch(older, '%S+') do
+            local old_epoch, old_offset = string.match(id, '^(%d+)-(-?%d+)$')
+            count = count + 1
+            if not old_epoch or not is_place(old_epoch, old_offset) or count > 16 then epoch = nil end
+        end
+        if not epoch then older = nil end
+    end
 end
 
 local answer
@@ -40,9 +57,13 @@ else
     -- A head can be gone without its log: it was evicted, or deleted by hand.
     local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
     if last then
-        local last_epoch = string.match(last[1], '^(%d+)-')
-        least = math.max(least, tonumber(last_epoch) + 1)
-        if not epoch then older = ' ' .. last[1] end
+        local last_epoch, last_offset = string.match(last[1], '^(%d+)-(%d+)')
+        if not is_place(last_epoch, '0') then
+            redis.call('DEL', KEYS[1])
+        else
+            least = math.max(least, tonumber(last_epoch) + 1)
+            if not epoch and is_place(last_epoch, last_offset) then older = ' ' .. last[1] end
+        end
     end
     local kept = {}
     for id in string.gmatch(older, '%S+') do

@@ -26,7 +26,9 @@ local head = redis.call('GET', KEYS[1])
 if head then
     epoch, count, owner, settled = string.match(head, '^(%d+) (%d+) (%S+) (%d+)$')
 end
-if not epoch or owner ~= replid then
+-- What nobody who counts can have written is no head; nor is one that settles for longer than a minute.
+if epoch and (tonumber(epoch) > 2^51 or tonumber(count) > 2^51) then epoch = nil end
+if not epoch or owner ~= replid or tonumber(settled) > now + 60000 then
     local least = tonumber(ARGV[1])
     if epoch then least = math.max(least, tonumber(epoch) + 1) end
     epoch, count, settled = string.format('%.0f', least), '0', string.format('%.0f', now + tonumber(ARGV[2]))

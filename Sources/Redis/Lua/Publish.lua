@@ -12,6 +12,7 @@
 -- Invariants
 --   - In another epoch than the caller's, and where there is no head, nothing is written: -EPOCH, with the epoch that is.
 --   - Log, head and publication are one step for everybody else, and the head is that of the log's last entry.
+--   - A head that lies before the end of its log, or beyond what hubs count (see Open.lua), goes, so that the next opening begins an epoch.
 --   - Each entry names the tag of the one before, from the head; the first of an epoch names 0.
 
 local epoch, offset, owner, tag, older
@@ -19,12 +20,20 @@ local head = redis.call('GET', KEYS[2])
 if head then
     epoch, offset, owner, tag, older = string.match(head, '^(%d+) (-?%d+) (%S+) (%x+)(.*)$')
 end
+-- What nobody who counts can have written is no head (see Open.lua).
+if epoch and (tonumber(offset) < -1 or tonumber(offset) >= 2^40 or string.find(tag, '%D') or tonumber(tag) > 2^64) then epoch = nil end
 if epoch ~= ARGV[2] then
     return redis.error_reply('-EPOCH ' .. (epoch or 'none') .. ' is the epoch of the log')
 end
 
 local next_offset = string.format('%.0f', tonumber(offset) + 1)
-redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], epoch .. '-' .. next_offset, 'p', tag, 't', ARGV[3], 'b', ARGV[5])
+local added = redis.pcall(
+    'XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], epoch .. '-' .. next_offset, 'p', tag, 't', ARGV[3], 'b', ARGV[5])
+if added.err then
+    if not string.find(added.err, 'equal or smaller', 1, true) then return added end
+    redis.call('DEL', KEYS[2])
+    return redis.error_reply('-EPOCH none is the epoch of the log: its head was damaged')
+end
 redis.call('SET', KEYS[2], epoch .. ' ' .. next_offset .. ' ' .. owner .. ' ' .. ARGV[3] .. older)
 redis.call('PUBLISH', ARGV[1], epoch .. ' ' .. next_offset .. ' ' .. tag .. ' ' .. ARGV[3] .. '\n' .. ARGV[5])
 return tonumber(next_offset)

@@ -13,10 +13,21 @@ package struct SharedStreamPlace: Sendable, Hashable {
     /// As the index has it: "ID LENGTH". Nil for what is none.
     package init?(_ text: String) {
         let words = text.split(separator: " ")
-        guard words.count == 2, let id = UInt64(words[0], radix: 16), let length = Int(words[1]), length > 0 else {
-            return nil
-        }
+        guard words.count == 2, let id = UInt64(words[0], radix: 16), let length = StreamNumber.count(words[1]),
+            length > 0
+        else { return nil }
         self.init(id: id, length: length)
+    }
+}
+
+/// Numbers that Redis keeps of streams, within what a script's doubles count: whatever is added to them fits.
+private enum StreamNumber {
+    static func count(_ text: some StringProtocol) -> Int? {
+        Int(text).flatMap { 0...(1 << 52) ~= $0 ? $0 : nil }
+    }
+
+    static func epoch(_ text: some StringProtocol) -> UInt64? {
+        UInt64(text).flatMap { $0 <= 1 << 52 ? $0 : nil }
     }
 }
 
@@ -74,7 +85,7 @@ package struct SharedStreamChange: Sendable, Equatable {
         case "-1": before = .absent
         case "*": before = .any
         default:
-            guard let length = Int(words[2]), length >= 0 else { return nil }
+            guard let length = StreamNumber.count(words[2]) else { return nil }
             before = .length(length)
         }
         self.init(kind, name: String(words[3]), id: id, before: before, bytes: bytes)
@@ -101,10 +112,9 @@ package struct SharedStreamNews: Sendable, Equatable {
     package init?(_ bytes: [UInt8]) {
         guard let end = bytes.prefix(100).firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         let words = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ")
-        guard words.count == 3, let epoch = UInt64(words[0]), let process = UInt64(words[2], radix: 16) else {
-            return nil
-        }
-        self.init(epoch: epoch, count: Int(words[1]), process: process, changes: [])
+        guard words.count == 3, let epoch = StreamNumber.epoch(words[0]), let process = UInt64(words[2], radix: 16)
+        else { return nil }
+        self.init(epoch: epoch, count: StreamNumber.count(words[1]), process: process, changes: [])
         var place = end + 1
         func number() -> Int? {
             guard bytes.count - place >= 4 else { return nil }
@@ -183,8 +193,9 @@ package struct StreamScripts: Sendable {
 
     package static func opening(_ value: RedisValue) -> SharedStreamsOpening? {
         let texts = (value.elements ?? []).map(\.text)
-        guard texts.count == 3, let epoch = texts[0].flatMap({ UInt64($0) }), let count = texts[1].flatMap({ Int($0) }),
-            let settles = texts[2].flatMap({ Int($0) })
+        guard texts.count == 3, let epoch = texts[0].flatMap({ StreamNumber.epoch($0) }),
+            let count = texts[1].flatMap({ StreamNumber.count($0) }),
+            let settles = texts[2].flatMap({ StreamNumber.count($0) })
         else { return nil }
         return SharedStreamsOpening(epoch: epoch, count: count, settles: .milliseconds(settles))
     }
@@ -192,7 +203,8 @@ package struct StreamScripts: Sendable {
     /// The epoch and the count of a head that was read; nil where there is none.
     package static func head(_ value: RedisValue) -> (epoch: UInt64, count: Int)? {
         let words = (value.text ?? "").split(separator: " ")
-        guard words.count == 4, let epoch = UInt64(words[0]), let count = Int(words[1]) else { return nil }
+        guard words.count == 4, let epoch = StreamNumber.epoch(words[0]), let count = StreamNumber.count(words[1])
+        else { return nil }
         return (epoch, count)
     }
 

@@ -56,7 +56,7 @@ enum PresenceSession {
     {
         let rows = try connection.query(UserSQL.onlineUsers, [node])
         return (0..<rows.count).compactMap { row in
-            guard let user = rows.text(row, 0), let seen = rows.integer(row, 1) else { return nil }
+            guard let user = rows.text(row, 0), let seen = rows.figure(row, 1) else { return nil }
             return (user, seen)
         }
     }

@@ -97,7 +97,7 @@ struct AudienceQuery: ~Copyable {
         let indices = Set(part.map(\.index))
         var seen = Set<Heard>()
         return (0..<rows.count).compactMap { row in
-            guard let index = rows.integer(row, 0).map({ Int($0) }), let user = rows.text(row, 1),
+            guard let index = rows.figure(row, 0).map({ Int($0) }), let user = rows.text(row, 1),
                 let variables = rows.bytes(row, 2), indices.contains(index),
                 seen.insert(Heard(index: index, user: user)).inserted
             else { return nil }
@@ -105,7 +105,7 @@ struct AudienceQuery: ~Copyable {
             let isMuted = rows.text(row, 3).map { !["false", "f", "0", "no", "off"].contains($0) } ?? false
             return Candidate(
                 index: index, user: user, variables: Array(variables), isMuted: isMuted,
-                badge: rows.integer(row, 4).map { Int($0) }, hasDevice: rows.flag(row, 5))
+                badge: rows.figure(row, 4).map { Int($0) }, hasDevice: rows.flag(row, 5))
         }
     }
 

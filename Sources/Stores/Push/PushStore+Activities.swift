@@ -186,9 +186,9 @@ extension OwnedActivity {
         else { return nil }
         activity = ActivityRegistration(
             id: id, user: user, session: rows.text(row, first + 2), destination: destination,
-            conversation: rows.text(row, first + 6), registeredAt: rows.integer(row, first + 8) ?? 0,
-            startedAt: rows.integer(row, first + 9) ?? 0, timestamp: rows.integer(row, first + 10) ?? 0,
-            version: Int(rows.integer(row, first + 11) ?? 0), state: rows.bytes(row, first + 12).map { Array($0) },
+            conversation: rows.text(row, first + 6), registeredAt: rows.figure(row, first + 8) ?? 0,
+            startedAt: rows.figure(row, first + 9) ?? 0, timestamp: rows.figure(row, first + 10) ?? 0,
+            version: Int(rows.figure(row, first + 11) ?? 0), state: rows.bytes(row, first + 12).map { Array($0) },
             isPosted: rows.flag(row, first + 14), wasDelivered: rows.flag(row, first + 15))
         self.node = node
         hasEnded = rows.flag(row, first + 13)

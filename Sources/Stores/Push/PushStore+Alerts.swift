@@ -8,7 +8,7 @@ extension PushStore {
     /// - Returns: how many pushes nobody knows of whether they left.
     package func resumeAlerts(heldUntil moment: Int64) throws -> Int {
         _ = try connection.query(AlertSQL.holdAlerts, [node, String(moment)])
-        return Int(try connection.query(AlertSQL.closeUnanswered, [node]).integer(0, 0) ?? 0)
+        return Int(try connection.query(AlertSQL.closeUnanswered, [node]).figure(0, 0) ?? 0)
     }
 
     /// Users for whom alerts wait that this hub put into the queue: those who come back are to be released, also where the
@@ -42,7 +42,7 @@ extension PushStore {
             columns[7].append(draft.place)
         }
         let put = try connection.query(AlertSQL.enqueueAlerts, [node] + columns.map(\.literal))
-        return Int(put.integer(0, 0) ?? 0)
+        return Int(put.figure(0, 0) ?? 0)
     }
 
     /// Takes alerts that are due, the oldest first: from here on they are this hub's to send, and are never taken again,
@@ -61,7 +61,7 @@ extension PushStore {
 
     /// When the next alert falls due that this hub may take, in milliseconds since 1970; nil where none waits. What a dead
     /// hub held is not counted: look with `takeDue` now and then.
-    package func nextDue() throws -> Int64? { try connection.query(AlertSQL.nextAlert, [node]).integer(0, 0) }
+    package func nextDue() throws -> Int64? { try connection.query(AlertSQL.nextAlert, [node]).figure(0, 0) }
 
     /// Drops what waits for users who are live at this hub.
     ///
@@ -215,7 +215,7 @@ extension TakenAlerts {
             devices[keys[row], default: []].append(
                 DeviceRegistration(
                     user: keys[row].user, destination: destination, kind: .alert,
-                    registeredAt: rows.integer(row, 9) ?? 0))
+                    registeredAt: rows.figure(row, 9) ?? 0))
         }
         for row in 0..<rows.count {
             switch rows.text(row, 2) {
@@ -229,7 +229,7 @@ extension TakenAlerts {
                 alerts.append(
                     DueAlert(
                         message: keys[row].message, user: keys[row].user, conversation: rows.text(row, 3),
-                        variables: rows.bytes(row, 4).map { Array($0) } ?? [], expiresAt: rows.integer(row, 5) ?? 0,
+                        variables: rows.bytes(row, 4).map { Array($0) } ?? [], expiresAt: rows.figure(row, 5) ?? 0,
                         devices: devices))
             default: continue
             }

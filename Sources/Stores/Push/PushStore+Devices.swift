@@ -19,7 +19,7 @@ extension PushStore {
                     String(Self.devicesPerUser),
                 ])
         return DeviceRegistration(
-            user: bearer.user, destination: destination, kind: kind, registeredAt: row.integer(0, 0) ?? 0)
+            user: bearer.user, destination: destination, kind: kind, registeredAt: row.figure(0, 0) ?? 0)
     }
 
     /// Forgets a token of a user, for alerts and for starts.
@@ -38,7 +38,7 @@ extension PushStore {
             guard let destination = PushDestination(rows, row, from: 0) else { return nil }
             let kind = rows.text(row, 3).map { DeviceRegistration.Kind.start(attributesType: $0) } ?? .alert
             return DeviceRegistration(
-                user: user, destination: destination, kind: kind, registeredAt: rows.integer(row, 4) ?? 0)
+                user: user, destination: destination, kind: kind, registeredAt: rows.figure(row, 4) ?? 0)
         }
     }
 

@@ -56,7 +56,7 @@ package final class PushStore {
     package func drop(_ destination: PushDestination, ifRegisteredBefore moment: Int64?) throws -> Int {
         let dropped = try connection.query(
             DeviceSQL.dropDestination, destination.columns + [moment.map { String($0) }])
-        return Int(dropped.integer(0, 0) ?? 0)
+        return Int(dropped.figure(0, 0) ?? 0)
     }
 
     /// Which of some users are online at another hub that lives.
@@ -73,7 +73,7 @@ package final class PushStore {
     /// - Returns: how many; one call forgets up to `batch` of each, so that nobody waits for it.
     package func prune(olderThan age: Duration, batch: Int = 1000) throws -> Int {
         let parameters = [String(age.components.seconds), String(batch)]
-        let alerts = try connection.query(AlertSQL.pruneAlerts, parameters).integer(0, 0) ?? 0
+        let alerts = try connection.query(AlertSQL.pruneAlerts, parameters).figure(0, 0) ?? 0
         let activities = try connection.query(ActivitySQL.pruneActivities, parameters).affectedRows
         return Int(alerts) + activities
     }

@@ -94,6 +94,9 @@ extension ClusterStatistics {
                 "Times that clients were told that messages of another hub are missing.",
                 Double(gaps)),
             Figure(
+                "roost_cluster_damaged_total", .counter,
+                "Entries and messages in Redis that could not be read, and were passed over.", Double(damaged)),
+            Figure(
                 "roost_cluster_behind_entries", .gauge,
                 "Entries of the log that this hub had not read yet when it last looked; it looks twice a second.",
                 own.behind ?? 0),

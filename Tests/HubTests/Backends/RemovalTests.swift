@@ -96,4 +96,10 @@ import Testing
         try stage.joinPrivate("realtime:a", 3, ref: "2")
         #expect(stage.hub.refresh("ada") == 0)
     }
+
+    /// What another hub asks is read from Redis.
+    @Test func aBarOfWhateverTimeDoesNotOverflow() {
+        let bars = ChannelBars()
+        for seconds in [Int.min, -1, .max] { #expect(bars.bar("u", from: Self.key, seconds: seconds, at: 0)) }
+    }
 }

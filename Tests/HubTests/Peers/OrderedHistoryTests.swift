@@ -150,4 +150,19 @@ import Wire
         let told = try stage.watch { $0.apply(.ordered(Self.key, ordered, isNumbered: true)) }
         #expect(told.count == 1 && told[0].hasPrefix("1,2 ⇐"))
     }
+
+    /// A log that somebody else wrote in: beyond what positions reach ids are this hub's alone, and nothing overflows.
+    @Test func aPlaceBeyondAllPositionsIsNone() throws {
+        let stage = try room()
+        for (entry, index) in [(Int.max, 1), (Int.max >> 20, Int.max), (Int.max >> 20, 1), (1 << 42, 1)] {
+            #expect(store.reaches(history: 78, entry: entry, index: index) == nil)
+        }
+        let hostile = (1...40).compactMap { store.reaches(history: 100 + UInt64($0), entry: 1 << 40, index: 1) }
+        for place in hostile {
+            let broadcast = OrderedBroadcast(
+                .user(UserBroadcast(event: "e", encoding: .json, payload: Array("{}".utf8)[...], metadata: nil)))
+            _ = store.append(broadcast, to: Self.key, at: place, stage.now)
+        }
+        #expect(store.reaches(history: 79, entry: 1, index: 1) != nil)
+    }
 }

@@ -336,8 +336,8 @@ import Wire
     @Test(arguments: [
         #"{"delta":1}"#, #"{"messages":{}}"#, #"{"base64":"*"}"#, #"{"delta":"a","producer":"p"}"#,
         #"{"delta":"a","producer":"","seq":0}"#, #"{"delta":"a","producer":"p","seq":-1}"#,
-        #"{"delta":"a","producer":"p","epoch":9007199254740992,"seq":0}"#,
-        #"{"delta":"a","producer":"p","epoch":9223372036854775807,"seq":0}"#,
+        #"{"delta":"a","producer":"p","seq":0,"epoch":9007199254740992}"#,
+        #"{"delta":"a","producer":"p","seq":0,"epoch":9223372036854775807}"#,
     ])
     func whatIsNoAppendIsRefused(_ payload: String) throws {
         let stage = try writer()
