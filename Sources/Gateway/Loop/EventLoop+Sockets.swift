@@ -81,11 +81,14 @@ extension EventLoop {
     // MARK: Closing
 
     /// Every close of ours goes by here: its answer acknowledges what was sent before it.
-    func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
+    ///
+    /// - Parameter asks: by a ping, too.
+    func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString, asks: Bool = false) {
         // One that is being dismissed as a slow reader lost what waited for it, so that its answer acknowledges nothing.
         guard !delivery.sockets[Int(slot)].isClosing else { return }
         guard !delivery.sockets[Int(slot)].isAnswer else { return answers.end(slot) }
-        hub.isClosing(slot)
+        let ping = hub.isClosing(slot)
+        if asks, let ping { delivery.send(ping, to: slot) }
         delivery.beginClosing(slot, code, reason: reason)
     }
 
@@ -96,7 +99,7 @@ extension EventLoop {
             delivery.sockets[$0].isOpen && !delivery.sockets[$0].isClosing
         }
         for slot in open.prefix(max(Self.leastClosed, (open.count + rounds - 1) / max(1, rounds))) {
-            beginClosing(Slot(slot), .serviceRestart, reason: "restarting")
+            beginClosing(Slot(slot), .serviceRestart, reason: "restarting", asks: true)
         }
     }
 

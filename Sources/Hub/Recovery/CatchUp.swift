@@ -119,7 +119,7 @@ package struct CatchUp {
         let here = progress.position(in: group)
         let found = sessions.settle(recovery.session, here: here, at: hub.now)
         // Whoever wants to resume later has to be told where it is now, which the feed knows.
-        recovery.point = recovery.isReported ? found ?? .mark(progress.mark) : found
+        recovery.point = recovery.isReported ? found ?? recovery.session.origin.point : found
         recovery.settled = here
         recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
     }

@@ -13,6 +13,8 @@ package final class SessionRegistry: Sendable {
         var sessions = SessionBucket<LiveSession>()
         /// How many sessions are written down.
         var recorded = 0
+        /// Where they are written down to stand; nil where that is to be written.
+        var place: Place?
         /// The last of the moments at which some of them are forgotten (`State.ends`).
         var lastEnd = Int64.min
 
@@ -31,7 +33,7 @@ package final class SessionRegistry: Sendable {
         /// Until when those come back whom the hub's last process served, by the registry's clock; nil before the first join.
         var restartUntil: Int64?
         /// Whom the last process served; nil where that is not known.
-        var restored: [RecoveryKey: Int]?
+        var restored: [RecoveryKey: Restored]?
         var recording = SessionRecording()
     }
 
@@ -41,17 +43,24 @@ package final class SessionRegistry: Sendable {
     /// Of so many keys sessions are kept for as long as the feed is away. With more of them the window runs on, so that
     /// an outage of days does not take all memory.
     private let mostHeld: Int
+    /// Milliseconds after which who has proven nothing of what others have proven does not follow any more (`survey`).
+    let longestProof: Int64
 
     let window: Int64
     let state: Mutex<State>
     private let moments = Atomic<Int>(0)
+    private let handedOn = Atomic<Int>(0)
 
     /// - Parameters:
     ///   - window: how long a session waits to be taken over, in milliseconds; with 0 there are none.
     ///   - isFeedReady: false where `feed(isReady:at:)` will say when the window begins to run.
     ///   - mostHeld: of so many keys sessions are kept for as long as the feed is away.
-    package init(window: Int64 = 120_000, isFeedReady: Bool = true, mostHeld: Int = 1_000_000) {
+    ///   - longestProof: in milliseconds: a ping every 5 s, spread over one, its answer, and some leisure.
+    package init(
+        window: Int64 = 120_000, isFeedReady: Bool = true, mostHeld: Int = 1_000_000, longestProof: Int64 = 8_000
+    ) {
         self.window = window
+        self.longestProof = longestProof
         self.mostHeld = mostHeld
         state = Mutex(State(clock: RecoveryClock(isRunning: isFeedReady)))
     }
@@ -70,6 +79,9 @@ package final class SessionRegistry: Sendable {
 
     /// Counts what sockets are asked and who joins, to tell what came first; clocks are too coarse for it.
     func moment() -> Int { moments.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue }
+
+    /// The feed has handed on all up to a mark; loops that it concerns nothing of hear of it later.
+    package func hasHandedOn(upTo mark: Int) { handedOn.store(mark, ordering: .sequentiallyConsistent) }
 
     // MARK: Joins
 
@@ -110,7 +122,10 @@ package final class SessionRegistry: Sendable {
             if let until = state.restartUntil, state.clock.time(at: now.monotonic) < until, state.restored == nil {
                 found = .earliest(of: [RecoveryPosition(point: .restart)] + (found.map { [$0] } ?? []))
             }
-            session.settles(at: found ?? RecoveryPosition(point: .mark(here.mark)), hadMissed: found != nil)
+            // What was handed on before a newcomer came it does not lack, whether this loop has heard of that or not.
+            let mark =
+                session.mayMissMore ? here.mark : max(here.mark, handedOn.load(ordering: .sequentiallyConsistent))
+            session.settles(at: found ?? RecoveryPosition(point: .mark(mark)), hadMissed: found != nil)
             return found?.exact
         }
     }
@@ -238,10 +253,11 @@ package final class SessionRegistry: Sendable {
         let until = state.clock.time(at: now) + window
         state.restartUntil = until
         guard let restored = state.restored, window > 0 else { return }
-        for (key, count) in restored {
+        for (key, left) in restored {
             let ended = SessionBucket<LiveSession>.Ended(
-                position: RecoveryPosition(point: .restart), until: until, acknowledged: nil, isMany: count >= many)
-            let copies = count >= many ? 1 : count
+                position: RecoveryPosition(point: left.point), until: until, acknowledged: nil,
+                isMany: left.count >= many)
+            let copies = left.count >= many ? 1 : left.count
             state.buckets[key, default: Bucket()].sessions.add(Array(repeating: ended, count: copies))
             expectEnd(of: key, until, &state)
         }
