@@ -91,7 +91,8 @@ package final class PendingJoin {
 package enum MembershipEnd {
     /// The client asked for it.
     case left
-    /// The page that it belonged to is gone: its client never comes back, but the user may, in a moment.
+    /// Its client said that it goes, as a page does that is unloaded: only a page that was kept and is shown again comes back, whose
+    /// refs go on. The user may be back in a moment.
     case unloaded
     /// The client joined again on the same socket, so it had not heard, or not believed, that it was in.
     case replaced

@@ -39,8 +39,7 @@ extension EventLoop {
         delivery.tracer.forget(slot)
         counters.ended(with: delivery.sockets[Int(slot)].endCode)
         logEnd(of: slot)
-        // What a browser says that unloads a page (WHATWG WebSockets, "make disappear").
-        let isUnloaded = delivery.sockets[Int(slot)].endCode == 1001 && delivery.reasons[slot] == nil
+        let isUnloaded = saysGoodBye(slot)
         delivery.close(slot)
         recoveries.forget(slot)
         hub.disconnect(slot, at: now(), isUnloaded: isUnloaded)
@@ -48,6 +47,13 @@ extension EventLoop {
         noteConnections()
         slots.release(slot)
         execute()
+    }
+
+    /// Whether a client said that it goes. A browser closes with 1001 when a tab is closed (WHATWG WebSockets, "make disappear");
+    /// Chromium without a code where a page is reloaded, left, or kept to be shown again; and a page's own close says 1000 or nothing.
+    private func saysGoodBye(_ slot: Slot) -> Bool {
+        let code = delivery.sockets[Int(slot)].endCode
+        return delivery.reasons[slot] == nil && (code == 1001 || (code == 1000 || code == 1005) && hub.isPage(slot))
     }
 
     func noteConnections() {

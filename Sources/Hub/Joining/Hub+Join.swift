@@ -175,7 +175,7 @@ extension Hub {
         presence.stopShowing(to: membership, &context)
         if let subscription = membership.rows { rows.leave(subscription, membership, &context) }
         catchUp.end(membership, end, &context)
-        history.leave(membership, isLeave: end == .left || end == .unloaded, &context)
+        history.leave(membership, end, &context)
         typing.end(of: membership, &context)
         streams.leave(membership, &context)
         presence.release(membership, end, &context)

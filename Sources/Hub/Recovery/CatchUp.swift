@@ -117,11 +117,18 @@ package struct CatchUp {
         _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         let here = progress.position(in: group)
-        let found = sessions.settle(recovery.session, here: here, at: hub.now)
+        let before = recovery.before
+        recovery.before = nil
+        let found = sessions.settle(recovery.session, here: here, noLaterThan: before, at: hub.now)
+        recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
+        if let before {
+            // What it was on its way to is sent as well.
+            if let found { recovery.point = .earliest(of: [found, before]) }
+            return
+        }
         // Whoever wants to resume later has to be told where it is now, which the feed knows.
         recovery.point = recovery.isReported ? found ?? recovery.session.origin.point : found
         recovery.settled = here
-        recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
     }
 
     // MARK: What was missed
@@ -292,12 +299,46 @@ package struct CatchUp {
             claims: membership.claims, channel: group.channel.key, subscription: group.subscription)
         let position = old.position(at: hub.now.monotonic)
         guard key != old.key else { return old.begins(at: position) }
+        if mayBeReturning(recovery, old, &hub), key.hasSubject {
+            sessions.remove(old)
+            return arriveAnew(membership, recovery, as: key, position.point, in: group, progress, &hub)
+        }
         sessions.remove(old)
         recovery.session = sessions.enter(
             key, ClientTrace(renewing: old.trace, at: hub.now, moment: sessions.moment()), at: position)
         guard recovery.arrival == nil, !sessions.isRecorded(recovery.session) else { return }
         recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
         awaitArrival(of: membership, &hub)
+    }
+
+    /// Milliseconds after a join within which its first other token counts as the join's. Some clients join without one, and send
+    /// it when they are answered.
+    private static let firstToken: Int64 = 10_000
+
+    private func mayBeReturning(_ recovery: MemberRecovery, _ old: LiveSession, _ hub: inout HubContext) -> Bool {
+        defer { recovery.isRenewed = true }
+        // Whoever says itself where it was is sent that.
+        if case .cursor = old.origin.point { return false }
+        return !recovery.isRenewed && hub.now.monotonic - old.trace.began < Self.firstToken
+    }
+
+    /// It is found out what a member missed whose token says only now who it is, as at a join.
+    private mutating func arriveAnew(
+        _ membership: Membership, _ recovery: MemberRecovery, as key: RecoveryKey, _ before: RecoveryPoint,
+        in group: ChangeGroup, _ progress: FeedProgress, _ hub: inout HubContext
+    ) {
+        let (claims, connection, old) = (membership.claims, membership.connection, recovery.session.trace)
+        let isKnown = claims.subject != nil && claims.session != nil && !connection.isPage
+        let trace = ClientTrace(
+            evidence: old.evidence == .refs ? .refs : isKnown ? .signIn : .none, ref: old.ref,
+            acknowledged: old.acknowledged, at: hub.now, moment: sessions.moment())
+        let (session, doubts) = sessions.enter(key, trace, here: progress.position(in: group), at: hub.now)
+        recovery.session = session
+        recovery.before = before
+        recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: hub.now.monotonic)
+        hub.ask(doubts)
+        advance(recovery, in: group, progress, &hub)
+        if recovery.arrival != nil { awaitArrival(of: membership, &hub) }
     }
 
     /// Ends the session of a membership that is taken out of its channel.
@@ -307,7 +348,7 @@ package struct CatchUp {
         guard membership.connection.reader == nil else { return }
         switch end {
         case .left: sessions.leave(recovery.session, at: hub.now)
-        case .unloaded: sessions.remove(recovery.session)
+        case .unloaded: sessions.unload(recovery.session, goneAt: membership.connection.lastRef, at: hub.now)
         case .replaced: sessions.replace(recovery.session, at: hub.now)
         case .lost, .revoked: sessions.lose(recovery.session, at: hub.now)
         }

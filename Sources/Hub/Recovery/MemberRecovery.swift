@@ -19,6 +19,10 @@ package final class MemberRecovery {
     var arrival: Arrival?
     /// Where the loop was when it was found out what the member missed, until it is asked for.
     var settled: LoopPosition?
+    /// Its token named somebody else soon after its join: until it is known what that one missed, where it stands itself.
+    var before: RecoveryPoint?
+    /// Its token changed already.
+    var isRenewed = false
     /// The cursor of the last change that it was sent of what it missed.
     private var sent: String?
     /// The ping that asks whether it arrived.

@@ -74,7 +74,7 @@ extension SessionRegistry {
 
     /// Somebody may come back.
     private static func isAwaited(_ key: RecoveryKey, _ state: State) -> Bool {
-        state.restored?[key] != nil || state.buckets[key]?.sessions.ended.contains { !$0.isTaken } ?? false
+        state.restored?[key] != nil || state.buckets[key]?.sessions.ended.contains(where: \.isAwaited) ?? false
     }
 
     /// What is to be written down.
@@ -86,7 +86,7 @@ extension SessionRegistry {
         }
         var points = stand?.points ?? []
         if let left = state.restored?[key] { points.append(left.point) }
-        for ended in sessions?.ended ?? [] where !ended.isTaken { points.append(ended.position.point) }
+        for ended in sessions?.ended ?? [] where ended.isAwaited { points.append(ended.position.point) }
         return .at(RecoveryPoint.earliest(of: points) ?? .restart)
     }
 
@@ -96,7 +96,7 @@ extension SessionRegistry {
         let proven = state.recording.proven
         if let session, !place.covers(session.origin.point, proven: proven) { return false }
         if case .following = place, isAwaited(key, state) { return false }
-        return bucket.sessions.ended.allSatisfy { $0.isTaken || place.covers($0.position.point, proven: proven) }
+        return bucket.sessions.ended.allSatisfy { !$0.isAwaited || place.covers($0.position.point, proven: proven) }
     }
 }
 

@@ -225,9 +225,9 @@ extension SessionRegistry {
     static func count(of key: RecoveryKey, _ state: State) -> Int {
         let waiting = state.restored?[key]?.count ?? 0
         guard let bucket = state.buckets[key] else { return waiting }
-        if bucket.sessions.ended.contains(where: \.isMany) { return many }
+        if bucket.sessions.ended.contains(where: { $0.isMany && $0.isAwaited }) { return many }
         let live = bucket.sessions.live.lazy.filter { $0.trace.isSettled && !$0.trace.isGone }
-        return min(many, waiting + live.prefix(many).count + bucket.sessions.ended.lazy.filter { !$0.isTaken }.count)
+        return min(many, waiting + live.prefix(many).count + bucket.sessions.ended.lazy.filter(\.isAwaited).count)
     }
 
     /// The key's sessions, or where they stand, changed.

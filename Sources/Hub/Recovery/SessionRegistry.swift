@@ -111,8 +111,11 @@ package final class SessionRegistry: Sendable {
 
     /// Finds out where a member has to recover from, once those that may be its own were asked whether they live.
     ///
+    /// - Parameter before: where it stands in any case.
     /// - Returns: nil if nothing can have been missed.
-    func settle(_ session: LiveSession, here: LoopPosition, at now: HubTime) -> RecoveryPoint? {
+    func settle(
+        _ session: LiveSession, here: LoopPosition, noLaterThan before: RecoveryPoint? = nil, at now: HubTime
+    ) -> RecoveryPoint? {
         state.withLock { state in
             defer { Self.note(session.key, needing: session, &state) }
             session.trace.isSettled = true
@@ -125,7 +128,10 @@ package final class SessionRegistry: Sendable {
             // What was handed on before a newcomer came it does not lack, whether this loop has heard of that or not.
             let mark =
                 session.mayMissMore ? here.mark : max(here.mark, handedOn.load(ordering: .sequentiallyConsistent))
-            session.settles(at: found ?? RecoveryPosition(point: .mark(mark)), hadMissed: found != nil)
+            let points = [found?.point ?? .mark(mark)] + (before.map { [$0] } ?? [])
+            let whole = RecoveryPoint.earliest(of: points).map { RecoveryPosition(point: $0) }
+            let position = before == nil ? found ?? whole : whole
+            session.settles(at: position ?? RecoveryPosition(point: .mark(mark)), hadMissed: found != nil)
             return found?.exact
         }
     }
@@ -150,8 +156,7 @@ package final class SessionRegistry: Sendable {
         remove(session)
     }
 
-    /// Nothing stays behind: the page that it belonged to is gone, so that its client never comes back; or somebody else
-    /// takes its place.
+    /// Nothing stays behind: somebody else takes its place.
     func remove(_ session: LiveSession) {
         state.withLock { state in
             state.buckets[session.key]?.sessions.remove(session)
@@ -173,14 +178,21 @@ package final class SessionRegistry: Sendable {
     /// How long a client may ignore what it is sent, in the longest of cases: in milliseconds, as the window.
     var patience: Int64 { window }
 
-    private func end(_ session: LiveSession, from position: RecoveryPosition, at now: HubTime) {
+    /// Its client said that it goes: whoever joins next is another, unless its refs go on behind this one.
+    func unload(_ session: LiveSession, goneAt ref: Int, at now: HubTime) {
+        end(session, from: session.position(at: now.monotonic), at: now, goneAt: ref)
+    }
+
+    private func end(
+        _ session: LiveSession, from position: RecoveryPosition, at now: HubTime, goneAt ref: Int? = nil
+    ) {
         // Where it was not found out what it missed, a client that was here before has its session of before still.
         guard window > 0, session.trace.isSettled || session.trace.evidence != .refs else { return remove(session) }
         state.withLock { state in
             Self.forget(&state, at: now.monotonic)
             if state.ends.count - state.firstEnd >= mostHeld { state.clock.start(at: now.monotonic) }
             let until = state.clock.time(at: now.monotonic) + window
-            state.buckets[session.key]?.sessions.lose(session, at: position, until: until)
+            state.buckets[session.key]?.sessions.lose(session, at: position, until: until, goneAt: ref)
             Self.expectEnd(of: session.key, until, &state)
             Self.note(session.key, &state)
         }

@@ -29,7 +29,7 @@ extension SessionRegistry {
         }
         if let sessions = state.buckets[key]?.sessions {
             guard sessions.live.count <= Self.mostAsked else { return .unknown }
-            positions += sessions.ended.lazy.filter { !$0.isTaken }.map(\.position)
+            positions += sessions.ended.lazy.filter(\.isAwaited).map(\.position)
             for session in sessions.live where !session.trace.isGone {
                 // It may have come from a third hub, of which nothing is known here yet.
                 if state.recording.looksElsewhere, session.elsewhere == nil { return .unknown }
