@@ -139,6 +139,7 @@ package final class Hub {
             guard let membership = connection.memberships[frame.topic] else {
                 return context.refuse(frame, on: connection, .unmatchedTopic)
             }
+            if membership.lapse != nil, frame.event != "access_token" { return refuseLapsed(frame, of: membership) }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
             case "presence":

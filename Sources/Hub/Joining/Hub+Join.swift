@@ -169,9 +169,7 @@ extension Hub {
         _ = membership.join.handle(.removed)
         let channel = membership.channel
         authorization.end(of: membership)
-        if let index = membership.memberIndex, let moved = channel.members.remove(at: index, membership.version) {
-            context.member(moved, of: channel)?.memberIndex = index
-        }
+        stopHearing(membership)
         presence.stopShowing(to: membership, &context)
         if let subscription = membership.rows { rows.leave(subscription, membership, &context) }
         catchUp.end(membership, end, &context)
@@ -180,6 +178,16 @@ extension Hub {
         streams.leave(membership, &context)
         presence.release(membership, end, &context)
         discardIfIdle(channel)
+    }
+
+    /// Takes a member out of those who hear the channel's broadcasts.
+    func stopHearing(_ membership: Membership) {
+        let channel = membership.channel
+        guard let index = membership.memberIndex else { return }
+        if let moved = channel.members.remove(at: index, membership.version) {
+            context.member(moved, of: channel)?.memberIndex = index
+        }
+        membership.memberIndex = nil
     }
 
     // MARK: Channels

@@ -138,7 +138,7 @@ package struct CatchUp {
         by membership: Membership, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         guard let recovery = membership.recovery, let group = membership.group, group.state == .live,
-            recovery.arrival == nil
+            recovery.arrival == nil, membership.lapse == nil
         else { return }
         noteMissedMeanwhile(recovery, in: group, progress)
         guard let point = recovery.point, recovery.question == nil else { return }
@@ -162,7 +162,7 @@ package struct CatchUp {
     package mutating func startOrWait(
         _ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) {
-        guard let group = membership.group, membership.recovery?.arrival == nil else { return }
+        guard let group = membership.group, membership.recovery?.arrival == nil, membership.lapse == nil else { return }
         guard membership.recovery?.point != nil else { return start(membership, rows, &hub) }
         askForMissed(by: membership, rows.progress, &hub)
         guard membership.recovery?.question == nil else { return }
@@ -339,6 +339,21 @@ package struct CatchUp {
         hub.ask(doubts)
         advance(recovery, in: group, progress, &hub)
         if recovery.arrival != nil { awaitArrival(of: membership, &hub) }
+    }
+
+    /// A member whose token has run out: what comes from here on it is owed, whatever its socket acknowledges.
+    mutating func lapse(
+        _ membership: Membership, wasHearing: Bool, _ progress: FeedProgress, _ hub: inout HubContext
+    ) {
+        guard let recovery = membership.recovery else { return }
+        abandonQuestion(of: recovery, &hub)
+        recovery.session.begins(at: recovery.session.position(at: hub.now.monotonic))
+        if wasHearing {
+            recovery.point = progress.point
+            recovery.isLevel()
+        } else if recovery.point != nil, let reached = recovery.reached {
+            recovery.point = .cursor(reached)
+        }
     }
 
     /// Ends the session of a membership that is taken out of its channel.

@@ -48,6 +48,12 @@ package final class MemberRecovery {
     /// Of what it missed it was told all up to here, whether it arrived or not; nil if that is where it began.
     var reached: String? { sent }
 
+    /// It has been told what it missed, and all that came since.
+    func isLevel() {
+        sent = nil
+        asked = nil
+    }
+
     /// A ping follows all that was sent so far.
     func reaches(acknowledgedBy serial: Int) { asked = sent.map { (serial, $0) } }
 
