@@ -133,7 +133,8 @@ package final class RecoveryPlaces: Sendable {
 
     /// What whoever stands there certainly has, as Postgres writes snapshots; nil where that is not known.
     package func snapshot(at point: RecoveryPoint) -> String? {
-        points.withLock { points in points.epoch.flatMap { points.seen(by: point, in: $0)?.text } }
+        // Before the first window there is no cursor of this history, and the marks are there.
+        points.withLock { $0.seen(by: point, in: $0.epoch ?? DatabaseEpoch(value: 0))?.text }
     }
 }
 
