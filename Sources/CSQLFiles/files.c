@@ -119,6 +119,9 @@ static const unsigned char Migration017Streams[] = {
 static const unsigned char Migration018Cluster[] = {
 #embed "../Schema/SQL/Migration018Cluster.sql"
 };
+static const unsigned char Migration019Places[] = {
+#embed "../Schema/SQL/Migration019Places.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -190,6 +193,7 @@ static const struct roost_sql_file files[] = {
     {"Migration016Watched.sql", Migration016Watched, sizeof Migration016Watched},
     {"Migration017Streams.sql", Migration017Streams, sizeof Migration017Streams},
     {"Migration018Cluster.sql", Migration018Cluster, sizeof Migration018Cluster},
+    {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},

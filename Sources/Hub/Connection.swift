@@ -10,8 +10,9 @@ package final class Connection {
     let isPage: Bool
     /// When it was opened, in monotonic milliseconds.
     let began: Int64
-    /// Messages that came by it and had a ref, or could not be read.
+    /// Messages that came by it and had a ref, or could not be read; and the highest ref of one.
     var received = 0
+    private(set) var lastRef = 0
     var memberships = Memberships()
     /// What it has certainly received; from its first membership on that hears row changes.
     var acknowledged: AcknowledgementState?
@@ -37,6 +38,16 @@ package final class Connection {
         self.claims = claims
         self.isPage = isPage
         began = now
+    }
+
+    /// A message came by it.
+    func receives(_ ref: JSON) {
+        var number = 0
+        for byte in ref.bytes where byte != UInt8(ascii: "\"") {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte), number < 1_000_000_000_000 else { return }
+            number = number * 10 + Int(byte - UInt8(ascii: "0"))
+        }
+        lastRef = max(lastRef, number)
     }
 
     /// Whose it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.

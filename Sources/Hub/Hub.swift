@@ -68,6 +68,9 @@ package final class Hub {
 
     package var channelCount: Int { channels.count }
 
+    /// Whether a browser opened the connection.
+    package func isPage(_ slot: Slot) -> Bool { connection(slot)?.isPage ?? false }
+
     /// Whose connection it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
     package func user(of slot: Slot) -> String? { connection(slot)?.subject }
 
@@ -99,7 +102,7 @@ package final class Hub {
 
     /// - Parameters:
     ///   - now: nil for the time that the hub was told last.
-    ///   - isUnloaded: the socket was that of a page that is gone for good.
+    ///   - isUnloaded: its client said that it goes, as a page does that is unloaded or hidden.
     package func disconnect(_ slot: Slot, at now: HubTime? = nil, isUnloaded: Bool = false) {
         guard let connection = connection(slot) else { return }
         if let now { advance(to: now) }
@@ -128,6 +131,7 @@ package final class Hub {
             : try ClientFrame(text: message, version: connection.version)
         // Without a ref it takes none of those that its client counts, as the Python client's heartbeats.
         if frame.ref.isNull { connection.received -= 1 }
+        connection.receives(frame.ref)
         switch frame.event {
         case "heartbeat" where frame.topic == "phoenix":
             context.reply(to: frame, joinRef: .null, on: connection, ok: true)
@@ -138,6 +142,7 @@ package final class Hub {
                 return refuseStray(frame, on: connection)
             }
             guard membership.isMeant(by: frame.joinRef) else { return counters.staleMessages += 1 }
+            if membership.lapse != nil, frame.event != "access_token" { return refuseLapsed(frame, of: membership) }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
             case "presence":

@@ -37,6 +37,8 @@ package final class Membership {
     /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
     /// them, and where it has history, which brings them.
     var memberIndex: Int32?
+    /// Its token has run out, and it waits for a fresh one: nothing reaches it.
+    var lapse: TokenLapse?
     /// Is to be told once changes flow.
     var awaitsReplication = false
     /// What the join's answer is made of, kept until it is given.
@@ -103,7 +105,8 @@ package final class PendingJoin {
 package enum MembershipEnd {
     /// The client asked for it.
     case left
-    /// The page that it belonged to is gone: its client never comes back, but the user may, in a moment.
+    /// Its client said that it goes, as a page does that is unloaded: only a page that was kept and is shown again comes back, whose
+    /// refs go on. The user may be back in a moment.
     case unloaded
     /// The client joined again on the same socket, so it had not heard, or not believed, that it was in.
     case replaced

@@ -25,6 +25,7 @@ package enum RoostSchema {
         ("016 watched", SQLFile.text("Migration016Watched.sql")),
         ("017 streams", SQLFile.text("Migration017Streams.sql")),
         ("018 cluster", SQLFile.text("Migration018Cluster.sql")),
+        ("019 places", SQLFile.text("Migration019Places.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

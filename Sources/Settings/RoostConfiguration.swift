@@ -105,6 +105,8 @@ package struct RoostConfiguration: Sendable {
     package let idleTimeout: Int
     /// Seconds.
     package let bodyTimeout: Int
+    /// Seconds.
+    package let tokenGrace: Int
 
     /// `feed.capture`: whether tables are read from the WAL rather than by triggers.
     package let capturesFromWAL: Bool
@@ -203,6 +205,7 @@ package struct RoostConfiguration: Sendable {
         push = try PushSettings(values)
         pingAfter = values.integer(.pingAfter)
         idleTimeout = values.integer(.idleTimeout)
+        tokenGrace = values.integer(.tokenGrace)
         bodyTimeout = values.integer(.bodyTimeout)
         capturesFromWAL = values.requiredText(.feedCapture) == "wal"
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)

@@ -21,9 +21,9 @@ extension Setting {
         activityHours,
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
-        pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, sessionsPerUser, retentionHours,
-        policySessions, safetyPollSeconds, readyLagSeconds, feedRequired, notifyChannels, webhooksURL, webhooksSecret,
-        webhooksQueue,
+        pingAfter, idleTimeout, bodyTimeout, tokenGrace, feedCapture, recoveryWindowSeconds, sessionsPerUser,
+        retentionHours, policySessions, safetyPollSeconds, readyLagSeconds, feedRequired, notifyChannels, webhooksURL,
+        webhooksSecret, webhooksQueue,
         streamsDirectory, streamsSync, streamsOnClose, streamsRoutes, streamBytes, streamBinaryBytes, streamTotalBytes,
         streamCount, streamBytesPerUser, streamCountPerUser,
         streamKeepAfterEnd, streamStalledAfter, streamAbortedAfter, streamAbandonedAfter, logLevel, logFormat,
@@ -182,6 +182,11 @@ extension Setting {
     static let bodyTimeout = Setting(
         "timeouts.body", .integer(1...3600), standard: .integer(30), unit: "seconds", isReloaded: true,
         "How long the body of an HTTP request may take to arrive; one that takes longer is answered with HTTP 408.")
+
+    static let tokenGrace = Setting(
+        "timeouts.token_grace", .integer(0...3600), standard: .integer(30), unit: "seconds", isReloaded: true,
+        "How long a channel whose token has expired waits for a fresh one before it ends; meanwhile it receives and "
+            + "sends nothing. 0: it ends at once.")
 
     static let feedCapture = Setting(
         "feed.capture", .choice(["triggers", "wal"]), standard: .text("triggers"),

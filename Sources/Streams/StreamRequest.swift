@@ -38,9 +38,6 @@ package struct ProducerStamp: Sendable, Equatable {
     /// Of this request, from zero in each epoch.
     package let sequence: Int
 
-    /// What JavaScript's numbers hold exactly.
-    package static let largest = 1 << 53 - 1
-
     package init(id: String, epoch: Int, sequence: Int) {
         self.id = id
         self.epoch = epoch

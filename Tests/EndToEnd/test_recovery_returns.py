@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import struct
 import urllib.parse
 
 import pytest
@@ -12,6 +13,8 @@ from support.proxy import Proxy
 from support.pypi import Listener, python_client
 from support.returning import Returning, Rows, in_order
 from support.tokens import token
+from support.websocket import CLOSE
+from support.wsclient import Client
 
 #: The rows that wait for a slow client; ROOST_E2E_BACKLOG=6000 is the case that was seen to fail.
 BACKLOG = int(os.environ.get("ROOST_E2E_BACKLOG", "900"))
@@ -136,6 +139,73 @@ async def test_a_page_that_is_reloaded_in_a_browser_is_sent_nothing_old(hub, sql
     assert old == 0
     await page.close()
     server.close()
+
+
+class Tab(Returning):
+    """A page's socket, which ends with a close frame of its own."""
+    page = True
+
+    async def connect(self):
+        await super().connect()
+        await self.client.close()
+        headers = {"Origin": f"http://127.0.0.1:{self.hub.port}"} if self.page else {}
+        self.client = await Client.connect(
+            self.hub.port, self.version, apikey=token(self.role, sub=self.sub), headers=headers)
+        self.client._refs, self.client.on_message = self._refs, self._take
+        return self
+
+    async def says(self, code):
+        self.client.socket.send(CLOSE, b"" if code is None else struct.pack(">H", code))
+        await self.client.end()
+        self._refs = self.client._refs
+
+
+class Program(Tab):
+    page = False
+
+
+@pytest.mark.parametrize("code", [None, 1000, 1001, 3000])
+@pytest.mark.parametrize("kind", [Tab, Program])
+async def test_after_a_close_frame_who_counts_on_is_brought_what_it_missed(hub, sql, table, topic, kind, code):
+    """A page that is loaded anew counts anew, one that was hidden and is shown again goes on; of programs nobody knows, but for 1001."""
+    hidden = kind(hub, topic, table, sub="hidden")
+    await hidden.enter()
+    sql.execute(f"insert into {table} values (1)")
+    await hidden.has([1])
+    await hidden.settled()
+    await hidden.says(code)
+    sql.execute(f"insert into {table} values (2)")
+    # It is no news to anybody who comes from here on.
+    await hub.settled()
+    loaded = kind(hub, topic, table, sub="hidden")
+    await loaded.enter()
+    sql.execute(f"insert into {table} values (3)")
+    await loaded.has([3])
+    says_good_bye = code == 1001 or kind is Tab and code in (None, 1000)
+    assert (2 not in loaded.ids) == says_good_bye, loaded.ids
+    await hidden.enter()
+    await hidden.has([2, 3])
+    for one in hidden, loaded:
+        await one.close()
+
+
+async def test_who_says_only_after_its_join_who_it_is_is_brought_what_it_missed(hub, sql, table, topic):
+    """As the C# client does."""
+    client = Returning(hub, topic, table, sub="late", role="authenticated")
+    await client.enter()
+    sql.execute(f"insert into {table} values (1)")
+    await client.has([1])
+    await client.cut()
+    sql.execute(f"insert into {table} values (2)")
+    client.role, client.sub = "anon", None
+    await client.enter()
+    raw = client.client
+    raw.push(topic, "access_token", {"access_token": token("authenticated", sub="late")}, raw.ref(), "1")
+    await client.has([2])
+    sql.execute(f"insert into {table} values (3)")
+    await client.has([3])
+    assert in_order(client.ids)
+    await client.close()
 
 
 async def test_a_token_that_is_refreshed_right_after_a_row_does_not_repeat_it(hub, sql, table, topic):

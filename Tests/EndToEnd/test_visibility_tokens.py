@@ -115,6 +115,31 @@ async def test_an_expired_token_ends_the_channel_and_a_fresh_one_brings_it_back(
         ends_with(came, [120], [100, 110, 120])
 
 
+async def test_a_token_that_is_refreshed_too_late_goes_on_with_what_was_missed(chat, own_hub):
+    """As clients do that hear of nothing but the refusal of their fresh token: Elixir's, and the one for Rust."""
+    await asyncio.to_thread(own_hub.stop)
+    own_hub.environment["ROOST_TIMEOUTS_TOKEN_GRACE"] = "30"
+    own_hub.start()
+    markers = Markers(chat)
+    async with await Client.connect(own_hub.port, apikey=ADA.token()) as client:
+        await markers.follow(client)
+        ref, _ = await client.watch("realtime:mine", MESSAGES, access_token=ADA.token(lifetime=2))
+        write_to_both(chat, 100)
+        assert ids(await markers.pass_by(client)) == [100]
+        system = await client.next("system", "realtime:mine", within=10)
+        assert system.payload["status"] == "error" and "Token has expired" in system.payload["message"]
+        write_to_both(chat, 110)
+        assert ids(await markers.pass_by(client)) == [], "nothing without a valid token"
+        reply = await client.ask("realtime:mine", "broadcast", {"type": "broadcast", "event": "e", "payload": {}}, ref)
+        assert "Token has expired" in reply.payload["response"]["reason"]
+        client.push("realtime:mine", "access_token", {"access_token": ADA.token()}, client.ref(), ref)
+        assert (await client.next("system", "realtime:mine")).payload["status"] == "ok"
+        write_to_both(chat, 120)
+        came = ids(await markers.pass_by(client))
+        assert came[-2:] == [110, 120], came
+        assert not [message for message in client.messages if message.event in ("phx_error", "phx_reply")]
+
+
 async def test_the_python_client_refreshes_its_token_in_mid_stream(chat, own_hub):
     async with python_client(own_hub, ADA.token()) as client:
         listener = await Listener(client, "mine").on_changes(schema="public", table="messages").subscribe()

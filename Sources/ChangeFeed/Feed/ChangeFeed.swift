@@ -14,15 +14,24 @@ package final class ChangeFeed: Sendable {
     private let consumer: any FeedConsumer
     private let inbox: FeedInbox
     private let thread = WorkerThread(named: "roost-feed")
+    private let places: RecoveryPlaces
     private let published = Published(FeedReport())
 
     package convenience init(configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer) {
-        self.init(configuration: configuration, logger: logger, consumer: consumer, inbox: FeedInbox())
+        self.init(
+            configuration: configuration, logger: logger, consumer: consumer, inbox: FeedInbox(),
+            places: RecoveryPlaces(window: configuration.recoveryWindow))
     }
 
-    /// - Parameter inbox: where its consumer leaves work for the feed's thread.
-    init(configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: FeedInbox) {
+    /// - Parameters:
+    ///   - inbox: where its consumer leaves work for the feed's thread.
+    ///   - places: where the feed says how far it was when.
+    init(
+        configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: FeedInbox,
+        places: RecoveryPlaces
+    ) {
         self.inbox = inbox
+        self.places = places
         self.configuration = configuration
         self.logger = logger
         self.consumer = consumer
@@ -31,10 +40,11 @@ package final class ChangeFeed: Sendable {
     /// Starts the thread; it connects, and keeps trying. Once in the life of a feed.
     package func start() {
         let (configuration, logger, consumer) = (configuration, logger, consumer)
-        let (inbox, published) = (inbox, published)
+        let (inbox, places, published) = (inbox, places, published)
         thread.start {
             FeedLoop(
-                configuration: configuration, logger: logger, consumer: consumer, inbox: inbox, published: published
+                configuration: configuration, logger: logger, consumer: consumer, inbox: inbox, places: places,
+                published: published
             ).run()
         }
     }
@@ -74,14 +84,14 @@ final class FeedLoop {
 
     init(
         configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: FeedInbox,
-        published: Published<FeedReport>
+        places: RecoveryPlaces, published: Published<FeedReport>
     ) {
         self.configuration = configuration
         self.logger = logger
         self.consumer = consumer
         self.inbox = inbox
         self.published = published
-        state = FeedState(configuration)
+        state = FeedState(configuration, places)
     }
 
     func run() {
@@ -128,7 +138,7 @@ final class FeedLoop {
     /// Runs posted work that needs no database.
     func serveAnytimeWork() {
         let locate: (RecoveryPoint) -> String? = { [state] point in
-            state.epochs.current.flatMap { state.recovery.locate(point, in: $0)?.text }
+            state.epochs.current.flatMap { epoch in state.recovery.use { $0.locate(point, in: epoch)?.text } }
         }
         let context = FeedContext(catalog: state.tables.catalog, status: published.status, locate: locate)
         for work in inbox.takeAnytime() { work(context) }

@@ -33,7 +33,7 @@ final class CursorStore {
             storeAt = .now + Self.interval
             return
         }
-        let recovery = state.recovery.needed ?? state.position.cursor ?? place.cursor
+        let recovery = state.recovery.use { $0.needed } ?? state.position.cursor ?? place.cursor
         let row: QueryResult
         do {
             row = try environment.reader.query(
@@ -49,7 +49,7 @@ final class CursorStore {
         isRefused = false
         storeAt = .now + Self.interval
         let (insertedAt, flushedTo) = (row.integer(0, 0) ?? .max, row.integer(0, 1) ?? 0)
-        state.recovery.stored = recovery
+        state.recovery.use { $0.stored = recovery }
         state.position.stored(place, isNewest: isNewest, insertedAt: insertedAt, flushedTo: flushedTo)
         try epochs.renew(insertedAt: insertedAt, flushedTo: flushedTo)
     }
@@ -60,8 +60,11 @@ final class CursorStore {
         guard now >= followAt else { return }
         followAt = now + .seconds(1)
         let (state, consumer) = (environment.state, environment.consumer)
-        state.recovery.follow(oldest: consumer.oldestMark, now: now)
-        if (state.recovery.needed ?? state.position.cursor) != state.recovery.stored {
+        let (needed, stored) = state.recovery.use {
+            $0.follow(oldest: consumer.oldestMark, now: now)
+            return ($0.needed, $0.stored)
+        }
+        if (needed ?? state.position.cursor) != stored {
             state.position.isUnstored = true
         }
     }

@@ -91,13 +91,14 @@ final class FeedSession {
     /// Finds out on which history the feed is now, and, once in a process, what the last one left.
     private func beginRecovery(storedAt position: Snapshot?) throws {
         guard let cursor = state.position.cursor else { return }
-        guard state.recovery.restart == nil else {
-            return state.recovery.reconnected(at: cursor, isSameHistory: state.position.isSameHistory, now: .now)
+        guard state.recovery.use({ $0.restart }) == nil else {
+            let isSameHistory = state.position.isSameHistory
+            return state.recovery.use { $0.reconnected(at: cursor, isSameHistory: isSameHistory, now: .now) }
         }
         let stored = try reader.query(RecoverySQL.recoveryStored, [loop.configuration.node])
         let left = stored.count > 0 ? stored.text(0, 0).flatMap { Snapshot($0) } : nil
         state.position.found(storedCursor: left != nil)
-        state.recovery.began(after: left, storedAt: position, at: cursor, now: .now)
+        state.recovery.use { $0.began(after: left, storedAt: position, at: cursor, now: .now) }
         if left == nil { loop.consumer.nobodyIsFromBefore() }
     }
 
@@ -226,13 +227,13 @@ final class FeedSession {
         try poll()
         let pruned = try FeedHistory.pruned(on: reader)
         guard let epoch = state.epochs.current, let present = state.position.cursor,
-            let restart = state.recovery.restart
+            case let (marks, left?, restored) = state.recovery.use({ ($0.marks, $0.restart, $0.restored) })
         else { return }
         // Of whoever came behind this question the epoch would not be known, and a good cursor would be refused.
         let known = try alone { try epochs.known(of: scheduler.epochsOfNewcomers.subtracting([epoch])) }
         scheduler.begin(
             on: FeedHistory(
-                epoch: epoch, epochs: known, present: present, marks: state.recovery.marks, restart: restart,
+                epoch: epoch, epochs: known, present: present, marks: marks, restart: left, restored: restored,
                 pruned: pruned),
             slicesOf: RecoveryReader.sliceRows, asking: { try self.askAlone($0) })
     }
@@ -324,8 +325,8 @@ final class FeedSession {
         state.tables.windowRead(upTo: next)
         state.position.windowEnded(
             at: next, isEmpty: window.isEmpty, taken: window.isEmpty ? 0 : loop.consumer.observed.taken)
-        if let mark = state.recovery.windowEnded(at: next, now: .now) {
-            loop.consumer.marked(mark, at: FeedCursor(epoch: window.start.epoch, at: next))
+        if let mark = state.recovery.use({ $0.windowEnded(at: next, in: epoch, now: .now) }) {
+            loop.consumer.marked(mark, at: FeedCursor(epoch: epoch, at: next))
         }
         return nil
     }
@@ -351,7 +352,10 @@ final class FeedSession {
     private func note(_ window: WindowReader) {
         state.position.handedOn(window.handed)
         state.statistics.changes += window.handed.count
-        if !window.isEmpty { state.recovery.handedOn(window.handed.count + (window.isComplete ? window.passed : 0)) }
+        if !window.isEmpty {
+            let count = window.handed.count + (window.isComplete ? window.passed : 0)
+            state.recovery.use { $0.handedOn(count) }
+        }
         if window.isComplete {
             state.statistics.passed += window.passed
             state.statistics.orphans += window.orphans.values.reduce(0, +)

@@ -10,7 +10,7 @@ import Workers
 final class FeedState {
     var position = FeedPosition()
     var epochs = EpochRenewal()
-    var recovery: RecoveryPoints
+    let recovery: RecoveryPlaces
     var patience: WindowPatience
     var tables = KnownTables()
     /// What the outbox was like when it was last looked at; nil before the first time in this history.
@@ -21,9 +21,9 @@ final class FeedState {
     /// Where connecting starts over is decided by this alone.
     var retry: RetrySchedule
 
-    init(_ configuration: FeedConfiguration) {
+    init(_ configuration: FeedConfiguration, _ recovery: RecoveryPlaces) {
+        self.recovery = recovery
         retry = RetrySchedule(first: configuration.firstRetry)
-        recovery = RecoveryPoints(window: configuration.recoveryWindow)
         patience = WindowPatience(least: configuration.statementLimit)
     }
 

@@ -73,7 +73,7 @@ final class LossDetector {
             """)
         environment.consumer.changesAreGone(upTo: pruned)
         // What comes after them gets a mark of its own.
-        state.recovery.handedOn(0)
+        state.recovery.use { $0.handedOn(0) }
     }
 
     /// Nothing is left of a transaction of which a change was there.

@@ -1,5 +1,6 @@
 package import Hub
 import Postgres
+import Synchronization
 
 /// What the feed knows of the past while recoveries begin.
 struct FeedHistory {
@@ -10,6 +11,8 @@ struct FeedHistory {
     let present: Snapshot
     let marks: Watermarks
     let restart: RestartPoint
+    /// `RecoveryPoints.restored`.
+    let restored: Snapshot?
     /// As `pruned(on:)` tells it.
     let pruned: Snapshot?
 
@@ -32,6 +35,11 @@ struct FeedHistory {
             case .foreign: return .refused(.otherDatabase, rest: nil)
             case .snapshot(let snapshot): return kept(FeedCursor(epoch: epoch, at: snapshot))
             }
+        case .restored(let text):
+            guard case .snapshot = restart, let place = restart.place(text, upTo: restored) else {
+                return start(from: .restart)
+            }
+            return kept(FeedCursor(epoch: epoch, at: place.intersection(present)))
         case .snapshot(let text):
             guard let snapshot = Snapshot(text) else { return .refused(.malformed, rest: nil) }
             // The other hub may be ahead of this one, where all that comes next comes live.
@@ -101,7 +109,7 @@ extension RecoveryPoint {
         switch self {
         case .cursor(let text), .peer(let text, otherwise: _): FeedCursor(text).map { [$0.epoch] } ?? []
         case .earliest(let points): points.reduce(into: []) { $0.formUnion($1.epochs) }
-        case .mark, .restart, .snapshot: []
+        case .mark, .restart, .restored, .snapshot: []
         }
     }
 }
@@ -112,14 +120,44 @@ package enum RestartPoint: Sendable, Equatable {
     case snapshot(Snapshot)
     /// What was stored does not fit this database.
     case foreign
+
+    /// Where one of them stood, which lies between there and where this process began.
+    ///
+    /// - Returns: nil where nothing is known of that.
+    package func place(_ text: String, upTo limit: Snapshot?) -> Snapshot? {
+        guard case .snapshot(let left) = self, let limit else { return nil }
+        guard let place = Snapshot(text)?.intersection(limit), left.precedes(place) else { return left }
+        return place
+    }
+}
+
+/// The same for several threads: how far the feed was when is asked by whoever writes down who is where.
+package final class RecoveryPlaces: Sendable {
+    private let points: Mutex<RecoveryPoints>
+
+    package init(window: Duration) { points = Mutex(RecoveryPoints(window: window)) }
+
+    package func use<Answer: Sendable>(_ body: (inout RecoveryPoints) -> Answer) -> Answer {
+        points.withLock { body(&$0) }
+    }
+
+    /// What whoever stands there certainly has, as Postgres writes snapshots; nil where that is not known.
+    package func snapshot(at point: RecoveryPoint) -> String? {
+        // Before the first window there is no cursor of this history, and the marks are there.
+        points.withLock { $0.seen(by: point, in: $0.epoch ?? DatabaseEpoch(value: 0))?.text }
+    }
 }
 
 /// From where on clients may yet be sent what they missed: what they remember as marks, and where the hub's last process
-/// left its own. Outlives a connection; pure; confined to the feed's thread.
+/// left its own. Outlives a connection; pure.
 package struct RecoveryPoints {
     package private(set) var marks = Watermarks()
     /// As it was found when this process began; nil before.
     package private(set) var restart: RestartPoint?
+    /// Up to where it counts what that process wrote down of single clients.
+    package private(set) var restored: Snapshot?
+    /// In which history windows are read; nil before the first.
+    private(set) var epoch: DatabaseEpoch?
     /// What was last stored for the next process to begin with; nil where it has to be stored anew.
     package var stored: Snapshot?
     /// Until when clients of the last process may come back.
@@ -144,11 +182,12 @@ package struct RecoveryPoints {
         return seen(by: point, in: epoch).map { FeedCursor(epoch: epoch, at: $0) }
     }
 
-    private func seen(by point: RecoveryPoint, in epoch: DatabaseEpoch) -> Snapshot? {
+    fileprivate func seen(by point: RecoveryPoint, in epoch: DatabaseEpoch) -> Snapshot? {
         func seen(_ text: String) -> Snapshot? { FeedCursor(text).flatMap { $0.epoch == epoch ? $0.seen : nil } }
         switch point {
         case .mark(let mark) where mark > 0: return marks.snapshot(at: mark)
         case .mark, .restart: if case .snapshot(let snapshot) = restart { return snapshot } else { return nil }
+        case .restored(let text): return restart?.place(text, upTo: restored)
         case .cursor(let text): return seen(text)
         case .snapshot(let text): return Snapshot(text)
         case .peer(let text, let otherwise): return seen(text) ?? Snapshot(otherwise)
@@ -175,6 +214,7 @@ package struct RecoveryPoints {
     ) {
         var start = cursor
         restartUntil = now + window
+        restored = cursor
         switch (left, position) {
         case (nil, _):
             restart = .snapshot(cursor)
@@ -194,8 +234,9 @@ package struct RecoveryPoints {
     /// The feed has connected again and goes on at `cursor`.
     package mutating func reconnected(at cursor: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
         if case .snapshot(let snapshot) = restart, !isSameHistory || !snapshot.precedes(cursor) {
-            restart = .snapshot(cursor)
+            (restart, restored) = (.snapshot(cursor), cursor)
         }
+        restored = restored?.intersection(cursor)
         marks.connected(at: cursor, isSameHistory: isSameHistory, now: now)
         stored = nil
     }
@@ -208,8 +249,11 @@ package struct RecoveryPoints {
     /// A window ended here.
     ///
     /// - Returns: the new mark, if it is time for one.
-    package mutating func windowEnded(at end: Snapshot, now: ContinuousClock.Instant) -> Int? {
-        marks.windowEnded(at: end, oldest: oldestMark, now: now)
+    package mutating func windowEnded(
+        at end: Snapshot, in epoch: DatabaseEpoch? = nil, now: ContinuousClock.Instant
+    ) -> Int? {
+        self.epoch = epoch ?? self.epoch
+        return marks.windowEnded(at: end, oldest: oldestMark, now: now)
     }
 
     /// Looks again at what clients still need.

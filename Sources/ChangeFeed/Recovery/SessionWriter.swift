@@ -14,6 +14,7 @@ package final class SessionWriter: Sendable {
     private let conninfo: String
     private let node: String
     private let registry: SessionRegistry
+    private let places: RecoveryPlaces
     private let logger: Logger
     private let stopSignal = StopSignal()
     /// A join waits to be written down.
@@ -22,9 +23,14 @@ package final class SessionWriter: Sendable {
     /// For reading at start-up, and for writing the rest at the end.
     private static let patience = Duration.seconds(3)
 
-    /// - Parameter registry: where it looks elsewhere (`SessionRegistry.lookElsewhere`), each write asks for other hubs, too.
-    package init(conninfo: String, node: String, registry: SessionRegistry, logger: Logger) {
+    /// - Parameters:
+    ///   - registry: where it looks elsewhere (`SessionRegistry.lookElsewhere`), each write asks for other hubs, too.
+    ///   - places: where the feed says how far it was when.
+    package init(
+        conninfo: String, node: String, registry: SessionRegistry, places: RecoveryPlaces, logger: Logger
+    ) {
         self.conninfo = conninfo
+        self.places = places
         self.node = node
         self.registry = registry
         self.logger = logger
@@ -75,7 +81,8 @@ package final class SessionWriter: Sendable {
     package func start() {
         thread.start { [self] in
             var loop = SessionLoop(
-                node: node, registry: registry, logger: logger, stopSignal: stopSignal, awaited: awaited)
+                node: node, registry: registry, places: places, logger: logger, stopSignal: stopSignal,
+                awaited: awaited)
             loop.run { [self] in try Self.open(conninfo, PlainWaiter(until: stopSignal), logger) }
         }
     }
@@ -103,6 +110,7 @@ package final class SessionWriter: Sendable {
 private struct SessionLoop: ~Copyable {
     private let node: String
     private let registry: SessionRegistry
+    private let places: RecoveryPlaces
     private let logger: Logger
     private let stopSignal: StopSignal
     private let awaited: EventDescriptor
@@ -111,6 +119,9 @@ private struct SessionLoop: ~Copyable {
     private var claimed: Int?
     /// When it is said next that the list is written.
     private var seenAt = ContinuousClock.now
+    /// When it is looked at next how far everybody is; and what was found proven then, as it is written and as it is to be.
+    private var surveyAt = ContinuousClock.now
+    private var proven: (written: Int?, found: Int?) = (nil, nil)
     private var reconnector: Reconnector
 
     /// Written by one statement.
@@ -121,9 +132,13 @@ private struct SessionLoop: ~Copyable {
     private static let sight = Duration.seconds(15)
     private static let absence = 60
 
-    init(node: String, registry: SessionRegistry, logger: Logger, stopSignal: StopSignal, awaited: EventDescriptor) {
+    init(
+        node: String, registry: SessionRegistry, places: RecoveryPlaces, logger: Logger, stopSignal: StopSignal,
+        awaited: EventDescriptor
+    ) {
         self.node = node
         self.registry = registry
+        self.places = places
         self.logger = logger
         self.stopSignal = stopSignal
         self.awaited = awaited
@@ -153,7 +168,7 @@ private struct SessionLoop: ~Copyable {
                 connection = fresh
                 reconnector.connected()
             }
-            if let connection { try writeChanges(on: connection) }
+            if let connection { try writeChanges(on: connection, isLast: isLast) }
         } catch {
             connection = nil
             reconnector.failed(error, isStopping: isLast)
@@ -173,6 +188,7 @@ private struct SessionLoop: ~Copyable {
             }
             _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node])
             claimed = nil
+            proven = (nil, nil)
             try connection.run("commit")
             registry.isWritten(written, successfully: true, elsewhere: try elsewhere(written, on: connection))
         } catch {
@@ -181,7 +197,11 @@ private struct SessionLoop: ~Copyable {
         }
     }
 
-    private mutating func writeChanges(on connection: PostgresConnection) throws {
+    private mutating func writeChanges(on connection: PostgresConnection, isLast: Bool) throws {
+        if isLast || surveyAt <= .now {
+            surveyAt = .now + Self.interval
+            proven.found = registry.survey(at: Self.now) ?? proven.found
+        }
         while case let records = registry.takeChanged(upTo: Self.batch), !records.isEmpty {
             do {
                 try store(records, on: connection)
@@ -197,11 +217,17 @@ private struct SessionLoop: ~Copyable {
             claimed = nil
         } else if claimed != registry.withdrawals {
             try claim(on: connection)
+        } else if proven.found != proven.written {
+            _ = try connection.query(SessionListSQL.sessionsAreProven, [node, provenText])
+            proven.written = proven.found
+            seenAt = .now + Self.sight
         } else if seenAt <= .now {
             _ = try connection.query(SessionListSQL.sessionsAreSeen, [node])
             seenAt = .now + Self.sight
         }
     }
+
+    private var provenText: String? { proven.found.flatMap { places.snapshot(at: .mark($0)) } }
 
     /// Which other hubs have had somebody of these keys. To be asked when the keys are written: whoever asks second finds the
     /// other.
@@ -216,7 +242,7 @@ private struct SessionLoop: ~Copyable {
         var found: [RecoveryKey: [SessionRegistry.Elsewhere]] = [:]
         for row in 0..<rows.count {
             guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let other = rows.text(row, 1),
-                let snapshot = rows.text(row, 2)
+                let snapshot = Snapshot.place(rows.text(row, 3), proven: rows.text(row, 4)) ?? rows.text(row, 2)
             else { continue }
             found[key, default: []].append(SessionRegistry.Elsewhere(node: other, snapshot: snapshot))
         }
@@ -230,21 +256,27 @@ private struct SessionLoop: ~Copyable {
         guard row.count > 0, let turn = row.text(0, 0), registry.beginsClaim(at: Self.now, after: withdrawals) else {
             return
         }
-        _ = try connection.query(SessionListSQL.sessionsAreListed, [node, turn])
-        claimed = withdrawals
+        _ = try connection.query(SessionListSQL.sessionsAreListed, [node, turn, provenText])
+        (claimed, proven.written) = (withdrawals, proven.found)
     }
 
     private func store(_ records: [SessionRegistry.Record], on connection: PostgresConnection) throws {
-        var (gone, keys, counts) = (TextArray(), TextArray(), TextArray())
+        var (gone, keys, counts, following, stored) = (TextArray(), TextArray(), TextArray(), TextArray(), TextArray())
         for record in records {
             if record.count == 0 {
                 gone.append(record.key.text.utf8)
             } else {
                 keys.append(record.key.text.utf8)
                 counts.append(Int64(record.count))
+                let (follows, point) = record.place.column
+                let place = places.snapshot(at: point)
+                following.append(follows && place != nil)
+                stored.append(place?.utf8)
             }
         }
-        _ = try connection.query(SessionListSQL.storeSessions, [node, gone.literal, keys.literal, counts.literal])
+        _ = try connection.query(
+            SessionListSQL.storeSessions,
+            [node, gone.literal, keys.literal, counts.literal, following.literal, stored.literal])
     }
 
     /// Until a join waits, the interval is over, or the end; a connection that goes away is noticed at once, as the tables may be
@@ -274,7 +306,27 @@ extension SessionRegistry.Record {
         guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.integer(row, 1) else {
             return nil
         }
-        self.init(key: key, count: Int(count))
+        let place = Snapshot.place(rows.text(row, 2), proven: rows.text(row, 3))
+        self.init(key: key, count: Int(count), place: .at(place.map { .restored($0) } ?? .restart))
+    }
+}
+
+extension SessionRegistry.Place {
+    /// `follows` and `place`.
+    fileprivate var column: (Bool, RecoveryPoint) {
+        switch self {
+        case .at(let point): (false, point)
+        case .following(let mark): (true, .mark(mark))
+        }
+    }
+}
+
+extension Snapshot {
+    /// Where those of a row stand: at its place, or at what is proven of all who follow, whichever lies further on.
+    fileprivate static func place(_ text: String?, proven: String?) -> String? {
+        guard let place = text.flatMap({ Snapshot($0) }) else { return nil }
+        guard let proven = proven.flatMap({ Snapshot($0) }), place.precedes(proven) else { return place.text }
+        return proven.text
     }
 }
 

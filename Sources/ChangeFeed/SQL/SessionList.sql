@@ -12,43 +12,51 @@ set max_parallel_workers_per_gather = 0;
 
 -- name: StoredSessions
 -- Who may come back to this hub ($1); no row at all where that is not known of everybody, and a row of nulls where it is
--- known that there is nobody.
+-- known that there is nobody. With where they stand (Migration019Places.sql).
 -- Locks: none.
-select s.key, s.sessions
+select s.key, s.sessions, s.place, case when s.follows then l.proven end
 from roost.session_list l
 join roost.cursor c on c.node = l.node and c.list_turn = l.turn
 left join roost.session s on s.node = l.node
 where l.node = $1
 
 -- name: StoreSessions
--- Writes down who may come back to this hub ($1): keys that nobody may come back for ($2), and the others with how many
--- ($3, $4).
+-- Writes down who may come back to this hub ($1): keys that nobody may come back for ($2), and the others with how many, and
+-- where they stand ($3 to $6).
 -- Invariant: a key comes once in one statement, either gone or there.
 -- Locks: rows of this hub's own, which nobody else writes.
 with gone as (
     delete from roost.session where node = $1 and key = any ($2::uuid[])
 )
-insert into roost.session (node, key, sessions)
-select $1, * from unnest($3::uuid[], $4::integer[])
-on conflict (node, key) do update set sessions = excluded.sessions
+insert into roost.session (node, key, sessions, follows, place)
+select $1, * from unnest($3::uuid[], $4::integer[], $5::boolean[], $6::pg_snapshot[])
+on conflict (node, key) do update set sessions = excluded.sessions, follows = excluded.follows, place = excluded.place
 
 -- name: SessionsElsewhere
--- Of keys ($2) of this hub ($1), those that another hub may have served, and where the clients of that hub go on.
+-- Of keys ($2) of this hub ($1), those that another hub may have served, and where the clients of that hub go on: all of them,
+-- and those of the key.
 --
 -- Invariants
 --   * A hub whose list counts is in the answer for the keys that it lists; of one whose list does not count nobody knows whom it
 --     served, so that it is in the answer for every key. Either only if it was there within $3 seconds.
 --   * What a hub stored on another server means nothing here. Nor does what lies ahead of this one.
 -- Locks: none.
-select wanted.key, c.node, coalesce(c.recovery, c.snapshot)
+select wanted.key, c.node, coalesce(c.recovery, c.snapshot),
+       case when l.node is not null then s.place end, case when s.follows then l.proven end
 from roost.cursor c
 left join roost.session_list l on l.node = c.node and l.turn = c.list_turn
 cross join unnest($2::uuid[]) as wanted (key)
+left join roost.session s on s.node = c.node and s.key = wanted.key
 where c.node <> $1
   and greatest(c.stored_at, l.seen_at) > clock_timestamp() - make_interval(secs => $3)
   and c.system_identifier = (select system_identifier from pg_control_system())
   and pg_snapshot_xmax(c.snapshot) <= pg_snapshot_xmax(pg_current_snapshot())
-  and (l.node is null or exists (select from roost.session s where s.node = c.node and s.key = wanted.key))
+  and (l.node is null or s.key is not null)
+
+-- name: SessionsAreProven
+-- What all of this hub's ($1) sessions have that follow ($2). Only behind the rows of those that may not have it.
+-- Locks: the hub's own row.
+update roost.session_list set proven = $2::pg_snapshot, seen_at = clock_timestamp() where node = $1
 
 -- name: SessionsAreSeen
 -- This hub ($1) writes its list.
@@ -67,10 +75,10 @@ select list_turn from roost.cursor where node = $1
 
 -- name: SessionsAreListed
 -- From here on roost.session lists everybody who may come back to this hub ($1), for as long as the hub is in this turn
--- ($2), which was read before the list was found complete.
+-- ($2), which was read before the list was found complete; those who follow have what $3 sees.
 -- Locks: the hub's own row.
-insert into roost.session_list (node, turn) values ($1, $2::bigint)
-on conflict (node) do update set turn = excluded.turn, seen_at = clock_timestamp()
+insert into roost.session_list (node, turn, proven) values ($1, $2::bigint, $3::pg_snapshot)
+on conflict (node) do update set turn = excluded.turn, proven = excluded.proven, seen_at = clock_timestamp()
 
 -- name: SessionsAreUnknown
 -- From here on roost.session may leave out somebody who may come back to this hub ($1).

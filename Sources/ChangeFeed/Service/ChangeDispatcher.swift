@@ -18,6 +18,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     struct Hooks: Sendable {
         /// The mark from where on members may yet recover; nil where nobody may.
         let oldestMark: @Sendable () -> Int?
+        /// All was handed on up to this mark.
+        let whenMarked: @Sendable (Int) -> Void
         /// No hub of this name was here before.
         let whenFirst: @Sendable () -> Void
         let whenStatusChanges: @Sendable (FeedStatus) -> Void
@@ -163,6 +165,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         // Who is told that it has all up to here must not lack what waits.
         guard pipeline.postponed.isEmpty else { return }
         guard undecided.changes.isEmpty else { return undecided.hold(mark) }
+        hooks.whenMarked(mark)
         for loop in watermarks.loops(toHearOf: mark, at: .now) {
             sink.deliver([.boundary(mark), .reached(cursor: cursor.text)], to: loop, whenTaken: {})
         }
@@ -251,6 +254,7 @@ extension ChangeDispatcher: DecisionDelivery {
     /// A mark that waited for decisions. Its cursor is not told: some may be further already, who waited for none.
     func covered(_ mark: Int) {
         guard pipeline.postponed.isEmpty else { return }
+        hooks.whenMarked(mark)
         for loop in watermarks.loops(toHearOf: mark, at: .now) {
             sink.deliver([.boundary(mark)], to: loop, whenTaken: {})
         }

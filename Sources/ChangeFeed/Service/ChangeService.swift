@@ -17,13 +17,17 @@ package final class ChangeService: ChangeSource {
     /// The last attempt to withdraw the list of sessions failed.
     private let isListStuck = Mutex(false)
 
-    /// - Parameters, all called from the feed's thread:
+    /// - Parameters, but for `places` all called from the feed's thread:
     ///   - observer: takes changes beside the subscribers.
+    ///   - places: where the feed says how far it was when; nil where nobody else asks.
     ///   - oldestMark: the mark from where on members may yet recover; nil where nobody may.
+    ///   - whenMarked: all was handed on up to this mark.
     ///   - whenFirst: no hub of this name was here before.
     package init(
         configuration: FeedConfiguration, sink: any ChangeSink, observer: (any ChangeObserver)? = nil, logger: Logger,
+        places: RecoveryPlaces? = nil,
         oldestMark: @escaping @Sendable () -> Int? = { nil },
+        whenMarked: @escaping @Sendable (Int) -> Void = { _ in },
         whenFirst: @escaping @Sendable () -> Void = {},
         whenStatusChanges: @escaping @Sendable (FeedStatus) -> Void
     ) {
@@ -31,10 +35,13 @@ package final class ChangeService: ChangeSource {
         self.logger = logger
         outboxGauge = OutboxGauge(logger: logger)
         let hooks = ChangeDispatcher.Hooks(
-            oldestMark: oldestMark, whenFirst: whenFirst, whenStatusChanges: whenStatusChanges)
+            oldestMark: oldestMark, whenMarked: whenMarked, whenFirst: whenFirst,
+            whenStatusChanges: whenStatusChanges)
         dispatcher = ChangeDispatcher(
             configuration, sink: sink, observer: observer, hooks: hooks, inbox: inbox, logger: logger)
-        feed = ChangeFeed(configuration: configuration, logger: logger, consumer: dispatcher, inbox: inbox)
+        feed = ChangeFeed(
+            configuration: configuration, logger: logger, consumer: dispatcher, inbox: inbox,
+            places: places ?? RecoveryPlaces(window: configuration.recoveryWindow))
     }
 
     /// Starts reading. Once.

@@ -69,8 +69,7 @@ extension EventLoop {
         delivery.tracer.forget(slot)
         counters.ended(with: delivery.sockets[Int(slot)].endCode)
         logEnd(of: slot)
-        // What a browser says that unloads a page (WHATWG WebSockets, "make disappear").
-        let isUnloaded = delivery.sockets[Int(slot)].endCode == 1001 && delivery.reasons[slot] == nil
+        let isUnloaded = saysGoodBye(slot)
         delivery.close(slot)
         recoveries.forget(slot)
         hub.disconnect(slot, at: now(), isUnloaded: isUnloaded)
@@ -78,6 +77,13 @@ extension EventLoop {
         noteConnections()
         slots.release(slot)
         execute()
+    }
+
+    /// Whether a client said that it goes. A browser closes with 1001 when a tab is closed (WHATWG WebSockets, "make disappear");
+    /// Chromium without a code where a page is reloaded, left, or kept to be shown again; and a page's own close says 1000 or nothing.
+    private func saysGoodBye(_ slot: Slot) -> Bool {
+        let code = delivery.sockets[Int(slot)].endCode
+        return delivery.reasons[slot] == nil && (code == 1001 || (code == 1000 || code == 1005) && hub.isPage(slot))
     }
 
     func noteConnections() {
@@ -111,11 +117,14 @@ extension EventLoop {
     // MARK: Closing
 
     /// Every close of ours goes by here: its answer acknowledges what was sent before it.
-    func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
+    ///
+    /// - Parameter asks: by a ping, too.
+    func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString, asks: Bool = false) {
         // One that is being dismissed as a slow reader lost what waited for it, so that its answer acknowledges nothing.
         guard !delivery.sockets[Int(slot)].isClosing else { return }
         guard !delivery.sockets[Int(slot)].isAnswer else { return answers.end(slot) }
-        hub.isClosing(slot)
+        let ping = hub.isClosing(slot)
+        if asks, let ping { delivery.send(ping, to: slot) }
         delivery.beginClosing(slot, code, reason: reason)
     }
 
@@ -126,7 +135,7 @@ extension EventLoop {
             delivery.sockets[$0].isOpen && !delivery.sockets[$0].isClosing
         }
         for slot in open.prefix(max(Self.leastClosed, (open.count + rounds - 1) / max(1, rounds))) {
-            beginClosing(Slot(slot), .serviceRestart, reason: "restarting")
+            beginClosing(Slot(slot), .serviceRestart, reason: "restarting", asks: true)
         }
     }
 

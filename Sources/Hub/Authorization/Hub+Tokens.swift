@@ -12,6 +12,7 @@ extension Hub {
             if let bar = bar(of: claims, from: membership.channel.key) { return expel(membership, bar, .revoked) }
             if let grants = membership.grants { return renew(grants, as: claims, of: membership) }
             adopt(claims, by: membership)
+            resume(membership)
             resubscribe(membership, as: claims)
         } catch {
             expel(membership, error)
@@ -32,6 +33,7 @@ extension Hub {
     /// A private channel's policies let a member read with its new token no less than before.
     func renewed(_ claims: Claims, of membership: Membership) {
         adopt(claims, by: membership)
+        resume(membership)
         if membership.join.isJoined { showWhatMayBeRead(to: membership) }
         resubscribe(membership, as: claims)
         releaseWrites(of: membership)
@@ -64,7 +66,7 @@ extension Hub {
         handle(.rowChangesRestarted(needsOfRowChanges(membership)), of: membership)
     }
 
-    /// Ends channels whose token has run out.
+    /// Ends channels whose token has run out, or has them wait for a fresh one.
     ///
     /// All members are looked at only when the earliest of their tokens is due, so an idle hub looks at none.
     func expireTokens() {
@@ -72,10 +74,15 @@ extension Hub {
         earliestExpiry = .max
         for connection in context.openConnections {
             for membership in connection.memberships.reversed() {
-                if let expired = membership.claims.expired(at: context.now) {
-                    expel(membership, expired)
-                } else {
+                guard let expired = membership.claims.expired(at: context.now) else {
                     earliestExpiry = min(earliestExpiry, Int64(membership.claims.expiresAt))
+                    continue
+                }
+                if let end = endOfLapse(membership) {
+                    lapse(membership, expired)
+                    earliestExpiry = min(earliestExpiry, end)
+                } else {
+                    expel(membership, expired, isTold: membership.lapse != nil)
                 }
             }
         }
@@ -83,10 +90,14 @@ extension Hub {
 
     /// Ends a channel with the reason. By `phx_error`, not `phx_close`: a close is final for every client, an error makes
     /// it join again, and a fresh token is all it takes.
-    func expel(_ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd = .lost) {
+    ///
+    /// - Parameter isTold: the client was told already why nothing comes any more.
+    func expel(
+        _ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd = .lost, isTold: Bool = false
+    ) {
         authorization.refuseHeld(of: membership, refusal, &context)
         guard membership.connection.reader == nil else { return close(membership, refusal, end) }
-        context.system(membership, extension: "system", ok: false, message: refusal.message)
+        if !isTold { context.system(membership, extension: "system", ok: false, message: refusal.message) }
         remove(membership, end)
         let error = membership.frames.push(
             "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.ending)

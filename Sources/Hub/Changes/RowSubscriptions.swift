@@ -68,8 +68,18 @@ package struct RowSubscriptions {
         return left
     }
 
-    /// Takes a member out of a group.
-    mutating func leave(_ rows: RowSubscription, _ membership: Membership, _ hub: inout HubContext) {
+    /// Changes reach a member no more, for the time being.
+    ///
+    /// - Returns: whether they did.
+    func stop(_ membership: Membership, _ hub: inout HubContext) -> Bool {
+        guard let rows = membership.rows, rows.groupIndex != nil else { return false }
+        leaveAudiences(rows, membership, &hub)
+        membership.rows?.groupIndex = nil
+        membership.rows?.principalIndex = nil
+        return true
+    }
+
+    private func leaveAudiences(_ rows: RowSubscription, _ membership: Membership, _ hub: inout HubContext) {
         let (group, principal, channel, version) = (
             rows.group, rows.principal, membership.channel, membership.version
         )
@@ -79,6 +89,12 @@ package struct RowSubscriptions {
         if let index = rows.principalIndex, let moved = principal.audience.remove(at: index, version) {
             hub.member(moved, of: channel)?.rows?.principalIndex = index
         }
+    }
+
+    /// Takes a member out of a group.
+    mutating func leave(_ rows: RowSubscription, _ membership: Membership, _ hub: inout HubContext) {
+        let (group, principal, channel) = (rows.group, rows.principal, membership.channel)
+        leaveAudiences(rows, membership, &hub)
         if group.exit(principal) { hub.actions.append(.withdraw(group.id, principal.claims)) }
         if rows.groupIndex == nil {
             group.waiting.removeAll { $0 === membership }

@@ -132,10 +132,8 @@ struct History {
         }
     }
 
-    /// Takes a member out of its channel's history.
-    ///
-    /// - Parameter isLeave: it said good-bye, and does not come back for anything.
-    func leave(_ membership: Membership, isLeave: Bool, _ hub: inout HubContext) {
+    /// Takes a member out of its channel's history. One that left does not come back for anything.
+    func leave(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
         let channel = membership.channel
         guard let member = membership.history, !member.isOff, let kept = channel.history else { return }
         if let index = member.index, let moved = kept.audience.remove(at: index, membership.version) {
@@ -144,7 +142,9 @@ struct History {
         // Who may not read it is owed nothing.
         let isOwed = member.isAnswered || membership.grants?.read == nil || membership.mayRead(.broadcast)
         if membership.connection.reader == nil {
-            store.end(member.session, in: channel.key, lost: !isLeave && isOwed, at: hub.now)
+            store.end(
+                member.session, in: channel.key, lost: end != .left && isOwed,
+                goneAt: end == .unloaded ? membership.connection.lastRef : nil, at: hub.now)
         }
         kept.memberCount -= 1
         guard kept.memberCount == 0 else { return }

@@ -23,12 +23,12 @@ struct HistorySessions {
     }
 
     /// Takes a membership out; one that was lost may come back until `until`.
-    mutating func end(_ session: HistorySession, lostAt position: HistoryPosition?, until: Int64) {
+    mutating func end(_ session: HistorySession, lostAt position: HistoryPosition?, until: Int64, goneAt: Int? = nil) {
         // Where it was not answered, a client that was here before has its session of before still.
         let isOwn = session.trace.isSettled || session.trace.evidence != .refs
         change(session.key) { bucket in
             guard isOwn, let position else { return bucket.remove(session) }
-            bucket.lose(session, at: position, until: until)
+            bucket.lose(session, at: position, until: until, goneAt: goneAt)
         }
         nextEnd = min(nextEnd, until)
     }

@@ -108,11 +108,14 @@ package final class HistoryStore: Sendable {
     }
 
     /// A member is gone. If it was `lost`, it may come back for what it did not acknowledge.
-    func end(_ session: HistorySession, in key: ChannelKey, lost: Bool, at now: HubTime) {
+    ///
+    /// - Parameter goneAt: where its client said that it goes.
+    func end(_ session: HistorySession, in key: ChannelKey, lost: Bool, goneAt: Int? = nil, at now: HubTime) {
         state.withLock { state in
             guard let reader = state.channels[key]?.readers[session.member.loop] else { return }
             let position = lost && window > 0 ? session.acknowledged(by: reader) : nil
-            state.channels[key]?.sessions.end(session, lostAt: position, until: now.monotonic + window)
+            state.channels[key]?.sessions.end(
+                session, lostAt: position, until: now.monotonic + window, goneAt: goneAt)
         }
     }
 

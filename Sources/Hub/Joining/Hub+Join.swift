@@ -169,17 +169,25 @@ extension Hub {
         _ = membership.join.handle(.removed)
         let channel = membership.channel
         authorization.end(of: membership)
-        if let index = membership.memberIndex, let moved = channel.members.remove(at: index, membership.version) {
-            context.member(moved, of: channel)?.memberIndex = index
-        }
+        stopHearing(membership)
         presence.stopShowing(to: membership, &context)
         if let subscription = membership.rows { rows.leave(subscription, membership, &context) }
         catchUp.end(membership, end, &context)
-        history.leave(membership, isLeave: end == .left || end == .unloaded, &context)
+        history.leave(membership, end, &context)
         typing.end(of: membership, &context)
         streams.leave(membership, &context)
         presence.release(membership, end, &context)
         discardIfIdle(channel)
+    }
+
+    /// Takes a member out of those who hear the channel's broadcasts.
+    func stopHearing(_ membership: Membership) {
+        let channel = membership.channel
+        guard let index = membership.memberIndex else { return }
+        if let moved = channel.members.remove(at: index, membership.version) {
+            context.member(moved, of: channel)?.memberIndex = index
+        }
+        membership.memberIndex = nil
     }
 
     // MARK: Channels

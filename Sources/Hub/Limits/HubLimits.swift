@@ -14,6 +14,9 @@ package struct HubLimits: Sendable {
     /// Only private channels may be joined.
     package var privateOnly = false
 
+    /// Seconds for which a channel waits for a fresh token when its own has run out; 0: it ends at once.
+    package var tokenGrace = 0
+
     // Zero in what follows: no limit.
 
     /// Sockets in all, from one address, of one user (the claim `sub`).

@@ -117,9 +117,9 @@ extension Hub {
     }
 
     /// A close frame follows all that was sent so far: its answer acknowledges it.
-    package func isClosing(_ slot: Slot) {
-        _ = acknowledgementPing(for: slot)
-    }
+    ///
+    /// - Returns: a ping to be sent before it, where there is time, for clients that do not answer close frames.
+    @discardableResult package func isClosing(_ slot: Slot) -> Frame? { acknowledgementPing(for: slot) }
 
     /// The peer answered the close frame.
     package func closeAnswered(_ slot: Slot) {

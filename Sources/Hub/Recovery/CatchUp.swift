@@ -117,11 +117,18 @@ package struct CatchUp {
         _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         let here = progress.position(in: group)
-        let found = sessions.settle(recovery.session, here: here, at: hub.now)
-        // Whoever wants to resume later has to be told where it is now, which the feed knows.
-        recovery.point = recovery.isReported ? found ?? .mark(progress.mark) : found
-        recovery.settled = here
+        let before = recovery.before
+        recovery.before = nil
+        let found = sessions.settle(recovery.session, here: here, noLaterThan: before, at: hub.now)
         recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
+        if let before {
+            // What it was on its way to is sent as well.
+            if let found { recovery.point = .earliest(of: [found, before]) }
+            return
+        }
+        // Whoever wants to resume later has to be told where it is now, which the feed knows.
+        recovery.point = recovery.isReported ? found ?? recovery.session.origin.point : found
+        recovery.settled = here
     }
 
     // MARK: What was missed
@@ -131,7 +138,7 @@ package struct CatchUp {
         by membership: Membership, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         guard let recovery = membership.recovery, let group = membership.group, group.state == .live,
-            recovery.arrival == nil
+            recovery.arrival == nil, membership.lapse == nil
         else { return }
         noteMissedMeanwhile(recovery, in: group, progress)
         guard let point = recovery.point, recovery.question == nil else { return }
@@ -155,7 +162,7 @@ package struct CatchUp {
     package mutating func startOrWait(
         _ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) {
-        guard let group = membership.group, membership.recovery?.arrival == nil else { return }
+        guard let group = membership.group, membership.recovery?.arrival == nil, membership.lapse == nil else { return }
         guard membership.recovery?.point != nil else { return start(membership, rows, &hub) }
         askForMissed(by: membership, rows.progress, &hub)
         guard membership.recovery?.question == nil else { return }
@@ -304,12 +311,61 @@ package struct CatchUp {
             claims: membership.claims, channel: group.channel.key, subscription: group.subscription)
         let position = old.position(at: hub.now.monotonic)
         guard key != old.key else { return old.begins(at: position) }
+        if mayBeReturning(recovery, old, &hub), key.hasSubject {
+            sessions.remove(old)
+            return arriveAnew(membership, recovery, as: key, position.point, in: group, progress, &hub)
+        }
         sessions.remove(old)
         recovery.session = sessions.enter(
             key, ClientTrace(renewing: old.trace, at: hub.now, moment: sessions.moment()), at: position)
         guard recovery.arrival == nil, !sessions.isRecorded(recovery.session) else { return }
         recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
         awaitArrival(of: membership, &hub)
+    }
+
+    /// Milliseconds after a join within which its first other token counts as the join's. Some clients join without one, and send
+    /// it when they are answered.
+    private static let firstToken: Int64 = 10_000
+
+    private func mayBeReturning(_ recovery: MemberRecovery, _ old: LiveSession, _ hub: inout HubContext) -> Bool {
+        defer { recovery.isRenewed = true }
+        // Whoever says itself where it was is sent that.
+        if case .cursor = old.origin.point { return false }
+        return !recovery.isRenewed && hub.now.monotonic - old.trace.began < Self.firstToken
+    }
+
+    /// It is found out what a member missed whose token says only now who it is, as at a join.
+    private mutating func arriveAnew(
+        _ membership: Membership, _ recovery: MemberRecovery, as key: RecoveryKey, _ before: RecoveryPoint,
+        in group: ChangeGroup, _ progress: FeedProgress, _ hub: inout HubContext
+    ) {
+        let (claims, connection, old) = (membership.claims, membership.connection, recovery.session.trace)
+        let isKnown = claims.subject != nil && claims.session != nil && !connection.isPage
+        let trace = ClientTrace(
+            evidence: old.evidence == .refs ? .refs : isKnown ? .signIn : .none, ref: old.ref,
+            acknowledged: old.acknowledged, at: hub.now, moment: sessions.moment())
+        let (session, doubts) = sessions.enter(key, trace, here: progress.position(in: group), at: hub.now)
+        recovery.session = session
+        recovery.before = before
+        recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: hub.now.monotonic)
+        hub.ask(doubts)
+        advance(recovery, in: group, progress, &hub)
+        if recovery.arrival != nil { awaitArrival(of: membership, &hub) }
+    }
+
+    /// A member whose token has run out: what comes from here on it is owed, whatever its socket acknowledges.
+    mutating func lapse(
+        _ membership: Membership, wasHearing: Bool, _ progress: FeedProgress, _ hub: inout HubContext
+    ) {
+        guard let recovery = membership.recovery else { return }
+        abandonQuestion(of: recovery, &hub)
+        recovery.session.begins(at: recovery.session.position(at: hub.now.monotonic))
+        if wasHearing {
+            recovery.point = progress.point
+            recovery.isLevel()
+        } else if recovery.point != nil, let reached = recovery.reached {
+            recovery.point = .cursor(reached)
+        }
     }
 
     /// Ends the session of a membership that is taken out of its channel.
@@ -319,7 +375,7 @@ package struct CatchUp {
         guard membership.connection.reader == nil else { return }
         switch end {
         case .left: sessions.leave(recovery.session, at: hub.now)
-        case .unloaded: sessions.remove(recovery.session)
+        case .unloaded: sessions.unload(recovery.session, goneAt: membership.connection.lastRef, at: hub.now)
         case .replaced: sessions.replace(recovery.session, at: hub.now)
         case .lost, .revoked: sessions.lose(recovery.session, at: hub.now)
         }

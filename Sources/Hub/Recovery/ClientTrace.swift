@@ -17,6 +17,8 @@ package final class ClientTrace: Sendable {
     }
 
     let evidence: Evidence
+    /// The number of the join's ref, where its refs count on.
+    let ref: Int
     /// When it joined, in monotonic milliseconds.
     let began: Int64
     /// The same among all that sockets are asked, as `SessionRegistry.moment` counts.
@@ -30,8 +32,9 @@ package final class ClientTrace: Sendable {
     /// Its place in the bucket's list.
     nonisolated(unsafe) var place = 0
 
-    init(evidence: Evidence, acknowledged: AcknowledgementState, at now: HubTime, moment: Int) {
+    init(evidence: Evidence, ref: Int = 0, acknowledged: AcknowledgementState, at now: HubTime, moment: Int) {
         self.evidence = evidence
+        self.ref = ref
         self.acknowledged = acknowledged
         began = now.monotonic
         self.moment = moment
@@ -39,7 +42,7 @@ package final class ClientTrace: Sendable {
 
     /// The same client's from here on, where its token names somebody else.
     convenience init(renewing old: ClientTrace, at now: HubTime, moment: Int) {
-        self.init(evidence: old.evidence, acknowledged: old.acknowledged, at: now, moment: moment)
+        self.init(evidence: old.evidence, ref: old.ref, acknowledged: old.acknowledged, at: now, moment: moment)
     }
 
     var hasEnded: Bool { isOver.load(ordering: .acquiring) }
@@ -76,6 +79,7 @@ extension CatchUp {
     ) -> ClientTrace {
         ClientTrace(
             evidence: evidence(of: claims, joinRef: joinRef, connection, at: hub.now),
+            ref: Int(joinRef.string ?? joinRef.description) ?? 0,
             acknowledged: acknowledged(of: connection, progress, &hub), at: hub.now, moment: sessions.moment())
     }
 

@@ -131,15 +131,15 @@ extension RecoveryPoint {
         switch (self, other) {
         case (.mark(let one), .mark(let two)): one < two
         case (.mark, _): false
-        case (_, .mark), (.cursor, .restart): true
-        case (.restart, _), (.cursor, _), (.snapshot, _), (.peer, _), (.earliest, _): false
+        case (_, .mark), (.cursor, .restart), (.restart, .restored): true
+        case (.restart, _), (.restored, _), (.cursor, _), (.snapshot, _), (.peer, _), (.earliest, _): false
         }
     }
 
-    /// Whether it came from another hub, so that it cannot be compared with what this one knows.
+    /// Whether another process said it, so that it cannot be compared with what this one knows.
     private var isForeign: Bool {
         switch self {
-        case .snapshot, .peer, .earliest: true
+        case .restored, .snapshot, .peer, .earliest: true
         case .mark, .cursor, .restart: false
         }
     }

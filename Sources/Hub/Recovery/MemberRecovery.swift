@@ -21,6 +21,10 @@ package final class MemberRecovery {
     var arrival: Arrival?
     /// Where the loop was when it was found out what the member missed, until it is asked for.
     var settled: LoopPosition?
+    /// Its token named somebody else soon after its join: until it is known what that one missed, where it stands itself.
+    var before: RecoveryPoint?
+    /// Its token changed already.
+    var isRenewed = false
     /// The cursor of the last change that it was sent of what it missed.
     private var sent: String?
     /// The ping that asks whether it arrived.
@@ -45,6 +49,12 @@ package final class MemberRecovery {
 
     /// Of what it missed it was told all up to here, whether it arrived or not; nil if that is where it began.
     var reached: String? { sent }
+
+    /// It has been told what it missed, and all that came since.
+    func isLevel() {
+        sent = nil
+        asked = nil
+    }
 
     /// A ping follows all that was sent so far.
     func reaches(acknowledgedBy serial: Int) { asked = sent.map { (serial, $0) } }

@@ -30,6 +30,8 @@ package enum RecoveryPoint: Sendable, Hashable {
     case cursor(String)
     /// Where the hub's last process may have left its clients.
     case restart
+    /// Where that process certainly had this client: a snapshot of Postgres, as text.
+    case restored(String)
     /// Where another hub certainly had its clients: a snapshot of Postgres, as text.
     case snapshot(String)
     /// The same, where that hub itself says how far its client is: a cursor; and the snapshot that counts where this one is not good here.

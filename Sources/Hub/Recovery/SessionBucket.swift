@@ -47,8 +47,17 @@ struct SessionBucket<Session: RecoverableSession> {
         /// It stands for many that nobody counted, so that none of them less has to be kept.
         var isMany = false
         var claims: [SessionClaim] = []
+        /// Its client said that it goes, by when its refs had come to this: only one comes for it whose refs go on behind it.
+        var goneAt: Int?
 
         var isTaken: Bool { !isMany && claims.contains { $0.counts } }
+        /// Anybody may come for it.
+        var isAwaited: Bool { !isTaken && goneAt == nil }
+
+        func mayBe(of trace: ClientTrace) -> Bool {
+            guard let goneAt else { return !isTaken }
+            return !isTaken && trace.evidence == .refs && trace.ref > goneAt
+        }
     }
 
     /// Where those stand for whom a join may have come.
@@ -63,8 +72,8 @@ struct SessionBucket<Session: RecoverableSession> {
     private(set) var live: [Session] = []
     /// Oldest end first.
     var ended: [Ended] = []
-    /// Of so many the window was over before they came. They come all the same, and not for what others left.
-    private var overdue = 0
+    /// Those for whom the window was over before they came, by `goneAt`. They come all the same, and not for what others left.
+    private var overdue: [Int] = []
 
     /// Sessions kept for one key; anonymous clients share one. Of more, the earliest positions stay.
     private static var mostEnded: Int { 64 }
@@ -111,21 +120,21 @@ struct SessionBucket<Session: RecoverableSession> {
     /// - Parameter amongLive: false where it has no user by which it could be looked for there, or where none was asked.
     mutating func takeOver(for trace: ClientTrace, amongLive: Bool, position: (Session) -> Session.Position) -> Owed {
         // Most joins, so that they cost nothing: nobody else is there or away.
-        guard !ended.isEmpty || live.count > 1 || overdue > 0 else { return Owed() }
+        guard !ended.isEmpty || live.count > 1 || !overdue.isEmpty else { return Owed() }
         // Joins of one socket are one client's.
         let own = ended.filter { $0.acknowledged === trace.acknowledged }
         if !own.isEmpty {
             ended.removeAll { $0.acknowledged === trace.acknowledged }
             return Owed(ended: own.map(\.position))
         }
-        let free = ended.indices.filter { !ended[$0].isTaken }
+        let free = ended.indices.filter { ended[$0].mayBe(of: trace) }
         let suspects = amongLive ? suspects(of: trace) : []
         let owed = Owed(ended: free.map { ended[$0].position }, live: suspects.map(position))
         guard trace.evidence != .none, suspects.count <= Self.mostAsked else { return owed }
-        if trace.evidence == .signIn || overdue == 0 {
-            claim(owed, free, suspects, for: trace)
+        if trace.evidence == .refs, let late = overdue.firstIndex(where: { $0 < trace.ref }) {
+            overdue.remove(at: late)
         } else {
-            overdue -= 1
+            claim(owed, free, suspects, for: trace)
         }
         return owed
     }
@@ -165,22 +174,27 @@ struct SessionBucket<Session: RecoverableSession> {
     }
 
     /// A session was lost, and stays behind.
-    mutating func lose(_ session: Session, at position: Session.Position, until: Int64) {
+    ///
+    /// - Parameter goneAt: where its client said that it goes.
+    mutating func lose(_ session: Session, at position: Session.Position, until: Int64, goneAt: Int? = nil) {
         remove(session)
         let trace = session.trace
         // Who joined while it answered did not come for it.
         let claims = trace.claims.filter { !trace.wasAlive(after: $0.trace.moment) }
         guard !claims.contains(where: \.isCertain) else { return prolong(to: until) }
         if !claims.isEmpty { prolong(to: until) }
-        ended.append(Ended(position: position, until: until, acknowledged: trace.acknowledged, claims: claims))
+        ended.append(
+            Ended(
+                position: position, until: until, acknowledged: trace.acknowledged, claims: claims, goneAt: goneAt))
         thin()
     }
 
     /// Forgets those whose window is over.
     mutating func forget(until time: Int64) {
         for one in ended where one.until <= time && !one.isTaken {
-            overdue = min(overdue + (one.isMany ? Self.mostEnded : 1), Self.mostEnded)
+            overdue += Array(repeating: one.goneAt ?? 0, count: one.isMany ? Self.mostEnded : 1)
         }
+        if overdue.count > Self.mostEnded { overdue = Array(overdue.sorted().prefix(Self.mostEnded)) }
         ended.removeAll { $0.until <= time }
     }
 
@@ -200,6 +214,8 @@ struct SessionBucket<Session: RecoverableSession> {
         // It stands for this one, too, so that nobody knows any more when all are back.
         ended[earliest].position = ended[earliest].position.forAnybody
         ended[earliest].isMany = true
+        let refs = [earliest, latest].compactMap { ended[$0].goneAt }
+        ended[earliest].goneAt = refs.count == 2 ? refs.min() : nil
         prolong(to: ended.remove(at: latest).until)
     }
 }

@@ -11,7 +11,7 @@
 struct SessionRecording {
     /// Somebody writes.
     var isKept = false
-    /// Keys whose number is another than the one that is written down.
+    /// Keys of which something else is to be written down.
     var changed: Set<RecoveryKey> = []
     /// A join was answered although its session was not written.
     var isBehind = false
@@ -27,17 +27,37 @@ struct SessionRecording {
     /// Joins wait until it is known whether another hub has had their clients (`SessionsElsewhere.swift`).
     var looksElsewhere = false
     var askElsewhere: SessionRegistry.AskElsewhere?
+    /// How far those are who prove it, second by second.
+    var pace = ProofPace()
+    /// Whoever is not as far does not follow the others (`survey`).
+    var slow = 0
+    /// What may be written down as proven for all who follow.
+    var proven = 0
 }
 
 extension SessionRegistry {
-    /// One key, and how many sessions of it there are; with 0 it is to be forgotten.
+    /// One key, how many sessions of it there are, and where they stand; with 0 it is to be forgotten.
     package struct Record: Sendable, Equatable {
         package let key: RecoveryKey
         package let count: Int
+        package let place: Place
 
-        package init(key: RecoveryKey, count: Int) {
+        package init(key: RecoveryKey, count: Int, place: Place = .at(.restart)) {
             self.key = key
             self.count = count
+            self.place = place
+        }
+    }
+
+    /// Of one key, what the last process left.
+    struct Restored {
+        let count: Int
+        let point: RecoveryPoint
+
+        init(_ record: Record) {
+            count = record.count
+            // Marks were that process's own.
+            point = if case .at(.restored(let snapshot)) = record.place { .restored(snapshot) } else { .restart }
         }
     }
 
@@ -60,8 +80,11 @@ extension SessionRegistry {
     package func restore(_ records: [Record]) {
         state.withLock { state in
             guard state.restored == nil else { return }
-            state.restored = Dictionary(records.map { ($0.key, $0.count) }, uniquingKeysWith: max)
-            for record in records { state.buckets[record.key, default: Bucket()].recorded = record.count }
+            let left = records.filter { $0.count > 0 }.map { ($0.key, Restored($0)) }
+            state.restored = Dictionary(left) { $0.count < $1.count ? $1 : $0 }
+            for (key, left) in state.restored ?? [:] {
+                state.buckets[key] = Bucket(recorded: left.count, place: .at(left.point))
+            }
         }
     }
 
@@ -80,10 +103,11 @@ extension SessionRegistry {
         state.withLock { state in
             for key in Array(state.buckets.keys) {
                 state.buckets[key]?.recorded = 0
+                state.buckets[key]?.place = nil
                 Self.note(key, &state)
             }
             // Who was served before and has not come yet.
-            for (key, count) in state.restored ?? [:] where count > 0 { state.recording.changed.insert(key) }
+            for (key, left) in state.restored ?? [:] where left.count > 0 { state.recording.changed.insert(key) }
         }
     }
 
@@ -91,9 +115,16 @@ extension SessionRegistry {
     package func takeChanged(upTo most: Int) -> [Record] {
         state.withLock { state in
             let keys = Array(state.recording.changed.prefix(most))
-            for key in keys { state.recording.changed.remove(key) }
+            let records = keys.map {
+                Record(key: $0, count: Self.count(of: $0, state), place: Self.place(of: $0, state))
+            }
+            for key in keys {
+                state.recording.changed.remove(key)
+                // Until it is known which of both is written, neither counts.
+                state.buckets[key]?.place = nil
+            }
             state.recording.isAwaited = false
-            return keys.map { Record(key: $0, count: Self.count(of: $0, state)) }
+            return records
         }
     }
 
@@ -110,8 +141,9 @@ extension SessionRegistry {
                     asked += Self.note(elsewhere[record.key] ?? [], of: record.key, &state)
                     if state.buckets[record.key] != nil {
                         state.buckets[record.key]?.recorded = record.count
+                        state.buckets[record.key]?.place = record.count > 0 ? record.place : nil
                     } else if record.count > 0 {
-                        state.buckets[record.key] = Bucket(recorded: record.count)
+                        state.buckets[record.key] = Bucket(recorded: record.count, place: record.place)
                     }
                     Self.note(record.key, &state)
                 } else {
@@ -139,7 +171,8 @@ extension SessionRegistry {
             guard state.recording.isKept else { return true }
             if waited >= Self.longestQuestion, session.elsewhere == nil { session.elsewhere = session.presumed }
             guard session.elsewhere != nil || !state.recording.looksElsewhere else { return false }
-            return state.buckets[session.key]?.recorded ?? 0 >= session.needed
+            guard let bucket = state.buckets[session.key], bucket.recorded >= session.needed else { return false }
+            return bucket.place?.covers(session.origin.point, proven: state.recording.proven) ?? false
         }
     }
 
@@ -189,15 +222,15 @@ extension SessionRegistry {
 
     // MARK: Under the lock
 
-    private static func count(of key: RecoveryKey, _ state: State) -> Int {
-        let waiting = state.restored?[key] ?? 0
+    static func count(of key: RecoveryKey, _ state: State) -> Int {
+        let waiting = state.restored?[key]?.count ?? 0
         guard let bucket = state.buckets[key] else { return waiting }
-        if bucket.sessions.ended.contains(where: \.isMany) { return many }
+        if bucket.sessions.ended.contains(where: { $0.isMany && $0.isAwaited }) { return many }
         let live = bucket.sessions.live.lazy.filter { $0.trace.isSettled && !$0.trace.isGone }
-        return min(many, waiting + live.prefix(many).count + bucket.sessions.ended.lazy.filter { !$0.isTaken }.count)
+        return min(many, waiting + live.prefix(many).count + bucket.sessions.ended.lazy.filter(\.isAwaited).count)
     }
 
-    /// The key's sessions changed.
+    /// The key's sessions, or where they stand, changed.
     static func note(_ key: RecoveryKey, needing session: LiveSession? = nil, _ state: inout State) {
         weigh(key, &state)
         guard state.recording.isKept else {
@@ -210,12 +243,13 @@ extension SessionRegistry {
         // Where the number stays the same, it is written once more for what it tells of other hubs.
         let isSought =
             state.recording.looksElsewhere && session != nil && session?.elsewhere == nil && session?.presumed == nil
-        if count == recorded, !isSought {
+        let isPlaced = isPlaced(key, session, state)
+        if count == recorded, isPlaced, !isSought {
             state.recording.changed.remove(key)
         } else {
             state.recording.changed.insert(key)
         }
-        if count > recorded || isSought, session != nil, !state.recording.isAwaited {
+        if count > recorded || !isPlaced || isSought, session != nil, !state.recording.isAwaited {
             state.recording.isAwaited = true
             state.recording.whenAwaited()
         }

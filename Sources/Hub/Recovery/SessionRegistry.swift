@@ -13,6 +13,8 @@ package final class SessionRegistry: Sendable {
         var sessions = SessionBucket<LiveSession>()
         /// How many sessions are written down.
         var recorded = 0
+        /// Where they are written down to stand; nil where that is to be written.
+        var place: Place?
         /// The last of the moments at which some of them are forgotten (`State.ends`).
         var lastEnd = Int64.min
         /// As whose sessions they are counted, and as how many (`SessionShares`); zero where they are not.
@@ -34,7 +36,7 @@ package final class SessionRegistry: Sendable {
         /// Until when those come back whom the hub's last process served, by the registry's clock; nil before the first join.
         var restartUntil: Int64?
         /// Whom the last process served; nil where that is not known.
-        var restored: [RecoveryKey: Int]?
+        var restored: [RecoveryKey: Restored]?
         var recording = SessionRecording()
         var shares: SessionShares
         var givenWay = 0
@@ -46,20 +48,26 @@ package final class SessionRegistry: Sendable {
     /// Of so many keys sessions are kept for as long as the feed is away. With more of them the window runs on, so that
     /// an outage of days does not take all memory.
     private let mostHeld: Int
+    /// Milliseconds after which who has proven nothing of what others have proven does not follow any more (`survey`).
+    let longestProof: Int64
 
     let window: Int64
     let state: Mutex<State>
     private let moments = Atomic<Int>(0)
+    private let handedOn = Atomic<Int>(0)
 
     /// - Parameters:
     ///   - window: how long a session waits to be taken over, in milliseconds; with 0 there are none.
     ///   - isFeedReady: false where `feed(isReady:at:)` will say when the window begins to run.
     ///   - mostHeld: of so many keys sessions are kept for as long as the feed is away.
+    ///   - longestProof: in milliseconds: a ping every 5 s, spread over one, its answer, and some leisure.
     ///   - mostOfUser: of one user so many sessions are kept.
     package init(
-        window: Int64 = 120_000, isFeedReady: Bool = true, mostHeld: Int = 1_000_000, mostOfUser: Int = 1_000
+        window: Int64 = 120_000, isFeedReady: Bool = true, mostHeld: Int = 1_000_000, longestProof: Int64 = 8_000,
+        mostOfUser: Int = 1_000
     ) {
         self.window = window
+        self.longestProof = longestProof
         self.mostHeld = mostHeld
         state = Mutex(
             State(clock: RecoveryClock(isRunning: isFeedReady), shares: SessionShares(most: mostOfUser)))
@@ -79,6 +87,9 @@ package final class SessionRegistry: Sendable {
 
     /// Counts what sockets are asked and who joins, to tell what came first; clocks are too coarse for it.
     func moment() -> Int { moments.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue }
+
+    /// The feed has handed on all up to a mark; loops that it concerns nothing of hear of it later.
+    package func hasHandedOn(upTo mark: Int) { handedOn.store(mark, ordering: .sequentiallyConsistent) }
 
     // MARK: Joins
 
@@ -108,8 +119,11 @@ package final class SessionRegistry: Sendable {
 
     /// Finds out where a member has to recover from, once those that may be its own were asked whether they live.
     ///
+    /// - Parameter before: where it stands in any case.
     /// - Returns: nil if nothing can have been missed.
-    func settle(_ session: LiveSession, here: LoopPosition, at now: HubTime) -> RecoveryPoint? {
+    func settle(
+        _ session: LiveSession, here: LoopPosition, noLaterThan before: RecoveryPoint? = nil, at now: HubTime
+    ) -> RecoveryPoint? {
         state.withLock { state in
             defer { Self.note(session.key, needing: session, &state) }
             session.trace.isSettled = true
@@ -121,7 +135,13 @@ package final class SessionRegistry: Sendable {
             if let until = state.restartUntil, state.clock.time(at: now.monotonic) < until, state.restored == nil {
                 found = .earliest(of: [RecoveryPosition(point: .restart)] + (found.map { [$0] } ?? []))
             }
-            session.settles(at: found ?? RecoveryPosition(point: .mark(here.mark)), hadMissed: found != nil)
+            // What was handed on before a newcomer came it does not lack, whether this loop has heard of that or not.
+            let mark =
+                session.mayMissMore ? here.mark : max(here.mark, handedOn.load(ordering: .sequentiallyConsistent))
+            let points = [found?.point ?? .mark(mark)] + (before.map { [$0] } ?? [])
+            let whole = RecoveryPoint.earliest(of: points).map { RecoveryPosition(point: $0) }
+            let position = before == nil ? found ?? whole : whole
+            session.settles(at: position ?? RecoveryPosition(point: .mark(mark)), hadMissed: found != nil)
             return found?.exact
         }
     }
@@ -146,8 +166,7 @@ package final class SessionRegistry: Sendable {
         remove(session)
     }
 
-    /// Nothing stays behind: the page that it belonged to is gone, so that its client never comes back; or somebody else
-    /// takes its place.
+    /// Nothing stays behind: somebody else takes its place.
     func remove(_ session: LiveSession) {
         state.withLock { state in
             state.buckets[session.key]?.sessions.remove(session)
@@ -169,14 +188,21 @@ package final class SessionRegistry: Sendable {
     /// How long a client may ignore what it is sent, in the longest of cases: in milliseconds, as the window.
     var patience: Int64 { window }
 
-    private func end(_ session: LiveSession, from position: RecoveryPosition, at now: HubTime) {
+    /// Its client said that it goes: whoever joins next is another, unless its refs go on behind this one.
+    func unload(_ session: LiveSession, goneAt ref: Int, at now: HubTime) {
+        end(session, from: session.position(at: now.monotonic), at: now, goneAt: ref)
+    }
+
+    private func end(
+        _ session: LiveSession, from position: RecoveryPosition, at now: HubTime, goneAt ref: Int? = nil
+    ) {
         // Where it was not found out what it missed, a client that was here before has its session of before still.
         guard window > 0, session.trace.isSettled || session.trace.evidence != .refs else { return remove(session) }
         state.withLock { state in
             Self.forget(&state, at: now.monotonic)
             if state.ends.count - state.firstEnd >= mostHeld { state.clock.start(at: now.monotonic) }
             let until = state.clock.time(at: now.monotonic) + window
-            state.buckets[session.key]?.sessions.lose(session, at: position, until: until)
+            state.buckets[session.key]?.sessions.lose(session, at: position, until: until, goneAt: ref)
             if state.buckets[session.key]?.user == 0 { state.buckets[session.key]?.user = session.key.user }
             Self.expectEnd(of: session.key, until, &state)
             Self.note(session.key, &state)
@@ -251,10 +277,11 @@ package final class SessionRegistry: Sendable {
         let until = state.clock.time(at: now) + window
         state.restartUntil = until
         guard let restored = state.restored, window > 0 else { return }
-        for (key, count) in restored {
+        for (key, left) in restored {
             let ended = SessionBucket<LiveSession>.Ended(
-                position: RecoveryPosition(point: .restart), until: until, acknowledged: nil, isMany: count >= many)
-            let copies = count >= many ? 1 : count
+                position: RecoveryPosition(point: left.point), until: until, acknowledged: nil,
+                isMany: left.count >= many)
+            let copies = left.count >= many ? 1 : left.count
             state.buckets[key, default: Bucket()].sessions.add(Array(repeating: ended, count: copies))
             expectEnd(of: key, until, &state)
         }

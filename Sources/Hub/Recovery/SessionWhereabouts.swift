@@ -24,11 +24,12 @@ extension SessionRegistry {
         var positions: [RecoveryPosition] = []
         // As in `settle` and `beginRestart`: whom this hub's last process served, and whose window is not over.
         let mayBeFromBefore = state.restartUntil.map { state.clock.time(at: now) < $0 } ?? true
-        let wasServed = state.restored.map { ($0[key] ?? 0) > 0 } ?? true
-        if mayBeFromBefore, wasServed { positions.append(RecoveryPosition(point: .restart)) }
+        if mayBeFromBefore, let left = state.restored.map({ $0[key]?.point }) ?? .restart {
+            positions.append(RecoveryPosition(point: left))
+        }
         if let sessions = state.buckets[key]?.sessions {
             guard sessions.live.count <= Self.mostAsked else { return .unknown }
-            positions += sessions.ended.lazy.filter { !$0.isTaken }.map(\.position)
+            positions += sessions.ended.lazy.filter(\.isAwaited).map(\.position)
             for session in sessions.live where !session.trace.isGone {
                 // It may have come from a third hub, of which nothing is known here yet.
                 if state.recording.looksElsewhere, session.elsewhere == nil { return .unknown }

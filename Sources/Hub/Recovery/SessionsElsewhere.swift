@@ -7,7 +7,8 @@ extension SessionRegistry {
     /// Another hub that had somebody who looks the same.
     package struct Elsewhere: Sendable, Equatable {
         package let node: String
-        /// What all of its clients certainly have: a snapshot of Postgres, as text.
+        /// What its clients certainly have that look the same, or all of them, as that hub wrote it down: a snapshot of Postgres, as
+        /// text.
         package let snapshot: String
         /// What those who look the same certainly have, as the hub itself says: a cursor. Nil where it did not say so.
         package private(set) var cursor: String?

@@ -90,7 +90,13 @@ struct StreamChannels {
             membership.holdsStream = false
             hub.actions.append(.stream(nil, stream.name, .release(hold(of: membership), isFault: true)))
         }
-        guard stream.watchers.removeValue(forKey: membership.slot) != nil else { return }
+        stopShowing(to: membership, &hub)
+    }
+
+    /// A member is told nothing more of its stream.
+    func stopShowing(to membership: Membership, _ hub: inout HubContext) {
+        guard let stream = membership.channel.stream, stream.watchers.removeValue(forKey: membership.slot) != nil
+        else { return }
         count(membership, -1, &hub)
         guard stream.watchers.isEmpty else { return }
         stream.buffer = nil

@@ -69,13 +69,16 @@ struct HubRooms: Sendable {
         let pushService = try apns.flatMap { try Self.pushService(server, $0, shared, gateway, logger) }
 
         // What reads and writes the database.
+        let places = RecoveryPlaces(window: .seconds(configuration.recoveryWindowSeconds))
         let sessions = SessionWriter(
-            conninfo: databaseURL, node: configuration.nodeName, registry: shared.recovery, logger: logger)
+            conninfo: databaseURL, node: configuration.nodeName, registry: shared.recovery, places: places,
+            logger: logger)
         let recovers = configuration.recoveryWindowSeconds > 0
         let subscriptions = ChangeService(
             configuration: configuration.feed(conninfo: databaseURL), sink: gateway, observer: pushService,
-            logger: logger,
+            logger: logger, places: places,
             oldestMark: { [recovery = shared.recovery] in recovery.oldestMark() },
+            whenMarked: { [recovery = shared.recovery] in recovery.hasHandedOn(upTo: $0) },
             whenFirst: { [recovery = shared.recovery] in recovery.nobodyIsFromBefore() }
         ) { status in
             health.feed(problem: status.problem)

@@ -61,6 +61,7 @@ extension RoostConfiguration {
         limits.privateOnly = privateOnly
         limits.historyMessages = historyMessages
         limits.historySeconds = historySeconds
+        limits.tokenGrace = tokenGrace
         limits.historyBytesPerChannel = historyBytesPerChannel
         limits.historyBytes = historyBytes
         limits.historyBytesPerReturn = min(limits.historyBytesPerReturn, pendingBytesPerSocket / 2)

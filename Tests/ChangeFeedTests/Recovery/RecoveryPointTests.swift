@@ -43,6 +43,19 @@ import Testing
         #expect(asked == 1 && points.needed == snapshot(20))
     }
 
+    /// What was written down of one client lies between where all of them were left and where this process began.
+    @Test(arguments: [("7:7:", 7), ("3:3:", 5), ("30:30:", 8), ("none", 5)] as [(String, UInt64)])
+    func aClientGoesOnWhereItStood(text: String, xmax: UInt64) {
+        var points = RecoveryPoints(window: .seconds(120))
+        points.began(after: snapshot(5), storedAt: snapshot(8), at: snapshot(8), now: start)
+        #expect(points.restart?.place(text, upTo: points.restored) == snapshot(xmax))
+        // On another history it means nothing, and where transactions are forgotten not all of it.
+        points.reconnected(at: snapshot(6), isSameHistory: true, now: start)
+        #expect(points.restart?.place(text, upTo: points.restored) == snapshot(min(xmax, 6)))
+        points.reconnected(at: snapshot(9), isSameHistory: false, now: start)
+        #expect(points.restart?.place(text, upTo: points.restored) == snapshot(9))
+    }
+
     @Test func aPlaceOfAnotherDatabaseIsForeign() {
         var points = RecoveryPoints(window: .seconds(120))
         points.began(after: snapshot(5), storedAt: nil, at: snapshot(3), now: start)

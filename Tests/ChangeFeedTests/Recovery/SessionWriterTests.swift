@@ -37,12 +37,13 @@ extension FeedTests {
         /// A writer of a registry in which these wait.
         private static func writer(
             _ database: Database, node: String = "test", of records: [SessionRegistry.Record]? = nil,
-            log: Notes = Notes()
+            log: Notes = Notes(), places: RecoveryPlaces = RecoveryPlaces(window: .seconds(120))
         ) -> (writer: SessionWriter, registry: SessionRegistry) {
             let registry = SessionRegistry()
             if let records { registry.restore(records) }
             let writer = SessionWriter(
-                conninfo: database.conninfo, node: node, registry: registry, logger: .noting(log))
+                conninfo: database.conninfo, node: node, registry: registry,
+                places: places, logger: .noting(log))
             return (writer, registry)
         }
 
@@ -72,6 +73,54 @@ extension FeedTests {
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
             #expect(Self.known(database) == Self.expected(records))
             #expect(Self.known(database, node: "other") == nil, "each hub has a list of its own")
+        }
+
+        /// Of a process that is over: who follows stands where it began, or at what is proven, and others at their own places.
+        @Test func everybodyStandsWhereItStoodItself() throws {
+            let database = try Self.prepared()
+            try database.run(
+                """
+                insert into roost.session_list (node, turn, proven) values ('test', 0, '20:20:');
+                insert into roost.session (node, key, sessions, follows, place)
+                select 'test', ('00000000-0000-0000-0000-00000000000' || n)::uuid, 1, n < 3, p::pg_snapshot
+                from (values (1, '10:10:'), (2, '30:31:30'), (3, '10:12:11'), (4, null)) rows (n, p)
+                """)
+            let (writer, registry) = Self.writer(database)
+            writer.restore()
+            registry.nothingIsWritten()
+            let places = Dictionary(
+                uniqueKeysWithValues: registry.takeChanged(upTo: 10).map { ($0.key.low, $0.place) })
+            #expect(places[1] == .at(.restored("20:20:")))
+            #expect(places[2] == .at(.restored("30:31:30")))
+            #expect(places[3] == .at(.restored("10:12:11")))
+            #expect(places[4] == .at(.restart))
+        }
+
+        /// What is kept of them while they are away is where they stood, in the words of Postgres.
+        @Test func aPlaceIsWrittenAsASnapshot() throws {
+            let database = try Self.prepared()
+            let places = RecoveryPlaces(window: .seconds(120))
+            let epoch = DatabaseEpoch(value: 1)
+            places.use {
+                let (left, now) = (Snapshot(xmax: 5, running: []), Snapshot(xmax: 40, running: []))
+                $0.began(after: left, storedAt: now, at: now, now: .now)
+                _ = $0.windowEnded(at: Snapshot(xmax: 41, running: []), in: epoch, now: .now)
+            }
+            let keys = Self.records(3).map(\.key)
+            let records = [
+                SessionRegistry.Record(key: keys[0], count: 1, place: .at(.restored("7:9:8"))),
+                SessionRegistry.Record(key: keys[1], count: 1, place: .at(.restart)),
+                SessionRegistry.Record(key: keys[2], count: 1, place: .at(.restored("50:50:"))),
+            ]
+            let (writer, _) = Self.writer(database, of: records, places: places)
+            writer.record { $0(true) }
+            writer.start()
+            defer { writer.stop() }
+            try eventually("the list counts") { try database.value(Self.counted) == "1" }
+            let rows = try database.session().rows(
+                "select place::text, follows::text from roost.session order by place::text")
+            // Nobody has more than the process before had handed on.
+            #expect(rows == [["40:40:", "false"], ["5:5:", "false"], ["8:9:8", "false"]])
         }
 
         @Test func aListForAnEarlierTurnIsNotBelieved() throws {

@@ -35,6 +35,8 @@ class Hub:
             "ROOST_HTTP_PORT": str(self.port),
             "ROOST_OPS_PORT": str(self.ops_port),
             "ROOST_DRAIN_SECONDS": "1",
+            # Tests that wait for the end of a token do not wait for half a minute more.
+            "ROOST_TIMEOUTS_TOKEN_GRACE": "0",
             "ROOST_STREAMS_DIRECTORY": f"{self.folder}/streams",
             **({} if host == "127.0.0.1" else {"ROOST_HTTP_HOST": host, "ROOST_OPS_HOST": host}),
             **settings,

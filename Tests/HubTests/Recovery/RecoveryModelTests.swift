@@ -79,14 +79,27 @@ private struct RecoveryWorld {
         var reloads = 0
     }
 
+    /// A row of the list: where those of a key stand, as a number of changes.
+    private struct Written {
+        let count: Int
+        let place: Int
+        let follows: Bool
+    }
+
     private static let config = #"{"postgres_changes":[{"event":"*","schema":"public","table":"todos"}]}"#
     private var random: SeededGenerator
     private var stages: [Stage]
-    private var registry = SessionRegistry.ofTheFirst
+    private var registry = {
+        let registry = Self.registry()
+        registry.nobodyIsFromBefore()
+        return registry
+    }()
     /// Where the process before left its clients, as it stored it; nil in the first.
     private var restart: Int?
     /// What is written down of the registry.
-    private var records: [RecoveryKey: Int] = [:]
+    private var records: [RecoveryKey: Written] = [:]
+    /// And what all have who follow.
+    private var proven = 0
     private var sockets: [Socket] = []
     private var nextSlot: Slot = 1
     private var groups: [[ChangeGroupID]] = [[], []]
@@ -112,6 +125,9 @@ private struct RecoveryWorld {
         }
     }
 
+    /// Its time is short: whoever lags behind the others is to be told from them.
+    private static func registry() -> SessionRegistry { SessionRegistry(longestProof: 200) }
+
     private static func stages(_ registry: SessionRegistry) -> [Stage] {
         (0...1).map { Stage(loop: $0, sessions: registry) }
     }
@@ -135,9 +151,24 @@ private struct RecoveryWorld {
     private func keepRecords() { registry.record(whenAwaited: {}) }
 
     private mutating func write() {
-        let changed = registry.takeChanged(upTo: 100)
-        for record in changed { records[record.key] = record.count == 0 ? nil : record.count }
-        registry.isWritten(changed, successfully: true)
+        let found = chance(50) ? registry.survey(at: stages[0].now) : nil
+        // At any time the hub may be killed.
+        let most = chance(80) ? Int.max : Int.random(in: 0...3, using: &random)
+        var written = 0
+        while written < most, case let changed = registry.takeChanged(upTo: 2), !changed.isEmpty {
+            written += 1
+            for record in changed {
+                let (point, follows): (RecoveryPoint, Bool) =
+                    switch record.place {
+                    case .at(let point): (point, false)
+                    case .following(let mark): (.mark(mark), true)
+                    }
+                records[record.key] =
+                    record.count == 0 ? nil : Written(count: record.count, place: position(point), follows: follows)
+            }
+            registry.isWritten(changed, successfully: true)
+        }
+        if let found, written < most { proven = max(proven, marks[found]) }
     }
 
     /// The next process knows what was stored, and all that the clients had on their way is cut short.
@@ -153,16 +184,21 @@ private struct RecoveryWorld {
         for socket in sockets.indices { sockets[socket].isOpenAtHub = false }
         let stored = marks[registry.oldestMark() ?? marks.count - 1]
         restart = stored
-        marks = [stored]
-        recoveries = []
-        groups = [[], []]
-        registry = SessionRegistry()
+        registry = Self.registry()
         // Postgres may have crashed, too.
         if chance(70) {
-            registry.restore(records.map { SessionRegistry.Record(key: $0, count: $1) })
+            registry.restore(
+                records.map { key, left in
+                    let place = left.follows ? max(left.place, proven) : left.place
+                    return .init(key: key, count: left.count, place: .at(.restored(String(place))))
+                })
         } else {
             records = [:]
         }
+        marks = [stored]
+        proven = 0
+        recoveries = []
+        groups = [[], []]
         stages = Self.stages(registry)
         keepRecords()
     }
@@ -185,6 +221,7 @@ private struct RecoveryWorld {
         let first = rows
         rows += Int.random(in: 1...3, using: &random)
         marks.append(rows)
+        registry.hasHandedOn(upTo: marks.count - 1)
         for loop in stages.indices {
             for group in groups[loop] {
                 for row in first..<rows {
@@ -357,7 +394,8 @@ private struct RecoveryWorld {
         switch point {
         case .mark(let mark): marks[mark]
         case .restart: restart ?? marks[0]
-        case .cursor(let text), .snapshot(let text), .peer(cursor: let text, otherwise: _): Int(text) ?? 0
+        case .cursor(let text), .restored(let text), .snapshot(let text), .peer(cursor: let text, otherwise: _):
+            Int(text) ?? 0
         case .earliest(let points): points.map(position).min() ?? 0
         }
     }

@@ -166,6 +166,56 @@ import Wire
         #expect(try join(stage, 5, ref: 3, alive: [3]).point == .mark(9), "both are back")
     }
 
+    /// A page that was hidden, and is shown again, has its state and counts on; one that was loaded begins anew, and so do others
+    /// of the user, whose refs are not as far.
+    @Test(arguments: [(1, nil), (4, nil), (5, .mark(3))] as [(Int, RecoveryPoint?)])
+    func onlyAPageThatCountsOnComesBackForWhatItLeft(ref: Int, point: RecoveryPoint?) throws {
+        let stage = try stage()
+        try stage.say(#"["1","4","realtime:a","broadcast",{}]"#, from: 1)
+        try stage.disconnect(1, isUnloaded: true)
+        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        #expect(try join(stage, 2, ref: ref, isPage: true).point == point)
+        // It is not held back for anybody, and has its own.
+        try acknowledge(stage, 2, mark: 7)
+        try stage.disconnect(2)
+        #expect(try join(stage, 3, ref: ref + 1, isPage: true).point == (ref == 4 ? .mark(3) : .mark(7)))
+    }
+
+    /// The C# client joins without a token, and says who it is when it is answered.
+    @Test func aTokenSoonAfterTheJoinIsTheJoins() throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        stage.connect(2)
+        _ = try stage.join("realtime:a", 2, ref: "1", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        #expect(Self.point(stage) == nil)
+        let token = #"["1","2","realtime:a","access_token",{"access_token":"good anon 9000 ann"}]"#
+        try stage.say(token, from: 2)
+        #expect(Self.point(stage) == .mark(3))
+        try acknowledge(stage, 2, mark: 8)
+        // A later one is a new token and no more.
+        try stage.say(token.replacing("ann", with: "bob"), from: 2)
+        #expect(Self.point(stage) == nil)
+        try stage.disconnect(2)
+        #expect(try join(stage, 3, ref: 1).point == .mark(3), "nothing told that ann is back")
+    }
+
+    @Test func aTokenLongAfterTheJoinIsAnotherUsers() throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        stage.connect(2)
+        _ = try stage.join("realtime:a", 2, ref: "1", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        try stage.tick(after: 10_001)
+        try stage.say(
+            #"["1","2","realtime:a","access_token",{"access_token":"good anon 9000 ann"}]"#, from: 2)
+        #expect(Self.point(stage) != .mark(3))
+    }
+
     // MARK: After a restart
 
     private func key(_ registry: SessionRegistry) throws -> SessionRegistry.Record {

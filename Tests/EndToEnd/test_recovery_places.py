@@ -1,0 +1,100 @@
+"""After a restart everybody goes on where it was itself: who was lost holds nobody else back, and nobody is sent rows from before it
+first came."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from support.deadline import eventually
+from support.returning import Returning, Rows, in_order
+
+PROVEN = """
+    select coalesce(max(id), 0) from t, roost.session_list where pg_visible_in_snapshot(t.xmin::text::xid8, proven)"""
+
+
+@pytest.fixture
+def table(own_hub, cluster):
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute("create table t (id int primary key)")
+        own_hub.watch("t")
+        own_hub.start()
+        yield sql
+
+
+async def come_back(client):
+    """As clients do: again and again until it works."""
+    for _ in range(200):
+        try:
+            return await client.enter()
+        except (OSError, AssertionError, asyncio.IncompleteReadError, TimeoutError):
+            await asyncio.sleep(0.1)
+    raise AssertionError("the hub does not come back")
+
+
+async def restart(hub, ending, clients):
+    await asyncio.to_thread(getattr(hub, ending))
+    for client in clients:
+        with contextlib.suppress(OSError):
+            await client.cut()
+    hub.start()
+    await asyncio.gather(*map(come_back, clients))
+
+
+@pytest.mark.parametrize("ending", ["stop", "kill"])
+async def test_a_restart_repeats_what_was_not_proven_and_nothing_from_before_a_first_join(own_hub, table, ending):
+    rows = Rows(own_hub.environment["ROOST_DATABASE_URL"], "t", rate=20)
+
+    def client(number):
+        return Returning(own_hub, f"realtime:room:{number % 5}", "t", 1 + number % 2, sub=f"user {number}")
+
+    def count():
+        return rows.committed[-1] if rows.committed else 0
+    stay, lost = [client(number) for number in range(30)], [client(number) for number in range(30, 40)]
+    late = [client(number) for number in range(40, 50)]
+    first = {one: 0 for one in stay + lost}
+    for one in stay + lost:
+        await one.enter()
+    rows.start()
+    await eventually(lambda: count() >= 40)
+    for one in lost:
+        await one.cut()
+    gone = count()
+    here = stay + late
+    for turn in range(2):
+        for one in late if turn == 0 else []:
+            # The feed is as exact as its marks, which are 20 ms apart: half a second of rows is not looked at.
+            first[one] = count() - 10
+            await one.enter()
+        # Those who are here prove it every few seconds, whatever the lost ones lack. A restart is no reason to begin anew with it.
+        known = count()
+        await eventually(lambda: table.execute(PROVEN).fetchone()[0] >= known, 60)
+        got = count()
+        await eventually(lambda: count() >= got + 20)
+        for one in here:
+            await one.has([got + 20])
+        # At its end a hub asks once more.
+        kept = got if ending == "stop" else known
+        before = {one: (len(one.ids), set(one.ids)) for one in here}
+        at = count()
+        await restart(own_hub, ending, here)
+        then = count()
+        await eventually(lambda: count() >= then + 20)
+        again = []
+        for one in here:
+            await one.has([then + 20])
+            length, old = before[one]
+            again += [number for number in one.ids[length:] if number in old]
+        print(f"\n{ending}: {len(again)} repeats for {len(here)} clients, the oldest {at - min(again, default=at)} rows old of {at}")
+        assert min(again, default=at) > kept, "what was proven came again"
+    committed = await rows.stop()
+    for one in here:
+        assert in_order(one.ids)
+        assert min(one.ids) >= first[one], "rows from before its first join"
+        await one.has([number for number in committed if number > first[one] + 20], 40)
+    # Who was lost is brought all of it, by the third process yet.
+    for one in lost:
+        await one.enter()
+        await one.has([number for number in committed if number > gone], 40)
+    for one in here + lost:
+        await one.close()
