@@ -130,7 +130,9 @@ let package = Package(
             name: "Listening", dependencies: ["Hub", "Postgres", "Wire", "Workers", logging], swiftSettings: cold),
         .target(
             name: "Administration",
-            dependencies: ["CLinux", "Capture", "ChangeFeed", "Postgres", "Redis", "Schema", "Stores", "Workers"],
+            dependencies: [
+                "CLinux", "Capture", "ChangeFeed", "Postgres", "Redis", "Schema", "Stores", "Wire", "Workers",
+            ],
             exclude: ["SQL"], swiftSettings: cold),
         .target(
             name: "Push",

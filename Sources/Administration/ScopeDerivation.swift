@@ -1,5 +1,6 @@
 import ChangeFeed
 import Postgres
+import Wire
 
 /// Finds out from a table's policies what its scope is, and notes it.
 ///
@@ -78,13 +79,13 @@ struct ScopeDerivation {
         }
         let observation = PolicyObservation(connection: connection, conninfo: conninfo)
         guard let oid = UInt32(table.oid) else { return .unknown("the table is gone") }
-        let nobody = "00000000-0000-4000-8000-000000000000"
+        let nobody: Name = "00000000-0000-4000-8000-000000000000"
         let first = try observation.tablesRead(of: oid, records: records, users: [nobody])
         guard case .seen(let tables) = first else { return first }
         let known = tables.union(scope?.members ?? []).subtracting([oid]).sorted()
         let users = try SampleUsers(table: table.oid, column: nil, members: known, connection: connection).draw(from: []
         )
-        let second = try observation.tablesRead(of: oid, records: records, users: users + [nobody])
+        let second = try observation.tablesRead(of: oid, records: records, users: users.map { Name($0) } + [nobody])
         guard case .seen(let more) = second else { return second }
         return .seen(tables.union(more))
     }

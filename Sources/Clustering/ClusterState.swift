@@ -1,5 +1,6 @@
 import DequeModule
 import Hub
+package import Wire
 
 /// What this hub and the others know together, beside what each keeps for itself: who is present where, which channels are kept, and
 /// which messages of this hub's are still on their way through the log.
@@ -28,7 +29,7 @@ struct ClusterState {
         case lack(ChannelKey)
         /// It is written down who is present on this hub.
         case record(PresenceRecord)
-        case forget(ref: String)
+        case forget(ref: Name)
     }
 
     /// What is known of a hub, or some of it (`PresencePieces`).
@@ -55,7 +56,7 @@ struct ClusterState {
     private var wasInLog = false
     /// The log was away since the loops and the log had the same of this hub's members.
     private var mayDiffer = false
-    private var suspects: [PeerMessage.MemberName: String] = [:]
+    private var suspects: [PeerMessage.MemberName: Name] = [:]
 
     struct Own {
         var record: PeerMessage.PresentMember
@@ -82,7 +83,7 @@ struct ClusterState {
     ///   - wish: what this hub's members want to be kept of a channel now.
     ///   - shortest: for how long a member counts at least that was cut off: clients that a drain sent away come back elsewhere.
     mutating func said(
-        _ relay: Relay, by loop: Int, at now: Int64, shortest: Int64 = 0, record: (String) -> PresenceRecord?,
+        _ relay: Relay, by loop: Int, at now: Int64, shortest: Int64 = 0, record: (Name) -> PresenceRecord?,
         wish: (ChannelKey) -> HistoryWish?, _ out: inout [Output]
     ) {
         switch relay {
@@ -107,7 +108,7 @@ struct ClusterState {
     }
 
     private mutating func said(
-        _ diff: PresenceDiff, in key: ChannelKey, _ record: (String) -> PresenceRecord?, _ out: inout [Output]
+        _ diff: PresenceDiff, in key: ChannelKey, _ record: (Name) -> PresenceRecord?, _ out: inout [Output]
     ) {
         var leaves: [PeerMessage.GonePresence] = []
         // What is replaced is no leave to the others: the member says something else.
@@ -243,8 +244,8 @@ struct ClusterState {
     }
 
     /// This hub's members of which the log says something else than the loops, with the ref of what is to be said.
-    private var differing: [PeerMessage.MemberName: String] {
-        var found: [PeerMessage.MemberName: String] = [:]
+    private var differing: [PeerMessage.MemberName: Name] {
+        var found: [PeerMessage.MemberName: Name] = [:]
         for (name, mine) in own where members[name]?.record.ref != mine.record.ref && claims[name] == nil {
             found[name] = mine.record.ref
         }

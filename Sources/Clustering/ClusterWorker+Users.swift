@@ -1,5 +1,6 @@
 import Cluster
 import Hub
+import Wire
 
 /// How many sockets users have (`UserTally`): this hub tells the others each change by the log, and asks a hub that comes for all.
 extension ClusterWorker {
@@ -39,7 +40,7 @@ extension ClusterWorker {
     }
 
     mutating func take(_ answer: ClusterMail.UserCounts, at now: Instant) {
-        var counts: [(user: String, count: Int)]?
+        var counts: [(user: Name, count: Int)]?
         if let bytes = answer.bytes {
             var fields = RelayReader(bytes[...])
             do { counts = try fields.users() } catch {

@@ -1,5 +1,5 @@
 import Hub
-import Wire
+package import Wire
 
 /// What a hub tells the others of its cluster, as it goes through the log: a kind, and what belongs to it.
 ///
@@ -39,18 +39,18 @@ enum PeerMessage: Sendable, Equatable {
     }
 
     struct UserCount: Sendable, Equatable {
-        let user: String
+        let user: Name
         let count: Int
     }
 
     /// One who is present, with what its lease would need.
     struct PresentMember: Sendable, Equatable {
         let member: MemberName
-        let ref: String
-        let previousRef: String?
+        let ref: Name
+        let previousRef: Name?
         let key: String
         let hasMadeKey: Bool
-        let user: String?
+        let user: Name?
         /// A JSON object; empty where it is only counted.
         let payload: [UInt8]
         var appState: ReportedAppState?
@@ -58,7 +58,7 @@ enum PeerMessage: Sendable, Equatable {
 
     struct GonePresence: Hashable, Sendable {
         let member: MemberName
-        let ref: String
+        let ref: Name
     }
 
     enum BroadcastBody: Sendable, Equatable {
@@ -75,7 +75,7 @@ enum PeerMessage: Sendable, Equatable {
     }
 
     enum Typist: Sendable, Equatable {
-        case user(String)
+        case user(Name)
         case member(MemberName)
         case payload([UInt8])
     }
@@ -115,7 +115,7 @@ extension PeerMessage {
             out.number(leaves.count)
             for gone in leaves {
                 out.member(gone.member)
-                out.text(gone.ref)
+                out.name(gone.ref)
             }
         case .typing(let key, let word):
             out.begin(Kind.typing.rawValue, key)
@@ -179,7 +179,7 @@ extension PeerMessage {
             for _ in 0..<(try fields.count()) { joins.append(try fields.present()) }
             var leaves: [GonePresence] = []
             for _ in 0..<(try fields.count()) {
-                leaves.append(GonePresence(member: try fields.member(), ref: try fields.text()))
+                leaves.append(GonePresence(member: try fields.member(), ref: try fields.name()))
             }
             self = .presence(key, joins: joins, leaves: leaves)
         case .typing:
@@ -228,7 +228,7 @@ extension RelayWriter {
 
     mutating func present(_ member: PeerMessage.PresentMember) {
         self.member(member.member)
-        text(member.ref)
+        name(member.ref)
         optional(member.previousRef?.utf8)
         text(member.key)
         byte(member.hasMadeKey ? 1 : 0)
@@ -257,7 +257,7 @@ extension RelayWriter {
         switch typist {
         case .user(let user):
             byte(1)
-            text(user)
+            name(user)
         case .member(let member):
             byte(2)
             self.member(member)
@@ -288,8 +288,8 @@ extension RelayReader {
 
     mutating func present() throws(Malformed) -> PeerMessage.PresentMember {
         PeerMessage.PresentMember(
-            member: try member(), ref: try text(), previousRef: try optionalText(), key: try text(),
-            hasMadeKey: try byte() != 0, user: try optionalText(), payload: Array(try data()),
+            member: try member(), ref: try name(), previousRef: try optionalName(), key: try text(),
+            hasMadeKey: try byte() != 0, user: try optionalName(), payload: Array(try data()),
             appState: try optionalText().flatMap { ReportedAppState(rawValue: $0) })
     }
 
@@ -307,7 +307,7 @@ extension RelayReader {
 
     fileprivate mutating func typist() throws(Malformed) -> PeerMessage.Typist? {
         switch try byte() {
-        case 1: .user(try text())
+        case 1: .user(try name())
         case 2: .member(try member())
         case 3: .payload(Array(try data()))
         default: nil

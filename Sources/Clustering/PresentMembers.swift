@@ -1,4 +1,5 @@
 import Hub
+import Wire
 
 /// Who is present on all hubs, as the log says it: every hub keeps the same, each member with the hub that speaks for it.
 ///
@@ -11,7 +12,7 @@ import Hub
 /// member's hub and its *turn*, which counts the claims that it had, and counts only while the member has both. So of several the
 /// first in the log counts, on every hub, and the others are void.
 struct PresentMembers {
-    typealias Name = PeerMessage.MemberName
+    typealias MemberName = PeerMessage.MemberName
 
     typealias Owner = PeerMessage.MemberOwner
 
@@ -42,13 +43,13 @@ struct PresentMembers {
         }
     }
 
-    private var copies: [Name: Copy] = [:]
-    private var members: [UInt64: Set<Name>] = [:]
+    private var copies: [MemberName: Copy] = [:]
+    private var members: [UInt64: Set<MemberName>] = [:]
     private var digests: [UInt64: UInt64] = [:]
 
     var count: Int { copies.count }
 
-    subscript(name: Name) -> Copy? { copies[name] }
+    subscript(name: MemberName) -> Copy? { copies[name] }
 
     var hubs: Set<UInt64> { Set(members.keys) }
 
@@ -94,7 +95,7 @@ struct PresentMembers {
     }
 
     /// - Returns: what was known of it; nil where it is gone, or says something else by now.
-    @discardableResult mutating func leave(_ name: Name, ref: String, by hub: UInt64) -> Copy? {
+    @discardableResult mutating func leave(_ name: MemberName, ref: Name, by hub: UInt64) -> Copy? {
         guard let copy = copies[name], copy.record.ref == ref, copy.hub == hub || copy.endedBy == hub else {
             return nil
         }
@@ -104,7 +105,7 @@ struct PresentMembers {
 
     /// - Parameter isOfDead: its hub did not say so.
     /// - Returns: nil where it is not known, or another hub speaks for it.
-    mutating func lose(_ name: Name, of hub: UInt64, until: Int64, isOfDead: Bool = false) -> Copy? {
+    mutating func lose(_ name: MemberName, of hub: UInt64, until: Int64, isOfDead: Bool = false) -> Copy? {
         guard let copy = copies[name], copy.hub == hub, copy.endedBy == nil else { return nil }
         copies[name]?.lostUntil = until
         copies[name]?.isOfDead = isOfDead
@@ -124,7 +125,7 @@ struct PresentMembers {
     }
 
     /// There is more time for its client.
-    mutating func expect(_ name: Name, until: Int64) -> Copy? {
+    mutating func expect(_ name: MemberName, until: Int64) -> Copy? {
         guard let end = copies[name]?.lostUntil else { return nil }
         copies[name]?.lostUntil = max(end, until)
         return copies[name]
@@ -133,7 +134,7 @@ struct PresentMembers {
     /// A hub has it from here on.
     ///
     /// - Returns: what was known of it, before; nil where that is void.
-    mutating func claim(_ name: Name, of owner: Owner, by hub: UInt64) -> Copy? {
+    mutating func claim(_ name: MemberName, of owner: Owner, by hub: UInt64) -> Copy? {
         guard let before = copies[name], before.owner == owner, before.endedBy == nil else { return nil }
         remove(name)
         var copy = before
@@ -148,13 +149,13 @@ struct PresentMembers {
     /// Nobody came back for it, says a hub, and is to take it away.
     ///
     /// - Returns: nil where that is void.
-    mutating func end(_ name: Name, of owner: Owner, by hub: UInt64) -> Copy? {
+    mutating func end(_ name: MemberName, of owner: Owner, by hub: UInt64) -> Copy? {
         guard let copy = copies[name], copy.owner == owner, copy.endedBy == nil else { return nil }
         copies[name]?.endedBy = hub
         return copy
     }
 
-    mutating func set(_ state: ReportedAppState, of name: Name) { copies[name]?.record.appState = state }
+    mutating func set(_ state: ReportedAppState, of name: MemberName) { copies[name]?.record.appState = state }
 
     /// What a hub says of its members, or of those that a name tells, in place of what was known.
     ///
@@ -162,7 +163,7 @@ struct PresentMembers {
     /// - Returns: those who came or say something else, and those who are gone.
     mutating func replace(
         membersOf hub: UInt64, by others: [Copy], isOfDead: Bool = false,
-        where isCovered: (Name) -> Bool = { _ in true }
+        where isCovered: (MemberName) -> Bool = { _ in true }
     ) -> (joined: [Copy], left: [Copy]) {
         var gone = (members[hub] ?? []).filter(isCovered)
         var joined: [Copy] = []
@@ -193,7 +194,7 @@ struct PresentMembers {
         digests[copy.hub, default: 0] ^= Self.hash(copy.record)
     }
 
-    private mutating func remove(_ name: Name) {
+    private mutating func remove(_ name: MemberName) {
         guard let copy = copies.removeValue(forKey: name) else { return }
         members[copy.hub]?.remove(name)
         if members[copy.hub]?.isEmpty == true { members[copy.hub] = nil }
@@ -204,7 +205,7 @@ struct PresentMembers {
     /// FNV-1a over the member and its ref, mixed as splitmix64 does it: the same in every process, which Swift's own is not.
     static func hash(_ record: PeerMessage.PresentMember) -> UInt64 { hash(record.member, record.ref) }
 
-    static func hash(_ name: Name, _ ref: String = "") -> UInt64 {
+    static func hash(_ name: MemberName, _ ref: Name = "") -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         func add(_ number: UInt64) {
             for shift in stride(from: 0, to: 64, by: 8) {

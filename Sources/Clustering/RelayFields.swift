@@ -1,3 +1,5 @@
+import Wire
+
 /// Makes the bytes of a message to other hubs: numbers as LEB128, texts and bytes with their length before them.
 struct RelayWriter {
     private(set) var bytes: [UInt8] = []
@@ -24,6 +26,8 @@ struct RelayWriter {
     }
 
     mutating func text(_ text: String) { data(text.utf8) }
+
+    mutating func name(_ name: Name) { data(name.utf8) }
 
     /// One that may be missing: its length and one, or 0.
     mutating func optional(_ data: (some Collection<UInt8>)?) {
@@ -73,6 +77,8 @@ struct RelayReader {
         return text
     }
 
+    mutating func name() throws(Malformed) -> Name { Name(try text()) }
+
     mutating func optional() throws(Malformed) -> ArraySlice<UInt8>? {
         let length = try count()
         return length == 0 ? nil : try take(length - 1)
@@ -83,6 +89,8 @@ struct RelayReader {
         guard let text = String(validating: data, as: UTF8.self) else { throw Malformed() }
         return text
     }
+
+    mutating func optionalName() throws(Malformed) -> Name? { try optionalText().map { Name($0) } }
 
     private mutating func take(_ length: Int) throws(Malformed) -> ArraySlice<UInt8> {
         guard length <= rest.count else { throw Malformed() }

@@ -1,4 +1,5 @@
 import Cluster
+import Wire
 
 /// Whose users' counts are known here, and of whom they are to be asked: all of a hub's when it comes and where messages of it are
 /// missing, in parts, one after the other. Every later change comes by the log.
@@ -45,7 +46,7 @@ struct UserCopies {
         return true
     }
 
-    static func part(of user: String) -> Int {
+    static func part(of user: Name) -> Int {
         var hash = FixedHash()
         hash.combine(user.utf8)
         return Int(hash.value % UInt64(parts))

@@ -1,4 +1,5 @@
 import Hub
+import Wire
 
 /// What this hub answers to others that ask how many sockets its users have: a byte, the part that is asked for
 /// (`UserCopies.part`), is answered by the users of that part.
@@ -14,19 +15,19 @@ struct UserCountsAnswer: PeerAnswering {
 }
 
 extension RelayWriter {
-    mutating func users(_ counts: [(user: String, count: Int)]) {
+    mutating func users(_ counts: [(user: Name, count: Int)]) {
         number(counts.count)
         for (user, count) in counts {
-            text(user)
+            name(user)
             number(count)
         }
     }
 }
 
 extension RelayReader {
-    mutating func users() throws(Malformed) -> [(user: String, count: Int)] {
-        var counts: [(user: String, count: Int)] = []
-        for _ in 0..<(try count()) { counts.append((try text(), try count())) }
+    mutating func users() throws(Malformed) -> [(user: Name, count: Int)] {
+        var counts: [(user: Name, count: Int)] = []
+        for _ in 0..<(try count()) { counts.append((try name(), try count())) }
         return counts
     }
 }

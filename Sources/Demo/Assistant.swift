@@ -66,7 +66,7 @@ final class Assistant: Sendable {
         var append = StreamAppend(body: Array(reply.tokens[reply.sequence].utf8))
         append.producer = ProducerStamp(id: "assistant", epoch: 0, sequence: reply.sequence)
         append.closes = reply.isLast
-        append.bearer = StreamBearer(role: Self.role, claims: Array(Self.claims.utf8))
+        append.bearer = StreamBearer(role: Name(Self.role), claims: Array(Self.claims.utf8))
         streams.perform(.append(append), on: reply.stream) { [self] answer in
             switch answer {
             case .appended:

@@ -1,5 +1,6 @@
 package import HTTP
 package import Streams
+import Wire
 
 /// A request about a stream, by its head alone (Durable Streams, HTTP operations). Who sends it, and whether they may, others decide.
 package struct StreamCall: Sendable {
@@ -173,7 +174,7 @@ package struct StreamCall: Sendable {
         guard let epoch = whole(epoch, most: ProducerStamp.largest),
             let sequence = whole(sequence, most: ProducerStamp.largest)
         else { throw .badRequest("Producer-Epoch and Producer-Seq are whole numbers up to 2^53 - 1") }
-        return ProducerStamp(id: id, epoch: epoch, sequence: sequence)
+        return ProducerStamp(id: Name(id), epoch: epoch, sequence: sequence)
     }
 
     /// Digits without a leading zero.

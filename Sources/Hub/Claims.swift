@@ -5,9 +5,9 @@ package import Wire
 /// Equal claims are one principal: policies see nothing else of a user, so what one may see the other may, too.
 package final class Claims: Sendable {
     /// The Postgres role to act as.
-    package let role: String
+    package let role: Name
     /// `sub`: the user, where the token names one.
-    package let subject: String?
+    package let subject: Name?
     /// `exp`, in seconds since 1970 (RFC 7519, section 4.1.4).
     package let expiresAt: Int
     /// All claims as JSON, for `request.jwt.claims`.
@@ -15,7 +15,7 @@ package final class Claims: Sendable {
     /// Worked out once: claims are looked up for every row that a policy decides.
     private let hash: Int
 
-    package init(role: String, subject: String?, expiresAt: Int, json: [UInt8]) {
+    package init(role: Name, subject: Name?, expiresAt: Int, json: [UInt8]) {
         self.role = role
         self.subject = subject
         self.expiresAt = expiresAt
@@ -35,7 +35,7 @@ package final class Claims: Sendable {
 extension Claims: Hashable {
     package static func == (one: Claims, other: Claims) -> Bool {
         one === other
-            || one.hash == other.hash && one.json == other.json && one.role.utf8.elementsEqual(other.role.utf8)
+            || one.hash == other.hash && one.json == other.json && one.role == other.role
     }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }

@@ -28,9 +28,9 @@ package final class Connection {
     /// What a backend is told it by; empty where none is.
     var client = ""
     /// Whom it makes count as online.
-    var user: String?
+    var user: Name?
     /// And which of that user's devices.
-    var device: String?
+    var device: Name?
 
     package init(_ slot: Slot, version: ProtocolVersion, claims: Claims, isPage: Bool, at now: Int64) {
         self.slot = slot
@@ -51,7 +51,7 @@ package final class Connection {
     }
 
     /// Whose it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
-    var subject: String? { claims.subject ?? memberships.lazy.compactMap(\.claims.subject).first }
+    var subject: Name? { claims.subject ?? memberships.lazy.compactMap(\.claims.subject).first }
 
     /// The number of the next ping: its answer is the first that acknowledges what is sent from here on.
     var nextPing: Int { max(acknowledged?.latest.serial ?? 0, openPing?.serial ?? 0) + 1 }

@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// What members want the others to hear or see, and messages by HTTP (wire-protocol A6, A7).
 extension Hub {
@@ -94,7 +94,7 @@ extension Hub {
     ///   - event: the message's; nil where its bytes have to be asked.
     ///   - user: the claim `sub` of the sender's token.
     package func publish(
-        _ message: BroadcastMessage, of event: String? = nil, to key: ChannelKey, by user: String? = nil
+        _ message: BroadcastMessage, of event: String? = nil, to key: ChannelKey, by user: Name? = nil
     ) {
         if event.map({ $0 == TypingSignal.event }) ?? true, let signal = typing.signal(in: message) {
             let channel = channel(key)

@@ -72,7 +72,7 @@ package final class Hub {
     package func isPage(_ slot: Slot) -> Bool { connection(slot)?.isPage ?? false }
 
     /// Whose connection it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
-    package func user(of slot: Slot) -> String? { connection(slot)?.subject }
+    package func user(of slot: Slot) -> Name? { connection(slot)?.subject }
 
     /// Other limits and rules from here on. What was let in before stays, also where it would be too much now.
     package func adopt(_ limits: HubLimits, _ presence: PresenceRules, _ typing: TypingRules) {
@@ -95,7 +95,7 @@ package final class Hub {
         users.comeOnline(connection, as: claims, at: context.now)
         connectionCount += 1
         if let happenings {
-            connection.client = context.nextRef()
+            connection.client = context.nextRef().text
             happenings.connected(connection.client, claims.subject, at: context.now)
         }
     }

@@ -55,7 +55,7 @@ package struct HubContext {
     package mutating func nextMember() -> MemberID { MemberID(loop: loop, serial: nextSerial()) }
 
     /// A `phx_ref`, which no hub has used yet.
-    mutating func nextRef() -> String { refPrefix + String(nextSerial(), radix: 36) }
+    mutating func nextRef() -> Name { Name(refPrefix + String(nextSerial(), radix: 36)) }
 
     // MARK: Time
 

@@ -4,17 +4,17 @@ import Wire
 /// What a token must claim, besides being signed.
 package struct ClaimRules: Sendable {
     /// Accepted values of `iss`; empty: it is not looked at.
-    let issuers: Set<String>
+    let issuers: Set<Name>
     /// Accepted values of `aud`; empty: it is not looked at.
-    let audiences: Set<String>
+    let audiences: Set<Name>
 
     /// The clocks of two machines differ a little, and a token is often used in the second it was made: PostgREST allows
     /// as much. `exp` gets no leeway, because a client that refreshes in time never needs it.
     static let leewaySeconds: Double = 30
 
     package init(issuers: [String] = [], audiences: [String] = []) {
-        self.issuers = Set(issuers)
-        self.audiences = Set(audiences)
+        self.issuers = Set(issuers.map { Name($0) })
+        self.audiences = Set(audiences.map { Name($0) })
     }
 
     /// The claims of a payload whose signature is good. `exp` is read here and compared by `Claims.expired`.
@@ -28,13 +28,14 @@ package struct ClaimRules: Sendable {
             if let claim = payload[name], claim.kind != .number { throw .tokenMalformed }
         }
         if !issuers.isEmpty {
-            guard let issuer = payload["iss"]?.string, issuers.contains(issuer) else { throw .issuerRefused }
+            guard let issuer = payload["iss"]?.string, issuers.contains(Name(issuer)) else { throw .issuerRefused }
         }
         if !audiences.isEmpty {
             guard audiences.contains(anyOf: payload["aud"]) else { throw .audienceRefused }
         }
         return Claims(
-            role: role, subject: payload["sub"]?.string, expiresAt: Int(seconds), json: Array(payload.bytes))
+            role: Name(role), subject: (payload["sub"]?.string).map { Name($0) }, expiresAt: Int(seconds),
+            json: Array(payload.bytes))
     }
 
     /// `nbf` (RFC 7519, section 4.1.5).
@@ -45,11 +46,11 @@ package struct ClaimRules: Sendable {
     }
 }
 
-extension Set<String> {
+extension Set<Name> {
     /// `aud` is one string or an array of them (RFC 7519, section 4.1.3).
     fileprivate func contains(anyOf audience: JSON?) -> Bool {
         guard let audience else { return false }
-        if let one = audience.string { return contains(one) }
-        return audience.elements.contains { $0.string.map(contains) ?? false }
+        if let one = audience.string { return contains(Name(one)) }
+        return audience.elements.contains { ($0.string.map { contains(Name($0)) }) ?? false }
     }
 }

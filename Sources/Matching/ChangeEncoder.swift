@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// Writes the `data` of a `postgres_changes` event. Values are spliced as they came from Postgres, never written anew.
 package struct ChangeEncoder: Sendable {
@@ -79,7 +79,7 @@ package struct ChangeView: Hashable, Sendable {
     /// What the subscription asked for; nil for all columns.
     package let selection: Selection?
     /// The columns the role may SELECT; nil for all.
-    package let granted: Set<String>?
+    package let granted: Set<Name>?
     package let oldRecord: OldRecord
 
     package enum OldRecord: Hashable, Sendable {
@@ -91,7 +91,7 @@ package struct ChangeView: Hashable, Sendable {
     }
 
     package init(
-        selection: Selection? = nil, granted: Set<String>? = nil, oldRecord: OldRecord = .replicaIdentity
+        selection: Selection? = nil, granted: Set<Name>? = nil, oldRecord: OldRecord = .replicaIdentity
     ) {
         self.selection = selection
         self.granted = granted
@@ -99,7 +99,7 @@ package struct ChangeView: Hashable, Sendable {
     }
 
     func shows(_ column: Column) -> Bool {
-        (selection?.includes(column) ?? true) && (granted?.contains(column.name) ?? true)
+        (selection?.includes(column) ?? true) && (granted?.contains(Name(column.name)) ?? true)
     }
 
     func showsOld(_ column: Column) -> Bool {

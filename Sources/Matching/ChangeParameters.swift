@@ -52,22 +52,22 @@ package struct ChangeParameters: Sendable {
 /// The columns a subscription asked for, whatever their order; the primary key comes with them.
 package struct Selection: Hashable, Sendable {
     /// The columns' names, sorted by their bytes, each once.
-    package let columns: [String]
+    package let columns: [Name]
 
     /// nil if `columns` is empty, which means that all are wanted.
     package init?(_ columns: [String]) {
         guard !columns.isEmpty else { return nil }
-        self.columns = Set(columns).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        self.columns = Set(columns.map { Name($0) }).sorted()
     }
 
     package func includes(_ column: Column) -> Bool {
-        column.isPrimaryKey || columns.contains(column.name)
+        column.isPrimaryKey || columns.contains(Name(column.name))
     }
 
     /// Checks that `table` has all of the columns.
     package func check(in table: Table) throws(SubscriptionError) {
-        for name in columns where table.column(name) == nil {
-            throw .missingColumn(name, in: table)
+        for name in columns where table.column(name.text) == nil {
+            throw .missingColumn(name.text, in: table)
         }
     }
 }

@@ -1,3 +1,5 @@
+package import Wire
+
 /// A watched table, as the catalog described it when a window was read.
 ///
 /// Immutable: a table that is altered becomes another `Table`, so a change keeps the columns it was written with.
@@ -19,7 +21,7 @@ package final class Table: Sendable {
     }
 
     package func column(_ name: String) -> Column? {
-        columns.first { $0.name == name }
+        columns.first { $0.name.hasSameBytes(as: name) }
     }
 }
 
@@ -94,19 +96,19 @@ extension Column {
 /// Which tables a subscription is about: one, those of a schema, or all.
 package struct TablePattern: Hashable, Sendable {
     /// The name of the schema; nil for every schema.
-    package let schema: String?
+    package let schema: Name?
     /// The name of the table; nil for every table.
-    package let name: String?
+    package let name: Name?
 
     /// `*` stands for every schema or table.
     package init(schema: String, name: String) {
-        self.schema = schema == "*" ? nil : schema
-        self.name = name == "*" ? nil : name
+        self.schema = schema == "*" ? nil : Name(schema)
+        self.name = name == "*" ? nil : Name(name)
     }
 
     package var isWildcard: Bool { schema == nil || name == nil }
 
     package func includes(_ table: Table) -> Bool {
-        (schema == nil || schema == table.schema) && (name == nil || name == table.name)
+        (schema?.text.hasSameBytes(as: table.schema) ?? true) && (name?.text.hasSameBytes(as: table.name) ?? true)
     }
 }

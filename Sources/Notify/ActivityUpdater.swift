@@ -11,9 +11,9 @@ final class ActivityUpdater {
     private var facts: FactsReader
     private var topics = WatchedTopics()
     /// The timestamps of states that Apple took and that is not written down yet, by activity; in seconds since 1970.
-    private var delivered: [String: Int64] = [:]
+    private var delivered: [Name: Int64] = [:]
     /// Activities that the hub's last process had: their phones may still come back.
-    private var fromBefore: Set<String> = []
+    private var fromBefore: Set<Name> = []
     /// When to look next who is connected, types and is present, in monotonic milliseconds.
     private(set) var nextLook: Int64 = 0
 
@@ -98,10 +98,10 @@ final class ActivityUpdater {
             to: .device(push.destination), kind: .liveActivity, priority: push.priority,
             // An update that is out of date when the phone is back is of no use.
             expiration: push.event == .end ? time.unix / 1000 + 4 * 3600 : push.staleDate,
-            payload: push.payload, lane: "activity " + push.id, replaces: true, deadline: push.staleDate * 1000)
+            payload: push.payload, lane: Name("activity \(push.id)"), replaces: true, deadline: push.staleDate * 1000)
     }
 
-    func finished(_ id: String, _ timestamp: Int64, _ outcome: PushOutcome) {
+    func finished(_ id: Name, _ timestamp: Int64, _ outcome: PushOutcome) {
         let result: ActivityPush.Outcome =
             switch outcome {
             case .delivered: .delivered
@@ -142,7 +142,7 @@ final class ActivityUpdater {
     }
 
     /// An app has registered an activity, or a new token of one.
-    func register(_ activity: ActivityRegistration, about conversation: String?, _ store: PushStore) throws {
+    func register(_ activity: ActivityRegistration, about conversation: Name?, _ store: PushStore) throws {
         var fresh: ConversationFacts?
         if scheduler.facts(of: activity.id) == nil {
             let answer = try facts.ask(of: activity.id, about: conversation, store)
@@ -160,13 +160,13 @@ final class ActivityUpdater {
     }
 
     /// The activity is over, or another hub's.
-    func remove(_ id: String) {
+    func remove(_ id: Name) {
         scheduler.remove(id)
         stopWatching(id)
     }
 
     /// A backend says what an activity's state is.
-    func post(_ post: ActivityPost, to id: String, _ store: PushStore) throws -> PostVerdict {
+    func post(_ post: ActivityPost, to id: Name, _ store: PushStore) throws -> PostVerdict {
         if !scheduler.contains(id), let owned = try store.activity(id), !owned.hasEnded {
             // Another hub has it; whoever is asked takes it over.
             try take(store.adopt(id), store)
@@ -211,19 +211,19 @@ final class ActivityUpdater {
     }
 
     /// The user has left the conversation. A backend that says what an activity shows says when it ends, too.
-    private func leave(_ id: String) {
+    private func leave(_ id: Name) {
         if !scheduler.isPosted(id) { scheduler.leave(id, at: context.now) }
     }
 
     private func watch(_ activity: ActivityRegistration) {
         guard let conversation = activity.conversation, !topics.contains(activity.id) else { return }
         var variables = TemplateVariables()
-        variables.set("conversation_id", conversation)
-        let topic = context.rules.topic.text(variables)
+        variables.set("conversation_id", conversation.text)
+        let topic = Name(context.rules.topic.text(variables))
         if topics.add(activity.id, to: topic) { context.presence.watch(topic) }
     }
 
-    private func stopWatching(_ id: String) {
+    private func stopWatching(_ id: Name) {
         facts.forget(id)
         if let topic = topics.remove(id) { context.presence.forget(topic) }
     }
@@ -252,18 +252,18 @@ final class ActivityUpdater {
     }
 
     private func note(
-        _ typists: [(user: String?, payload: [UInt8])], _ present: [String], of id: String, at time: HubTime
+        _ typists: [(user: Name?, payload: [UInt8])], _ present: [Name], of id: Name, at time: HubTime
     ) {
         guard var facts = scheduler.facts(of: id), let own = scheduler.user(of: id) else { return }
         facts.typing = typists.filter { $0.user != own }.map { typist in
-            JSON(trusted: typist.payload[...])["name"]?.string ?? typist.user ?? ""
+            JSON(trusted: typist.payload[...])["name"]?.string ?? typist.user?.text ?? ""
         }
-        facts.online = present.filter { $0 != own }
+        facts.online = present.filter { $0 != own }.map(\.text)
         if facts != scheduler.facts(of: id) { scheduler.set(facts, of: id, at: time) }
     }
 
     /// Whether the phone that shows an activity is connected. Right after the hub's start it may still come back.
-    private func status(of id: String, _ user: String, _ session: String?, at time: HubTime) -> ConnectionStatus {
+    private func status(of id: Name, _ user: Name, _ session: Name?, at time: HubTime) -> ConnectionStatus {
         let status = context.presence.status(of: user, session: session)
         guard status == .away, time.monotonic < context.restartUntil, fromBefore.contains(id) else { return status }
         return .inGrace(until: context.restartUntil)
@@ -275,7 +275,7 @@ final class ActivityUpdater {
 private struct FactsReader {
     private let context: PushContext
     /// When each activity's conversation was asked about last, in monotonic milliseconds.
-    private var askedAt: [String: Int64] = [:]
+    private var askedAt: [Name: Int64] = [:]
 
     /// Questions that one turn asks, so that thousands of activities delay no alert.
     private static let batch = 50
@@ -286,7 +286,7 @@ private struct FactsReader {
     ///
     /// - Returns: `.unknown` where nobody can be asked: nothing is sent then before a message says what the
     ///   conversation is.
-    mutating func ask(of id: String, about conversation: String?, _ store: PushStore) throws -> FactsAnswer {
+    mutating func ask(of id: Name, about conversation: Name?, _ store: PushStore) throws -> FactsAnswer {
         guard conversation != nil, let statement = context.rules.facts else { return .unknown }
         askedAt[id] = context.now.monotonic
         return try store.facts(of: id, statement: statement)
@@ -302,11 +302,11 @@ private struct FactsReader {
     }
 
     /// Those of `ids` that were asked about long ago, or never, as many as are asked about at a time.
-    func due(among ids: some Sequence<String>) -> [String] {
+    func due(among ids: some Sequence<Name>) -> [Name] {
         guard context.rules.facts != nil else { return [] }
         let old = context.now.monotonic - context.rules.refresh
         return Array(ids.filter { askedAt[$0] ?? .min <= old }.prefix(Self.batch))
     }
 
-    mutating func forget(_ id: String) { askedAt[id] = nil }
+    mutating func forget(_ id: Name) { askedAt[id] = nil }
 }

@@ -9,9 +9,9 @@ import Wire
 final class AlertSender {
     private let context: PushContext
     /// Users with alerts in flight, and how many each has.
-    private var busy: [String: Int] = [:]
+    private var busy: [Name: Int] = [:]
     /// Users whom an alert waits for: in a grace window here, or at another hub.
-    private var waitedFor: Set<String> = []
+    private var waitedFor: Set<Name> = []
     private var settlements: [AlertSettlement] = []
     /// Alerts that never left, and are to be sent another time.
     private var returned: [AlertSettlement] = []
@@ -54,7 +54,7 @@ final class AlertSender {
 
     func refreshWaiting(_ store: PushStore) throws { waitedFor = try store.usersWaitedFor() }
 
-    private func isLive(_ user: String) -> Bool { context.presence.users.status(of: user) == .live }
+    private func isLive(_ user: Name) -> Bool { context.presence.users.status(of: user) == .live }
 
     // MARK: Into the queue
 
@@ -142,9 +142,9 @@ final class AlertSender {
                     continue
                 }
                 let push = Push(
-                    id: PushID(named: alert.message + " " + device.destination.token.hex),
+                    id: PushID(named: alert.message.text + " " + device.destination.token.hex),
                     to: .device(device.destination), kind: .alert, priority: 10,
-                    expiration: alert.expiresAt / 1000, collapseID: CollapseID.fitting(alert.message),
+                    expiration: alert.expiresAt / 1000, collapseID: CollapseID.fitting(alert.message.text),
                     payload: bytes, deadline: alert.expiresAt)
                 busy[alert.user, default: 0] += 1
                 pushes.append((push, .alert(message: alert.message, user: alert.user)))
@@ -172,7 +172,7 @@ final class AlertSender {
 
     // MARK: Outcomes
 
-    func finished(_ message: String, _ user: String, _ push: Push, _ outcome: PushOutcome) {
+    func finished(_ message: Name, _ user: Name, _ push: Push, _ outcome: PushOutcome) {
         if case .device(let destination) = push.target {
             let settlement = AlertSettlement(message: message, destination: destination, outcome: outcome.words)
             switch outcome {

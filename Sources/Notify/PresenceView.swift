@@ -1,4 +1,5 @@
 package import Hub
+import Wire
 
 /// What the event loops know of people, as pushes see it: who is connected, who types, who is present. Safe from any
 /// thread.
@@ -20,25 +21,25 @@ package struct PresenceView: Sendable {
 
     /// Whether the phone that shows an activity is connected: by its own sign-in where that is known, otherwise by its
     /// user.
-    func status(of user: String, session: String?) -> ConnectionStatus {
+    func status(of user: Name, session: Name?) -> ConnectionStatus {
         guard let session else { return users.status(of: user) }
         return devices.status(of: DeviceKey.of(user: user, session: session))
     }
 
     /// A public and a private channel of one name are two rooms, and a conversation is in one of them.
-    private static func keys(_ topic: String) -> [ChannelKey] {
-        [true, false].map { ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: $0) }
+    private static func keys(_ topic: Name) -> [ChannelKey] {
+        [true, false].map { ChannelKey(topic: ChannelKey.prefix + topic.text, isPrivate: $0) }
     }
 
     /// Begins to note who types and is present in a topic.
-    func watch(_ topic: String) {
+    func watch(_ topic: Name) {
         for key in Self.keys(topic) {
             typing.watch(key)
             presence.watch(key)
         }
     }
 
-    func forget(_ topic: String) {
+    func forget(_ topic: Name) {
         for key in Self.keys(topic) {
             typing.forget(key)
             presence.forget(key)
@@ -48,34 +49,34 @@ package struct PresenceView: Sendable {
     /// Who types in a topic that is watched.
     ///
     /// - Parameter now: monotonic milliseconds.
-    func typists(in topic: String, at now: Int64) -> [(user: String?, payload: [UInt8])] {
+    func typists(in topic: Name, at now: Int64) -> [(user: Name?, payload: [UInt8])] {
         Self.keys(topic).flatMap { typing.typists(in: $0, at: now) }
     }
 
     /// The presence keys of those who are present in a topic that is watched; apps use their users' ids.
-    func present(in topic: String) -> [String] {
+    func present(in topic: Name) -> [Name] {
         Array(Set(Self.keys(topic).flatMap { presence.present(in: $0) })).sorted()
     }
 }
 
 /// The channels that are watched because the conversation of a Live Activity is there.
 struct WatchedTopics {
-    private var topics: [String: String] = [:]
-    private(set) var activitiesByTopic: [String: Set<String>] = [:]
+    private var topics: [Name: Name] = [:]
+    private(set) var activitiesByTopic: [Name: Set<Name>] = [:]
 
-    var activities: some Sequence<String> { topics.keys }
+    var activities: some Sequence<Name> { topics.keys }
 
-    func contains(_ id: String) -> Bool { topics[id] != nil }
+    func contains(_ id: Name) -> Bool { topics[id] != nil }
 
     /// - Returns: whether the topic is to be watched from here on.
-    mutating func add(_ id: String, to topic: String) -> Bool {
+    mutating func add(_ id: Name, to topic: Name) -> Bool {
         topics[id] = topic
         activitiesByTopic[topic, default: []].insert(id)
         return activitiesByTopic[topic]?.count == 1
     }
 
     /// - Returns: the topic, where it need not be watched any more.
-    mutating func remove(_ id: String) -> String? {
+    mutating func remove(_ id: Name) -> Name? {
         guard let topic = topics.removeValue(forKey: id) else { return nil }
         activitiesByTopic[topic]?.remove(id)
         guard activitiesByTopic[topic]?.isEmpty == true else { return nil }

@@ -2,18 +2,18 @@ import HTTP
 import Hub
 import Push
 import Stores
-import Wire
+package import Wire
 
 /// A request to the HTTP API of pushes, understood and allowed.
 enum PushCall: Sendable {
     case registerDevice(PushDestination, DeviceRegistration.Kind, PushBearer, replacing: PushToken?)
-    case removeDevice(PushToken, user: String)
-    case registerActivity(id: String, PushDestination, conversation: String?, PushBearer)
-    case listActivities(user: String)
-    case removeActivity(id: String, user: String)
+    case removeDevice(PushToken, user: Name)
+    case registerActivity(id: Name, PushDestination, conversation: Name?, PushBearer)
+    case listActivities(user: Name)
+    case removeActivity(id: Name, user: Name)
     /// Backends alone may ask for this, and for the next two.
-    case update(id: String, ActivityPost)
-    case start(user: String, StartCall)
+    case update(id: Name, ActivityPost)
+    case start(user: Name, StartCall)
     case broadcast(BroadcastCall)
 }
 
@@ -24,13 +24,13 @@ struct StartCall: Sendable {
     let state: JSON
     let alert: ActivityAlert
     /// The app whose tokens are meant; nil for those of all apps.
-    let bundle: String?
+    let bundle: Name?
 }
 
 /// A state for everybody who follows one of Apple's channels (iOS 18).
 struct BroadcastCall: Sendable {
     /// Apple's id of the channel.
-    let channel: String
+    let channel: Name
     let event: ActivityEvent
     /// The content-state.
     let state: JSON
@@ -40,7 +40,7 @@ struct BroadcastCall: Sendable {
     /// When an activity that ends leaves the lock screen, in seconds since 1970.
     let dismissal: Int64?
     let environment: PushEnvironment
-    let bundle: String
+    let bundle: Name
 }
 
 /// Reads a call out of a request whose token was verified.
@@ -57,7 +57,7 @@ struct PushCallReader {
     }
 
     /// The bundle id and the environment of a request that names none.
-    let bundle: String
+    let bundle: Name
     let environment: PushEnvironment
 
     /// In bytes. ActivityKit's ids are UUIDs; others may make their own.
@@ -90,8 +90,8 @@ struct PushCallReader {
             guard let id = request.query["activityId"], !id.isEmpty else {
                 throw Problem("activityId is missing: add ?activityId= and the activity's id.")
             }
-            return .removeActivity(id: id, user: bearer.user)
-        case (.registration(let id), _): return .removeActivity(id: id, user: bearer.user)
+            return .removeActivity(id: Name(id), user: bearer.user)
+        case (.registration(let id), _): return .removeActivity(id: Name(id), user: bearer.user)
         default: return .listActivities(user: bearer.user)
         }
     }
@@ -112,7 +112,7 @@ struct PushCallReader {
     private func activity(_ body: Body, _ bearer: PushBearer) throws(Problem) -> PushCall {
         .registerActivity(
             id: try id(body), try destination(body, token: "activityPushToken"),
-            conversation: try body.text("conversationId"), bearer)
+            conversation: try body.text("conversationId").map { Name($0) }, bearer)
     }
 
     private func destination(_ body: Body, token key: String) throws(Problem) -> PushDestination {
@@ -120,15 +120,15 @@ struct PushCallReader {
         return PushDestination(token: token, environment: try environment(body), bundle: try bundle(body) ?? bundle)
     }
 
-    private func id(_ body: Body) throws(Problem) -> String {
+    private func id(_ body: Body) throws(Problem) -> Name {
         let id = try body.requiredText("activityId")
         guard id.utf8.count <= Self.longestID else {
             throw Problem("activityId has more than \(Self.longestID) bytes.")
         }
-        return id
+        return Name(id)
     }
 
-    private func bundle(_ body: Body) throws(Problem) -> String? {
+    private func bundle(_ body: Body) throws(Problem) -> Name? {
         guard let bundle = try body.text("bundleId") else { return nil }
         let allowed = bundle.utf8.allSatisfy { byte in
             Character(UnicodeScalar(byte)).isASCII
@@ -139,7 +139,7 @@ struct PushCallReader {
         guard allowed, (1...255).contains(bundle.utf8.count) else {
             throw Problem("bundleId is not a bundle id, such as com.example.app.")
         }
-        return bundle
+        return Name(bundle)
     }
 
     private func environment(_ body: Body) throws(Problem) -> PushEnvironment {
@@ -168,13 +168,13 @@ struct PushCallReader {
                 attributesType: try body.requiredText("attributesType"), attributes: try body.object("attributes"),
                 input: try input(body))
             return .start(
-                user: try body.requiredText("userId"),
+                user: Name(try body.requiredText("userId")),
                 StartCall(
                     start: start, state: try body.object("contentState"), alert: alert, bundle: try bundle(body)))
         default:
             return .broadcast(
                 BroadcastCall(
-                    channel: try body.requiredText("channelId"), event: try event(body),
+                    channel: Name(try body.requiredText("channelId")), event: try event(body),
                     state: try body.object("contentState"), timestamp: try body.integer("timestamp"),
                     alert: try alert(body), dismissal: try body.integer("dismissalDate"),
                     environment: try environment(body), bundle: try bundle(body) ?? bundle))

@@ -50,13 +50,14 @@ struct PushCallHandler {
     }
 
     private func register(
-        _ id: String, _ destination: PushDestination, _ conversation: String?, _ bearer: PushBearer, _ store: PushStore
+        _ id: Name, _ destination: PushDestination, _ conversation: Name?, _ bearer: PushBearer, _ store: PushStore
     ) throws -> HTTPResponse {
         switch try store.register(activity: id, at: destination, about: conversation, by: bearer) {
         case .registered(let activity):
             context.outbox.registered(destination.token)
             try activities.register(activity, about: conversation, store)
-            return .push(200, Self.object([("activityId", id), ("environment", destination.environment.rawValue)]))
+            return .push(
+                200, Self.object([("activityId", id.text), ("environment", destination.environment.rawValue)]))
         case .othersActivity:
             return .pushProblem(409, "This activityId is registered by somebody else.")
         case .tooMany:
@@ -67,20 +68,20 @@ struct PushCallHandler {
 
     // MARK: Backends
 
-    private func update(_ id: String, _ post: ActivityPost, _ store: PushStore) throws -> HTTPResponse {
+    private func update(_ id: Name, _ post: ActivityPost, _ store: PushStore) throws -> HTTPResponse {
         switch try activities.post(post, to: id, store) {
-        case .queued: return .push(202, Self.object([("activityId", id), ("status", "queued")]))
-        case .withheld: return .push(202, Self.object([("activityId", id), ("status", "withheld")]))
+        case .queued: return .push(202, Self.object([("activityId", id.text), ("status", "queued")]))
+        case .withheld: return .push(202, Self.object([("activityId", id.text), ("status", "withheld")]))
         case .stale: return .pushProblem(409, "A newer state of this Live Activity is known; this one is dropped.")
         case .unknown:
             context.logger.info(
-                "an update for the Live Activity \(id.prefix(40)) was dropped: nobody has registered it")
+                "an update for the Live Activity \(id.text.prefix(40)) was dropped: nobody has registered it")
             return .pushProblem(404, "No Live Activity of this id is registered; the update is dropped.")
         case .refused(let sentence): return .pushProblem(400, sentence)
         }
     }
 
-    private func start(_ user: String, _ call: StartCall, _ store: PushStore) throws -> HTTPResponse {
+    private func start(_ user: Name, _ call: StartCall, _ store: PushStore) throws -> HTTPResponse {
         let devices = try store.devices(of: user).filter { device in
             device.kind == .start(attributesType: call.start.attributesType)
                 && (call.bundle.map { $0 == device.destination.bundle } ?? true)
@@ -125,7 +126,7 @@ struct PushCallHandler {
                 priority: call.alert != nil || call.event == .end ? 10 : 5, expiration: stale, payload: bytes,
                 deadline: stale * 1000)
         ])
-        return .push(202, Self.object([("channelId", call.channel)]))
+        return .push(202, Self.object([("channelId", call.channel.text)]))
     }
 
     // MARK: Answers
@@ -143,10 +144,10 @@ struct PushCallHandler {
         JSONWriter.object { list in
             list.array("registrations", activities) { writer, activity in
                 writer.object { object in
-                    object.member("activityId", activity.id)
+                    object.member("activityId", activity.id.text)
                     object.member("environment", activity.destination.environment.rawValue)
                     object.member("tokenPrefix", activity.destination.token.prefix)
-                    if let conversation = activity.conversation { object.member("conversationId", conversation) }
+                    if let conversation = activity.conversation { object.member("conversationId", conversation.text) }
                     object.member("registeredAt", activity.registeredAt)
                 }
             }

@@ -103,14 +103,14 @@ final class MessageReader {
 struct MessageNotification {
     let variables: TemplateVariables
     /// The id of whoever wrote the message, where the statement says so.
-    let sender: String?
-    let conversation: String?
+    let sender: Name?
+    let conversation: Name?
 
     /// - Parameter row: what `alerts.audience` or `live_activity.facts` returned, as a JSON object.
     init(_ row: [UInt8], badge: Int? = nil, preview: Preview) {
         var variables = TemplateVariables(JSON(trusted: row[...]))
-        sender = variables["sender_id"].map(Self.text)
-        conversation = variables["conversation_id"].map(Self.text)
+        sender = variables["sender_id"].map { Name(Self.text($0)) }
+        conversation = variables["conversation_id"].map { Name(Self.text($0)) }
         if variables["preview"] == nil, let body = variables["body"] { variables["preview"] = body }
         variables.cut("preview", to: preview)
         if let badge, variables["unread"] == nil { variables.set("unread", badge) }
@@ -125,7 +125,7 @@ struct MessageNotification {
         if let unread = variables["unread"]?.int { facts.unread = unread }
         guard let text = variables["preview"].map(Self.text) else { return }
         facts.lastMessage = ConversationFacts.Message(
-            text: text, senderID: sender ?? "", senderName: variables["sender_name"].map(Self.text) ?? "",
+            text: text, senderID: sender?.text ?? "", senderName: variables["sender_name"].map(Self.text) ?? "",
             at: variables["sent_at"]?.int.map { Int64($0) } ?? now)
     }
 
@@ -135,7 +135,11 @@ struct MessageNotification {
 extension RowChange {
     /// The name of a message, the same at every hub and after every restart: its table and primary key. Where there is
     /// no key, the change's number in the outbox stands for it, which all hubs read.
-    var messageKey: String {
+    var messageKey: Name {
+        Name(messageKeyText)
+    }
+
+    private var messageKeyText: String {
         let name = "\(table.schema).\(table.name)"
         guard let record else { return "\(name) #\(id)" }
         let row = JSON(trusted: record[...])

@@ -1,11 +1,12 @@
 import Hub
 import Logging
 import Push
+package import Wire
 
 /// What a push in flight is about, for when its outcome comes.
 enum InFlightPush {
-    case alert(message: String, user: String)
-    case activity(id: String, timestamp: Int64)
+    case alert(message: Name, user: Name)
+    case activity(id: Name, timestamp: Int64)
 }
 
 /// Hands pushes to the client, and knows which are in flight and which tokens are of no use. Confined to the worker's

@@ -5,6 +5,7 @@ package import Logging
 package import Matching
 package import Push
 import Synchronization
+import Wire
 import Workers
 
 /// Brings together what a push is decided by: the rows that were written, who is away, what Postgres knows of phones
@@ -31,7 +32,7 @@ package final class PushService: Sendable {
     ) {
         setup = PushServiceSetup(
             conninfo: conninfo, rules: rules, presence: presence, logger: logger, clock: clock, show: show)
-        reader = PushCallReader(bundle: rules.bundle, environment: rules.environment)
+        reader = PushCallReader(bundle: Name(rules.bundle), environment: rules.environment)
         client = PushClient(apns, logger: logger) { [mailbox] outcomes in
             mailbox.post(outcomes: outcomes.map { (push: $0.0, outcome: $0.1) })
         }

@@ -3,7 +3,7 @@ package import HTTP
 package import Hub
 package import Logging
 import Synchronization
-import Wire
+package import Wire
 
 /// The HTTP API for backends: which channels there are, who is in them, where a user is, and what a backend does to a user. It takes a
 /// token of the role `service_role`.
@@ -119,7 +119,7 @@ package final class ServerAPI: HTTPHandler {
                     out.array("typists", typists) { out, typist in
                         out.object {
                             $0.key("user")
-                            if let user = typist.user { $0.value(user) } else { $0.null() }
+                            if let user = typist.user { $0.value(user.text) } else { $0.null() }
                             $0.member("payload", json: typist.payload)
                         }
                     }
@@ -147,7 +147,7 @@ package final class ServerAPI: HTTPHandler {
 
     /// The same as a backend's call, for the operator's page.
     package func disconnect(
-        _ user: String, then reply: @escaping @Sendable (_ count: Int, _ silent: [String]) -> Void
+        _ user: Name, then reply: @escaping @Sendable (_ count: Int, _ silent: [String]) -> Void
     ) {
         budget.withLock { $0.enter() }
         ask(.disconnect(user)) { answer in

@@ -53,12 +53,12 @@ struct ServerAnswer {
         parts.compactMap { if case .channels(let page) = $0.part { page } else { nil } }
     }
 
-    private func user(_ user: String, _ out: inout JSONWriter) {
+    private func user(_ user: Name, _ out: inout JSONWriter) {
         let reports = parts.compactMap { part -> (hub: String, report: ServerPart.UserReport)? in
             if case .user(let report) = part.part { (part.hub, report) } else { nil }
         }
         let connections = reports.flatMap { hub, report in report.connections.map { (hub, $0) } }
-        out.member("user", user)
+        out.member("user", user.text)
         out.member("online", reports.contains { $0.report.isOnline || $0.report.count > 0 })
         out.member("count", reports.reduce(0) { $0 + $1.report.count })
         out.array("connections", connections) { out, entry in
@@ -91,11 +91,11 @@ struct ServerAnswer {
         out.member("incomplete", incomplete)
     }
 
-    private func deed(_ deed: String, _ user: String, _ key: ChannelKey?, _ out: inout JSONWriter) {
+    private func deed(_ deed: String, _ user: Name, _ key: ChannelKey?, _ out: inout JSONWriter) {
         let counts = parts.compactMap { part -> (hub: String, count: Int)? in
             if case .count(let count) = part.part { (part.hub, count) } else { nil }
         }
-        out.member("user", user)
+        out.member("user", user.text)
         if let key { out.shown(key) }
         out.member(deed, counts.reduce(0) { $0 + $1.count })
         out.object("hubs") { for (hub, count) in counts.sorted(by: { $0.hub < $1.hub }) { $0.member(hub, count) } }

@@ -83,7 +83,7 @@ enum ServerCall: Equatable {
     }
 
     /// The body is `{"topic": …}`, and `private` and `seconds` may be there.
-    private static func unsubscribe(_ user: String, _ request: HTTPRequest) throws(Problem) -> ServerQuestion {
+    private static func unsubscribe(_ user: Name, _ request: HTTPRequest) throws(Problem) -> ServerQuestion {
         let body: JSON
         do { body = try JSON(parsing: request.body) } catch {
             throw Problem("The body must be JSON, such as {\"topic\":\"room1\"}")
@@ -150,6 +150,6 @@ extension PresencePage.Place {
         guard let bytes = PageCursor.bytes(cursor), let end = bytes.firstIndex(of: 0),
             let ref = String(validating: bytes[..<end], as: UTF8.self)
         else { return nil }
-        self.init(key: Array(bytes[(end + 1)...]), ref: ref)
+        self.init(key: Array(bytes[(end + 1)...]), ref: Name(ref))
     }
 }

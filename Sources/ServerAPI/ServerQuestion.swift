@@ -1,19 +1,19 @@
 import Hub
-import Wire
+package import Wire
 
 /// What every hub of a cluster is asked, or has to do. Between hubs it is a JSON object; a hub that does not know a question has no answer.
 enum ServerQuestion: Sendable, Equatable {
     case channels(prefix: String, after: ChannelKey?, limit: Int)
     case channel(ChannelKey)
-    case user(String)
+    case user(Name)
     case stats
-    case disconnect(String)
-    case unsubscribe(String, ChannelKey, seconds: Int?)
-    case refresh(String)
+    case disconnect(Name)
+    case unsubscribe(Name, ChannelKey, seconds: Int?)
+    case refresh(Name)
 
-    private enum Name: String { case channels, channel, user, stats, disconnect, unsubscribe, refresh }
+    private enum Kind: String { case channels, channel, user, stats, disconnect, unsubscribe, refresh }
 
-    private var name: Name {
+    private var name: Kind {
         switch self {
         case .channels: .channels
         case .channel: .channel
@@ -34,10 +34,10 @@ enum ServerQuestion: Sendable, Equatable {
                 out.member("limit", limit)
                 if let after { out.object("after") { $0.members(of: after) } }
             case .channel(let key): out.members(of: key)
-            case .user(let user), .disconnect(let user), .refresh(let user): out.member("user", user)
+            case .user(let user), .disconnect(let user), .refresh(let user): out.member("user", user.text)
             case .stats: break
             case .unsubscribe(let user, let key, let seconds):
-                out.member("user", user)
+                out.member("user", user.text)
                 out.members(of: key)
                 if let seconds { out.member("seconds", seconds) }
             }
@@ -48,9 +48,9 @@ enum ServerQuestion: Sendable, Equatable {
     init?(_ bytes: [UInt8]) {
         let json: JSON
         do { json = try JSON(parsing: bytes) } catch { return nil }
-        let user = json["user"]?.string
+        let user = json["user"]?.string.map { Name($0) }
         let key = ChannelKey(json)
-        switch json["ask"]?.string.flatMap({ Name(rawValue: $0) }) {
+        switch json["ask"]?.string.flatMap({ Kind(rawValue: $0) }) {
         case .channels:
             guard let prefix = json["prefix"]?.string, let limit = json["limit"]?.int,
                 (1...ServerCall.mostLimit).contains(limit)

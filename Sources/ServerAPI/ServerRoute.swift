@@ -1,4 +1,5 @@
 import HTTP
+package import Wire
 
 /// The paths of the API for backends, below `/api` and `/realtime/v1/api`.
 enum ServerRoute: Equatable {
@@ -7,10 +8,10 @@ enum ServerRoute: Equatable {
     case presence(topic: String)
     case typing(topic: String)
     case stats
-    case user(String)
-    case disconnect(user: String)
-    case unsubscribe(user: String)
-    case refresh(user: String)
+    case user(Name)
+    case disconnect(user: Name)
+    case unsubscribe(user: Name)
+    case refresh(user: Name)
 
     private static let prefixes = ["/realtime/v1/api/", "/api/"]
 
@@ -33,10 +34,10 @@ enum ServerRoute: Equatable {
                 of: rest, below: "users/", words: ["disconnect", "unsubscribe", "refresh"])
             {
                 switch word {
-                case "disconnect": self = .disconnect(user: user)
-                case "unsubscribe": self = .unsubscribe(user: user)
-                case "refresh": self = .refresh(user: user)
-                default: self = .user(user)
+                case "disconnect": self = .disconnect(user: Name(user))
+                case "unsubscribe": self = .unsubscribe(user: Name(user))
+                case "refresh": self = .refresh(user: Name(user))
+                default: self = .user(Name(user))
                 }
             } else {
                 return nil

@@ -64,8 +64,8 @@ package enum RecordFrame {
         if let lease = configuration.lease { facts.member("lease", lease) }
         if let gathering = configuration.gathering { facts.member("gathering", gathering) }
         switch configuration.owner {
-        case .user(let subject): facts.member("user", String(decoding: subject, as: UTF8.self))
-        case .role(let name): facts.member("role", String(decoding: name, as: UTF8.self))
+        case .user(let subject): facts.member("user", subject.text)
+        case .role(let name): facts.member("role", name.text)
         case nil: break
         }
     }
@@ -75,7 +75,7 @@ package enum RecordFrame {
     ) -> [UInt8] {
         JSONWriter.object { facts in
             if let producer {
-                facts.member("producer", producer.id)
+                facts.member("producer", producer.id.text)
                 facts.member("epoch", producer.epoch)
                 facts.member("seq", producer.sequence)
             }
@@ -202,7 +202,8 @@ package enum RecordFrame {
             guard let time = duration(gathering) else { return nil }
             configuration.gathering = time
         }
-        configuration.owner = facts["user"]?.string.map { .user($0) } ?? facts["role"]?.string.map { .role($0) }
+        configuration.owner =
+            facts["user"]?.string.map { .user(Name($0)) } ?? facts["role"]?.string.map { .role(Name($0)) }
         return .created(StreamID(id), name, configuration, at: at)
     }
 

@@ -1,3 +1,5 @@
+import Wire
+
 /// One stream's rules: what becomes of a request, and what follows from what was written down.
 ///
 /// A request is decided, its record is written where it lasts, and then applied; a stream that is read from disk is the same records
@@ -11,7 +13,7 @@ package struct StreamLog: Sendable, Equatable {
     /// How many bytes there are.
     package private(set) var end = 0
     package private(set) var ending: StreamEnding?
-    private var producers: [String: Producer] = [:]
+    private var producers: [Name: Producer] = [:]
     /// The greatest `Stream-Seq`. One for the stream, whoever writes.
     private var sequence: String?
     /// Whose close ended it.
@@ -68,7 +70,7 @@ package struct StreamLog: Sendable, Equatable {
             if newest.count == limit, let last = newest.last, known.end <= last.end { continue }
             let place = newest.firstIndex { $0.end < known.end } ?? newest.count
             newest.insert(
-                InspectedProducer(id: id, epoch: known.epoch, sequence: known.sequence, end: known.end), at: place)
+                InspectedProducer(id: id.text, epoch: known.epoch, sequence: known.sequence, end: known.end), at: place)
             if newest.count > limit { newest.removeLast() }
         }
         return newest

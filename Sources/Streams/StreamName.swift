@@ -1,9 +1,14 @@
+package import Wire
+
 /// What a stream is called: in the paths `/streams/NAME` and in the topic `stream:NAME`, by which policies know it.
 ///
 /// One to 200 bytes of UTF-8 without control characters. Slashes are allowed between segments; no segment is empty, `.` or `..`, and
 /// the last is not `cancel`, which is a request about the stream before it.
 package struct StreamName: Hashable, Sendable {
-    package let text: String
+    /// Told from others by its bytes, as the policies tell topics apart.
+    package let name: Name
+
+    package var text: String { name.text }
 
     package static let topicPrefix = "stream:"
     package static let longest = 200
@@ -17,13 +22,13 @@ package struct StreamName: Hashable, Sendable {
         guard !segments.contains(where: { $0.isEmpty || $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }),
             segments.last?.elementsEqual("cancel".utf8) == false
         else { return nil }
-        self.text = text
+        name = Name(text)
     }
 
     /// - Parameter topic: without the prefix `realtime:`.
     package init?(topic: some StringProtocol) {
         guard topic.utf8.starts(with: Self.topicPrefix.utf8) else { return nil }
-        self.init(String(topic.dropFirst(Self.topicPrefix.count)))
+        self.init(String(Substring(topic).utf8.dropFirst(Self.topicPrefix.utf8.count)) ?? "")
     }
 
     /// As policies are asked about it: `realtime.topic()`.

@@ -1,3 +1,5 @@
+package import Wire
+
 /// What is asked of a stream. Rights are decided before.
 package enum StreamRequest: Sendable {
     /// Makes it, or finds that it is there with the same configuration.
@@ -32,13 +34,13 @@ package struct StreamAppend: Sendable {
 
 /// `Producer-Id`, `Producer-Epoch` and `Producer-Seq` of an append (Durable Streams, idempotent producers).
 package struct ProducerStamp: Sendable, Equatable {
-    package let id: String
+    package let id: Name
     /// Up to `largest`; so is `sequence`.
     package let epoch: Int
     /// Of this request, from zero in each epoch.
     package let sequence: Int
 
-    package init(id: String, epoch: Int, sequence: Int) {
+    package init(id: Name, epoch: Int, sequence: Int) {
         self.id = id
         self.epoch = epoch
         self.sequence = sequence
@@ -52,17 +54,17 @@ package struct ProducerStamp: Sendable, Equatable {
         guard !id.isEmpty, id.utf8.count <= 200, 0...Self.largest ~= epoch, 0...Self.largest ~= sequence else {
             return nil
         }
-        self.init(id: id, epoch: epoch, sequence: sequence)
+        self.init(id: Name(id), epoch: epoch, sequence: sequence)
     }
 }
 
 /// Who closes a stream, as Postgres is told: `role`, and `request.jwt.claims`.
 package struct StreamBearer: Sendable, Equatable {
-    package let role: String
+    package let role: Name
     /// A JSON object.
     package let claims: [UInt8]
 
-    package init(role: String, claims: [UInt8]) {
+    package init(role: Name, claims: [UInt8]) {
         self.role = role
         self.claims = claims
     }

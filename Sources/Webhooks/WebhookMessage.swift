@@ -63,7 +63,7 @@ struct WebhookMessage: Sendable {
             writer.member("private", channel.isPrivate)
         }
         if let key = event.key { writer.member("key", key) }
-        if let user = event.user { writer.member("user", user) }
+        if let user = event.user { writer.member("user", user.text) }
         if let client = event.client { writer.member("client", client) }
         if let payload = event.payload { writer.member("payload", json: payload) }
         if let count = event.count { writer.member("count", count) }

@@ -15,7 +15,7 @@ import Wire
         let boot: UInt64
         var state: ClusterState
         /// Ref by member, as the loop's watchers know it.
-        var shown: [MemberID: String] = [:]
+        var shown: [MemberID: Name] = [:]
         var mine: Set<MemberID> = []
         var offers: Set<MemberID> = []
         /// Of members that were lost here: they may come back here, too.
@@ -87,14 +87,14 @@ import Wire
                 let other = MemberID(loop: 0, serial: node.serial)
                 node.mine.insert(other)
                 let old = node.shown[member].map { PresenceMeta(member: member, key: "k", ref: $0, payload: []) }
-                let meta = PresenceMeta(member: other, key: "k", ref: ref(), payload: [1])
+                let meta = PresenceMeta(member: other, key: "k", ref: Name(ref()), payload: [1])
                 announce(node, joins: [meta], leaves: old.map { [$0] } ?? [])
             }
         }
 
         mutating func track(_ node: Node, _ member: MemberID) {
             let old = node.shown[member].map { PresenceMeta(member: member, key: "k", ref: $0, payload: []) }
-            let meta = PresenceMeta(member: member, key: "k", ref: ref(), payload: [1])
+            let meta = PresenceMeta(member: member, key: "k", ref: Name(ref()), payload: [1])
             announce(node, joins: [meta], leaves: old.map { [$0] } ?? [])
         }
 

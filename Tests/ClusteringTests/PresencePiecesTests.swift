@@ -47,7 +47,8 @@ import Wire
 
         private func meta(_ serial: Int) -> PresenceMeta {
             PresenceMeta(
-                member: MemberID(loop: 0, serial: serial), key: "key\(serial)", ref: "r\(serial)", payload: payload)
+                member: MemberID(loop: 0, serial: serial), key: "key\(serial)", ref: Name("r\(serial)"),
+                payload: payload)
         }
 
         func answer(_ bytes: [UInt8]) throws -> [UInt8] {

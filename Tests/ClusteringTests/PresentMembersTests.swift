@@ -14,7 +14,7 @@ import Wire
 
     private static func record(_ serial: Int, _ ref: String = "r") -> PeerMessage.PresentMember {
         PeerMessage.PresentMember(
-            member: name(serial), ref: ref, previousRef: nil, key: "k", hasMadeKey: false, user: "u", payload: [],
+            member: name(serial), ref: Name(ref), previousRef: nil, key: "k", hasMadeKey: false, user: "u", payload: [],
             appState: nil)
     }
 

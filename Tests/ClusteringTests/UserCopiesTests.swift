@@ -2,6 +2,7 @@ import Cluster
 import Hub
 import Synchronization
 import Testing
+import Wire
 
 @testable import Clustering
 
@@ -52,7 +53,7 @@ import Testing
 
     @Test func theAnswersOfAllPartsAreAllUsers() throws {
         let tally = UserTally()
-        for number in 0..<1000 { for _ in 0...(number % 3) { _ = tally.enter("user-\(number)", most: 0) } }
+        for number in 0..<1000 { for _ in 0...(number % 3) { _ = tally.enter(Name("user-\(number)"), most: 0) } }
         let answer = UserCountsAnswer(tally: tally)
         let other = UserTally()
         for part in 0..<UserCopies.parts {
@@ -64,8 +65,8 @@ import Testing
         }
         other.reachesOthers(true)
         for number in 0..<1000 {
-            #expect(!other.enter("user-\(number)", most: 1 + number % 3))
-            #expect(other.enter("user-\(number)", most: 2 + number % 3))
+            #expect(!other.enter(Name("user-\(number)"), most: 1 + number % 3))
+            #expect(other.enter(Name("user-\(number)"), most: 2 + number % 3))
         }
         answer.answer([UInt8(UserCopies.parts)], of: "other") { #expect($0 == nil) }
         answer.answer([], of: "other") { #expect($0 == nil) }

@@ -31,8 +31,8 @@ struct ChangeBindingTests {
         ] as [(String, String?, String?)])
     func tables(text: String, schema: String?, name: String?) throws {
         let tables = try parameters(text).tables
-        #expect(tables.schema == schema)
-        #expect(tables.name == name)
+        #expect(tables.schema?.text == schema)
+        #expect(tables.name?.text == name)
         #expect(tables.isWildcard == (schema == nil || name == nil))
     }
 

@@ -3,6 +3,7 @@ import RedisFixtures
 import StreamFiles
 import Streams
 import Testing
+import Wire
 
 /// How much room one user's streams may take of everybody's.
 @Suite(.serialized) struct StreamShareTests {
@@ -66,7 +67,9 @@ import Testing
         try create(stage, "bob", by: bob)
         for number in 0..<4 { try create(stage, "backend/\(number)", by: nil) }
         for account in 0..<20 {
-            for number in 0..<10 { #expect(try create(stage, "\(account)/\(number)", by: .user("\(account)")) == nil) }
+            for number in 0..<10 {
+                #expect(try create(stage, "\(account)/\(number)", by: .user(Name("\(account)"))) == nil)
+            }
         }
         #expect(try stage.status("bob") != nil, "though it ended before all others")
         for number in 0..<4 { #expect(try stage.status("backend/\(number)") != nil) }
@@ -79,7 +82,7 @@ import Testing
             $0.limits.countPerUser = 5
         }
         for number in 0..<12 {
-            #expect(try create(stage, "u/\(number)", by: .user("\(number / 5)"), isOpen: true) == nil)
+            #expect(try create(stage, "u/\(number)", by: .user(Name("\(number / 5)")), isOpen: true) == nil)
         }
         #expect(try create(stage, "u/12", by: .user("2"), isOpen: true) == .tooMuch(limit: "streams.count"))
         for number in 0..<4 { #expect(try create(stage, "backend/\(number)", by: nil, isOpen: true) == nil) }

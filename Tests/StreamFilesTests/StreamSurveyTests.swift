@@ -4,6 +4,7 @@ import Streams
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 /// What an operator is told of the streams that are kept, and what of them is counted.
 @Suite(.serialized) struct StreamSurveyTests {
@@ -61,7 +62,7 @@ import Testing
         let stage = try ServiceStage()
         try stage.create("a")
         for (number, id) in ["one", "two", "three"].enumerated() {
-            try stage.append("x", to: "a", by: ProducerStamp(id: id, epoch: number, sequence: 0))
+            try stage.append("x", to: "a", by: ProducerStamp(id: Name(id), epoch: number, sequence: 0))
         }
         try stage.append("x", to: "a", by: ProducerStamp(id: "one", epoch: 0, sequence: 1))
         let report = try #require(try report(stage, on: "a"))

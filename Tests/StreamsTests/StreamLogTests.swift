@@ -1,6 +1,7 @@
 import Streams
 import TestSupport
 import Testing
+import Wire
 
 /// What becomes of an append: the rules of Durable Streams, section by section, on plain values.
 @Suite struct StreamLogTests {
@@ -18,7 +19,7 @@ import Testing
     }
 
     private static func stamp(_ epoch: Int, _ sequence: Int, _ id: String = "writer") -> ProducerStamp {
-        ProducerStamp(id: id, epoch: epoch, sequence: sequence)
+        ProducerStamp(id: Name(id), epoch: epoch, sequence: sequence)
     }
 
     /// Decides, and applies what is to be written, as whoever keeps streams does.

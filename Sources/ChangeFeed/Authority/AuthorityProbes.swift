@@ -48,12 +48,12 @@ struct MessagesTable {
 /// extension that is asked about.
 struct ProbeBatch {
     private struct Kind: Hashable {
-        let role: String
+        let role: Name
         let command: PolicyQuestion.Command
     }
 
     private struct Probe: Hashable {
-        let topic: String
+        let topic: Name
         let right: ChannelExtensions
     }
 
@@ -93,7 +93,7 @@ struct ProbeBatch {
         var draft = drafts[kind] ?? Draft()
         drafts[kind] = nil  // So that the arrays are not shared, and appending does not copy them.
         let rows = Self.extensions.filter { wanted.contains($0.right) }.map { name, right in
-            let probe = Probe(topic: question.topic, right: right)
+            let probe = Probe(topic: Name(question.topic), right: right)
             if let number = draft.numbers[probe] { return number }
             draft.numbers[probe] = draft.rows.count
             draft.rows.append(messages.probe(topic: question.topic, extension: name))

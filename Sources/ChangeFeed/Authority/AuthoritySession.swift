@@ -13,7 +13,7 @@ final class AuthoritySession {
     private var messages: MessagesTable?
     private var looksAgainAt = ContinuousClock.now
     /// What was found of roles under the present version.
-    private var readers: [String: Bool] = [:]
+    private var readers: [Name: Bool] = [:]
 
     /// How old the version of the policies may be that answers are given by.
     private static let freshness = Duration.milliseconds(250)
@@ -86,12 +86,13 @@ final class AuthoritySession {
     }
 
     /// The privileges that a SELECT takes besides its policies.
-    private func mayRead(_ role: String, _ messages: MessagesTable, _ log: inout RateLimitedLog) throws -> Bool {
+    private func mayRead(_ role: Name, _ messages: MessagesTable, _ log: inout RateLimitedLog) throws -> Bool {
         if let known = readers[role] { return known }
-        let result = try reader.query(AuthoritySQL.messagesReader, ["\(messages.table.oid)", role], within: Self.limit)
+        let result = try reader.query(
+            AuthoritySQL.messagesReader, ["\(messages.table.oid)", role.text], within: Self.limit)
         let may = result.count == 1 && result.flag(0, 0)
         if !may {
-            let name = SQLText.identifier(role)
+            let name = SQLText.identifier(role.text)
             log.note(
                 "The role \(name) may not read realtime.messages, so its users cannot join private channels; if they "
                     + "should, run: grant usage on schema realtime to \(name); "

@@ -1,6 +1,6 @@
 package import Matching
 package import Postgres
-import Wire
+package import Wire
 
 /// The watched tables at one moment, and what roles may read of them.
 package struct Catalog: Sendable {
@@ -17,14 +17,14 @@ package struct Catalog: Sendable {
     let narrowedMembers: Set<UInt32>
     /// Differs wherever a table, a policy or a privilege differs; empty before the first reading.
     package let version: String
-    private let roles: [String: RoleAccess]
+    private let roles: [Name: RoleAccess]
     private let byOID: [UInt32: Int]
-    private let byName: [String: [String: Int]]
+    private let byName: [Name: [Name: Int]]
     private let keys: [RecordShape]
 
     package init(
         tables: [Table] = [], scopes: [UInt32: Scope] = [:], warnings: [String] = [],
-        roles: [String: RoleAccess] = [:], version: String = ""
+        roles: [Name: RoleAccess] = [:], version: String = ""
     ) {
         self.init(
             tables: tables, scopes: scopes, warnings: warnings, faults: [:], roles: roles, version: version)
@@ -32,7 +32,7 @@ package struct Catalog: Sendable {
 
     init(
         tables: [Table], scopes: [UInt32: Scope], warnings: [String], faults: [UInt32: [TableFault]],
-        roles: [String: RoleAccess], version: String
+        roles: [Name: RoleAccess], version: String
     ) {
         self.tables = tables
         self.scopes = scopes
@@ -43,21 +43,23 @@ package struct Catalog: Sendable {
         narrowedMembers = scopes.values.reduce(into: []) { $0.formUnion($1.reads.keys) }
         memberTables = scopes.values.reduce(into: []) { $0.formUnion($1.members) }
         byOID = Dictionary(uniqueKeysWithValues: tables.indices.map { (tables[$0].oid, $0) })
-        var byName: [String: [String: Int]] = [:]
-        for index in tables.indices { byName[tables[index].schema, default: [:]][tables[index].name] = index }
+        var byName: [Name: [Name: Int]] = [:]
+        for index in tables.indices {
+            byName[Name(tables[index].schema), default: [:]][Name(tables[index].name)] = index
+        }
         self.byName = byName
         keys = tables.map(RecordShape.init)
     }
 
     package func table(_ oid: UInt32) -> Table? { byOID[oid].map { tables[$0] } }
 
-    package func table(schema: String, name: String) -> Table? { byName[schema]?[name].map { tables[$0] } }
+    package func table(schema: String, name: String) -> Table? { byName[Name(schema)]?[Name(name)].map { tables[$0] } }
 
     /// Nil for a role that was not asked about yet.
-    package func access(of role: String) -> RoleAccess? { roles[role] }
+    package func access(of role: Name) -> RoleAccess? { roles[role] }
 
     /// The roles this catalog tells about that exist.
-    package var knownRoles: Set<String> { Set(roles.lazy.filter(\.value.exists).map(\.key)) }
+    package var knownRoles: Set<Name> { Set(roles.lazy.filter(\.value.exists).map(\.key)) }
 
     /// The same catalog, with the old objects for what did not change, so that identity tells whether a table did.
     func keeping(_ old: Catalog) -> Catalog {
@@ -119,18 +121,20 @@ package struct RoleAccess: Sendable, Equatable {
         self.tables = tables
     }
 
-    package static func read(_ names: Set<String>, from connection: PostgresConnection) throws -> [String: RoleAccess] {
+    package static func read(_ names: Set<Name>, from connection: PostgresConnection) throws -> [Name: RoleAccess] {
         guard !names.isEmpty else { return [:] }
         var list = TextArray()
         for name in names.sorted() { list.append(name.utf8) }
         let rows = try connection.query(CatalogSQL.access, [list.literal])
-        var assumable: [String: Bool] = [:]
-        var tables: [String: [UInt32: TableAccess]] = [:]
+        var assumable: [Name: Bool] = [:]
+        var tables: [Name: [UInt32: TableAccess]] = [:]
         for row in 0..<rows.count {
-            guard let role = rows.text(row, 0) else { continue }
+            guard let role = rows.name(row, 0) else { continue }
             assumable[role] = rows.flag(row, 1)
             guard let oid = rows.text(row, 2).flatMap({ UInt32($0) }) else { continue }
-            let columns = try rows.bytes(row, 4).map { Set(try JSON(parsing: Array($0)).elements.compactMap(\.string)) }
+            let columns = try rows.bytes(row, 4).map {
+                Set(try JSON(parsing: Array($0)).elements.compactMap { $0.string.map { Name($0) } })
+            }
             tables[role, default: [:]][oid] = TableAccess(columns: columns, isRestricted: rows.flag(row, 3))
         }
         return Dictionary(
@@ -148,7 +152,7 @@ package struct RoleAccess: Sendable, Equatable {
 /// What a role may read of one table.
 package struct TableAccess: Sendable, Equatable {
     /// The columns it may SELECT; nil for all, those that come later included.
-    package let columns: Set<String>?
+    package let columns: Set<Name>?
     /// Row level security applies to the role: its policies decide on each row.
     package let isRestricted: Bool
 }

@@ -1,6 +1,7 @@
 import Hub
 package import Matching
 package import Postgres
+import Wire
 
 /// Reads the watched tables, and what roles may read of them, from Postgres' catalog.
 package enum CatalogReader {
@@ -8,7 +9,7 @@ package enum CatalogReader {
     ///   - roles: whose access is wanted.
     ///   - readsWAL: whether this hub reads the WAL.
     static func read(
-        from connection: PostgresConnection, roles: Set<String> = [], readsWAL: Bool = false
+        from connection: PostgresConnection, roles: Set<Name> = [], readsWAL: Bool = false
     ) throws -> Catalog {
         // First: what changes while the rest is read makes the next version differ from this one.
         let version = try version(from: connection)

@@ -1,9 +1,11 @@
+package import Wire
+
 /// What the policies of a scoped table read of one members table: which of its changes concern whose answers.
 ///
 /// Only what was understood wholly is told here. A members table of which nothing is known concerns everybody with each change.
 package struct MemberReads: Sendable, Equatable {
     /// The columns that are read; nil where they may be all.
-    package var columns: Set<String>?
+    package var columns: Set<Name>?
     /// The places where it is read. What one of them leaves open concerns all.
     package var accesses: [Access]
 
@@ -20,12 +22,12 @@ package struct MemberReads: Sendable, Equatable {
         }
     }
 
-    package init(columns: Set<String>?, accesses: [Access]) {
+    package init(columns: Set<Name>?, accesses: [Access]) {
         self.columns = columns
         self.accesses = accesses
     }
 
-    mutating func add(_ columns: Set<String>?, _ access: Access) {
+    mutating func add(_ columns: Set<Name>?, _ access: Access) {
         self.columns = columns.flatMap { more in self.columns.map { $0.union(more) } }
         if !accesses.contains(access) { accesses.append(access) }
     }

@@ -1,3 +1,5 @@
+import Wire
+
 /// Finds out from the parsed policies of a table what they read of members tables.
 ///
 /// What a query sees of a table depends on those rows alone that meet its WHERE. So a comparison there with the scope column
@@ -169,11 +171,11 @@ struct MemberReadsAnalysis {
         guard let selected = rights["selectedCols"]?.elements, selected.first == .word("b") else {
             throw NotUnderstood()
         }
-        var columns: Set<String>? = []
+        var columns: Set<Name>? = []
         for bit in selected.dropFirst() {
             guard let bit = bit.word.flatMap({ Int($0) }) else { throw NotUnderstood() }
             // FirstLowInvalidHeapAttributeNumber: 0 would be the whole row, and what is below a system column.
-            columns = facts.columns[bit - 7].flatMap { column in columns?.union([column.name]) }
+            columns = facts.columns[bit - 7].flatMap { column in columns?.union([Name(column.name)]) }
         }
         let value = narrowing.value.flatMap { facts.columns[$0] }
         let user = narrowing.user.flatMap { facts.columns[$0] }

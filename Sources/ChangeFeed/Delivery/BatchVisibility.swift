@@ -1,15 +1,16 @@
 import Hub
 import Matching
+import Wire
 
 /// What the policies say of the rows of a batch: they are asked all together, and looked up for each row and user.
 struct BatchVisibility {
     private struct Key: Hashable {
         let table: UInt32
-        let role: String
+        let role: Name
         /// A table altered within the batch is two.
         let layout: ObjectIdentifier
 
-        init(_ table: Table, _ role: String) {
+        init(_ table: Table, _ role: Name) {
             self.table = table.oid
             self.role = role
             layout = ObjectIdentifier(table)
@@ -35,7 +36,7 @@ struct BatchVisibility {
     }
 
     /// What was found of a row for the users of a role; nil where nobody was asked.
-    func verdict(on match: DeliveryBatch.Match, for role: String) -> Verdict? {
+    func verdict(on match: DeliveryBatch.Match, for role: Name) -> Verdict? {
         guard let question = questions[Key(match.change.table, role)],
             let row = question.number(of: .init(change: match.place, isOld: false))
         else { return nil }
@@ -85,7 +86,7 @@ struct BatchVisibility {
     }
 
     private mutating func question(
-        _ table: Table, _ role: String, _ visibility: borrowing Visibility
+        _ table: Table, _ role: Name, _ visibility: borrowing Visibility
     ) -> VisibilityQuestion {
         let key = Key(table, role)
         if let known = questions[key] { return known }

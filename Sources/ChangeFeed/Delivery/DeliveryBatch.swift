@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Wire
 
 /// One batch of entries on its way to the loops, in three steps: whose filters they match (here), who of them may see the
 /// rows (`BatchVisibility`), and what each loop is to send (`DeliveryPipeline`).
@@ -54,7 +55,7 @@ struct DeliveryBatch: ~Copyable {
 
     private struct WorkingPolicies: Hashable {
         let table: UInt32
-        let role: String
+        let role: Name
         /// Nil for whoever it is.
         let claims: Claims?
     }
@@ -64,7 +65,7 @@ struct DeliveryBatch: ~Copyable {
     ///
     /// - Parameter claims: who; nil for anybody of the role.
     mutating func arePoliciesWorking(
-        of table: UInt32, for claims: Claims?, _ role: String, in registry: borrowing SubscriptionRegistry
+        of table: UInt32, for claims: Claims?, _ role: Name, in registry: borrowing SubscriptionRegistry
     ) -> Bool {
         let known = working ?? workingPolicies(of: registry)
         working = known

@@ -2,6 +2,7 @@ import Hub
 import Logging
 import Matching
 import Synchronization
+import Wire
 
 /// What every batch goes through once it is matched, be it live or missed: policies say who may see its rows, each loop's events
 /// are made of it, and who has to wait for a policy is kept.
@@ -178,7 +179,7 @@ extension DeliveryBatch {
     /// An error about values lies in the claims if it fails for others of the role on nothing: it will in a while. And it lies in
     /// the row if it comes again while they are shown another row of the table. Such a row is hidden.
     private mutating func failure(
-        of verdict: BatchVisibility.Verdict, for principal: Principal, _ match: Match, _ role: String,
+        of verdict: BatchVisibility.Verdict, for principal: Principal, _ match: Match, _ role: Name,
         _ registry: borrowing SubscriptionRegistry, _ postponement: inout PostponedChanges
     ) -> RowFailure {
         guard verdict.isUndecided(principal) else { return .none }
@@ -197,7 +198,7 @@ extension DeliveryBatch {
 
     /// Whether a member has to wait for a change, because a policy failed on it or something else waits.
     private mutating func mustWait(
-        _ member: PostponedChanges.Member, _ failure: RowFailure, _ match: Match, _ role: String,
+        _ member: PostponedChanges.Member, _ failure: RowFailure, _ match: Match, _ role: Name,
         _ postponement: inout PostponedChanges
     ) -> Bool {
         let table = match.change.table.oid

@@ -1,6 +1,7 @@
 package import Hub
 package import Matching
 import Postgres
+package import Wire
 
 /// Changes whose readers are not known, as a policy failed: they are judged again until it works.
 ///
@@ -38,7 +39,7 @@ package struct PostponedChanges {
 
     private struct TableRole: Hashable {
         let table: UInt32
-        let role: String
+        let role: Name
         /// Where the errors are about values: of whom the role is.
         var reader: Claims?
     }
@@ -73,7 +74,7 @@ package struct PostponedChanges {
     /// Whether what a policy of the table fails on for the role is worth waiting for.
     ///
     /// - Parameter reader: whose row it is, where the error is about values.
-    package func isWorthWaiting(_ table: UInt32, _ role: String, _ reader: Claims? = nil, at now: Instant) -> Bool {
+    package func isWorthWaiting(_ table: UInt32, _ role: Name, _ reader: Claims? = nil, at now: Instant) -> Bool {
         if resigned.isEmpty { return true }
         func isOver(_ policies: TableRole) -> Bool { resigned[policies].map { $0 <= now } ?? true }
         return isOver(TableRole(table: table, role: role))
@@ -110,7 +111,7 @@ package struct PostponedChanges {
     /// Where the same change fails for longer than `patience`, the hub resigns: one row that a policy always fails on must
     /// not keep its readers from ever catching up.
     package mutating func endsRecovery(
-        _ change: Int64, of table: UInt32, _ role: String, _ reader: Claims? = nil, at now: Instant
+        _ change: Int64, of table: UInt32, _ role: Name, _ reader: Claims? = nil, at now: Instant
     ) -> Bool {
         guard isWorthWaiting(table, role, reader, at: now) else { return false }
         let key = MissedChange(policies: TableRole(table: table, role: role, reader: reader), id: change)
@@ -126,7 +127,7 @@ package struct PostponedChanges {
     }
 
     /// The patience with a table's policies for a role is over; with those of whom it is, where a reader is named.
-    package mutating func resign(_ table: UInt32, _ role: String, _ reader: Claims? = nil, at now: Instant) {
+    package mutating func resign(_ table: UInt32, _ role: Name, _ reader: Claims? = nil, at now: Instant) {
         resigned = resigned.filter { $0.value > now }
         if resigned.count >= Self.mostItems { resigned.removeAll() }
         let policies = TableRole(table: table, role: role, reader: reader)

@@ -1,4 +1,5 @@
 import Logging
+import Wire
 
 /// Keeps the catalog current, and tells the consumer where it changed. One for each connection of the feed.
 final class CatalogWatch {
@@ -36,7 +37,7 @@ final class CatalogWatch {
     }
 
     /// - Parameter roles: whose access it is to tell, besides those it told of before.
-    func refresh(knowing roles: Set<String> = []) throws {
+    func refresh(knowing roles: Set<Name> = []) throws {
         let state = environment.state
         let old = state.tables.catalog
         try noteInterruptions()

@@ -1,6 +1,7 @@
 import Logging
 import Matching
 import Postgres
+import Wire
 import Workers
 
 /// What a feed knows that outlives a connection. Confined to the feed's thread.
@@ -50,7 +51,7 @@ struct KnownTables {
     /// until a window was read by that.
     private(set) var since: Snapshot?
     /// Whose access the catalog is to tell.
-    var roles: Set<String> = []
+    var roles: Set<Name> = []
 
     mutating func adopt(_ fresh: Catalog, logger: Logger) {
         for warning in fresh.warnings where !catalog.warnings.contains(warning) { logger.warning("\(warning)") }

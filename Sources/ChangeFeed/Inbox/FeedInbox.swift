@@ -1,5 +1,6 @@
 package import Hub
 import Postgres
+package import Wire
 import Workers
 
 /// Work that other threads leave for the feed's thread; posting never waits for it. What is left before the feed starts waits
@@ -91,14 +92,14 @@ package typealias FeedWork = @Sendable (FeedContext) -> Void
 /// What work posted to the feed's thread may see and ask. Valid only during the work.
 package struct FeedContext {
     private let ask: ((String, [String?]) throws -> [[String?]])?
-    private let refresh: ((Set<String>) throws -> Catalog)?
+    private let refresh: ((Set<Name>) throws -> Catalog)?
     private let find: ((RecoveryPoint) -> String?)?
     package let catalog: Catalog
     package let status: FeedStatus
 
     init(
         catalog: Catalog, status: FeedStatus, ask: ((String, [String?]) throws -> [[String?]])? = nil,
-        refresh: ((Set<String>) throws -> Catalog)? = nil, locate find: ((RecoveryPoint) -> String?)? = nil
+        refresh: ((Set<Name>) throws -> Catalog)? = nil, locate find: ((RecoveryPoint) -> String?)? = nil
     ) {
         self.catalog = catalog
         self.status = status
@@ -130,7 +131,7 @@ package struct FeedContext {
     ///
     /// - Parameter roles: whose access it is to tell, besides those it told of before.
     /// - Throws: `PostgresError`.
-    package func currentCatalog(knowing roles: Set<String> = []) throws -> Catalog {
+    package func currentCatalog(knowing roles: Set<Name> = []) throws -> Catalog {
         guard let refresh else {
             throw PostgresError(.connection, "The database is away; try again when the hub is ready.")
         }

@@ -14,7 +14,7 @@ struct PolicyCall {
     /// Subjects whose claims Postgres has no text for.
     private(set) var unsendable = 0
 
-    init(_ question: PolicyQuestion, columns: Set<String>) {
+    init(_ question: PolicyQuestion, columns: Set<Name>) {
         records = PolicyRecords(question, columns: columns)
         // A record is among a subject's if it bears the subject's stamp.
         var stamps = [Int](repeating: -1, count: records.records.count)
@@ -64,15 +64,15 @@ struct PolicyRecords {
     /// A column that some row lacks.
     private(set) var missing: String?
 
-    init(_ question: PolicyQuestion, columns: Set<String>) {
+    init(_ question: PolicyQuestion, columns: Set<Name>) {
         let wanted = columns.sorted()
-        let keys = wanted.map { RecordKeys.encoded($0) }
+        let keys = wanted.map { RecordKeys.encoded($0.text) }
         var numbers: [[UInt8]: Int] = [:]
         places.reserveCapacity(question.rows.count)
         for row in question.rows {
             let (record, lacking) = Self.reduced(row, to: keys)
             if let lacking {
-                missing = wanted[lacking]
+                missing = wanted[lacking].text
                 places.append(nil)
                 continue
             }
@@ -121,7 +121,7 @@ struct PolicyScript {
         add("begin read write;set local statement_timeout=\(limit);set local lock_timeout=\(lockLimit);")
         if let preparation = function.preparation { add(preparation + ";") }
         if function.isReadOnly { add("set transaction read only;") }
-        add("set local role \(SQLText.identifier(question.role));select*from pg_temp.\(function.name)(")
+        add("set local role \(SQLText.identifier(question.role.text));select*from pg_temp.\(function.name)(")
         let subjects = call.subjects.map { question.subjects[$0] }
         add(subjects.lazy.map(\.claims.json), as: "text")
         add(",")

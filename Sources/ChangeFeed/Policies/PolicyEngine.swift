@@ -243,7 +243,7 @@ final class PolicySession {
     private func describe(_ question: PolicyQuestion) throws -> PolicyDescription {
         try run(inCatalog(""))
         let result = try connection.query(
-            PolicySQL.policyDescription, ["\(question.table.oid)", question.role, question.command.rawValue],
+            PolicySQL.policyDescription, ["\(question.table.oid)", question.role.text, question.command.rawValue],
             within: limits.network)
         try run("rollback")
         guard let description = PolicyDescription(result) else {

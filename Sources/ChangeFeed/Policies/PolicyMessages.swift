@@ -1,6 +1,7 @@
 import Hub
 import Matching
 import Postgres
+import Wire
 
 /// Sentences for the log about policies that could not be asked. They say nothing of claims and rows, which Postgres'
 /// messages quote.
@@ -8,7 +9,7 @@ struct PolicyProblem {
     let question: PolicyQuestion
 
     private var table: String { SQLText.qualified(question.table.schema, question.table.name) }
-    private var role: String { SQLText.identifier(question.role) }
+    private var role: String { SQLText.identifier(question.role.text) }
     private var act: String {
         question.command == .select ? "Select from it as such a user to see why." : "Insert as such a user to see why."
     }
@@ -62,7 +63,7 @@ struct PolicyDenial {
     /// - Returns: nil where nothing is in the way.
     init?(_ question: PolicyQuestion, _ facts: PolicyDescription, serverVersion: Int) {
         let table = SQLText.qualified(question.table.schema, question.table.name)
-        let role = SQLText.identifier(question.role)
+        let role = SQLText.identifier(question.role.text)
         let hub = SQLText.identifier(facts.hub)
         func grant(_ sql: String) -> String { "run: grant \(sql)" }
         if facts.schema == nil {

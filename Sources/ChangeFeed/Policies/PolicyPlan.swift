@@ -7,7 +7,7 @@ import Wire
 struct PolicyPlan {
     struct Key: Hashable {
         let table: UInt32
-        let role: String
+        let role: Name
         let command: PolicyQuestion.Command
         let userKey: String?
 
@@ -16,12 +16,6 @@ struct PolicyPlan {
             role = question.role
             command = question.command
             userKey = question.userKey
-        }
-
-        /// By bytes: Postgres tells roles apart that Unicode calls equivalent.
-        static func == (one: Key, other: Key) -> Bool {
-            one.table == other.table && one.command == other.command && one.userKey == other.userKey
-                && one.role.utf8.elementsEqual(other.role.utf8)
         }
     }
 
@@ -88,9 +82,9 @@ struct PolicyDescription: Equatable {
     let restrictive: String?
     /// A policy may look at the row as a whole.
     let readsRow: Bool
-    private let columns: Set<String>
+    private let columns: Set<Name>
     /// The columns a record has to have to be asked about.
-    let columnsSent: Set<String>
+    let columnsSent: Set<Name>
     /// A text array that differs when one of them is not the same any more.
     let marks: String
     /// Schemas that the policies name and the role may not use, as SQL.
@@ -99,9 +93,9 @@ struct PolicyDescription: Equatable {
     /// - Returns: nil for a result of another shape.
     init?(_ result: QueryResult) {
         guard result.count == 1, result.width == 16 else { return nil }
-        func names(_ column: Int) -> Set<String> {
+        func names(_ column: Int) -> Set<Name> {
             guard let list = result.bytes(0, column) else { return [] }
-            return Set(JSON(trusted: Array(list)[...]).elements.compactMap(\.string))
+            return Set(JSON(trusted: Array(list)[...]).elements.compactMap { $0.string.map { Name($0) } })
         }
         roleExists = result.flag(0, 0)
         isAssumable = result.flag(0, 1)
@@ -128,7 +122,7 @@ struct PolicyDescription: Equatable {
     }
 
     /// The columns that policies may look at; nil for any.
-    var columnsRead: Set<String>? { readsRow ? nil : columns }
+    var columnsRead: Set<Name>? { readsRow ? nil : columns }
 }
 
 /// The SQL of the temporary function that asks a table's policies for one role.
@@ -166,7 +160,7 @@ struct PolicyFunction {
             : "(select \(condition) from \(row.item("rows_", at: "picks[k]")))"
         let body = SQLTemplate(PolicySQL.policyBody.text).filled(
             [
-                "type": row.type, "role": SQLText.literal(question.role), "table": "\(question.table.oid)",
+                "type": row.type, "role": SQLText.literal(question.role.text), "table": "\(question.table.oid)",
                 "many": many, "one": one,
                 "key": question.userKey.map {
                     SQLTemplate(withoutComments: PolicySQL.policyKey.text).filled(["expression": $0])

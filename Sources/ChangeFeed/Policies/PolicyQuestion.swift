@@ -1,5 +1,6 @@
 package import Hub
 package import Matching
+package import Wire
 
 /// Which rows of one table a role's users may see or write, as Postgres' row level security decides.
 package struct PolicyQuestion: Sendable {
@@ -27,7 +28,7 @@ package struct PolicyQuestion: Sendable {
     package let table: Table
     package let command: Command
     /// Subjects act as this role, whatever role their claims name.
-    package let role: String
+    package let role: Name
     /// JSON objects as the outbox has them (`row_to_json`).
     package let rows: [[UInt8]]
     package let subjects: [Subject]
@@ -37,7 +38,7 @@ package struct PolicyQuestion: Sendable {
     package let userKey: String?
 
     package init(
-        table: Table, command: Command, role: String, rows: [[UInt8]], subjects: [Subject],
+        table: Table, command: Command, role: Name, rows: [[UInt8]], subjects: [Subject],
         wantsTablesRead: Bool = false, userKey: String? = nil
     ) {
         self.table = table
@@ -64,18 +65,15 @@ package struct PolicyAnswer: Sendable {
     /// Nil where nobody asked, and where an error left it unknown; what it was for those in `failed` is not in it.
     package var tablesRead: Set<UInt32>?
     /// The columns of the table that the policies may look at; nil where it may be any.
-    package var columnsRead: Set<String>?
+    package var columnsRead: Set<Name>?
     /// The subjects, as indices, for whom an error stood in the way: another time they may see more.
     package var failed: Set<Int> = []
     /// Those of them for whom it may be worth while to ask again soon: not those whose policies took too long.
     package var undecided: Set<Int> = []
-<<<<<<< HEAD
     /// Those of these whose error is about values, which may lie in a row or in the claims, and then never passes.
     package var failedOnData: Set<Int> = []
-=======
     /// Those for whom the policies end the session that asks them: they are not asked for again for a while.
     package var ending: Set<Int> = []
->>>>>>> h/rows
     /// Sentences for the log, without anything of claims or rows. They come again with each answer they are true of.
     package var problems: [String] = []
 

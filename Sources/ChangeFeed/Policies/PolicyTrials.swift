@@ -1,4 +1,5 @@
 import Hub
+import Wire
 
 /// What asking policies has cost: a user for whom a policy ends the session that asks it must not end every session for ever.
 ///
@@ -11,7 +12,7 @@ package struct PolicyTrials {
     private struct Policies: Hashable {
         let table: UInt32
         let command: PolicyQuestion.Command
-        let role: String
+        let role: Name
 
         init(_ question: PolicyQuestion) {
             table = question.table.oid

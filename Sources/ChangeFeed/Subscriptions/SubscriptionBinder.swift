@@ -104,7 +104,9 @@ struct SubscriptionBinder {
     }
 
     private func table(_ pattern: TablePattern) throws(Failure) -> Table {
-        guard let schema = pattern.schema, let name = pattern.name else { throw .refused("a table must be named") }
+        guard let schema = pattern.schema?.text, let name = pattern.name?.text else {
+            throw .refused("a table must be named")
+        }
         if let table = catalog.table(schema: schema, name: name) { return table }
         guard let ask else { throw .mustAsk }
         let found: [[String?]]
@@ -147,12 +149,12 @@ struct SubscriptionBinder {
     }
 
     /// - Returns: the columns the role may read; nil for all.
-    private func admit(_ role: String, _ access: RoleAccess, to table: Table) throws(Failure) -> Set<String>? {
+    private func admit(_ role: Name, _ access: RoleAccess, to table: Table) throws(Failure) -> Set<Name>? {
         let name = SQLText.qualified(table.schema, table.name)
         guard let tableAccess = access.table(table.oid) else {
             throw .refused(
                 "Unable to subscribe to changes of \(table.schema).\(table.name) as \(role): permission denied; run in psql: "
-                    + "grant select on \(name) to \(SQLText.identifier(role));")
+                    + "grant select on \(name) to \(SQLText.identifier(role.text));")
         }
         guard !tableAccess.isRestricted || access.isAssumable else {
             throw .refused(
@@ -162,9 +164,9 @@ struct SubscriptionBinder {
         return tableAccess.columns
     }
 
-    private static func check(_ names: some Sequence<String>, granted: Set<String>?, in table: Table) throws(Failure) {
+    private static func check(_ names: some Sequence<Name>, granted: Set<Name>?, in table: Table) throws(Failure) {
         guard let granted else { return }
-        for name in names where table.column(name) != nil && !granted.contains(name) {
+        for name in names where table.column(name.text) != nil && !granted.contains(name) {
             throw .refused(
                 "Unable to subscribe to changes of \(table.schema).\(table.name): permission denied for column \(name)."
             )
@@ -172,14 +174,14 @@ struct SubscriptionBinder {
     }
 
     private func filter(
-        _ parameters: ChangeParameters, _ table: Table, _ granted: Set<String>?
+        _ parameters: ChangeParameters, _ table: Table, _ granted: Set<Name>?
     ) throws(Failure) -> BoundFilter {
         guard !refuses(parameters.filter, table) else {
             throw .costly(
                 Self.endNotice(parameters.filter, parameters.tables, because: "took too long to decide a while ago"))
         }
         // A filter on a hidden column would tell what is in it.
-        try Self.check(parameters.filter.conditions.map(\.column), granted: granted, in: table)
+        try Self.check(parameters.filter.conditions.map { Name($0.column) }, granted: granted, in: table)
         try Self.check(parameters.selection?.columns ?? [], granted: granted, in: table)
         do {
             try parameters.selection?.check(in: table)

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Wire
 
 /// What some groups of subscribers want, however many channels and loops they are on: the same bindings under the same
 /// role are matched once.
@@ -8,7 +9,7 @@ final class SubscriptionDefinition {
     let number: Int
     let bindings: [ChangeBinding]
     let ids: [Int]
-    let role: String
+    let role: Name
     /// The groups, and who is in each.
     var groups: [ChangeGroupID: [Claims: Principal]] = [:]
     /// Bindings that took too long to decide, or were too many, and what their groups were told: for them there is no other
@@ -17,7 +18,7 @@ final class SubscriptionDefinition {
     /// Nil until it was bound for the first time.
     var outcome: ChangeSubscriptionOutcome?
 
-    init(number: Int, bindings: [ChangeBinding], ids: [Int], role: String) {
+    init(number: Int, bindings: [ChangeBinding], ids: [Int], role: Name) {
         self.number = number
         self.bindings = bindings
         self.ids = ids
@@ -53,7 +54,7 @@ final class SubscriptionDefinition {
 
     struct Key: Hashable {
         let bindings: [ChangeBinding]
-        let role: String
+        let role: Name
     }
 
     var key: Key { Key(bindings: bindings, role: role) }

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Wire
 
 /// Who wants what, and the index that finds them.
 struct SubscriptionRegistry: ~Copyable {
@@ -77,7 +78,7 @@ struct SubscriptionRegistry: ~Copyable {
     func definition(of group: ChangeGroupID) -> SubscriptionDefinition? { byGroup[group] }
 
     /// The groups in which somebody hears a table.
-    func groups(of claims: Claims, as role: String, hearing table: UInt32) -> [ChangeGroupID] {
+    func groups(of claims: Claims, as role: Name, hearing table: UInt32) -> [ChangeGroupID] {
         guard let table = catalog?.table(table) else { return [] }
         return byNumber.values.filter { $0.role == role && $0.hears(table) }.flatMap { definition in
             definition.groups.filter { $0.value[claims] != nil }.keys
@@ -222,8 +223,8 @@ struct SubscriptionRegistry: ~Copyable {
     /// Whether all the tables that a definition names are still watched.
     private func isServed(_ definition: SubscriptionDefinition, by catalog: Catalog) -> Bool {
         definition.bindings.allSatisfy { binding in
-            guard case .success(let parameters) = binding.parameters, let schema = parameters.tables.schema,
-                let name = parameters.tables.name
+            guard case .success(let parameters) = binding.parameters, let schema = parameters.tables.schema?.text,
+                let name = parameters.tables.name?.text
             else { return true }
             return catalog.table(schema: schema, name: name) != nil
         }

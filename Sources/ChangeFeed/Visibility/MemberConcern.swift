@@ -60,11 +60,11 @@ package struct MemberConcern {
     }
 
     /// Whether two versions of a row differ in what is read of it; nil where they lack some of it.
-    private static func differs(_ old: [UInt8], _ new: [UInt8], in columns: Set<String>?) -> Bool? {
+    private static func differs(_ old: [UInt8], _ new: [UInt8], in columns: Set<Name>?) -> Bool? {
         guard let columns else { return true }
         let (old, new) = (JSON(trusted: old[...]), JSON(trusted: new[...]))
         for column in columns {
-            guard let before = old[column], let after = new[column] else { return nil }
+            guard let before = old[column.text], let after = new[column.text] else { return nil }
             if !before.bytes.elementsEqual(after.bytes) { return true }
         }
         return false

@@ -1,7 +1,7 @@
 import Hub
 import Logging
 package import Postgres
-import Wire
+package import Wire
 
 /// Which tables the policies of a table read, seen by asking them: what functions read stands nowhere, and shows in the locks
 /// of an evaluation.
@@ -17,7 +17,7 @@ package struct PolicyObservation {
     }
 
     /// Roles that clients' tokens name in most applications; policies may be others for each.
-    private static let roles = ["authenticated", "anon"]
+    private static let roles: [Name] = ["authenticated", "anon"]
 
     private let connection: PostgresConnection
     private let conninfo: String
@@ -35,7 +35,7 @@ package struct PolicyObservation {
     ///   - records: rows as the outbox has them.
     ///   - users: values of the claim `sub`.
     /// - Throws: `PostgresError` where the database does not answer.
-    package func tablesRead(of oid: UInt32, records: [[UInt8]], users: [String]) throws -> Outcome {
+    package func tablesRead(of oid: UInt32, records: [[UInt8]], users: [Name]) throws -> Outcome {
         guard let table = try CatalogReader.tables(from: connection).first(where: { $0.oid == oid }) else {
             return .unknown("the table is not watched")
         }
@@ -58,8 +58,8 @@ package struct PolicyObservation {
         return .seen(sound.reduce(into: []) { $0.formUnion($1) })
     }
 
-    private static func claims(_ user: String, _ role: String) -> Claims {
-        let json = #"{"sub":"# + JSONString.text(user) + #","role":"# + JSONString.text(role) + "}"
+    private static func claims(_ user: Name, _ role: Name) -> Claims {
+        let json = #"{"sub":"# + JSONString.text(user.text) + #","role":"# + JSONString.text(role.text) + "}"
         return Claims(role: role, subject: user, expiresAt: .max, json: Array(json.utf8))
     }
 }

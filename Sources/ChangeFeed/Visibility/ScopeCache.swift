@@ -1,3 +1,5 @@
+package import Wire
+
 /// Answers of policies, kept for as long as a scope says that they hold.
 ///
 /// They are dropped when a members table changes, those that the change concerns, and the window that brings the change says so
@@ -15,7 +17,7 @@ package struct ScopeCache: ~Copyable {
 
     private struct TableRole: Hashable {
         let table: UInt32
-        let role: String
+        let role: Name
     }
 
     private var answers: [Key: ScopeAnswers] = [:]
@@ -68,12 +70,12 @@ package struct ScopeCache: ~Copyable {
 
     // MARK: Scopes that the policies belie
 
-    package func holds(_ table: UInt32, _ role: String) -> Bool {
+    package func holds(_ table: UInt32, _ role: Name) -> Bool {
         !disproved.contains(TableRole(table: table, role: role))
     }
 
     /// - Returns: whether that was not known before.
-    package mutating func disprove(_ table: UInt32, _ role: String) -> Bool {
+    package mutating func disprove(_ table: UInt32, _ role: Name) -> Bool {
         forgetAnswers(about: table)
         return disproved.insert(TableRole(table: table, role: role)).inserted
     }

@@ -40,7 +40,7 @@ struct Visibility: ~Copyable {
     }
 
     /// The scope that answers about a table may be kept by, for a role.
-    func scope(of table: Table, for role: String) -> Scope? {
+    func scope(of table: Table, for role: Name) -> Scope? {
         guard let scope = catalog.scopes[table.oid], cache.holds(table.oid, role),
             // Of a table that is not watched nobody would hear that it changed.
             scope.members.allSatisfy({ catalog.table($0) != nil })
@@ -117,7 +117,7 @@ struct Visibility: ~Copyable {
         guard let scope = catalog.scopes[question.table.oid] else { return false }
         if answer.isUnrestricted { return true }
         guard let columns = answer.columnsRead, let tables = answer.tablesRead else { return false }
-        return columns.isSubset(of: scope.columns) && tables.isSubset(of: scope.members)
+        return columns.isSubset(of: scope.columns.map { Name($0) }) && tables.isSubset(of: scope.members)
     }
 
     private func complain(about question: VisibilityQuestion) {
@@ -134,7 +134,7 @@ struct Visibility: ~Copyable {
 struct PolicyEnding: Hashable {
     let table: UInt32
     let name: String
-    let role: String
+    let role: Name
     let claims: Claims
 
     var complaint: SubscriptionComplaint {
@@ -151,7 +151,7 @@ struct PolicyEnding: Hashable {
 /// Where a scope holds, rows of one scope value are one row here, and what was answered before is not asked again.
 final class VisibilityQuestion {
     let table: Table
-    let role: String
+    let role: Name
     private(set) var rows: [Row] = []
     private(set) var subjects: [Subject] = []
     private var numbers: [RowID: Int] = [:]
@@ -187,7 +187,7 @@ final class VisibilityQuestion {
     }
 
     /// - Parameter scope: the one that holds for this table and role, or nil.
-    init(table: Table, role: String, scope: Scope?) {
+    init(table: Table, role: Name, scope: Scope?) {
         self.table = table
         self.role = role
         self.scope = scope

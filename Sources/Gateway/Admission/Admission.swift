@@ -15,7 +15,7 @@ package struct Admission {
         /// What it is counted for in `ConnectionLimits`; nil where it is not. Noted with the upgrade, because what is counted
         /// may be another matter by the time that it ends.
         var countedAddress: PeerAddress?
-        var countedUser: String?
+        var countedUser: Name?
     }
 
     package enum Verdict {
@@ -170,7 +170,7 @@ package struct Admission {
             // It was accepted before the listeners were closed.
             return refuse(.unavailable(Refusal.restarting.message, retryAfter: 1), .draining, peer)
         }
-        if peer.isBehindProxy, failing.keepsFailing(peer.text) {
+        if peer.isBehindProxy, failing.keepsFailing(Name(peer.text)) {
             // Others are held back before they are heard; here it takes a header to know who it is.
             return refuse(.error(429, "Too many bad tokens from this address; try again in a minute"), .limit, peer)
         }
@@ -251,7 +251,7 @@ package struct Admission {
         _ response: HTTPResponse, _ reason: Reason, _ peer: Peer, _ sentence: String?, over limit: Refusal?
     ) -> Denial {
         refused[reason, default: 0] += 1
-        if reason.countsAgainst, let address = peer.address { failing.failed(address.text) }
+        if reason.countsAgainst, let address = peer.address { failing.failed(Name(address.text)) }
         return Denial(
             response: response, reason: reason, sentence: sentence ?? reason.sentence, address: peer.address,
             limit: limit)

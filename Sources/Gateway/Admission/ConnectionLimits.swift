@@ -77,7 +77,7 @@ package final class ConnectionLimits: Sendable {
     /// Counts a connection, or says what is full.
     ///
     /// - Parameters: nil for what is not to be counted.
-    package func enter(_ address: PeerAddress?, _ user: String?) -> Refusal? {
+    package func enter(_ address: PeerAddress?, _ user: Name?) -> Refusal? {
         let most = most.load(ordering: .relaxed)
         let count = total.wrappingAdd(1, ordering: .relaxed).newValue
         let refusal = most > 0 && count > most ? .over(.connections, most) : enterTable(address, user)
@@ -85,7 +85,7 @@ package final class ConnectionLimits: Sendable {
         return refusal
     }
 
-    private func enterTable(_ address: PeerAddress?, _ user: String?) -> Refusal? {
+    private func enterTable(_ address: PeerAddress?, _ user: Name?) -> Refusal? {
         guard address != nil || user != nil else { return nil }
         return table.withLock { table in
             if let address, Self.isFull(table.addresses[address], mostOfAddress) {
@@ -122,9 +122,9 @@ package final class ConnectionLimits: Sendable {
 extension ConnectionLimits: UserConnectionLimiter {
     package var countsUsers: Bool { mostOfUser.load(ordering: .relaxed) > 0 }
 
-    package func enter(_ user: String) -> Bool { tally.enter(user, most: mostOfUser.load(ordering: .relaxed)) }
+    package func enter(_ user: Name) -> Bool { tally.enter(user, most: mostOfUser.load(ordering: .relaxed)) }
 
-    package func leave(_ user: String) { tally.leave(user) }
+    package func leave(_ user: Name) { tally.leave(user) }
 }
 
 /// The addresses that the sockets of one loop were counted for, by slot; empty while addresses are not limited.

@@ -1,5 +1,6 @@
 import CWebSockets
 import Synchronization
+package import Wire
 
 /// Addresses that keep failing to authenticate: one count for all loops, because the kernel spreads an address'
 /// connections over them.
@@ -20,7 +21,7 @@ package final class FailingAddresses: Sendable {
 
     /// Failures within the window that are still answered at once; zero: all of them.
     private let allowance: Atomic<Int>
-    private let records = Mutex<[String: Record]>([:])
+    private let records = Mutex<[Name: Record]>([:])
     /// Whether there are records, for those who accept connections and are not to wait for the lock.
     private let hasRecords = Atomic<Bool>(false)
 
@@ -33,7 +34,7 @@ package final class FailingAddresses: Sendable {
 
     var isEmpty: Bool { !hasRecords.load(ordering: .relaxed) }
 
-    package func failed(_ address: String, at now: Int64 = FailingAddresses.now) {
+    package func failed(_ address: Name, at now: Int64 = FailingAddresses.now) {
         guard allowance.load(ordering: .relaxed) > 0 else { return }
         records.withLock { records in
             // A flood from many addresses must not grow the table: it starts over, and the flood is counted again.
@@ -46,7 +47,7 @@ package final class FailingAddresses: Sendable {
         }
     }
 
-    package func keepsFailing(_ address: String, at now: Int64 = FailingAddresses.now) -> Bool {
+    package func keepsFailing(_ address: Name, at now: Int64 = FailingAddresses.now) -> Bool {
         let allowance = allowance.load(ordering: .relaxed)
         guard allowance > 0, !isEmpty else { return false }
         return records.withLock { records in

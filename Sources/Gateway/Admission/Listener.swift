@@ -1,5 +1,6 @@
 import CWebSockets
 import Glibc
+import Wire
 
 /// Accepts connections.
 ///
@@ -87,7 +88,7 @@ final class Listener {
     private func isHeldBack(_ arrival: Arrival) -> Bool {
         let failing = loop.limits.failing
         guard case .clients = kind, !failing.isEmpty, let address = arrival.address else { return false }
-        return failing.keepsFailing(address.text)
+        return failing.keepsFailing(Name(address.text))
     }
 
     /// Milliseconds.

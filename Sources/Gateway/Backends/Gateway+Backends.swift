@@ -1,5 +1,6 @@
 import CWebSockets
 package import Hub
+package import Wire
 
 /// What backends ask of all loops, and have done on them. Each reply comes with what the question cost the loop that it cost most, in
 /// microseconds: on the thread of the loop that answers last.
@@ -36,7 +37,7 @@ extension Gateway {
     /// And all who type, but that each loop may tell of others first where there are too many to be told of.
     package func typists(
         in key: ChannelKey, limit: Int,
-        then reply: @escaping @Sendable (_ typists: [(user: String?, payload: [UInt8])], _ cost: Int) -> Void
+        then reply: @escaping @Sendable (_ typists: [(user: Name?, payload: [UInt8])], _ cost: Int) -> Void
     ) {
         inboxes.randomElement()?.post(
             .inspect { loop in
@@ -47,7 +48,7 @@ extension Gateway {
 
     /// Where a user is connected to this hub; up to `limit` connections, and how many there are.
     package func connections(
-        ofUser user: String, limit: Int,
+        ofUser user: Name, limit: Int,
         then reply: @escaping @Sendable (_ connections: [UserConnection], _ count: Int, _ cost: Int) -> Void
     ) {
         timedSurvey({ $0.connections(ofUser: user, limit: limit) }) { parts, cost in
@@ -57,11 +58,11 @@ extension Gateway {
     }
 
     /// Whether a user counts as online here, with a socket or in a grace window; nil where the hub does not keep it.
-    package func isOnline(_ user: String) -> Bool? { shared.users?.isOnline(user) }
+    package func isOnline(_ user: Name) -> Bool? { shared.users?.isOnline(user) }
 
     /// Closes all connections of a user, in a way that makes its clients come back.
     package func disconnectByBackend(
-        _ user: String, then reply: @escaping @Sendable (_ count: Int, _ cost: Int) -> Void
+        _ user: Name, then reply: @escaping @Sendable (_ count: Int, _ cost: Int) -> Void
     ) {
         timedSurvey({ $0.disconnect(user: user, reason: "disconnected by a backend") }) { counts, cost in
             reply(counts.reduce(0, +), cost)
@@ -74,7 +75,7 @@ extension Gateway {
     ///   - seconds: for which the user is not let in again; nil for none.
     ///   - reply: is given nil where there is no room to remember that; nothing is done then.
     package func unsubscribe(
-        _ user: String, from key: ChannelKey, seconds: Int?,
+        _ user: Name, from key: ChannelKey, seconds: Int?,
         then reply: @escaping @Sendable (_ count: Int?, _ cost: Int) -> Void
     ) {
         // Before the loops are asked: who joins meanwhile is not let in, or is found.
@@ -87,7 +88,7 @@ extension Gateway {
     }
 
     /// Has the policies asked anew what a user may do in private channels.
-    package func refresh(_ user: String, then reply: @escaping @Sendable (_ count: Int, _ cost: Int) -> Void) {
+    package func refresh(_ user: Name, then reply: @escaping @Sendable (_ count: Int, _ cost: Int) -> Void) {
         timedSurvey({ $0.hub.refresh(user) }) { counts, cost in reply(counts.reduce(0, +), cost) }
     }
 
@@ -128,7 +129,7 @@ package struct UserConnection: Sendable, Equatable {
 }
 
 extension EventLoop {
-    func connections(ofUser user: String, limit: Int) -> (connections: [UserConnection], count: Int) {
+    func connections(ofUser user: Name, limit: Int) -> (connections: [UserConnection], count: Int) {
         let slots = hub.slots(ofUser: user)
         let connections = slots.prefix(limit).map { slot in
             let (channels, appState) = hub.channels(of: slot, limit: UserConnection.mostChannels)

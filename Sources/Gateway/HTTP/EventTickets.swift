@@ -20,12 +20,12 @@ package final class EventTickets: Sendable {
     }
 
     private struct State {
-        var issued: [String: Issued] = [:]
+        var issued: [Name: Issued] = [:]
         /// In the order of their ends; used ones are among them until half of these are used.
-        var order: [(ticket: String, until: Int64)] = []
+        var order: [(ticket: Name, until: Int64)] = []
         var shares = TicketShares()
 
-        mutating func remove(_ ticket: String) -> Issued? {
+        mutating func remove(_ ticket: Name) -> Issued? {
             guard let one = issued.removeValue(forKey: ticket) else { return nil }
             shares.leave(one.holder)
             return one
@@ -47,7 +47,8 @@ package final class EventTickets: Sendable {
     package func issue(for claims: Claims, from address: PeerAddress?, at now: HubTime) -> Outcome {
         let holder = TicketShares.Holder(claims, at: address)
         var random = SystemRandomNumberGenerator()
-        let ticket = String(random.next() as UInt64, radix: 36) + String(random.next() as UInt64, radix: 36)
+        let ticket = Name(
+            String(random.next() as UInt64, radix: 36) + String(random.next() as UInt64, radix: 36))
         let until = now.monotonic + Int64(Self.seconds) * 1000
         return state.withLock { state in
             let over = state.order.prefix { $0.until <= now.monotonic }
@@ -57,14 +58,14 @@ package final class EventTickets: Sendable {
             guard state.shares.enter(holder) else { return .overShare }
             state.issued[ticket] = Issued(claims: claims, holder: holder, until: until)
             state.order.append((ticket, until))
-            return .issued(ticket)
+            return .issued(ticket.text)
         }
     }
 
     /// Whose it is; nil where it is none, or was used.
     package func take(_ ticket: String, at now: HubTime) -> Claims? {
         state.withLock { state in
-            guard let issued = state.remove(ticket) else { return nil }
+            guard let issued = state.remove(Name(ticket)) else { return nil }
             if state.order.count > 2 * state.issued.count + 16 {
                 state.order.removeAll { state.issued[$0.ticket] == nil }
             }

@@ -8,8 +8,8 @@ struct Publication {
     /// The bearer, by whose rights private channels are written to.
     let claims: Claims
     /// The private topics, without their prefix, that the policies have not been heard about.
-    private(set) var undecided: Set<String> = []
-    private var denied: Set<String> = []
+    private(set) var undecided: Set<Name> = []
+    private var denied: Set<Name> = []
     private var isUndecidable = false
 
     /// Private topics of one request: each is a question to the policies (as many as one socket may have channels).
@@ -24,10 +24,10 @@ struct Publication {
     init(messages: [Message], claims: Claims) {
         self.messages = messages
         self.claims = claims
-        for message in messages where message.key.isPrivate { undecided.insert(String(message.key.name)) }
+        for message in messages where message.key.isPrivate { undecided.insert(Name(message.key.name)) }
     }
 
-    mutating func decide(_ topic: String, _ outcome: AuthorizationOutcome) {
+    mutating func decide(_ topic: Name, _ outcome: AuthorizationOutcome) {
         guard undecided.remove(topic) != nil else { return }
         guard case .decided(let allowed, _) = outcome else {
             isUndecidable = true
@@ -44,7 +44,7 @@ struct Publication {
     var response: HTTPResponse {
         if isAllowed { return Self.accepted }
         guard !denied.isEmpty else { return .refusal(503, .databaseUnavailable) }
-        let topics = denied.sorted()
+        let topics = denied.sorted().map(\.text)
         var body = Array("{\"message\":".utf8)
         JSONString.encode(Refusal.writeUnauthorized(topic: topics.joined(separator: ", ")).message, into: &body)
         body += ",\"topics\":[".utf8

@@ -1,5 +1,6 @@
 import HTTP
 import Hub
+import Wire
 
 /// An HTTP request that was let in, on its way to being answered.
 struct HTTPCall {
@@ -220,7 +221,7 @@ final class RequestRouter {
         guard !publication.undecided.isEmpty else { return .answered(carryOut(publication)) }
         publications[exchange] = publication
         for topic in publication.undecided {
-            loop.ask(AuthorizationQuestion(claims: publication.claims, topic: topic, right: .write(.broadcast))) {
+            loop.ask(AuthorizationQuestion(claims: publication.claims, topic: topic.text, right: .write(.broadcast))) {
                 .publicationRight(exchange, topic: topic, $0)
             }
         }
@@ -228,7 +229,7 @@ final class RequestRouter {
     }
 
     /// The policies' word on one topic. The connection may be gone by now; what it sent is published all the same.
-    func decide(_ exchange: Int, topic: String, _ outcome: AuthorizationOutcome) {
+    func decide(_ exchange: Int, topic: Name, _ outcome: AuthorizationOutcome) {
         publications[exchange]?.decide(topic, outcome)
         guard let publication = publications[exchange], publication.undecided.isEmpty else { return }
         publications[exchange] = nil

@@ -14,7 +14,7 @@ final class StreamReaders {
         var stream: StreamBuffer?
         var offset: Int
         /// By the token it came with, for the operator.
-        var user: String?
+        var user: Name?
         /// As plain events, and which member names one; nil for `live=sse`.
         var messages: StreamMessages?
         /// A cursor that is no older than the present.

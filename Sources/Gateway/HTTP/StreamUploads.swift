@@ -38,7 +38,7 @@ final class StreamUploads {
     }
 
     /// Of those that append to a stream, for the operator; nil for who names nobody.
-    func users(of stream: StreamName) -> [String?] {
+    func users(of stream: StreamName) -> [Name?] {
         uploads.values.filter { $0.isLetIn && $0.sender.call.name == stream }.map(\.sender.claims.subject)
     }
 

@@ -59,7 +59,7 @@ final class StreamsAPI {
         let stream: StreamBuffer
         let offset: Int
         /// By the token it came with, for the operator.
-        let user: String?
+        let user: Name?
         let hold: HeldRequests.Hold
         /// In seconds of the loop.
         let until: Int32

@@ -1,4 +1,5 @@
 package import Hub
+package import Wire
 
 /// One connection, for as long as the process lives: its slot falls to another one when it is gone.
 package struct ConnectionID: Hashable, Sendable, LosslessStringConvertible {
@@ -28,7 +29,7 @@ package struct ConnectionID: Hashable, Sendable, LosslessStringConvertible {
 package struct SocketView: Sendable {
     package let id: ConnectionID
     package let address: String
-    package let user: String?
+    package let user: Name?
     package let channels: Int
     /// How long it has been open.
     package let seconds: Int

@@ -39,7 +39,7 @@ extension EventLoop {
         return newest.compactMap { socketView(of: Slot($0)) }
     }
 
-    func sockets(ofUser user: String, limit: Int) -> [SocketView] {
+    func sockets(ofUser user: Name, limit: Int) -> [SocketView] {
         hub.slots(ofUser: user).prefix(limit).compactMap(socketView)
     }
 
@@ -68,7 +68,7 @@ extension EventLoop {
     }
 
     /// - Returns: how many there were.
-    func disconnect(user: String, reason: StaticString = EventLoop.byOperator) -> Int {
+    func disconnect(user: Name, reason: StaticString = EventLoop.byOperator) -> Int {
         let slots = hub.slots(ofUser: user).filter { !delivery.sockets[Int($0)].isClosing }
         for slot in slots { disconnect(slot, reason) }
         return slots.count

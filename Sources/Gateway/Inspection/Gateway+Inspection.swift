@@ -1,5 +1,6 @@
 package import Hub
 import Synchronization
+package import Wire
 
 /// What an operator may ask. A question is posted to the loops, and answered on the thread of the one that answers last.
 extension Gateway {
@@ -24,7 +25,7 @@ extension Gateway {
         }
     }
 
-    package func sockets(ofUser user: String, limit: Int, then reply: @escaping @Sendable ([SocketView]) -> Void) {
+    package func sockets(ofUser user: Name, limit: Int, then reply: @escaping @Sendable ([SocketView]) -> Void) {
         survey({ $0.sockets(ofUser: user, limit: limit) }) { reply($0.flatMap { $0 }) }
     }
 
@@ -47,7 +48,7 @@ extension Gateway {
     }
 
     /// The same for all connections of a user, by the claim `sub`. The answer is how many there were.
-    package func disconnect(user: String, then reply: @escaping @Sendable (Int) -> Void) {
+    package func disconnect(user: Name, then reply: @escaping @Sendable (Int) -> Void) {
         survey({ $0.disconnect(user: user) }) { reply($0.reduce(0, +)) }
     }
 

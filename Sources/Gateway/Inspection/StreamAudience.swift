@@ -1,5 +1,6 @@
 import Hub
 package import Streams
+package import Wire
 
 /// How somebody reads a stream.
 package enum StreamTransport: String, Sendable, CaseIterable {
@@ -23,7 +24,7 @@ package struct StreamAudience: Sendable {
         package let transport: StreamTransport
         /// Nil for requests, which the operator's page does not show as connections.
         package let connection: ConnectionID?
-        package let user: String?
+        package let user: Name?
         package let address: String?
         /// Up to where it was sent the stream, in bytes.
         package let offset: Int
@@ -35,7 +36,7 @@ package struct StreamAudience: Sendable {
     package struct Writer: Sendable {
         /// Nil for a long request.
         package let connection: ConnectionID?
-        package let user: String?
+        package let user: Name?
     }
 
     package init() {}
@@ -126,7 +127,7 @@ extension EventLoop {
         let slot: Slot?
         /// The hub knows the slot, and so the page shows it as a connection.
         let isMember: Bool
-        let user: String?
+        let user: Name?
         let offset: Int
     }
 

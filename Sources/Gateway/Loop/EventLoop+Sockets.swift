@@ -210,7 +210,7 @@ extension EventLoop {
             "messages_out": .stringConvertible(account.messagesOut),
         ]
         if let peer = account.peer { facts["peer"] = .string(peer.text) }
-        if let user = hub.user(of: slot) { facts["user"] = .string(user) }
+        if let user = hub.user(of: slot) { facts["user"] = .string(user.text) }
         // A peer's own words are left out: anything might stand there.
         if let reason { facts["reason"] = .string("\(reason)") }
         logger.info("connection ended", metadata: facts)

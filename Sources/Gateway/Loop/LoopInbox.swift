@@ -2,7 +2,7 @@ import HTTP
 import Hub
 import Streams
 import Synchronization
-import Wire
+package import Wire
 
 /// What other threads ask of a loop.
 enum LoopTask: Sendable {
@@ -12,7 +12,7 @@ enum LoopTask: Sendable {
     case subscription(ChangeGroupID, ChangeSubscriptionOutcome)
     case feedIsReady(Bool)
     case authorization(AuthorizationID, AuthorizationOutcome)
-    case publicationRight(Int, topic: String, AuthorizationOutcome)
+    case publicationRight(Int, topic: Name, AuthorizationOutcome)
     case streamRight(Int, AuthorizationOutcome)
     case streamChanged(StreamBuffer)
     case streamAnswered(Int, StreamAnswer)

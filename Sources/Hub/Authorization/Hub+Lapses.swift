@@ -63,7 +63,8 @@ extension Hub {
 
     /// What a member wants whose token has run out.
     func refuseLapsed(_ frame: ClientFrame, of membership: Membership) {
-        guard let expired = membership.claims.expired(at: context.now) else { return }
-        context.refuse(frame.ref, of: membership, expired)
+        guard let kind = MessageKind(rawValue: frame.event), let expired = membership.claims.expired(at: context.now)
+        else { return }
+        context.refuse(kind, frame.ref, of: membership, expired)
     }
 }

@@ -113,7 +113,7 @@ struct ChannelReplays {
     /// Members whose join waits for messages to be replayed.
     private(set) var waiting: [Membership] = []
     /// By a message's id: to whom it was replayed, and so must not come again.
-    private var sent: [String: Set<Slot>] = [:]
+    private var sent: [Name: Set<Slot>] = [:]
 
     mutating func beginWait(of membership: Membership) {
         if !waiting.contains(where: { $0 === membership }) { waiting.append(membership) }
@@ -121,15 +121,16 @@ struct ChannelReplays {
 
     mutating func endWait(of membership: Membership) { waiting.removeAll { $0 === membership } }
 
-    mutating func note(_ id: String, sentTo slot: Slot) { sent[id, default: []].insert(slot) }
+    mutating func note(_ id: String, sentTo slot: Slot) { sent[Name(id), default: []].insert(slot) }
 
     mutating func forget(_ id: String, sentTo slot: Slot) {
+        let id = Name(id)
         sent[id]?.remove(slot)
         if sent[id]?.isEmpty == true { sent[id] = nil }
     }
 
     /// To whom a message was replayed; nil where it was to nobody.
-    func receivers(of id: String) -> Set<Slot>? { sent[id] }
+    func receivers(of id: String) -> Set<Slot>? { sent[Name(id)] }
 }
 
 /// Messages that were sent before a member joined (wire-protocol B). Why none is lost or doubled: `PendingReplay`.

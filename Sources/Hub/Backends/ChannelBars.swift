@@ -1,4 +1,5 @@
 import Synchronization
+package import Wire
 
 /// Who was taken out of which channel by a backend, and may not join it again for a while.
 ///
@@ -6,7 +7,7 @@ import Synchronization
 /// monotonic milliseconds. It is forgotten with the process.
 package final class ChannelBars: Sendable {
     private struct Bar: Hashable {
-        let user: String
+        let user: Name
         let key: ChannelKey
     }
 
@@ -21,7 +22,7 @@ package final class ChannelBars: Sendable {
     package init() {}
 
     /// - Returns: false where there is no room for more.
-    package func bar(_ user: String, from key: ChannelKey, seconds: Int, at now: Int64) -> Bool {
+    package func bar(_ user: Name, from key: ChannelKey, seconds: Int, at now: Int64) -> Bool {
         until.withLock { until in
             let bar = Bar(user: user, key: key)
             if until[bar] == nil, until.count >= Self.most {
@@ -35,7 +36,7 @@ package final class ChannelBars: Sendable {
     }
 
     /// For how many seconds yet; nil where the user may join.
-    func seconds(_ user: String, _ key: ChannelKey, at now: Int64) -> Int? {
+    func seconds(_ user: Name, _ key: ChannelKey, at now: Int64) -> Int? {
         guard count.load(ordering: .acquiring) > 0 else { return nil }
         return until.withLock { until in
             let bar = Bar(user: user, key: key)

@@ -1,5 +1,6 @@
 import DequeModule
 import Synchronization
+package import Wire
 
 /// What happens on this hub, for a backend that is told of it: who is connected, which channels have members, who is present.
 ///
@@ -29,7 +30,7 @@ package final class Happenings: Sendable {
         /// What a member tracks: the text of a JSON object.
         package var payload: [UInt8]?
         /// The claim `sub`.
-        package var user: String?
+        package var user: Name?
         /// What a socket's two events have in common, and no others do in the life of the process.
         package var client: String?
         package var count: Int?
@@ -48,7 +49,7 @@ package final class Happenings: Sendable {
 
     private struct Member: Hashable {
         let channel: ChannelKey
-        let key: String
+        let key: Name
     }
 
     private struct State {
@@ -81,14 +82,14 @@ package final class Happenings: Sendable {
     /// To be called once, before anything else happens.
     package func started(at now: Int64) { state.withLock { keep(Event(.hubStarted, at: now), &$0) } }
 
-    func connected(_ client: String, _ user: String?, at now: HubTime) {
+    func connected(_ client: String, _ user: Name?, at now: HubTime) {
         note(.clientConnected, at: now) {
             $0.client = client
             $0.user = user
         }
     }
 
-    func disconnected(_ client: String, _ user: String?, at now: HubTime) {
+    func disconnected(_ client: String, _ user: Name?, at now: HubTime) {
         note(.clientDisconnected, at: now) {
             $0.client = client
             $0.user = user
@@ -122,7 +123,7 @@ package final class Happenings: Sendable {
     /// A presence is shown that was not.
     func present(_ record: PresenceRecord, at now: Int64) {
         state.withLock { state in
-            let member = Member(channel: record.channel, key: record.key)
+            let member = Member(channel: record.channel, key: Name(record.key))
             state.members[member, default: 0] += 1
             if state.members[member] == 1 { keep(Self.event(.memberJoined, record, at: now), &state) }
         }
@@ -131,7 +132,7 @@ package final class Happenings: Sendable {
     /// One is not shown any more: its window is over, or it took its leave.
     func absent(_ record: PresenceRecord, at now: Int64) {
         state.withLock { state in
-            let member = Member(channel: record.channel, key: record.key)
+            let member = Member(channel: record.channel, key: Name(record.key))
             guard let count = state.members[member] else { return }
             state.members[member] = count > 1 ? count - 1 : nil
             if count == 1 { keep(Self.event(.memberLeft, record, at: now), &state) }

@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// What a backend does to the members of channels that are a user's, by the claim `sub`.
 extension Hub {
@@ -6,7 +6,7 @@ extension Hub {
     ///
     /// - Parameter seconds: for which the user is not let in again (`ChannelBars`); nil: the user may join again at once.
     /// - Returns: how many sockets were in it.
-    package func unsubscribe(_ user: String, from key: ChannelKey, seconds: Int?) -> Int {
+    package func unsubscribe(_ user: Name, from key: ChannelKey, seconds: Int?) -> Int {
         guard let channel = channels[key] else { return 0 }
         let refusal = Refusal.removed(topic: String(key.name), seconds: seconds)
         var count = 0
@@ -39,7 +39,7 @@ extension Hub {
     /// not read any more is told so, and its channel ends.
     ///
     /// - Returns: how many channels of how many sockets are asked about.
-    package func refresh(_ user: String) -> Int {
+    package func refresh(_ user: Name) -> Int {
         var count = 0
         for connection in context.openConnections {
             for membership in connection.memberships where membership.claims.subject == user {

@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// Some of those who are present in a channel, in the order of their keys: any loop of any hub has all of them.
 package struct PresencePage: Sendable {
@@ -13,11 +13,11 @@ package struct PresencePage: Sendable {
     package struct Place: Sendable, Equatable {
         /// The beginning of the key: a cursor has to fit into a URL.
         package let key: [UInt8]
-        package let ref: String
+        package let ref: Name
 
         private static let longestKey = 1024
 
-        package init(key: [UInt8], ref: String) {
+        package init(key: [UInt8], ref: Name) {
             self.key = key
             self.ref = ref
         }
@@ -28,7 +28,7 @@ package struct PresencePage: Sendable {
 
         static func precedes(_ one: Place, _ other: Place) -> Bool {
             if one.key != other.key { return one.key.lexicographicallyPrecedes(other.key) }
-            return one.ref.utf8.lexicographicallyPrecedes(other.ref.utf8)
+            return one.ref < other.ref
         }
     }
 
@@ -88,7 +88,7 @@ extension Hub {
     }
 
     /// Who types in a channel: the user, where the hub knows one, and what the client says of itself (a JSON object).
-    package func typists(in key: ChannelKey, limit: Int) -> [(user: String?, payload: [UInt8])] {
+    package func typists(in key: ChannelKey, limit: Int) -> [(user: Name?, payload: [UInt8])] {
         channels[key]?.typing.typists(limit) ?? []
     }
 }

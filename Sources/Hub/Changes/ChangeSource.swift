@@ -1,5 +1,5 @@
 package import Matching
-import Wire
+package import Wire
 
 /// Where row changes come from, as the loops see it. Called on their threads; must not wait.
 package protocol ChangeSource: Sendable {
@@ -32,7 +32,7 @@ package protocol ChangeSink: FeedSink {
 
 /// What a group of subscribers wants to hear from the change feed.
 package struct ChangeSubscription: Sendable {
-    package let role: String
+    package let role: Name
     package let bindings: [ChangeBinding]
     /// The id of each binding, as the subscribers were told.
     package let ids: [Int]
@@ -41,7 +41,7 @@ package struct ChangeSubscription: Sendable {
     /// Conditions that compare with a pattern.
     let patterns: Int
 
-    package init(role: String, bindings: [ChangeBinding], ids: [Int], isLegacy: Bool = false) {
+    package init(role: Name, bindings: [ChangeBinding], ids: [Int], isLegacy: Bool = false) {
         self.role = role
         self.bindings = bindings
         self.ids = ids

@@ -1,3 +1,5 @@
+import Wire
+
 /// Who may come back to one channel for what it missed, among clients that name no id. Who is owed what is in
 /// `SessionBucket`.
 struct HistorySessions {
@@ -92,7 +94,7 @@ struct HistoryKey: Hashable, Sendable {
             hasher.combine(claims.subject)
             hasher.combine(claims.session)
             hasher.combine(claims.role)
-            hasher.combine(presenceKey)
+            hasher.combine(presenceKey.map { Name($0) })
             return hasher.finalize()
         }
         high = digest(0)

@@ -1,4 +1,5 @@
 import DequeModule
+import Wire
 
 /// The kept messages of one channel, for all loops.
 ///
@@ -36,7 +37,7 @@ struct KeptChannel {
     /// When the last loop lost its last member; milliseconds, monotonic.
     private var emptySince: Int64?
     /// Every loop hears what SQL sends, and the first numbers it: these were, and when.
-    private var databaseIDs: [String: Int64] = [:]
+    private var databaseIDs: [Name: Int64] = [:]
 
     /// Milliseconds that loops may lie behind each other with what the feed brings them.
     private static let feedLag: Int64 = 60_000
@@ -92,8 +93,8 @@ struct KeptChannel {
         at now: HubTime
     ) -> Bool {
         if let databaseID {
-            guard databaseIDs[databaseID] == nil else { return false }
-            databaseIDs[databaseID] = now.monotonic
+            guard databaseIDs[Name(databaseID)] == nil else { return false }
+            databaseIDs[Name(databaseID)] = now.monotonic
         }
         if let place {
             follow(place)

@@ -62,7 +62,7 @@ extension Hub {
     }
 
     /// The connections that a user opened or joined a channel with, by the claim `sub`.
-    package func slots(ofUser user: String) -> [Slot] {
+    package func slots(ofUser user: Name) -> [Slot] {
         context.connections.compactMap { connection in
             guard let connection else { return nil }
             let isTheirs =
@@ -116,8 +116,8 @@ package struct ChannelLoad: Sendable {
 package struct ChannelView: Sendable {
     package struct Member: Sendable {
         package let slot: Slot
-        package let user: String?
-        package let role: String
+        package let user: Name?
+        package let role: Name
         package let presenceKey: String
         package let isPresent: Bool
         /// Entries of `postgres_changes`.
@@ -147,7 +147,7 @@ package struct ConnectionView: Sendable {
         package let key: ChannelKey
         /// Its join is answered.
         package let isJoined: Bool
-        package let user: String?
+        package let user: Name?
         package let presenceKey: String
         package let isPresent: Bool
         /// Entries of `postgres_changes`.
@@ -156,8 +156,8 @@ package struct ConnectionView: Sendable {
 
     package let version: ProtocolVersion
     /// By the token at the door, or else by the first join that names one.
-    package let user: String?
-    package let role: String
+    package let user: Name?
+    package let role: Name
     package let appState: ReportedAppState?
     package let memberships: [Membership]
 }

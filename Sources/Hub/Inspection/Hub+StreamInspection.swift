@@ -1,4 +1,5 @@
 package import Streams
+package import Wire
 
 /// What an operator asks to see of those who watch and write streams in their channels. It costs nothing until then.
 extension Hub {
@@ -23,7 +24,7 @@ extension Hub {
     }
 
     /// The members of a stream's channel who have written it. They need not be told what comes, so all connections are looked at.
-    package func writers(of name: StreamName) -> [(slot: Slot, user: String?)] {
+    package func writers(of name: StreamName) -> [(slot: Slot, user: Name?)] {
         guard let channel = channels[ChannelStream.key(name)] else { return [] }
         return context.openConnections.compactMap { connection in
             guard let membership = connection.memberships[channel], membership.holdsStream else { return nil }
@@ -35,7 +36,7 @@ extension Hub {
 /// A member of a stream's channel who is told what comes.
 package struct StreamMemberView: Sendable {
     package let slot: Slot
-    package let user: String?
+    package let user: Name?
     /// It reads events from an HTTP answer.
     package let isReader: Bool
     /// Up to where it was sent the stream, in bytes.

@@ -7,7 +7,7 @@ struct SocketLimits {
     fileprivate var messages = TokenBucket()
     fileprivate var bytes = TokenBucket()
     /// The user whose sockets this one is counted among.
-    var user: String?
+    var user: Name?
 }
 
 /// A rate at which a socket is read. Nobody is refused for it: what comes faster waits in the sender's kernel.

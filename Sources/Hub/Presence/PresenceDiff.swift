@@ -1,5 +1,5 @@
 import OrderedCollections
-import Wire
+package import Wire
 
 /// A change of a channel's presence.
 package struct PresenceDiff: Sendable, Equatable {
@@ -72,13 +72,13 @@ package struct PresenceMeta: Sendable, Equatable {
     package let member: MemberID
     package let key: String
     /// Unique per track; clients join and match metas by it.
-    package let ref: String
+    package let ref: Name
     /// The member's own JSON object, as sent; empty where the member is only counted.
     package let payload: [UInt8]
     /// The ref this one replaces, on a re-track.
-    package var previousRef: String?
+    package var previousRef: Name?
 
-    package init(member: MemberID, key: String, ref: String, payload: [UInt8], previousRef: String? = nil) {
+    package init(member: MemberID, key: String, ref: Name, payload: [UInt8], previousRef: Name? = nil) {
         self.member = member
         self.key = key
         self.ref = ref
@@ -103,10 +103,10 @@ package struct PresenceMeta: Sendable, Equatable {
         out += inner
         if inner.dropFirst().contains(where: { $0 > 0x20 }) { out.append(UInt8(ascii: ",")) }
         out += "\"phx_ref\":".utf8
-        JSONString.encode(ref, into: &out)
+        JSONString.encode(ref.text, into: &out)
         if let previousRef {
             out += ",\"phx_ref_prev\":".utf8
-            JSONString.encode(previousRef, into: &out)
+            JSONString.encode(previousRef.text, into: &out)
         }
         out.append(UInt8(ascii: "}"))
     }

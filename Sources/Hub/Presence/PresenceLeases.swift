@@ -1,4 +1,5 @@
 import Synchronization
+package import Wire
 
 /// The presence of a member that was cut off: it counts until its window ends, or until its client comes back for it.
 package struct PresenceLease: Sendable {
@@ -33,11 +34,11 @@ package struct PresenceLease: Sendable {
     package struct Place: Hashable, Sendable {
         package let channel: ChannelKey
         /// The claim `sub`.
-        package let user: String?
+        package let user: Name?
         /// The client's own key; nil where the hub made one, so that the user alone tells.
         package let key: [UInt8]?
 
-        package init(channel: ChannelKey, user: String?, key: [UInt8]?) {
+        package init(channel: ChannelKey, user: Name?, key: [UInt8]?) {
             self.channel = channel
             self.user = user
             self.key = key

@@ -1,5 +1,6 @@
 import OrderedCollections
 import Synchronization
+package import Wire
 
 /// What changed in who is present, for whoever writes it down: the newest word on each, not the way there.
 ///
@@ -7,21 +8,21 @@ import Synchronization
 /// place (another connection, another database).
 package final class PresenceLog: Sendable {
     package struct Change: Sendable, Equatable {
-        package let ref: String
+        package let ref: Name
         /// Nil: gone.
         package let record: PresenceRecord?
 
-        package init(ref: String, record: PresenceRecord?) {
+        package init(ref: Name, record: PresenceRecord?) {
             self.ref = ref
             self.record = record
         }
     }
 
     private struct State {
-        var records: [String: PresenceRecord] = [:]
-        var changed: OrderedSet<String> = []
+        var records: [Name: PresenceRecord] = [:]
+        var changed: OrderedSet<Name> = []
         /// By channel and ref: the keys of those who are present where somebody asks.
-        var watched: [ChannelKey: [String: String]] = [:]
+        var watched: [ChannelKey: [Name: Name]] = [:]
     }
 
     private let state = Mutex(State())
@@ -42,11 +43,11 @@ package final class PresenceLog: Sendable {
             if state.records[record.ref] == nil { happenings?.present(record, at: clock()) }
             state.records[record.ref] = record
             state.changed.append(record.ref)
-            if !state.watched.isEmpty { state.watched[record.channel]?[record.ref] = record.key }
+            if !state.watched.isEmpty { state.watched[record.channel]?[record.ref] = Name(record.key) }
         }
     }
 
-    package func remove(_ ref: String) {
+    package func remove(_ ref: Name) {
         state.withLock { state in
             guard let record = state.records.removeValue(forKey: ref) else { return }
             happenings?.absent(record, at: clock())
@@ -56,7 +57,7 @@ package final class PresenceLog: Sendable {
     }
 
     /// What is noted of one who is present.
-    package func record(_ ref: String) -> PresenceRecord? { state.withLock { $0.records[ref] } }
+    package func record(_ ref: Name) -> PresenceRecord? { state.withLock { $0.records[ref] } }
 
     /// What the writer has not heard yet, at most `limit` of it; it counts as heard from here on.
     package func take(upTo limit: Int = .max) -> [Change] {
@@ -88,8 +89,8 @@ package final class PresenceLog: Sendable {
     package func watch(_ key: ChannelKey) {
         state.withLock { state in
             guard state.watched[key] == nil else { return }
-            var keys: [String: String] = [:]
-            for record in state.records.values where record.channel == key { keys[record.ref] = record.key }
+            var keys: [Name: Name] = [:]
+            for record in state.records.values where record.channel == key { keys[record.ref] = Name(record.key) }
             state.watched[key] = keys
         }
     }
@@ -99,7 +100,7 @@ package final class PresenceLog: Sendable {
     }
 
     /// The presence keys of a channel that is watched, each once, in the order of their bytes.
-    package func present(in key: ChannelKey) -> [String] {
+    package func present(in key: ChannelKey) -> [Name] {
         state.withLock { Set($0.watched[key]?.values.map { $0 } ?? []).sorted() }
     }
 }
@@ -108,18 +109,18 @@ package final class PresenceLog: Sendable {
 package struct PresenceRecord: Sendable, Equatable {
     package let channel: ChannelKey
     /// Unique among all that is tracked, and new with every track: clients know a meta by it.
-    package let ref: String
+    package let ref: Name
     package let key: String
     /// The client gave no key, so the hub made this one.
     package let hasMadeKey: Bool
     /// The claim `sub`.
-    package let user: String?
+    package let user: Name?
     /// A JSON object.
     package let payload: [UInt8]
     package let appState: ReportedAppState?
 
     package init(
-        channel: ChannelKey, ref: String, key: String, hasMadeKey: Bool, user: String?, payload: [UInt8],
+        channel: ChannelKey, ref: Name, key: String, hasMadeKey: Bool, user: Name?, payload: [UInt8],
         appState: ReportedAppState?
     ) {
         self.channel = channel

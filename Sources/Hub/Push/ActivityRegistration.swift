@@ -1,14 +1,16 @@
+package import Wire
+
 /// A Live Activity that a phone shows, and what it was last sent.
 package struct ActivityRegistration: Sendable, Equatable {
     /// ActivityKit's id.
-    package let id: String
+    package let id: Name
     /// The claim `sub` of whoever registered it.
-    package let user: String
+    package let user: Name
     /// The claim `session_id` (Supabase Auth: one for each sign-in, so for each device), where the token had one.
-    package let session: String?
+    package let session: Name?
     package let destination: PushDestination
     /// What it is about; nil where only a backend updates it.
-    package let conversation: String?
+    package let conversation: Name?
     /// When this token was registered, in milliseconds since 1970, by the database's clock.
     package let registeredAt: Int64
     /// When the activity was registered first, in milliseconds since 1970.
@@ -25,7 +27,7 @@ package struct ActivityRegistration: Sendable, Equatable {
     package let wasDelivered: Bool
 
     package init(
-        id: String, user: String, session: String?, destination: PushDestination, conversation: String?,
+        id: Name, user: Name, session: Name?, destination: PushDestination, conversation: Name?,
         registeredAt: Int64, startedAt: Int64, timestamp: Int64 = 0, version: Int = 0, state: [UInt8]? = nil,
         isPosted: Bool = false, wasDelivered: Bool = false
     ) {
@@ -48,7 +50,7 @@ package struct ActivityRegistration: Sendable, Equatable {
 /// and no later process sends the same activity anything older.
 package struct ActivityStamp: Sendable, Equatable {
     /// The activity's id.
-    package let id: String
+    package let id: Name
     /// `aps.timestamp`, in seconds since 1970; greater than the activity's last.
     package let timestamp: Int64
     /// How many states the activity was sent, this one included.
@@ -58,7 +60,7 @@ package struct ActivityStamp: Sendable, Equatable {
     /// Whether a backend said the state: the activity is the backend's then, and stays so after a restart.
     package let isPosted: Bool
 
-    package init(id: String, timestamp: Int64, version: Int, state: [UInt8]?, isPosted: Bool = false) {
+    package init(id: Name, timestamp: Int64, version: Int, state: [UInt8]?, isPosted: Bool = false) {
         self.id = id
         self.timestamp = timestamp
         self.version = version

@@ -1,5 +1,5 @@
 import Synchronization
-import Wire
+package import Wire
 
 /// The state of a Live Activity on its way to the app by its socket: a broadcast of the event `summary` in the channel
 /// `live-activity:ID`.
@@ -7,16 +7,16 @@ package struct ActivitySummary: Sendable {
     /// With its prefix.
     package let topic: String
     /// The claim `sub` of whoever registered the activity; nobody else is told.
-    package let user: String
+    package let user: Name
     /// The payload of a `broadcast` event.
     package let message: [UInt8]
 
     private static let topicPrefix = ChannelKey.prefix + "live-activity:"
 
     /// Nil where the topic is not an activity's.
-    static func activity(ofTopic topic: String) -> String? {
+    static func activity(ofTopic topic: String) -> Name? {
         guard topic.utf8.starts(with: topicPrefix.utf8) else { return nil }
-        return String(topic.dropFirst(topicPrefix.count))
+        return Name(Substring(topic.utf8.dropFirst(topicPrefix.utf8.count)))
     }
 
     /// Whether a message is one that only the hub may send to the topic: whoever knows an activity's id could tell its
@@ -45,11 +45,11 @@ package struct ActivitySummary: Sendable {
     /// - Parameters:
     ///   - timestamp: seconds since 1970, as `aps.timestamp`.
     ///   - state: the content-state, a JSON object.
-    package init(activity: String, user: String, timestamp: Int64, event: ActivityEvent, state: [UInt8]) {
-        topic = Self.topicPrefix + activity
+    package init(activity: Name, user: Name, timestamp: Int64, event: ActivityEvent, state: [UInt8]) {
+        topic = Self.topicPrefix + activity.text
         self.user = user
         message =
-            Array("{\"event\":\"summary\",\"payload\":{\"activityId\":".utf8) + JSONString.encode(activity)
+            Array("{\"event\":\"summary\",\"payload\":{\"activityId\":".utf8) + JSONString.encode(activity.text)
             + ",\"timestamp\":\(timestamp),\"event\":\"\(event.rawValue)\",\"contentState\":".utf8 + state
             + "},\"type\":\"broadcast\"}".utf8
     }
@@ -75,8 +75,8 @@ struct Summaries {
         }
     }
 
-    private func isUser(_ user: String, _ membership: Membership) -> Bool {
-        membership.claims.subject.map { $0.utf8.elementsEqual(user.utf8) } ?? false
+    private func isUser(_ user: Name, _ membership: Membership) -> Bool {
+        membership.claims.subject == user
     }
 }
 
@@ -85,10 +85,10 @@ struct Summaries {
 /// One for all loops; safe from any thread, behind one lock that is held for an insertion.
 package final class SummaryJoins: Sendable {
     package struct Join: Hashable, Sendable {
-        package let activity: String
-        package let user: String
+        package let activity: Name
+        package let user: Name
 
-        package init(activity: String, user: String) {
+        package init(activity: Name, user: Name) {
             self.activity = activity
             self.user = user
         }
@@ -102,7 +102,7 @@ package final class SummaryJoins: Sendable {
 
     package init() {}
 
-    func note(_ topic: String, by user: String?) {
+    func note(_ topic: String, by user: Name?) {
         guard let user, let activity = ActivitySummary.activity(ofTopic: topic),
             activity.utf8.count <= Self.longest
         else { return }

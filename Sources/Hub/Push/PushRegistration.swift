@@ -1,11 +1,13 @@
+package import Wire
+
 /// Where a notification goes: a token, and what it is a token of.
 package struct PushDestination: Hashable, Sendable {
     package let token: PushToken
     package let environment: PushEnvironment
     /// The app's bundle id; the topic's suffix follows from the kind of the notification.
-    package let bundle: String
+    package let bundle: Name
 
-    package init(token: PushToken, environment: PushEnvironment, bundle: String) {
+    package init(token: PushToken, environment: PushEnvironment, bundle: Name) {
         self.token = token
         self.environment = environment
         self.bundle = bundle
@@ -55,13 +57,13 @@ package struct DeviceRegistration: Sendable, Equatable {
     }
 
     /// The claim `sub`.
-    package let user: String
+    package let user: Name
     package let destination: PushDestination
     package let kind: Kind
     /// Milliseconds since 1970, by the database's clock.
     package let registeredAt: Int64
 
-    package init(user: String, destination: PushDestination, kind: Kind, registeredAt: Int64) {
+    package init(user: Name, destination: PushDestination, kind: Kind, registeredAt: Int64) {
         self.user = user
         self.destination = destination
         self.kind = kind

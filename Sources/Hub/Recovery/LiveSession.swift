@@ -1,5 +1,6 @@
 import Signatures
 import Synchronization
+import Wire
 
 /// A membership that hears row changes, as the registry knows it.
 ///
@@ -194,7 +195,7 @@ package struct RecoveryKey: Hashable, Sendable {
             text += "\(field.count):".utf8
             text += field
         }
-        func add(_ name: String?) {
+        func add(_ name: Name?) {
             text.append(name == nil ? 0 : 1)
             add((name ?? "").utf8)
         }
@@ -210,7 +211,7 @@ package struct RecoveryKey: Hashable, Sendable {
         high = word(at: 0)
         low = word(at: 8)
         hasSubject = claims.subject != nil
-        let name = claims.subject.map { "user:" + $0 } ?? "role:" + claims.role
+        let name = claims.subject.map { "user:\($0)" } ?? "role:\(claims.role)"
         user = HashFunction.sha256.hash(Array(name.utf8)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 

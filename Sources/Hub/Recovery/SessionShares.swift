@@ -122,7 +122,7 @@ extension RecoveryPoint {
     fileprivate var cursorBytes: Int {
         switch self {
         case .mark, .restart: 0
-        case .cursor(let text), .snapshot(let text): text.utf8.count
+        case .cursor(let text), .snapshot(let text), .restored(let text): text.utf8.count
         case .peer(let cursor, let snapshot): cursor.utf8.count + snapshot.utf8.count
         case .earliest(let some): some.reduce(0) { $0 + $1.cursorBytes }
         }
@@ -133,7 +133,7 @@ extension RecoveryPoint {
         switch self {
         case .cursor: nil
         case .earliest(let some): .earliest(of: some.compactMap(\.withoutCursors))
-        case .mark, .restart, .snapshot, .peer: self
+        case .mark, .restart, .restored, .snapshot, .peer: self
         }
     }
 }

@@ -1,4 +1,5 @@
 import OrderedCollections
+package import Wire
 
 /// Who types in a channel, and what its members on one loop are told of it.
 ///
@@ -25,8 +26,8 @@ struct ChannelTyping {
     var count: Int { typists.values.count { $0.state != .ended } }
 
     /// Some of them, with what they say of themselves.
-    func typists(_ limit: Int) -> [(user: String?, payload: [UInt8])] {
-        var all: [(user: String?, payload: [UInt8])] = []
+    func typists(_ limit: Int) -> [(user: Name?, payload: [UInt8])] {
+        var all: [(user: Name?, payload: [UInt8])] = []
         for (id, typist) in typists where typist.state != .ended && all.count < limit {
             if case .user(let user) = id {
                 all.append((user, typist.signal.typingPayload))
@@ -193,7 +194,7 @@ struct ChannelTyping {
 package struct ChannelTypist {
     /// A user is one typist, with however many sockets; without a user, each socket is.
     package enum ID: Hashable, Sendable {
-        case user(String)
+        case user(Name)
         case member(MemberID)
         /// Sent over HTTP with a token that names nobody: what it says of itself tells it from others.
         case payload([UInt8])

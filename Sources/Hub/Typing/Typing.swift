@@ -32,7 +32,7 @@ package struct Typing {
     /// Takes a signal that came by HTTP.
     ///
     /// - Parameter user: the claim `sub` of the sender's token.
-    package func take(_ signal: TypingSignal, of user: String?, in channel: LocalChannel, _ hub: inout HubContext) {
+    package func take(_ signal: TypingSignal, of user: Name?, in channel: LocalChannel, _ hub: inout HubContext) {
         let typist = user.map { ChannelTypist.ID.user($0) } ?? .payload(signal.typingPayload)
         take(signal, of: typist, by: nil, origin: nil, in: channel, &hub)
     }
@@ -218,12 +218,12 @@ package struct TypingRules: Sendable {
     /// Who wrote the row of an insert, if it is one that ends typing.
     ///
     /// - Parameter change: `{"schema":…,"table":…,"record":{…}}`
-    func author(of change: JSON) -> String? {
+    func author(of change: JSON) -> Name? {
         guard let record = change["record"], let table = change["table"]?.string else { return nil }
         let schema = change["schema"]?.string
         for ending in endings where ending.table == table && ending.schema == schema {
             guard let author = record[ending.column], !author.isNull else { continue }
-            return author.string ?? author.description
+            return Name(author.string ?? author.description)
         }
         return nil
     }

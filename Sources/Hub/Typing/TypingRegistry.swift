@@ -1,5 +1,6 @@
 import OrderedCollections
 import Synchronization
+package import Wire
 
 /// Who types in the channels that somebody outside of them asks of: what a Live Activity shows of its conversation.
 ///
@@ -36,7 +37,7 @@ package final class TypingRegistry: Sendable {
     /// The users who type, with what they say of themselves: the payload of their signal, a JSON object.
     ///
     /// - Parameter now: in monotonic milliseconds.
-    package func typists(in key: ChannelKey, at now: Int64) -> [(user: String?, payload: [UInt8])] {
+    package func typists(in key: ChannelKey, at now: Int64) -> [(user: Name?, payload: [UInt8])] {
         channels.withLock { channels in
             channels[key]?.removeAll { $1.until <= now }
             return (channels[key] ?? [:]).map { id, entry in

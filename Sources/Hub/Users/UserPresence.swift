@@ -1,5 +1,6 @@
 import OrderedCollections
 import Synchronization
+package import Wire
 
 /// Which users are online: a user with several sockets is as long as one of them lives or is in its grace window.
 ///
@@ -16,10 +17,10 @@ package final class UserPresence: Sendable {
     }
 
     private struct State {
-        var users: [String: User] = [:]
+        var users: [Name: User] = [:]
         /// Who is in a grace window.
-        var waiting: Set<String> = []
-        var transitions: OrderedDictionary<String, UserTransition> = [:]
+        var waiting: Set<Name> = []
+        var transitions: OrderedDictionary<Name, UserTransition> = [:]
         var isDraining = false
     }
 
@@ -32,7 +33,7 @@ package final class UserPresence: Sendable {
     }
 
     /// A socket of this user is there.
-    package func enter(_ user: String, at now: HubTime) {
+    package func enter(_ user: Name, at now: HubTime) {
         state.withLock { state in
             let wasKnown = state.users[user] != nil
             state.users[user, default: User()].sockets += 1
@@ -48,7 +49,7 @@ package final class UserPresence: Sendable {
     /// A socket of this user is gone.
     ///
     /// - Parameter window: milliseconds for which it counts as there; 0 for one that took its leave.
-    package func leave(_ user: String, window: Int64, at now: HubTime) {
+    package func leave(_ user: Name, window: Int64, at now: HubTime) {
         state.withLock { state in
             guard var known = state.users[user], known.sockets > 0 else { return }
             known.sockets -= 1
@@ -76,7 +77,7 @@ package final class UserPresence: Sendable {
     /// - Parameters:
     ///   - users: with the time they are said to be seen last, if they do not come back; in milliseconds since 1970.
     ///   - until: when that shows, in monotonic milliseconds.
-    package func restore(_ users: [(user: String, seen: Int64)], until: Int64) {
+    package func restore(_ users: [(user: Name, seen: Int64)], until: Int64) {
         state.withLock { state in
             for (user, seen) in users where state.users[user] == nil {
                 state.users[user] = User(sockets: 0, graceUntil: until, lostAt: seen, onlineSince: seen)
@@ -85,10 +86,10 @@ package final class UserPresence: Sendable {
         }
     }
 
-    package func isOnline(_ user: String) -> Bool { state.withLock { $0.users[user] != nil } }
+    package func isOnline(_ user: Name) -> Bool { state.withLock { $0.users[user] != nil } }
 
     /// Whether the user is connected, as far as this hub knows.
-    package func status(of user: String) -> ConnectionStatus {
+    package func status(of user: Name) -> ConnectionStatus {
         state.withLock { state in
             guard let known = state.users[user] else { return .away }
             return known.sockets > 0 ? .live : .inGrace(until: known.graceUntil)
@@ -111,7 +112,7 @@ package final class UserPresence: Sendable {
     /// They could not be written: they come again, unless there is a newer word on the user.
     package func giveBack(_ batch: [UserTransition]) {
         state.withLock { state in
-            var merged: OrderedDictionary<String, UserTransition> = [:]
+            var merged: OrderedDictionary<Name, UserTransition> = [:]
             merged.reserveCapacity(batch.count + state.transitions.count)
             for transition in batch where state.transitions[transition.user] == nil {
                 merged[transition.user] = transition
@@ -146,12 +147,12 @@ package final class UserPresence: Sendable {
 /// A user came online or went offline.
 package struct UserTransition: Sendable, Equatable {
     /// The claim `sub`.
-    package let user: String
+    package let user: Name
     package let isOnline: Bool
     /// When, in milliseconds since 1970: for one who went, when the last socket was heard of, not when its window ended.
     package let at: Int64
 
-    package init(user: String, isOnline: Bool, at: Int64) {
+    package init(user: Name, isOnline: Bool, at: Int64) {
         self.user = user
         self.isOnline = isOnline
         self.at = at

@@ -1,4 +1,5 @@
 import Synchronization
+package import Wire
 
 /// How many sockets each user has: on this hub, and on the others of a cluster as they say it. Users are counted only while they are
 /// limited.
@@ -7,11 +8,11 @@ import Synchronization
 /// are not reached, what they said counts for nothing: nobody is refused for sockets that may be gone.
 package final class UserTally: Sendable {
     private struct State {
-        var own: [String: Int32] = [:]
+        var own: [Name: Int32] = [:]
         /// By the process of each other hub.
-        var elsewhere: [UInt64: [String: Int32]] = [:]
+        var elsewhere: [UInt64: [Name: Int32]] = [:]
         /// Whose count the others are to be told anew.
-        var changed: Set<String> = []
+        var changed: Set<Name> = []
         var areOthersReached = false
         var whenChanged: (@Sendable () -> Void)?
     }
@@ -25,7 +26,7 @@ package final class UserTally: Sendable {
     /// Counts one more socket of a user; false if that would be more than `most` on all hubs, and then it is not counted.
     ///
     /// - Parameter most: 0: no limit.
-    package func enter(_ user: String, most: Int) -> Bool {
+    package func enter(_ user: Name, most: Int) -> Bool {
         change { state in
             let others = state.areOthersReached ? state.elsewhere.values.reduce(0) { $0 + Int($1[user] ?? 0) } : 0
             let count = state.own[user] ?? 0
@@ -35,7 +36,7 @@ package final class UserTally: Sendable {
         }
     }
 
-    package func leave(_ user: String) {
+    package func leave(_ user: Name) {
         _ = change { state in
             guard let count = state.own[user] else { return nil }
             state.own[user] = count > 1 ? count - 1 : nil
@@ -45,7 +46,7 @@ package final class UserTally: Sendable {
 
     /// - Parameter body: nil where nothing has changed; else whose count has.
     /// - Returns: whether something has changed.
-    private func change(_ body: (inout State) -> String?) -> Bool {
+    private func change(_ body: (inout State) -> Name?) -> Bool {
         let (isChanged, tell) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard let user = body(&state) else { return (false, nil) }
             guard let whenChanged = state.whenChanged else { return (true, nil) }
@@ -67,7 +68,7 @@ package final class UserTally: Sendable {
     }
 
     /// Whose counts have changed, and what they are now: zero for whoever has no socket any more.
-    package func takeChanges(upTo limit: Int) -> [(user: String, count: Int)] {
+    package func takeChanges(upTo limit: Int) -> [(user: Name, count: Int)] {
         state.withLock { state in
             guard !state.changed.isEmpty else { return [] }
             let users = Array(state.changed.prefix(limit))
@@ -77,12 +78,12 @@ package final class UserTally: Sendable {
     }
 
     /// The users with sockets on this hub that belong to a part of all.
-    package func counts(where isMeant: (String) -> Bool) -> [(user: String, count: Int)] {
+    package func counts(where isMeant: (Name) -> Bool) -> [(user: Name, count: Int)] {
         state.withLock { state in state.own.filter { isMeant($0.key) }.map { ($0.key, Int($0.value)) } }
     }
 
     /// What another hub says of some of its users.
-    package func set(_ counts: [(user: String, count: Int)], of hub: UInt64) {
+    package func set(_ counts: [(user: Name, count: Int)], of hub: UInt64) {
         state.withLock { state in
             for (user, count) in counts {
                 state.elsewhere[hub, default: [:]][user] = count > 0 ? Int32(clamping: count) : nil
@@ -91,7 +92,7 @@ package final class UserTally: Sendable {
     }
 
     /// What another hub says of all of its users that belong to a part.
-    package func replace(_ counts: [(user: String, count: Int)], of hub: UInt64, where isMeant: (String) -> Bool) {
+    package func replace(_ counts: [(user: Name, count: Int)], of hub: UInt64, where isMeant: (Name) -> Bool) {
         state.withLock { state in
             var known = (state.elsewhere[hub] ?? [:]).filter { !isMeant($0.key) }
             for (user, count) in counts where count > 0 { known[user] = Int32(clamping: count) }

@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// Which users are online, and which of their devices, by the sockets of this loop; and whether a user has too many.
 struct Users {
@@ -70,19 +70,19 @@ package protocol UserConnectionLimiter: Sendable {
     /// Whether users are limited now; whom nobody limits nobody counts.
     var countsUsers: Bool { get }
     /// Counts one more socket of a user; false if that would be too many, and then it is not counted.
-    func enter(_ user: String) -> Bool
+    func enter(_ user: Name) -> Bool
     /// A socket that was counted is gone.
-    func leave(_ user: String)
+    func leave(_ user: Name)
 }
 
 /// One sign-in of a user, which is one device: what a Live Activity asks of is the phone that shows it, not the laptop of
 /// the same user.
 package enum DeviceKey {
     /// - Parameter session: the claim `session_id`, as Supabase Auth gives one to each sign-in.
-    package static func of(user: String, session: String) -> String { "\(session) \(user)" }
+    package static func of(user: Name, session: Name) -> Name { Name("\(session) \(user)") }
 
     /// Nil where the token names no user, or no session.
-    package static func of(_ claims: Claims) -> String? {
+    package static func of(_ claims: Claims) -> Name? {
         guard let user = claims.subject, let session = claims.session else { return nil }
         return of(user: user, session: session)
     }
@@ -90,7 +90,7 @@ package enum DeviceKey {
 
 extension Claims {
     /// The claim `session_id`.
-    package var session: String? {
-        JSON(trusted: json[...])["session_id"]?.string.flatMap { $0.isEmpty ? nil : $0 }
+    package var session: Name? {
+        JSON(trusted: json[...])["session_id"]?.string.flatMap { $0.isEmpty ? nil : Name($0) }
     }
 }

@@ -49,7 +49,7 @@ package struct BoundFilter: Sendable {
             let name = condition.column.name
             sources.append(condition.source)
             expressions.append(SQLCondition.text(condition.source, on: "r." + SQLText.identifier(name)))
-            if !cells.contains(where: { $0.name == name }) { cells.append((name, cell)) }
+            if !cells.contains(where: { $0.name.hasSameBytes(as: name) }) { cells.append((name, cell)) }
         }
         let expression =
             expressions.count == 1 ? expressions[0] : expressions.map { "(\($0))" }.joined(separator: " and ")
@@ -76,7 +76,7 @@ package struct BoundFilter: Sendable {
     }
 
     private static func place(of column: Column, in table: Table) -> Int? {
-        table.columns.firstIndex { $0.name == column.name }
+        table.columns.firstIndex { $0.name.hasSameBytes(as: column.name) }
     }
 }
 

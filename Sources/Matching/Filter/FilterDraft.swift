@@ -13,7 +13,7 @@ package struct FilterDraft: Sendable {
     init(_ filter: ChangeFilter, table: Table) throws(SubscriptionError) {
         self.table = table
         for condition in filter.conditions {
-            guard let index = table.columns.firstIndex(where: { $0.name == condition.column }) else {
+            guard let index = table.columns.firstIndex(where: { $0.name.hasSameBytes(as: condition.column) }) else {
                 throw .missingColumn(condition.column, in: table)
             }
             pending.append(try pend(condition, index))

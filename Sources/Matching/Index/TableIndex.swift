@@ -80,7 +80,7 @@ struct EventIndex: Sendable {
             return true
         }
         guard let owner = owners.removeValue(forKey: list) else { return false }
-        for place in columns.indices where columns[place].column.name == owner.column {
+        for place in columns.indices where columns[place].column.name.hasSameBytes(as: owner.column) {
             guard columns[place].buckets[owner.value] == list else { continue }
             columns[place].buckets[owner.value] = nil
             if columns[place].buckets.isEmpty { columns.remove(at: place) }
@@ -91,7 +91,8 @@ struct EventIndex: Sendable {
 
     private mutating func place(of column: Column) -> Int {
         let known = columns.firstIndex {
-            $0.column.name == column.name && $0.column.comparison == column.comparison && $0.column.type == column.type
+            $0.column.name.hasSameBytes(as: column.name) && $0.column.comparison == column.comparison
+                && $0.column.type == column.type
         }
         if let known { return known }
         columns.append(ColumnIndex(column: column))
@@ -121,7 +122,9 @@ struct IndexSearch {
     }
 
     private mutating func look(up index: EventIndex.ColumnIndex, in entries: EntryTable) {
-        guard let place = record.table.columns.firstIndex(where: { $0.name == index.column.name }) else { return }
+        guard let place = record.table.columns.firstIndex(where: { $0.name.hasSameBytes(as: index.column.name) }) else {
+            return
+        }
         let column = record.table.columns[place]
         let isSameType = column.comparison == index.column.comparison && column.type == index.column.type
         switch record.value(at: place) {

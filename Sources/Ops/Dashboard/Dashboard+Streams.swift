@@ -84,7 +84,7 @@ extension Dashboard {
             "watchers": .array(audience.watchers.map { json($0, end: line.snapshot.end) }),
             "writers": .array(
                 audience.writers.map {
-                    ["id": .optional($0.connection?.description), "user": .optional($0.user)]
+                    ["id": .optional($0.connection?.description), "user": .optional($0.user?.text)]
                 }),
             "excerpt": .array(report.excerpt.map { .text($0) }),
         ]
@@ -136,7 +136,8 @@ extension Dashboard {
     private static func json(_ watcher: StreamAudience.Watcher, end: Int) -> JSONDocument {
         [
             "transport": .text(watcher.transport.rawValue), "id": .optional(watcher.connection?.description),
-            "user": .optional(watcher.user), "address": .optional(watcher.address), "offset": .integer(watcher.offset),
+            "user": .optional(watcher.user?.text), "address": .optional(watcher.address),
+            "offset": .integer(watcher.offset),
             "behind": .integer(max(0, end - watcher.offset)), "pending": .integer(watcher.pendingBytes),
         ]
     }

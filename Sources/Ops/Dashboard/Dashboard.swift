@@ -6,7 +6,7 @@ import Hub
 package import Logging
 package import Streams
 import Synchronization
-import Wire
+package import Wire
 
 /// The operator's live page, as the pages themselves see it: channels of the hub's own protocol on a WebSocket of the
 /// operator's port. Any Phoenix client could read it.
@@ -82,7 +82,7 @@ package final class Dashboard: OpsSocketHandler {
         case "phx_join": join(frame, session)
         case "phx_leave": leave(frame, session)
         default:
-            guard session.joined[frame.topic] != nil else {
+            guard session.joined[Name(frame.topic)] != nil else {
                 return session.reply(to: frame, ok: false, ["reason": .text(Refusal.unmatchedTopic.reason)])
             }
             command(frame, session)
@@ -110,7 +110,7 @@ package final class Dashboard: OpsSocketHandler {
     }
 
     private func leave(_ frame: ClientFrame, _ session: DashboardSession) {
-        let joinRef = session.joined[frame.topic]
+        let joinRef = session.joined[Name(frame.topic)]
         session.reply(to: frame, ok: true, [:])
         guard let joinRef else { return }
         state.withLock { $0.sessions[session.socket.id]?.leave(frame.topic) }
@@ -127,7 +127,7 @@ package final class Dashboard: OpsSocketHandler {
             state.second += 1
             let sample = state.sampler.sample(figures, unix: unix, monotonic: monotonic, cpu: cpu)
             state.history.append(sample)
-            return (sample, Set(state.sessions.values.flatMap(\.joined.keys).compactMap { OpsTopic($0) }))
+            return (sample, Set(state.sessions.values.flatMap(\.joined.keys).compactMap { OpsTopic($0.text) }))
         }
         for topic in topics { refresh(topic, sample) }
     }
@@ -162,18 +162,20 @@ package final class Dashboard: OpsSocketHandler {
     func push(_ event: StaticString, _ topic: OpsTopic, _ payload: JSONDocument) {
         let bytes = payload.bytes
         for session in state.withLock({ Array($0.sessions.values) }) {
-            for name in session.joined.keys where OpsTopic(name) == topic { session.push(event, name, bytes) }
+            for name in session.joined.keys where OpsTopic(name.text) == topic {
+                session.push(event, name.text, bytes)
+            }
         }
     }
 
     private func pushLog() {
         let level = sources.logLevel()
         for session in state.withLock({ Array($0.sessions.values) }) {
-            for name in session.joined.keys where OpsTopic(name) == .log {
+            for name in session.joined.keys where OpsTopic(name.text) == .log {
                 let lines = log.lines(after: session.logged)
                 guard let last = lines.last else { continue }
                 state.withLock { $0.sessions[session.socket.id]?.logged = last.number }
-                session.push("lines", name, Self.json(lines, level: level).bytes)
+                session.push("lines", name.text, Self.json(lines, level: level).bytes)
             }
         }
     }
@@ -215,7 +217,7 @@ package struct DashboardSources: Sendable {
     package var setLogLevel: @Sendable (String) -> Bool = { _ in false }
     /// Ends the connections of a user on all hubs of a cluster: how many there were, and which hubs did not answer.
     package var disconnectUser:
-        @Sendable (_ user: String, _ reply: @escaping @Sendable (_ count: Int, _ silent: [String]) -> Void) -> Void = {
+        @Sendable (_ user: Name, _ reply: @escaping @Sendable (_ count: Int, _ silent: [String]) -> Void) -> Void = {
             $1(0, [])
         }
     /// Nil where the hub serves no streams.

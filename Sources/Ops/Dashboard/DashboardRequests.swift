@@ -30,7 +30,7 @@ extension Dashboard {
         case .channels: gateway.busiestChannels(limit: Self.busiest) { self.answer(topic, Self.json($0)) }
         case .slow: gateway.slowReaders(limit: Self.busiest) { self.answer(topic, ["sockets": Self.json($0)]) }
         case .newest: gateway.newestSockets(limit: Self.busiest) { self.answer(topic, ["sockets": Self.json($0)]) }
-        case .channel(let name): gateway.channel(name, limit: Self.most) { self.answer(topic, Self.json($0)) }
+        case .channel(let name): gateway.channel(name.text, limit: Self.most) { self.answer(topic, Self.json($0)) }
         case .connection(let id): gateway.connection(id) { self.answer(topic, Self.json($0)) }
         case .user(let user):
             gateway.sockets(ofUser: user, limit: Self.most) { self.answer(topic, ["sockets": Self.json($0)]) }
@@ -57,7 +57,7 @@ extension Dashboard {
             }
             disconnect(id, frame, session)
         case "disconnect_user":
-            guard let user = payload["user"]?.string, !user.isEmpty else {
+            guard let user = payload["user"]?.string.map({ Name($0) }), !user.isEmpty else {
                 return refuse(frame, session, "say which user: {\"user\": SUB}")
             }
             disconnect(user: user, frame, session)
@@ -86,7 +86,7 @@ extension Dashboard {
         }
     }
 
-    private func disconnect(user: String, _ frame: ClientFrame, _ session: DashboardSession) {
+    private func disconnect(user: Name, _ frame: ClientFrame, _ session: DashboardSession) {
         sources.disconnectUser(user) { count, silent in
             let unknown = silent.isEmpty ? "" : "; not answered by \(silent.joined(separator: ", "))"
             self.note("disconnected the user \(user), who had \(count) connections\(unknown)", session)

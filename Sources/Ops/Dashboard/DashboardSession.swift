@@ -1,14 +1,14 @@
 import Documents
 import Gateway
 import Streams
-import Wire
+package import Wire
 
 /// One page that is connected: what it looks at, and how it is spoken to.
 struct DashboardSession: Sendable {
     let socket: OpsSocket
     let version: ProtocolVersion
     /// The topics that the page has joined, as it wrote them, each with the ref of its join.
-    private(set) var joined: [String: JSON] = [:]
+    private(set) var joined: [Name: JSON] = [:]
     /// The number of the last line of the log that it was sent.
     var logged = 0
 
@@ -22,17 +22,17 @@ struct DashboardSession: Sendable {
 
     /// False where there are too many already.
     mutating func join(_ topic: String, _ ref: JSON) -> Bool {
-        guard joined[topic] != nil || joined.count < Self.mostTopics else { return false }
-        joined[topic] = ref
+        guard joined[Name(topic)] != nil || joined.count < Self.mostTopics else { return false }
+        joined[Name(topic)] = ref
         return true
     }
 
     mutating func leave(_ topic: String) {
-        joined[topic] = nil
+        joined[Name(topic)] = nil
     }
 
     func reply(to frame: ClientFrame, ok: Bool, _ response: JSONDocument) {
-        let joinRef = joined[frame.topic] ?? frame.joinRef
+        let joinRef = joined[Name(frame.topic)] ?? frame.joinRef
         socket.send(frames(frame.topic).reply(joinRef: joinRef, ref: frame.ref, ok: ok, response: response.bytes))
     }
 
@@ -62,10 +62,10 @@ enum OpsTopic: Hashable, Sendable {
     /// Connections that came last.
     case newest
     /// One channel, by its topic as clients write it: `ops:channel:realtime:room`.
-    case channel(String)
+    case channel(Name)
     case connection(ConnectionID)
     /// The connections of a user, by the claim `sub`.
-    case user(String)
+    case user(Name)
     /// The streams that grow most, and the newest ones.
     case streams
     case stream(StreamName)
@@ -86,8 +86,8 @@ enum OpsTopic: Hashable, Sendable {
         case ("streams", nil): self = .streams
         case ("log", nil): self = .log
         case ("configuration", nil): self = .configuration
-        case ("channel", let name?) where !name.isEmpty: self = .channel(name)
-        case ("user", let name?) where !name.isEmpty: self = .user(name)
+        case ("channel", let name?) where !name.isEmpty: self = .channel(Name(name))
+        case ("user", let name?) where !name.isEmpty: self = .user(Name(name))
         case ("stream", let text?):
             guard let name = StreamName(text) else { return nil }
             self = .stream(name)

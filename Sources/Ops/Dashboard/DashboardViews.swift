@@ -60,7 +60,8 @@ extension Dashboard {
     private static func json(_ socket: SocketView) -> JSONDocument {
         [
             "id": .text(socket.id.description), "loop": .integer(socket.id.loop), "address": .text(socket.address),
-            "user": .optional(socket.user), "channels": .integer(socket.channels), "seconds": .integer(socket.seconds),
+            "user": .optional(socket.user?.text), "channels": .integer(socket.channels),
+            "seconds": .integer(socket.seconds),
             "pending": .integer(socket.pendingBytes), "behind": .bool(socket.isBehind),
             "writtenOff": .bool(socket.isWrittenOff), "closing": .bool(socket.isClosing),
         ]
@@ -72,7 +73,7 @@ extension Dashboard {
         let connection = report.connection
         return [
             "socket": json(report.socket), "version": .text(connection.version.name),
-            "role": .text(connection.role), "silence": .integer(report.silence),
+            "role": .text(connection.role.text), "silence": .integer(report.silence),
             "appState": .optional(connection.appState?.rawValue),
             "memberships": .array(connection.memberships.map(json)), "trace": .array(report.trace.map(json)),
         ]
@@ -81,7 +82,7 @@ extension Dashboard {
     private static func json(_ membership: ConnectionView.Membership) -> JSONDocument {
         [
             "topic": .text(membership.key.topic), "private": .bool(membership.key.isPrivate),
-            "joined": .bool(membership.isJoined), "user": .optional(membership.user),
+            "joined": .bool(membership.isJoined), "user": .optional(membership.user?.text),
             "presenceKey": .text(membership.presenceKey), "present": .bool(membership.isPresent),
             "changes": .integer(membership.changes),
         ]
@@ -120,7 +121,7 @@ extension Dashboard {
 
     private static func json(_ member: ChannelView.Member, _ id: ConnectionID, isPrivate: Bool) -> JSONDocument {
         [
-            "id": .text(id.description), "user": .optional(member.user), "role": .text(member.role),
+            "id": .text(id.description), "user": .optional(member.user?.text), "role": .text(member.role.text),
             "presenceKey": .text(member.presenceKey), "present": .bool(member.isPresent),
             "changes": .integer(member.changes), "private": .bool(isPrivate),
         ]

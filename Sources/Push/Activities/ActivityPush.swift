@@ -1,4 +1,5 @@
 package import Hub
+package import Wire
 
 /// A state that is about to be pushed to a Live Activity.
 ///
@@ -6,7 +7,7 @@ package import Hub
 package struct ActivityPush: Sendable, Equatable {
     package let stamp: ActivityStamp
     /// The claim `sub` of whoever registered the activity.
-    package let user: String
+    package let user: Name
     package internal(set) var destination: PushDestination
     package let event: ActivityEvent
     /// Whether the phone makes a sound. Such a push, and an end, has priority 10.
@@ -17,7 +18,7 @@ package struct ActivityPush: Sendable, Equatable {
     package let payload: [UInt8]
 
     /// The activity's id.
-    package var id: String { stamp.id }
+    package var id: Name { stamp.id }
     /// `aps.timestamp`, in seconds since 1970.
     package var timestamp: Int64 { stamp.timestamp }
     /// `apns-priority`. 10 counts against a budget that Apple does not publish, 5 does not.
@@ -41,9 +42,9 @@ package struct ActivityPush: Sendable, Equatable {
 /// A state that is shown to the app by socket instead of by push.
 package struct ShownState: Sendable, Equatable {
     /// The activity's id.
-    package let id: String
+    package let id: Name
     /// The claim `sub` of whoever registered the activity. Nobody else's sockets may get the state.
-    package let user: String
+    package let user: Name
     package let event: ActivityEvent
     /// Seconds since 1970; shown and pushed states share one ascending sequence.
     package let timestamp: Int64
@@ -60,7 +61,7 @@ package enum ActivityAction: Sendable, Equatable {
     /// The state is to be sent to the user's sockets; nobody answers.
     case show(ShownState)
     /// The activity is over, and out of the scheduler: its token is of no use any more.
-    case ended(id: String)
+    case ended(id: Name)
     /// A state that cannot be pushed, such as one that the template made too large, is passed over. Said once for each.
-    case unsendable(id: String, PayloadError)
+    case unsendable(id: Name, PayloadError)
 }

@@ -1,4 +1,5 @@
 package import Hub
+package import Wire
 
 /// The answers to the pushes that `advance` asked for. The timestamp names the push that is meant; an answer to one
 /// that is not in flight does nothing.
@@ -7,7 +8,7 @@ extension ActivityScheduler {
     ///
     /// - Returns: what is to be sent; nil where nothing is to be sent after all, because the app has come back in the
     ///   meantime or the activity is gone.
-    package mutating func stamped(_ id: String, timestamp: Int64, at now: HubTime) -> ActivityPush? {
+    package mutating func stamped(_ id: Name, timestamp: Int64, at now: HubTime) -> ActivityPush? {
         let push = change(id) { (entry, statistics) -> ActivityPush? in
             let wasWaiting = entry.inFlight?.isSending == false
             let push = entry.stamped(timestamp, at: now)
@@ -24,7 +25,7 @@ extension ActivityScheduler {
     /// The stamp of a push could not be written down, such as because the database is away: the latest state is tried
     /// again.
     @discardableResult
-    package mutating func unstamped(_ id: String, timestamp: Int64, at now: HubTime) -> Bool {
+    package mutating func unstamped(_ id: Name, timestamp: Int64, at now: HubTime) -> Bool {
         change(id) { [rules] entry, _ in entry.unstamped(timestamp, at: now, rules) } != nil
     }
 
@@ -32,7 +33,7 @@ extension ActivityScheduler {
     /// it is something else.
     @discardableResult
     package mutating func refused(
-        _ id: String, timestamp: Int64, current: ActivityRegistration, at now: HubTime
+        _ id: Name, timestamp: Int64, current: ActivityRegistration, at now: HubTime
     ) -> Bool {
         change(id) { [rules] entry, _ in entry.refused(timestamp, current: current, at: now, rules) } != nil
     }
@@ -40,8 +41,7 @@ extension ActivityScheduler {
     /// Takes note of what became of a push that `stamped` returned. An end that was delivered, and a token that is
     /// gone, take the activity out of the scheduler, and the next `advance` says `ended`.
     @discardableResult
-    package mutating func sent(_ id: String, timestamp: Int64, _ outcome: ActivityPush.Outcome, at now: HubTime) -> Bool
-    {
+    package mutating func sent(_ id: Name, timestamp: Int64, _ outcome: ActivityPush.Outcome, at now: HubTime) -> Bool {
         change(id) { [rules] (entry, statistics) -> Void in
             if outcome == .unanswered { statistics.unanswered += 1 }
             entry.sent(timestamp, outcome, at: now, rules)
@@ -57,7 +57,7 @@ extension ActivityScheduler {
     /// A post's own `timestamp` becomes `aps.timestamp`, unless that has been used; without one the time of sending
     /// does. A post that is not newer than the last post, or than what the template made before the first, is stale. A
     /// post that is taken while another waits takes its place, and an alert that has not gone out yet goes with it.
-    package mutating func post(_ post: ActivityPost, to id: String, at now: HubTime) -> PostVerdict {
+    package mutating func post(_ post: ActivityPost, to id: Name, at now: HubTime) -> PostVerdict {
         if let refusal = refusal(of: post, at: now) { return .refused(refusal) }
         let verdict = change(id) { entry, _ in entry.post(post, at: now) } ?? .unknown
         switch verdict {

@@ -1,4 +1,5 @@
 package import Hub
+package import Wire
 
 /// Decides which state each Live Activity is sent, when, and whether by push or by socket.
 ///
@@ -19,11 +20,11 @@ package import Hub
 /// so by `false`.
 package struct ActivityScheduler: Sendable {
     private(set) var rules: ActivityRules
-    private var entries: [String: LiveActivity] = [:]
+    private var entries: [Name: LiveActivity] = [:]
     /// When each activity is to be looked at next, in monotonic milliseconds.
-    private var dueTimes = TimerQueue<String>()
-    private var byUser: [String: Set<String>] = [:]
-    private var byConversation: [String: Set<String>] = [:]
+    private var dueTimes = TimerQueue<Name>()
+    private var byUser: [Name: Set<Name>] = [:]
+    private var byConversation: [Name: Set<Name>] = [:]
     package internal(set) var statistics = ActivityStatistics()
 
     package init(_ rules: ActivityRules) { self.rules = rules }
@@ -33,7 +34,7 @@ package struct ActivityScheduler: Sendable {
 
     package var count: Int { entries.count }
 
-    package var ids: [String] { Array(entries.keys) }
+    package var ids: [Name] { Array(entries.keys) }
 
     /// When `advance` is to be called next, in monotonic milliseconds; it may be past. Nil where nothing waits.
     package var nextDue: Int64? { dueTimes.next }
@@ -91,7 +92,7 @@ package struct ActivityScheduler: Sendable {
 
     /// Forgets an activity, because the app has ended it or another hub has it.
     @discardableResult
-    package mutating func remove(_ id: String) -> Bool {
+    package mutating func remove(_ id: Name) -> Bool {
         guard let entry = entries.removeValue(forKey: id) else { return false }
         dueTimes.set(id, at: nil)
         Self.take(id, from: entry.user, in: &byUser)
@@ -99,24 +100,24 @@ package struct ActivityScheduler: Sendable {
         return true
     }
 
-    package func contains(_ id: String) -> Bool { entries[id] != nil }
+    package func contains(_ id: Name) -> Bool { entries[id] != nil }
 
-    package func activities(ofUser user: String) -> Set<String> { byUser[user] ?? [] }
+    package func activities(ofUser user: Name) -> Set<Name> { byUser[user] ?? [] }
 
-    package func activities(inConversation conversation: String) -> Set<String> { byConversation[conversation] ?? [] }
+    package func activities(inConversation conversation: Name) -> Set<Name> { byConversation[conversation] ?? [] }
 
-    package func user(of id: String) -> String? { entries[id]?.user }
-    package func session(of id: String) -> String? { entries[id]?.session }
-    package func conversation(of id: String) -> String? { entries[id]?.conversation }
-    package func destination(of id: String) -> PushDestination? { entries[id]?.destination }
-    package func status(of id: String) -> ConnectionStatus? { entries[id]?.status }
+    package func user(of id: Name) -> Name? { entries[id]?.user }
+    package func session(of id: Name) -> Name? { entries[id]?.session }
+    package func conversation(of id: Name) -> Name? { entries[id]?.conversation }
+    package func destination(of id: Name) -> PushDestination? { entries[id]?.destination }
+    package func status(of id: Name) -> ConnectionStatus? { entries[id]?.status }
     /// Whether a backend has said what the activity shows.
-    package func isPosted(_ id: String) -> Bool { entries[id]?.posted != nil }
+    package func isPosted(_ id: Name) -> Bool { entries[id]?.posted != nil }
 
     /// The facts of an activity's conversation; nil where they are not known.
-    package func facts(of id: String) -> ConversationFacts? { entries[id]?.facts }
+    package func facts(of id: Name) -> ConversationFacts? { entries[id]?.facts }
 
-    private static func take(_ id: String, from key: String, in index: inout [String: Set<String>]) {
+    private static func take(_ id: Name, from key: Name, in index: inout [Name: Set<Name>]) {
         index[key]?.remove(id)
         if index[key]?.isEmpty == true { index[key] = nil }
     }
@@ -129,7 +130,7 @@ package struct ActivityScheduler: Sendable {
     }
 
     mutating func change<Answer>(
-        _ id: String, _ body: (inout LiveActivity, inout ActivityStatistics) -> Answer
+        _ id: Name, _ body: (inout LiveActivity, inout ActivityStatistics) -> Answer
     ) -> Answer? {
         guard var entry = entries[id] else { return nil }
         let answer = body(&entry, &statistics)
@@ -142,12 +143,12 @@ package struct ActivityScheduler: Sendable {
 /// scheduler.
 extension ActivityScheduler {
     @discardableResult
-    package mutating func set(_ status: ConnectionStatus, of id: String, at now: HubTime) -> Bool {
+    package mutating func set(_ status: ConnectionStatus, of id: Name, at now: HubTime) -> Bool {
         change(id) { entry, _ in entry.set(status, at: now) } != nil
     }
 
     @discardableResult
-    package mutating func set(_ facts: ConversationFacts, of id: String, at now: HubTime) -> Bool {
+    package mutating func set(_ facts: ConversationFacts, of id: Name, at now: HubTime) -> Bool {
         change(id) { entry, _ in entry.set(facts, at: now) } != nil
     }
 
@@ -156,7 +157,7 @@ extension ActivityScheduler {
     /// - Returns: false also where the facts are not known yet: whoever loads them will see the change.
     @discardableResult
     package mutating func change(
-        _ id: String, at now: HubTime, _ body: (inout ConversationFacts) -> Void
+        _ id: Name, at now: HubTime, _ body: (inout ConversationFacts) -> Void
     ) -> Bool {
         change(id) { entry, _ in
             guard var facts = entry.facts else { return false }
@@ -169,14 +170,14 @@ extension ActivityScheduler {
     /// Ends an activity with the state that it has, because its user has left the conversation or may not see it any
     /// more.
     @discardableResult
-    package mutating func leave(_ id: String, at now: HubTime) -> Bool {
+    package mutating func leave(_ id: Name, at now: HubTime) -> Bool {
         change(id) { entry, _ in entry.end(.byHub, at: now) } != nil
     }
 
     /// Shows the current state by socket again, such as to a socket that has joined the activity's topic since. Does
     /// nothing while no socket is alive.
     @discardableResult
-    package mutating func showAgain(_ id: String, at now: HubTime) -> Bool {
+    package mutating func showAgain(_ id: Name, at now: HubTime) -> Bool {
         change(id) { entry, _ in
             guard entry.status == .live else { return }
             entry.showsAgain = true

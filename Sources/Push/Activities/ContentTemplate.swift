@@ -27,8 +27,8 @@ package struct ContentTemplate: Sendable, Equatable {
 
     /// What a content-state says beside the facts of the conversation.
     struct Circumstances {
-        let activity: String
-        let conversation: String?
+        let activity: Name
+        let conversation: Name?
         /// Seconds since 1970.
         let startedAt: Int64
         let isConnected: Bool
@@ -45,8 +45,8 @@ package struct ContentTemplate: Sendable, Equatable {
         let typing = Set(facts.typing).sorted()
         let online = Set(facts.online).sorted()
         var variables = TemplateVariables()
-        variables.set("activity_id", circumstances.activity)
-        variables.set("conversation_id", circumstances.conversation ?? "")
+        variables.set("activity_id", circumstances.activity.text)
+        variables.set("conversation_id", circumstances.conversation?.text ?? "")
         variables.set("conversation_name", names.of(facts.name))
         if let message = facts.lastMessage {
             variables.set("preview", preview.of(message.text))

@@ -44,12 +44,12 @@ struct LiveActivity: Sendable {
         var isSending = false
     }
 
-    let id: String
+    let id: Name
     /// The claim `sub` of whoever registered the activity.
-    private(set) var user: String
+    private(set) var user: Name
     /// The claim `session_id`, where the token had one.
-    private(set) var session: String?
-    private(set) var conversation: String?
+    private(set) var session: Name?
+    private(set) var conversation: Name?
     var destination: PushDestination
     /// When the token was registered last, in milliseconds since 1970.
     var registeredAt: Int64

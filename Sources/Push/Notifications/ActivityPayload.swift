@@ -149,17 +149,17 @@ package struct ActivityAlert: Sendable {
 /// more room than a push to one phone, and cannot start anything.
 package struct ChannelBroadcast: Sendable {
     /// Apple's id of the channel, for the header `apns-channel-id`.
-    package let channel: String
+    package let channel: Name
     private let payload: ActivityPayload
 
-    private init(channel: String, _ payload: ActivityPayload) {
+    private init(channel: Name, _ payload: ActivityPayload) {
         self.channel = channel
         self.payload = payload
     }
 
     /// Times are in seconds since 1970.
     package static func update(
-        channel: String, contentState: JSON, timestamp: Int64, staleDate: Int64, alert: ActivityAlert? = nil
+        channel: Name, contentState: JSON, timestamp: Int64, staleDate: Int64, alert: ActivityAlert? = nil
     ) -> ChannelBroadcast {
         ChannelBroadcast(
             channel: channel,
@@ -168,7 +168,7 @@ package struct ChannelBroadcast: Sendable {
     }
 
     package static func end(
-        channel: String, contentState: JSON, timestamp: Int64, staleDate: Int64, alert: ActivityAlert? = nil,
+        channel: Name, contentState: JSON, timestamp: Int64, staleDate: Int64, alert: ActivityAlert? = nil,
         dismissal: Int64? = nil
     ) -> ChannelBroadcast {
         ChannelBroadcast(

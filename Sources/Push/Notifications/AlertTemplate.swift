@@ -24,12 +24,12 @@ package struct AlertTemplate: Sendable, Equatable {
     ///   - badge: the number on the app's icon; nil leaves it as it is.
     ///   - conversation: the alerts of one are shown together (`thread-id`), and a tap opens it.
     package func payload(
-        _ variables: TemplateVariables, badge: Int?, conversation: String?, message: String?
+        _ variables: TemplateVariables, badge: Int?, conversation: Name?, message: String?
     ) -> AlertPayload {
         AlertPayload(
             title: title?.filled(with: variables), subtitle: subtitle?.filled(with: variables),
-            body: body?.filled(with: variables), badge: badge, sound: sound, threadID: conversation,
-            category: category, conversationID: conversation, messageID: message)
+            body: body?.filled(with: variables), badge: badge, sound: sound, threadID: conversation?.text,
+            category: category, conversationID: conversation?.text, messageID: message)
     }
 }
 

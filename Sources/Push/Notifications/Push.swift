@@ -1,4 +1,5 @@
 package import Hub
+package import Wire
 
 /// One notification, ready to be sent.
 package struct Push: Sendable {
@@ -14,7 +15,7 @@ package struct Push: Sendable {
     /// The final JSON.
     package let payload: [UInt8]
     /// Notifications of one lane go out one after the other, in the order they were given.
-    package let lane: String
+    package let lane: Name
     /// Whether one of the same lane that has not left yet gives way to this one.
     package let replaces: Bool
     /// Whether it goes again, under the same id, when it left and was never answered. Not for Live Activities: a state
@@ -29,7 +30,7 @@ package struct Push: Sendable {
     ///   - resendsWhenUnanswered: nil for the default of the kind: all but Live Activities are sent again.
     package init(
         id: PushID = PushID(), to target: Target, kind: PushKind, priority: Int, expiration: Int64,
-        collapseID: String? = nil, payload: [UInt8], lane: String? = nil, replaces: Bool = false,
+        collapseID: String? = nil, payload: [UInt8], lane: Name? = nil, replaces: Bool = false,
         resendsWhenUnanswered: Bool? = nil, deadline: Int64
     ) {
         self.id = id
@@ -47,10 +48,10 @@ package struct Push: Sendable {
 }
 
 extension Push.Target {
-    fileprivate var lane: String {
+    fileprivate var lane: Name {
         switch self {
-        case .device(let destination): destination.token.hex
-        case .channel(let id, _, let bundle): bundle + "/" + id
+        case .device(let destination): Name(destination.token.hex)
+        case .channel(let id, _, let bundle): Name("\(bundle)/\(id)")
         }
     }
 }
@@ -60,7 +61,7 @@ extension Push {
     package enum Target: Sendable, Hashable {
         case device(PushDestination)
         /// Everybody who follows a channel (iOS 18, "Sending broadcast push notification requests to APNs").
-        case channel(id: String, environment: PushEnvironment, bundle: String)
+        case channel(id: Name, environment: PushEnvironment, bundle: Name)
     }
 }
 
@@ -109,12 +110,12 @@ extension Push {
         }
         switch target {
         case .device(let destination):
-            return Self.fitsHeader(destination.bundle) ? nil : .refused(status: 400, reason: "BadTopic")
+            return Self.fitsHeader(destination.bundle.text) ? nil : .refused(status: 400, reason: "BadTopic")
         case .channel(let id, _, let bundle):
-            guard Self.fitsHeader(bundle), !bundle.utf8.contains(UInt8(ascii: "/")) else {
+            guard Self.fitsHeader(bundle.text), !bundle.utf8.contains(UInt8(ascii: "/")) else {
                 return .refused(status: 400, reason: "BadTopic")
             }
-            return Self.fitsHeader(id) ? nil : .refused(status: 400, reason: "BadChannelId")
+            return Self.fitsHeader(id.text) ? nil : .refused(status: 400, reason: "BadChannelId")
         }
     }
 

@@ -15,11 +15,11 @@ extension Push {
         switch target {
         case .device(let destination):
             add(":path", "/3/device/" + destination.token.hex)
-            add("apns-topic", destination.bundle + kind.topicSuffix)
+            add("apns-topic", destination.bundle.text + kind.topicSuffix)
             add("apns-id", id.text)
         case .channel(let channel, _, let bundle):
-            add(":path", "/4/broadcasts/apps/" + bundle)
-            add("apns-channel-id", channel)
+            add(":path", "/4/broadcasts/apps/" + bundle.text)
+            add("apns-channel-id", channel.text)
             add("apns-request-id", id.text)
         }
         add("authorization", "bearer " + token.jwt)

@@ -1,5 +1,6 @@
 import DequeModule
 import Hub
+import Wire
 
 /// The notifications that wait to be sent, and those that are in flight.
 ///
@@ -17,11 +18,11 @@ struct SendQueue {
     var inFlight = 0
 
     var entries: [Ticket: QueuedPush] = [:]
-    var lanes: [String: Lane] = [:]
+    var lanes: [Name: Lane] = [:]
     /// Lanes that may have a notification to send, by server. An entry that is out of date is skipped.
-    var ready: [ServerName: Deque<String>] = [:]
+    var ready: [ServerName: Deque<Name>] = [:]
     /// Lanes that are kept back, in monotonic milliseconds.
-    var delayed = TimerQueue<String>()
+    var delayed = TimerQueue<Name>()
     /// When notifications that wait are out of date, in milliseconds since 1970.
     var deadlines = TimerQueue<Ticket>()
     private var lastTicket: Ticket = 0
@@ -122,7 +123,7 @@ struct SendQueue {
 
 extension SendQueue {
     /// Lists a lane under the server of its first notification, if that may be sent.
-    mutating func list(_ name: String) {
+    mutating func list(_ name: Name) {
         guard let lane = lanes[name] else { return }
         if lane.isEmpty {
             discard(name)
@@ -131,13 +132,13 @@ extension SendQueue {
         }
     }
 
-    private mutating func discard(_ name: String) {
+    private mutating func discard(_ name: Name) {
         lanes[name] = nil
         delayed.forget(name)
     }
 
     /// Keeps a lane back until `time`, in monotonic milliseconds.
-    mutating func delay(_ name: String, until time: Int64?) {
+    mutating func delay(_ name: Name, until time: Int64?) {
         guard let time else { return list(name) }
         lanes[name]?.notBefore = time
         delayed.set(name, at: time)
@@ -164,7 +165,7 @@ extension SendQueue {
     }
 
     /// Ends all of a lane that wait.
-    mutating func supersede(_ name: String) {
+    mutating func supersede(_ name: Name) {
         for ticket in lanes[name]?.waiting ?? [] { remove(ticket, .superseded) }
     }
 
@@ -182,7 +183,7 @@ extension SendQueue {
     /// leaves behind while nothing can be sent is bounded.
     mutating func compact() {
         for (server, names) in ready where names.count > 2 * lanes.count + 64 {
-            var seen: Set<String> = []
+            var seen: Set<Name> = []
             ready[server] = Deque(
                 names.filter { name in
                     guard let lane = lanes[name], lane.isReady, let ticket = lane.waiting.first else { return false }

@@ -2,14 +2,14 @@ package import Hub
 import Logging
 import Postgres
 import Schema
-import Wire
+package import Wire
 
 /// Whom a hub's last process served, as far as it wrote it down.
 package struct RestoredPresence: Sendable {
     package var presences: [PresenceRecord] = []
     /// Users that the application was told to be online, and when they certainly still were, as far as is known, in
     /// milliseconds since 1970.
-    package var users: [(user: String, seen: Int64)] = []
+    package var users: [(user: Name, seen: Int64)] = []
 
     package init() {}
 
@@ -52,11 +52,10 @@ enum PresenceSession {
         return (0..<rows.count).compactMap { PresenceRecord(rows, $0) }
     }
 
-    static func onlineUsers(of node: String, on connection: PostgresConnection) throws -> [(user: String, seen: Int64)]
-    {
+    static func onlineUsers(of node: String, on connection: PostgresConnection) throws -> [(user: Name, seen: Int64)] {
         let rows = try connection.query(UserSQL.onlineUsers, [node])
         return (0..<rows.count).compactMap { row in
-            guard let user = rows.text(row, 0), let seen = rows.figure(row, 1) else { return nil }
+            guard let user = rows.name(row, 0), let seen = rows.figure(row, 1) else { return nil }
             return (user, seen)
         }
     }
@@ -70,8 +69,9 @@ extension PresenceRecord {
             topic.utf8.starts(with: ChannelKey.prefix.utf8), Self.isObject(payload)
         else { return nil }
         self.init(
-            channel: ChannelKey(topic: StoredText.decode(topic), isPrivate: rows.flag(row, 2)), ref: ref,
-            key: StoredText.decode(key), hasMadeKey: rows.flag(row, 4), user: rows.text(row, 5).map(StoredText.decode),
+            channel: ChannelKey(topic: StoredText.decode(topic), isPrivate: rows.flag(row, 2)), ref: Name(ref),
+            key: StoredText.decode(key), hasMadeKey: rows.flag(row, 4),
+            user: rows.text(row, 5).map { Name(StoredText.decode($0)) },
             payload: payload, appState: rows.text(row, 7).flatMap { ReportedAppState(rawValue: $0) })
     }
 

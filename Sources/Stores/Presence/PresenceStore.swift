@@ -143,7 +143,7 @@ struct PresenceBatch {
             privates.append(record.channel.isPrivate)
             keys.append(StoredText.encode(record.key))
             madeKeys.append(record.hasMadeKey)
-            users.append(record.user.map { StoredText.encode($0) })
+            users.append(record.user.map { StoredText.encode($0.text) })
             payloads.append(record.payload)
             appStates.append(record.appState?.rawValue.utf8)
         }

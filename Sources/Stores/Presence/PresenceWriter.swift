@@ -1,6 +1,7 @@
 package import Hub
 package import Logging
 import Postgres
+package import Wire
 import Workers
 
 /// Keeps the database told of who is present in channels (`roost.presence`), so that a hub that starts again knows it, and
@@ -26,7 +27,7 @@ package final class PresenceWriter: Sendable {
     package init(
         conninfo: String, node: String, log: PresenceLog, users: UserPresence?, statement: String?, logger: Logger,
         timing: PresenceTiming = PresenceTiming(),
-        whenStale: @escaping @Sendable ([(user: String, seen: Int64)]) -> Void = { _ in }
+        whenStale: @escaping @Sendable ([(user: Name, seen: Int64)]) -> Void = { _ in }
     ) {
         setup = PresenceSetup(
             conninfo: conninfo, node: node, log: log, users: users, statement: statement, logger: logger,
@@ -99,7 +100,7 @@ struct PresenceSetup: Sendable {
     let statement: String?
     let logger: Logger
     let timing: PresenceTiming
-    let whenStale: @Sendable ([(user: String, seen: Int64)]) -> Void
+    let whenStale: @Sendable ([(user: Name, seen: Int64)]) -> Void
 }
 
 /// How often presence is written, and how long its ends may take.

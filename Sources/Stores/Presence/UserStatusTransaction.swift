@@ -1,5 +1,6 @@
 import Hub
 import Postgres
+import Wire
 
 /// Tells the application of a batch of users, in one transaction: roost's note of who is online and the application's own
 /// tables never say different things.
@@ -79,10 +80,10 @@ struct UserStatusFault: Error {
 struct StaleUsers {
     private let node: String
     private let users: UserPresence
-    private let report: @Sendable ([(user: String, seen: Int64)]) -> Void
+    private let report: @Sendable ([(user: Name, seen: Int64)]) -> Void
     private var isDue = true
 
-    init(node: String, users: UserPresence, report: @escaping @Sendable ([(user: String, seen: Int64)]) -> Void) {
+    init(node: String, users: UserPresence, report: @escaping @Sendable ([(user: Name, seen: Int64)]) -> Void) {
         self.node = node
         self.users = users
         self.report = report
@@ -96,7 +97,7 @@ struct StaleUsers {
     /// - Throws: `PostgresError` where the connection is to be given up.
     mutating func look(on connection: PostgresConnection) throws {
         guard isDue, !users.hasTransitions else { return }
-        let online: [(user: String, seen: Int64)]
+        let online: [(user: Name, seen: Int64)]
         do {
             online = try PresenceSession.onlineUsers(of: node, on: connection)
         } catch let error as PostgresError where !connection.isBroken && error.kind == .server {

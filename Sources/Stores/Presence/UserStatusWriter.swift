@@ -1,6 +1,7 @@
 import Hub
 import Logging
 import Postgres
+import Wire
 import Workers
 
 /// Writes who came online and who went to the application's own table, by the configured statement.
@@ -103,13 +104,13 @@ struct UserStatusWriter: ~Copyable {
         users.giveBack(parts.reversed().flatMap { $0 })
     }
 
-    private mutating func refuse(_ user: String, _ fault: UserStatusFault, _ warnings: inout RateLimitedLog) {
+    private mutating func refuse(_ user: Name, _ fault: UserStatusFault, _ warnings: inout RateLimitedLog) {
         let state = fault.error.sqlState ?? ""
         if let before = refusals[state], before + Self.silence > .now { return }
         refusals[state] = .now
         let refuser = fault.place == .statement ? "users.statement fails for" : "roost.online_user does not take"
         warnings.note(
-            "\(refuser) the user \(String(reflecting: String(user.prefix(100)))), whose status is therefore not written, and "
+            "\(refuser) the user \(String(reflecting: String(user.text.prefix(100)))), whose status is therefore not written, and "
                 + "maybe others (SQLSTATE \(state)): \(fault.error.message)")
     }
 

@@ -1,6 +1,7 @@
 import Hub
 package import Matching
 package import Postgres
+package import Wire
 
 extension PushStore {
     /// Who is to hear of changes: whom the operator's statement names, who has a phone or an activity registered, and to
@@ -25,7 +26,7 @@ package struct AudienceMember: Sendable, Equatable {
     /// The change's index among those that were asked about.
     package let change: Int
     /// The claim `sub`.
-    package let user: String
+    package let user: Name
     /// All columns that the audience statement returned for this user but `row`, as a JSON object.
     package let variables: [UInt8]
     /// The user has muted the conversation.

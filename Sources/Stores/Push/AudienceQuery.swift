@@ -3,6 +3,7 @@ import Hub
 import Logging
 import Matching
 import Postgres
+import Wire
 import Workers
 
 /// Asks the operator's statement who is to hear of changes, and puts up with one that fails.
@@ -10,7 +11,7 @@ struct AudienceQuery: ~Copyable {
     /// Somebody the statement names.
     struct Candidate {
         let index: Int
-        let user: String
+        let user: Name
         let variables: [UInt8]
         let isMuted: Bool
         let badge: Int?
@@ -92,12 +93,12 @@ struct AudienceQuery: ~Copyable {
     private static func candidates(_ rows: QueryResult, _ part: ArraySlice<AudienceQuestion.Asked>) -> [Candidate] {
         struct Heard: Hashable {
             let index: Int
-            let user: String
+            let user: Name
         }
         let indices = Set(part.map(\.index))
         var seen = Set<Heard>()
         return (0..<rows.count).compactMap { row in
-            guard let index = rows.figure(row, 0).map({ Int($0) }), let user = rows.text(row, 1),
+            guard let index = rows.figure(row, 0).map({ Int($0) }), let user = rows.name(row, 1),
                 let variables = rows.bytes(row, 2), indices.contains(index),
                 seen.insert(Heard(index: index, user: user)).inserted
             else { return nil }

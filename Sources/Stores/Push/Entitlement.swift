@@ -13,12 +13,12 @@ import Workers
 /// user's role may not read is taken out.
 struct Entitlement: ~Copyable {
     private struct Bearer {
-        let role: String
+        let role: Name
         let claims: Claims
     }
 
     private var engine: PolicyEngine
-    private var access: [String: RoleAccess] = [:]
+    private var access: [Name: RoleAccess] = [:]
     private var version = ""
     private var readAt: ContinuousClock.Instant?
     /// As often as the feed looks whether policies and privileges have changed.
@@ -57,7 +57,7 @@ struct Entitlement: ~Copyable {
         return members.enumerated().filter { !hidden.contains($0.offset) }.map(\.element)
     }
 
-    private mutating func refresh(_ roles: Set<String>, on connection: PostgresConnection) throws {
+    private mutating func refresh(_ roles: Set<Name>, on connection: PostgresConnection) throws {
         let now = ContinuousClock.now
         if readAt.map({ now - $0 > Self.lifetime }) ?? true {
             // First: what changes while the rest is read makes the next version differ from this one.
@@ -71,14 +71,14 @@ struct Entitlement: ~Copyable {
     }
 
     private static func bearers(
-        _ users: Set<String>, on connection: PostgresConnection
-    ) throws -> [String: Bearer] {
+        _ users: Set<Name>, on connection: PostgresConnection
+    ) throws -> [Name: Bearer] {
         var list = TextArray()
         for user in users { list.append(user.utf8) }
         let rows = try connection.query(AudienceSQL.findBearers, [list.literal])
-        var bearers: [String: Bearer] = [:]
+        var bearers: [Name: Bearer] = [:]
         for row in 0..<rows.count {
-            guard let user = rows.text(row, 0), let role = rows.text(row, 1), let claims = rows.bytes(row, 2) else {
+            guard let user = rows.name(row, 0), let role = rows.name(row, 1), let claims = rows.bytes(row, 2) else {
                 continue
             }
             bearers[user] = Bearer(
@@ -90,7 +90,7 @@ struct Entitlement: ~Copyable {
 
 extension AudienceMember {
     /// - Parameter columns: of the table that the user's role may read; nil for all.
-    fileprivate init(_ candidate: AudienceQuery.Candidate, readable columns: Set<String>?, of table: Table) {
+    fileprivate init(_ candidate: AudienceQuery.Candidate, readable columns: Set<Name>?, of table: Table) {
         change = candidate.index
         user = candidate.user
         isMuted = candidate.isMuted
@@ -103,7 +103,7 @@ extension AudienceMember {
         variables = JSONWriter.object { kept in
             JSON(trusted: candidate.variables[...]).forEachMember { member in
                 let key = member.key
-                if columns.contains(key) || table.column(key) == nil { kept.member(member) }
+                if columns.contains(Name(key)) || table.column(key) == nil { kept.member(member) }
             }
         }
     }
@@ -113,7 +113,7 @@ extension AudienceMember {
 struct EntitlementInquiry {
     private struct Key: Hashable {
         let table: UInt32
-        let role: String
+        let role: Name
         /// A table altered within the batch is two.
         let layout: ObjectIdentifier
     }
@@ -125,7 +125,7 @@ struct EntitlementInquiry {
         /// By the change's index.
         var numbers: [Int: Int] = [:]
         var subjects: [(claims: Claims, rows: [Int], places: [Int])] = []
-        var subjectsByUser: [String: Int] = [:]
+        var subjectsByUser: [Name: Int] = [:]
     }
 
     private var asked: [Asked] = []
@@ -135,7 +135,7 @@ struct EntitlementInquiry {
 
     /// - Parameter place: stands for it in `hidden`.
     mutating func ask(
-        _ claims: Claims, _ role: String, ofUser user: String, about index: Int, _ change: RowChange, place: Int
+        _ claims: Claims, _ role: Name, ofUser user: Name, about index: Int, _ change: RowChange, place: Int
     ) {
         let key = Key(table: change.table.oid, role: role, layout: ObjectIdentifier(change.table))
         let question = byKey[key] ?? asked.count

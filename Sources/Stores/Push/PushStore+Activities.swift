@@ -1,33 +1,34 @@
 package import Hub
 import Logging
 import Postgres
+package import Wire
 
 extension PushStore {
     /// Notes the token of a Live Activity, which this hub updates from here on. One that rotates replaces the one before;
     /// what the activity was sent last stays.
     package func register(
-        activity id: String, at destination: PushDestination, about conversation: String?, by bearer: PushBearer
+        activity id: Name, at destination: PushDestination, about conversation: Name?, by bearer: PushBearer
     ) throws -> ActivityOutcome {
         try Self.demandStorable(id, destination.bundle, conversation)
         let claims = String(decoding: bearer.claims, as: UTF8.self)
         let rows = try connection.query(
             ActivityRow.statement(.registerActivity),
-            [id, bearer.user, bearer.session, bearer.role, claims] + destination.columns
-                + [conversation, node, String(Self.activitiesPerUser)])
+            [id.text, bearer.user.text, bearer.session?.text, bearer.role.text, claims] + destination.columns
+                + [conversation?.text, node, String(Self.activitiesPerUser)])
         if let owned = OwnedActivity(rows, 0, from: 0) { return .registered(owned.activity) }
         return try activity(id).map { $0.activity.user != bearer.user } ?? false ? .othersActivity : .tooMany
     }
 
     /// Nil for an unknown id.
-    package func activity(_ id: String) throws -> OwnedActivity? {
+    package func activity(_ id: Name) throws -> OwnedActivity? {
         guard !id.utf8.contains(0) else { return nil }
-        return try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [id, nil, nil])).first
+        return try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [id.text, nil, nil])).first
     }
 
     /// Those that have not ended, in the order in which they were registered.
-    package func activities(of user: String) throws -> [ActivityRegistration] {
+    package func activities(of user: Name) throws -> [ActivityRegistration] {
         try Self.demandStorable(user)
-        return try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [nil, user, nil]))
+        return try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [nil, user.text, nil]))
             .map(\.activity)
     }
 
@@ -39,15 +40,15 @@ extension PushStore {
     /// Ends an activity of a user.
     ///
     /// - Returns: the activity; nil where it is not the user's, or has ended.
-    package func remove(activity id: String, of user: String) throws -> OwnedActivity? {
+    package func remove(activity id: Name, of user: Name) throws -> OwnedActivity? {
         try Self.demandStorable(id, user)
-        return try end([id], [user, nil]).first
+        return try end([id], [user.text, nil]).first
     }
 
     /// Ends activities of this hub's.
-    package func end(activities ids: [String]) throws { _ = try end(ids, [nil, node]) }
+    package func end(activities ids: [Name]) throws { _ = try end(ids, [nil, node]) }
 
-    private func end(_ ids: [String], _ whose: [String?]) throws -> [OwnedActivity] {
+    private func end(_ ids: [Name], _ whose: [String?]) throws -> [OwnedActivity] {
         var list = TextArray()
         for id in ids where !id.utf8.contains(0) { list.append(id.utf8) }
         return try ActivityRow.all(
@@ -57,7 +58,7 @@ extension PushStore {
     /// Takes over the activities of users who came online at this hub.
     ///
     /// - Returns: those that another hub had.
-    package func adopt(activitiesOf users: [String]) throws -> [ActivityRegistration] {
+    package func adopt(activitiesOf users: [Name]) throws -> [ActivityRegistration] {
         guard !users.isEmpty else { return [] }
         var list = TextArray()
         for user in users where !user.utf8.contains(0) { list.append(user.utf8) }
@@ -71,21 +72,21 @@ extension PushStore {
     package func adoptReturned() throws -> [ActivityRegistration] { try adopt(users: nil, returned: true) }
 
     /// Takes over one activity, whoever has it.
-    package func adopt(_ id: String) throws -> [ActivityRegistration] {
+    package func adopt(_ id: Name) throws -> [ActivityRegistration] {
         guard !id.utf8.contains(0) else { return [] }
         return try adopt(users: nil, id: id)
     }
 
     private func adopt(
-        users: String?, returned: Bool = false, id: String? = nil
+        users: String?, returned: Bool = false, id: Name? = nil
     ) throws -> [ActivityRegistration] {
-        let parameters = [node, users, returned ? "t" : "f", id]
+        let parameters = [node, users, returned ? "t" : "f", id?.text]
         return try ActivityRow.all(connection.query(ActivityRow.statement(.adoptActivities), parameters))
             .map(\.activity)
     }
 
     /// Notes which states APNs took, so that they are not told again after a restart: by activity, the timestamp.
-    package func noteDelivered(_ timestamps: [String: Int64]) throws {
+    package func noteDelivered(_ timestamps: [Name: Int64]) throws {
         var ids = TextArray()
         var values = TextArray()
         for (id, timestamp) in timestamps.sorted(by: { $0.key < $1.key }) {
@@ -118,9 +119,9 @@ extension PushStore {
         let rows = try connection.query(
             ActivityRow.statement(.stampActivities),
             [node, ids.literal, timestamps.literal, versions.literal, states.literal, posted.literal])
-        var outcomes: [String: StampOutcome] = [:]
+        var outcomes: [Name: StampOutcome] = [:]
         for row in 0..<rows.count {
-            guard let id = rows.text(row, 0) else { continue }
+            guard let id = rows.name(row, 0) else { continue }
             outcomes[id] =
                 rows.flag(row, 1) ? .granted : OwnedActivity(rows, row, from: 2).map { .refused($0) } ?? .unknown
         }
@@ -181,12 +182,12 @@ enum ActivityRow {
 extension OwnedActivity {
     /// Nil where there is none.
     init?(_ rows: QueryResult, _ row: Int, from first: Int) {
-        guard row < rows.count, let id = rows.text(row, first), let user = rows.text(row, first + 1),
+        guard row < rows.count, let id = rows.name(row, first), let user = rows.name(row, first + 1),
             let destination = PushDestination(rows, row, from: first + 3), let node = rows.text(row, first + 7)
         else { return nil }
         activity = ActivityRegistration(
-            id: id, user: user, session: rows.text(row, first + 2), destination: destination,
-            conversation: rows.text(row, first + 6), registeredAt: rows.figure(row, first + 8) ?? 0,
+            id: id, user: user, session: rows.name(row, first + 2), destination: destination,
+            conversation: rows.name(row, first + 6), registeredAt: rows.figure(row, first + 8) ?? 0,
             startedAt: rows.figure(row, first + 9) ?? 0, timestamp: rows.figure(row, first + 10) ?? 0,
             version: Int(rows.figure(row, first + 11) ?? 0), state: rows.bytes(row, first + 12).map { Array($0) },
             isPosted: rows.flag(row, first + 14), wasDelivered: rows.flag(row, first + 15))
@@ -210,8 +211,8 @@ extension PushStore {
     /// run as that user. A statement that fails is complained of, and says nothing.
     ///
     /// - Parameter statement: SQL with `$1`, the user, and `$2`, the conversation.
-    package func facts(of activity: String, statement: String) throws -> FactsAnswer {
-        let bearer = try connection.query(ActivitySQL.bearerOfActivity, [activity])
+    package func facts(of activity: Name, statement: String) throws -> FactsAnswer {
+        let bearer = try connection.query(ActivitySQL.bearerOfActivity, [activity.text])
         guard bearer.count == 1, let user = bearer.text(0, 0), let conversation = bearer.text(0, 1),
             let role = bearer.text(0, 2), let claims = bearer.text(0, 3)
         else { return .unknown }

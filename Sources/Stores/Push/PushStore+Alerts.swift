@@ -1,5 +1,6 @@
 package import Hub
 import Postgres
+package import Wire
 
 extension PushStore {
     /// Goes on where this hub's last process ended: what that one held waits at least until `moment` (milliseconds since
@@ -13,9 +14,9 @@ extension PushStore {
 
     /// Users for whom alerts wait that this hub put into the queue: those who come back are to be released, also where the
     /// hub's last process held the alerts.
-    package func usersWaitedFor() throws -> Set<String> {
+    package func usersWaitedFor() throws -> Set<Name> {
         let rows = try connection.query(AlertSQL.usersWaitedFor, [node])
-        return Set((0..<rows.count).compactMap { rows.text($0, 0) })
+        return Set((0..<rows.count).compactMap { rows.name($0, 0) })
     }
 
     /// Puts alerts into the queue, where they are not known yet.
@@ -50,7 +51,7 @@ extension PushStore {
     ///
     /// - Parameter busy: where it is not nil, of each user one alert is taken, and none of these users, who have one on its
     ///   way: what a killed hub had taken is lost.
-    package func takeDue(limit: Int, except busy: Set<String>? = nil) throws -> TakenAlerts {
+    package func takeDue(limit: Int, except busy: Set<Name>? = nil) throws -> TakenAlerts {
         var users: TextArray?
         if let busy {
             users = TextArray()
@@ -66,7 +67,7 @@ extension PushStore {
     /// Drops what waits for users who are live at this hub.
     ///
     /// - Returns: how many alerts.
-    package func release(_ users: [String]) throws -> Int {
+    package func release(_ users: [Name]) throws -> Int {
         guard !users.isEmpty else { return 0 }
         var list = TextArray()
         for user in users where !user.utf8.contains(0) { list.append(user.utf8) }
@@ -128,9 +129,9 @@ package struct AlertDraft: Sendable, Equatable {
     }
 
     /// The same at every hub, for the same message.
-    package let message: String
-    package let user: String
-    package let conversation: String?
+    package let message: Name
+    package let user: Name
+    package let conversation: Name?
     /// For the templates, as a JSON object.
     package let variables: [UInt8]
     /// In milliseconds since 1970; what is not sent by then is not sent.
@@ -140,7 +141,7 @@ package struct AlertDraft: Sendable, Equatable {
     package let place: Int64
 
     package init(
-        message: String, user: String, conversation: String?, variables: [UInt8], expiresAt: Int64, state: State,
+        message: Name, user: Name, conversation: Name?, variables: [UInt8], expiresAt: Int64, state: State,
         place: Int64 = 0
     ) {
         self.message = message
@@ -161,9 +162,9 @@ package struct AlertDraft: Sendable, Equatable {
 
 /// An alert that this hub has taken: nobody else sends it, and nobody ever again.
 package struct DueAlert: Sendable, Equatable {
-    package let message: String
-    package let user: String
-    package let conversation: String?
+    package let message: Name
+    package let user: Name
+    package let conversation: Name?
     /// As the draft had them.
     package let variables: [UInt8]
     /// In milliseconds since 1970.
@@ -188,12 +189,12 @@ package struct TakenAlerts: Sendable, Equatable {
 
 /// How the sending of an alert to one phone ended.
 package struct AlertSettlement: Sendable, Equatable {
-    package let message: String
+    package let message: Name
     package let destination: PushDestination
     /// One word for whoever looks into the table.
     package let outcome: String
 
-    package init(message: String, destination: PushDestination, outcome: String) {
+    package init(message: Name, destination: PushDestination, outcome: String) {
         self.message = message
         self.destination = destination
         self.outcome = outcome
@@ -202,13 +203,13 @@ package struct AlertSettlement: Sendable, Equatable {
 
 extension TakenAlerts {
     private struct Key: Hashable {
-        let message: String
-        let user: String
+        let message: Name
+        let user: Name
     }
 
     /// From the rows of `TakeAlerts`: alerts, and behind them their phones, which have a token.
     init(_ rows: QueryResult) {
-        let keys = (0..<rows.count).map { Key(message: rows.text($0, 0) ?? "", user: rows.text($0, 1) ?? "") }
+        let keys = (0..<rows.count).map { Key(message: rows.name($0, 0) ?? "", user: rows.name($0, 1) ?? "") }
         var devices: [Key: [DeviceRegistration]] = [:]
         for row in 0..<rows.count {
             guard let destination = PushDestination(rows, row, from: 6) else { continue }
@@ -228,7 +229,7 @@ extension TakenAlerts {
                 }
                 alerts.append(
                     DueAlert(
-                        message: keys[row].message, user: keys[row].user, conversation: rows.text(row, 3),
+                        message: keys[row].message, user: keys[row].user, conversation: rows.name(row, 3),
                         variables: rows.bytes(row, 4).map { Array($0) } ?? [], expiresAt: rows.figure(row, 5) ?? 0,
                         devices: devices))
             default: continue

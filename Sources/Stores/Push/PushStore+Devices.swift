@@ -1,6 +1,6 @@
 package import Hub
 import Postgres
-import Wire
+package import Wire
 
 extension PushStore {
     /// Notes a phone's token. What the same phone (`session`) had before it, or `old`, is forgotten; a token that another
@@ -9,13 +9,14 @@ extension PushStore {
         _ destination: PushDestination, _ kind: DeviceRegistration.Kind, by bearer: PushBearer,
         replacing old: PushToken? = nil
     ) throws -> DeviceRegistration {
-        try Self.demandStorable(destination.bundle, kind.attributesType)
+        try Self.demandStorable(destination.bundle, kind.attributesType.map { Name($0) })
         let claims = String(decoding: bearer.claims, as: UTF8.self)
         let row = try connection.query(
             DeviceSQL.registerDevice,
             destination.columns
                 + [
-                    kind.name, kind.attributesType, bearer.user, bearer.session, bearer.role, claims, old?.hex,
+                    kind.name, kind.attributesType, bearer.user.text, bearer.session?.text, bearer.role.text, claims,
+                    old?.hex,
                     String(Self.devicesPerUser),
                 ])
         return DeviceRegistration(
@@ -25,15 +26,15 @@ extension PushStore {
     /// Forgets a token of a user, for alerts and for starts.
     ///
     /// - Returns: whether the user had it.
-    package func unregister(_ token: PushToken, of user: String) throws -> Bool {
+    package func unregister(_ token: PushToken, of user: Name) throws -> Bool {
         try Self.demandStorable(user)
-        return try connection.query(DeviceSQL.unregisterDevice, [token.hex, user]).affectedRows > 0
+        return try connection.query(DeviceSQL.unregisterDevice, [token.hex, user.text]).affectedRows > 0
     }
 
     /// The newest first.
-    package func devices(of user: String) throws -> [DeviceRegistration] {
+    package func devices(of user: Name) throws -> [DeviceRegistration] {
         try Self.demandStorable(user)
-        let rows = try connection.query(DeviceSQL.devicesOfUser, [user])
+        let rows = try connection.query(DeviceSQL.devicesOfUser, [user.text])
         return (0..<rows.count).compactMap { row in
             guard let destination = PushDestination(rows, row, from: 0) else { return nil }
             let kind = rows.text(row, 3).map { DeviceRegistration.Kind.start(attributesType: $0) } ?? .alert
@@ -43,8 +44,8 @@ extension PushStore {
     }
 
     /// libpq would cut them off at a NUL, and they would be somebody else's.
-    static func demandStorable(_ texts: String?...) throws {
-        guard texts.contains(where: { $0?.utf8.contains(0) ?? false }) else { return }
+    static func demandStorable(_ names: Name?...) throws {
+        guard names.contains(where: { $0?.utf8.contains(0) ?? false }) else { return }
         throw PostgresError(
             .server, sqlState: SQLState.untranslatableCharacter,
             "A text holds U+0000, which Postgres does not take; leave it out.")
@@ -65,7 +66,7 @@ extension PushDestination {
     init?(_ rows: QueryResult, _ row: Int, from column: Int) {
         guard let token = rows.text(row, column).flatMap({ PushToken($0) }),
             let environment = rows.text(row, column + 1).flatMap({ PushEnvironment(rawValue: $0) }),
-            let bundle = rows.text(row, column + 2)
+            let bundle = rows.name(row, column + 2)
         else { return nil }
         self.init(token: token, environment: environment, bundle: bundle)
     }
@@ -76,11 +77,11 @@ extension PushDestination {
 /// Claims are kept with the registration: what a user may be told of a row while away is asked of the policies with them.
 package struct PushBearer: Sendable, Equatable {
     /// The claim `sub`.
-    package let user: String
+    package let user: Name
     /// The claim `session_id`, where the token has one.
-    package let session: String?
+    package let session: Name?
     /// The Postgres role to act as.
-    package let role: String
+    package let role: Name
     /// All claims, as a JSON object.
     package let claims: [UInt8]
 

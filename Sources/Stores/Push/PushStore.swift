@@ -2,6 +2,7 @@ package import Hub
 package import Logging
 package import Postgres
 import Schema
+package import Wire
 import Workers
 
 /// What the pushing half of a hub keeps in Postgres: phones, Live Activities, and the alerts that are to be sent, shared
@@ -60,11 +61,11 @@ package final class PushStore {
     }
 
     /// Which of some users are online at another hub that lives.
-    package func onlineElsewhere(_ users: Set<String>) throws -> Set<String> {
+    package func onlineElsewhere(_ users: Set<Name>) throws -> Set<Name> {
         var list = TextArray()
         for user in users where !user.utf8.contains(0) { list.append(user.utf8) }
         let rows = try connection.query(PushHubSQL.onlineElsewhere, [node, list.literal])
-        return Set((0..<rows.count).compactMap { rows.text($0, 0) })
+        return Set((0..<rows.count).compactMap { rows.name($0, 0) })
     }
 
     /// Forgets alerts and activities that are over.
@@ -81,5 +82,5 @@ package final class PushStore {
 
 extension PushDestination {
     /// As the statements take them.
-    var columns: [String?] { [token.hex, environment.rawValue, bundle] }
+    var columns: [String?] { [token.hex, environment.rawValue, bundle.text] }
 }

@@ -193,7 +193,7 @@ package final class StreamRowWriter: StreamCommitter {
         try connection.run("begin")
         _ = try connection.query(StreamSQL.beginCommit, commit.key.columns)
         _ = try connection.query(
-            StreamSQL.becomeBearer, [commit.bearer.role, String(decoding: commit.bearer.claims, as: UTF8.self)])
+            StreamSQL.becomeBearer, [commit.bearer.role.text, String(decoding: commit.bearer.claims, as: UTF8.self)])
         let rows = try connection.query(
             statement,
             [

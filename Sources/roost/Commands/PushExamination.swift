@@ -4,6 +4,7 @@ import Logging
 import Push
 import Settings
 import Synchronization
+import Wire
 
 /// What `roost doctor` says of pushes: whether Apple takes the key, and whether the clock is right.
 struct PushExamination {
@@ -61,7 +62,7 @@ struct PushExamination {
         client.send([
             Push(
                 to: .device(
-                    PushDestination(token: target, environment: configuration.pushEnvironment, bundle: bundle)),
+                    PushDestination(token: target, environment: configuration.pushEnvironment, bundle: Name(bundle))),
                 kind: .alert, priority: 10, expiration: 0,
                 payload: Array(#"{"aps":{"alert":{"title":"Roost","body":"A test push."}}}"#.utf8),
                 deadline: now + Self.patience.milliseconds)

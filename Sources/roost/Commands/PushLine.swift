@@ -47,7 +47,7 @@ struct PushLine: Sendable {
             priority: priority ?? defaults.priority ?? (chosenKind == .alert ? 10 : 5),
             expiration: Int64(try json.value("expiration", "seconds since 1970") { $0.int } ?? 0),
             collapseID: try json.value("collapseId", "text") { $0.string },
-            payload: Array(payload.bytes), lane: try json.value("lane", "text") { $0.string },
+            payload: Array(payload.bytes), lane: try json.value("lane", "text") { $0.string.map { Name($0) } },
             replaces: try json.value("replaces", "true or false") { $0.bool } ?? false, deadline: defaults.deadline)
     }
 
@@ -59,12 +59,12 @@ struct PushLine: Sendable {
             throw .wrong("bundleId", "there, where the configuration has no apns.topic")
         }
         if let channel = try json.value("channel", "text", { $0.string }) {
-            return .channel(id: channel, environment: environment, bundle: bundle)
+            return .channel(id: Name(channel), environment: environment, bundle: Name(bundle))
         }
         guard let token = json["token"]?.string.flatMap({ PushToken($0) }) else {
             throw .wrong("token", "hexadecimal digits")
         }
-        return .device(PushDestination(token: token, environment: environment, bundle: bundle))
+        return .device(PushDestination(token: token, environment: environment, bundle: Name(bundle)))
     }
 }
 

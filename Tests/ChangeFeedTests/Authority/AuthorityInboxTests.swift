@@ -3,6 +3,7 @@ import Hub
 import Logging
 import Synchronization
 import Testing
+import Wire
 
 /// What waits for the policies. Nobody takes it: the thread is not started.
 @Suite struct AuthorityInboxTests {
@@ -11,7 +12,8 @@ import Testing
         let refused = Mutex(0)
         func ask(_ subject: String?, _ topic: String = "a", times: Int) -> Int {
             refused.withLock { $0 = 0 }
-            let claims = Claims(role: "authenticated", subject: subject, expiresAt: 0, json: Array("{}".utf8))
+            let claims = Claims(
+                role: "authenticated", subject: subject.map { Name($0) }, expiresAt: 0, json: Array("{}".utf8))
             for _ in 0..<times {
                 authority.decide(AuthorizationQuestion(claims: claims, topic: topic, right: .read(replay: nil))) { _ in
                     refused.withLock { $0 += 1 }

@@ -5,6 +5,7 @@ import Hub
 import Postgres
 import Synchronization
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -29,7 +30,7 @@ final class AuthorityStage {
 
     static func claims(_ role: String, _ sub: String? = nil) -> Claims {
         let json = sub.map { #"{"role":"\#(role)","sub":"\#($0)","level":3}"# } ?? #"{"role":"\#(role)"}"#
-        return Claims(role: role, subject: sub, expiresAt: .max, json: Array(json.utf8))
+        return Claims(role: Name(role), subject: sub.map { Name($0) }, expiresAt: .max, json: Array(json.utf8))
     }
 
     /// What the authority answers, in the order of the questions.
@@ -96,7 +97,8 @@ final class AuthorityStage {
                     select set_config('role', $1, true), set_config('realtime.topic', $2, true),
                         set_config('request.jwt.claims', $3, true), set_config('request.jwt.claim.sub', $4, true),
                         set_config('request.jwt.claim.role', $1, true), set_config('request.headers', '{}', true)
-                    """, [claims.role, topic, String(decoding: claims.json, as: UTF8.self), claims.subject ?? ""])
+                    """,
+                    [claims.role.text, topic, String(decoding: claims.json, as: UTF8.self), claims.subject?.text ?? ""])
                 if isRead {
                     if try !session.rows("select id from realtime.messages where id = $1", [id]).isEmpty {
                         found.insert(one)

@@ -4,6 +4,7 @@ import Hub
 import Matching
 import Postgres
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -159,7 +160,7 @@ extension FeedTests {
             func question(_ role: String, _ table: Table) -> PolicyQuestion {
                 let claims = PolicyUser(sub: "ann").claims(role)
                 return PolicyQuestion(
-                    table: table, command: .select, role: role, rows: records,
+                    table: table, command: .select, role: Name(role), rows: records,
                     subjects: [PolicyQuestion.Subject(claims: claims, rows: [0, 1, 2])])
             }
             let gone = Table(oid: 1, schema: "public", name: "gone", columns: [])

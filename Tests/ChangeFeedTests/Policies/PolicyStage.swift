@@ -4,6 +4,7 @@ import Logging
 import Matching
 import Postgres
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -60,7 +61,7 @@ final class PolicyStage {
         }
         return try ask([
             PolicyQuestion(
-                table: table, command: command, role: role, rows: records, subjects: subjects,
+                table: table, command: command, role: Name(role), rows: records, subjects: subjects,
                 wantsTablesRead: wantsTablesRead)
         ])[0]
     }
@@ -152,7 +153,7 @@ struct PolicyUser {
 
     func claims(_ role: String) -> Claims {
         let json = #"{"sub":"\#(sub)","role":"\#(role)"\#(extra)}"#
-        return Claims(role: role, subject: sub, expiresAt: .max, json: Array(json.utf8))
+        return Claims(role: Name(role), subject: Name(sub), expiresAt: .max, json: Array(json.utf8))
     }
 }
 

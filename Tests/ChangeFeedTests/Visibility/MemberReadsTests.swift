@@ -149,7 +149,7 @@ extension FeedTests {
 
         private static func text(_ reads: MemberReads) -> String {
             reads.accesses.map { "\($0.value ?? "-")/\($0.user ?? "-")" }.joined(separator: " ") + ": "
-                + (reads.columns?.sorted().joined(separator: " ") ?? "all")
+                + (reads.columns?.sorted().map(\.text).joined(separator: " ") ?? "all")
         }
 
         @Test(arguments: [

@@ -95,7 +95,7 @@ final class SubscriberStage: ChangeSink {
 
     static func claims(_ subject: String, role: String = "authenticated") -> Claims {
         Claims(
-            role: role, subject: subject, expiresAt: .max,
+            role: Name(role), subject: Name(subject), expiresAt: .max,
             json: Array(#"{"sub":"\#(subject)","role":"\#(role)"}"#.utf8))
     }
 
@@ -111,7 +111,8 @@ final class SubscriberStage: ChangeSink {
                 return content.serial
             })
         let source = try #require(subscriptions.withLock { $0 })
-        source.subscribe(id, ChangeSubscription(role: role, bindings: parsed, ids: ChangeBinding.ids(for: parsed)))
+        source.subscribe(
+            id, ChangeSubscription(role: Name(role), bindings: parsed, ids: ChangeBinding.ids(for: parsed)))
         for subject in subjects { source.admit(Self.claims(subject, role: role), to: id) }
         try eventually("an answer to the subscription") { outcome(id) != nil }
         return id
@@ -184,7 +185,7 @@ final class SubscriberStage: ChangeSink {
                 case .reached: break
                 case .withheld: content.withheldAt.append(content.seen.count)
                 case .complaint(let complaint, _, let claims):
-                    content.told.append(Told(subject: claims.subject ?? "", message: complaint.message))
+                    content.told.append(Told(subject: claims.subject?.text ?? "", message: complaint.message))
                 case .gap: content.gapsAt.append(content.seen.count)
                 case .broadcastGap: break
                 case .recovery: break
@@ -196,7 +197,7 @@ final class SubscriberStage: ChangeSink {
 
     private static func seen(_ change: ChangeDelivery) -> Seen {
         var subjects: Set<String>?
-        if case .bearers(let claims) = change.recipients { subjects = Set(claims.compactMap(\.subject)) }
+        if case .bearers(let claims) = change.recipients { subjects = Set(claims.compactMap(\.subject?.text)) }
         return Seen(
             group: change.group, subjects: subjects, operation: change.operation,
             data: String(decoding: change.data, as: UTF8.self), cursor: change.cursor)

@@ -12,7 +12,8 @@ import Wire
             switch token {
             case "late": throw .tokenExpired(secondsAgo: 5)
             case "bad": throw .signatureInvalid
-            default: return Claims(role: "authenticated", subject: token, expiresAt: 10_000, json: Array("{}".utf8))
+            default:
+                return Claims(role: "authenticated", subject: Name(token), expiresAt: 10_000, json: Array("{}".utf8))
             }
         }
     }

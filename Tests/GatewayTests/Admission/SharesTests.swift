@@ -1,11 +1,14 @@
 import Gateway
 import Hub
 import Testing
+import Wire
 
 /// What one user, one token or one address may have of what all share.
 @Suite struct SharesTests {
     private func claims(_ subject: String?, _ role: String = "authenticated") -> Claims {
-        Claims(role: role, subject: subject, expiresAt: 10_000, json: Array("{\"role\":\"\(role)\"}".utf8))
+        Claims(
+            role: Name(role), subject: subject.map { Name($0) }, expiresAt: 10_000,
+            json: Array("{\"role\":\"\(role)\"}".utf8))
     }
 
     private let now = HubTime(monotonic: 0, unix: 1_000_000)

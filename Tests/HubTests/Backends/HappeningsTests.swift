@@ -1,6 +1,7 @@
 import Hub
 import TestSupport
 import Testing
+import Wire
 
 /// What is noted for a backend of what happens on all loops of a hub.
 @Suite struct HappeningsTests {
@@ -13,14 +14,14 @@ import Testing
     /// The events since this was asked last: `channel.occupied realtime:a`.
     private func take(_ happenings: Happenings, most: Int = 100) -> [String] {
         happenings.take(upTo: most, mostBytes: 1 << 20).map { event in
-            [event.kind.rawValue, event.channel?.topic, event.key, event.user, event.count.map { "\($0)" }]
+            [event.kind.rawValue, event.channel?.topic, event.key, event.user?.text, event.count.map { "\($0)" }]
                 .compactMap { $0 }.joined(separator: " ")
         }
     }
 
     private func record(_ ref: String, _ key: String) -> PresenceRecord {
         PresenceRecord(
-            channel: ChannelKey(topic: "realtime:a", isPrivate: false), ref: ref, key: key, hasMadeKey: false,
+            channel: ChannelKey(topic: "realtime:a", isPrivate: false), ref: Name(ref), key: key, hasMadeKey: false,
             user: nil, payload: Array("{}".utf8), appState: nil)
     }
 

@@ -1,5 +1,6 @@
 import Hub
 import Testing
+import Wire
 
 /// What backends do to the members of channels that are a user's.
 @Suite struct RemovalTests {
@@ -59,7 +60,7 @@ import Testing
     @Test func thereIsABoundToHowManyAreKeptOut() {
         let bars = ChannelBars()
         for number in 0..<ChannelBars.most {
-            #expect(bars.bar("u\(number)", from: Self.key, seconds: 10, at: 0))
+            #expect(bars.bar(Name("u\(number)"), from: Self.key, seconds: 10, at: 0))
         }
         #expect(!bars.bar("one too many", from: Self.key, seconds: 10, at: 9_999))
         #expect(bars.bar("u7", from: Self.key, seconds: 10, at: 9_999), "who is in the book may stay longer")

@@ -8,10 +8,10 @@ import Wire
 @Suite struct UserLimitTests {
     /// One socket each.
     private final class Limiter: UserConnectionLimiter {
-        let users = Mutex<[String]>([])
+        let users = Mutex<[Name]>([])
         let countsUsers = true
 
-        func enter(_ user: String) -> Bool {
+        func enter(_ user: Name) -> Bool {
             users.withLock { users in
                 if users.contains(user) { return false }
                 users.append(user)
@@ -19,19 +19,19 @@ import Wire
             }
         }
 
-        func leave(_ user: String) {
+        func leave(_ user: Name) {
             users.withLock { users in
                 if let index = users.firstIndex(of: user) { users.remove(at: index) } else { users.append("nobody") }
             }
         }
 
-        var counted: [String] { users.withLock { $0 } }
+        var counted: [Name] { users.withLock { $0 } }
     }
 
     /// Tokens are the names of their users.
     private struct Names: TokenVerifier {
         func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
-            Claims(role: "anon", subject: token, expiresAt: 10_000, json: Array("{}".utf8))
+            Claims(role: "anon", subject: Name(token), expiresAt: 10_000, json: Array("{}".utf8))
         }
     }
 

@@ -1,12 +1,13 @@
 import Hub
 import Testing
+import Wire
 
 /// One channel's list of who is present, without a hub.
 @Suite final class PresenceListTests {
     private var list = PresenceList()
 
     private func meta(_ serial: Int, _ payload: String, ref: String, key: String = "k") -> PresenceMeta {
-        PresenceMeta(member: MemberID(loop: 0, serial: serial), key: key, ref: ref, payload: Array(payload.utf8))
+        PresenceMeta(member: MemberID(loop: 0, serial: serial), key: key, ref: Name(ref), payload: Array(payload.utf8))
     }
 
     private func track(_ serial: Int, _ payload: String, ref: String, key: String = "k") -> PresenceDiff? {
@@ -16,7 +17,7 @@ import Testing
     }
 
     private func refs(_ metas: [PresenceMeta]) -> [String] {
-        metas.map { $0.ref + ($0.previousRef.map { "<\($0)" } ?? "") }
+        metas.map { $0.ref.text + ($0.previousRef.map { "<\($0)" } ?? "") }
     }
 
     @Test func whoSaysTheSameAgainSaysNothing() {

@@ -27,7 +27,7 @@ import Wire
 
     private func typists(_ stage: Stage) -> [String] {
         registry.typists(in: Self.key, at: stage.now.monotonic).map {
-            ($0.user ?? "") + String(decoding: $0.payload, as: UTF8.self)
+            ($0.user?.text ?? "") + String(decoding: $0.payload, as: UTF8.self)
         }
     }
 

@@ -47,7 +47,8 @@ final class Stage {
     ) -> Claims {
         let name = session.map { #","session_id":"\#($0)""# } ?? ""
         return Claims(
-            role: role, subject: subject, expiresAt: expiresAt, json: Array(#"{"exp":\#(expiresAt)\#(name)}"#.utf8))
+            role: Name(role), subject: subject.map { Name($0) }, expiresAt: expiresAt,
+            json: Array(#"{"exp":\#(expiresAt)\#(name)}"#.utf8))
     }
 
     func connect(

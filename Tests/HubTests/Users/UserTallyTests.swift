@@ -29,7 +29,7 @@ import Testing
         tally.set([("ann", 0)], of: 7)
         #expect(tally.enter("ann", most: 1))
         tally.set([("bob", 1), ("cid", 1)], of: 7)
-        tally.replace([("ben", 1)], of: 7) { $0.hasPrefix("b") }
+        tally.replace([("ben", 1)], of: 7) { $0.text.hasPrefix("b") }
         #expect(tally.enter("bob", most: 1) && !tally.enter("ben", most: 1) && !tally.enter("cid", most: 1))
     }
 

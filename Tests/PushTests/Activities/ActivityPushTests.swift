@@ -96,7 +96,8 @@ import Wire
         let facts = ConversationFacts(name: "Team")
         for (id, wasDelivered) in [("sure", true), ("unsure", false)] {
             stage.put(
-                try SchedulerStage.registration(id, timestamp: 1_900_000_000, version: 7, state: state), status: .away,
+                try SchedulerStage.registration(Name(id), timestamp: 1_900_000_000, version: 7, state: state),
+                status: .away,
                 facts: facts, wasDelivered: wasDelivered, isPosted: false)
         }
         let pushes = stage.run(for: 60_000)

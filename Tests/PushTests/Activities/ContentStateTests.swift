@@ -29,7 +29,8 @@ import Wire
     private func sent(_ facts: ConversationFacts, conversation: String?) throws -> ContentState {
         let stage = try SchedulerStage()
         stage.scheduler = ActivityScheduler(ActivityRules(content: try ContentTemplate(Self.template)))
-        stage.put(try SchedulerStage.registration(conversation: conversation), status: .away, facts: facts)
+        stage.put(
+            try SchedulerStage.registration(conversation: conversation.map { Name($0) }), status: .away, facts: facts)
         stage.wait(2_000)
         return try JSONDecoder().decode(ContentState.self, from: Data(try #require(try stage.launch().stamp.state)))
     }

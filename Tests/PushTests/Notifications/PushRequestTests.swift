@@ -1,5 +1,6 @@
 import Hub
 import Testing
+import Wire
 
 @testable import Push
 
@@ -48,7 +49,7 @@ struct PushRequestTests {
             ).outcomeUnsent
         }
         func channel(_ id: String, _ bundle: String = "com.example.app") -> Push.Target {
-            .channel(id: id, environment: .sandbox, bundle: bundle)
+            .channel(id: Name(id), environment: .sandbox, bundle: Name(bundle))
         }
         let device = try Samples.target()
         #expect(outcome(device, bytes: 4096) == nil && outcome(channel("c"), bytes: 5120) == nil)

@@ -1,5 +1,6 @@
 import Hub
 import Testing
+import Wire
 
 @testable import Push
 
@@ -39,7 +40,7 @@ struct SendQueueTests {
             for number in 0..<25 {
                 let push = Push(
                     to: try Samples.target(turn * 25 + number), kind: .alert, priority: 5, expiration: 0,
-                    payload: [1], lane: turn % 3 == 0 ? "shared \(number)" : nil, replaces: turn % 3 == 0,
+                    payload: [1], lane: turn % 3 == 0 ? Name("shared \(number)") : nil, replaces: turn % 3 == 0,
                     deadline: bench.now.unix + Int64(number + 1) * 40_000)
                 bench.sender.add(push, at: bench.now)
                 sent += 1

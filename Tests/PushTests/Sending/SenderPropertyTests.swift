@@ -161,7 +161,7 @@ struct Storm {
 
     private mutating func answer(_ ticket: SendQueue.Ticket, _ connection: UInt64, _ answer: Answer) {
         guard let request = bench.transport.land(ticket, connection) else { return }
-        if answer.status == 200 { taken[request.push.lane, default: []].append(request.push.id) }
+        if answer.status == 200 { taken[request.push.lane.text, default: []].append(request.push.id) }
         bench.transport.events.append((connection, .answered(ticket, answer)))
     }
 
@@ -174,7 +174,7 @@ struct Storm {
 
     private mutating func doubt(_ push: Push) {
         ambiguous.insert(push.id)
-        if chance(2) { taken[push.lane, default: []].append(push.id) }
+        if chance(2) { taken[push.lane.text, default: []].append(push.id) }
     }
 
     /// Looks at what was sent since, and at what is on its way.

@@ -1,6 +1,7 @@
 import CTestKeys
 import Hub
 import Testing
+import Wire
 
 @testable import Push
 
@@ -40,6 +41,6 @@ enum Samples {
     ) throws -> Push {
         Push(
             to: try target(number, environment), kind: kind, priority: 5, expiration: 0, payload: Array(payload.utf8),
-            lane: lane, replaces: replaces, deadline: start.unix + seconds * 1000)
+            lane: lane.map { Name($0) }, replaces: replaces, deadline: start.unix + seconds * 1000)
     }
 }

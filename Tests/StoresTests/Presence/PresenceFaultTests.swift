@@ -4,6 +4,7 @@ import Foundation
 import Hub
 import Synchronization
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -18,7 +19,7 @@ extension StoreTests {
                 if Bool.random() {
                     stage.log.put(.sample(ref, payload: #"{"round":\#(round)}"#))
                 } else {
-                    stage.log.remove(ref)
+                    stage.log.remove(Name(ref))
                 }
                 round += 1
                 if round % 20 == 0 { usleep(500) }

@@ -4,6 +4,7 @@ import Hub
 import Logging
 import Stores
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -33,7 +34,7 @@ struct PresenceStage {
             conninfo: database.conninfo, node: node, log: log, users: users, statement: statement,
             logger: .noting(notes), timing: timing
         ) { users in
-            for user in users { left.add(user.user) }
+            for user in users { left.add(user.user.text) }
         }
     }
 
@@ -58,9 +59,9 @@ struct PresenceStage {
         PresenceStage(database, node: node).writer.restore()
     }
 
-    func enter(_ user: String, at second: Int64 = 1) { users.enter(user, at: Self.time(second)) }
+    func enter(_ user: String, at second: Int64 = 1) { users.enter(Name(user), at: Self.time(second)) }
 
-    func leave(_ user: String, at second: Int64 = 2) { users.leave(user, window: 0, at: Self.time(second)) }
+    func leave(_ user: String, at second: Int64 = 2) { users.leave(Name(user), window: 0, at: Self.time(second)) }
 
     static func time(_ second: Int64) -> HubTime { HubTime(monotonic: second * 1000, unix: second * 1000) }
 }
@@ -71,7 +72,7 @@ extension PresenceRecord {
         hasMadeKey: Bool = false, user: String? = nil, payload: String = "{}", appState: ReportedAppState? = nil
     ) -> PresenceRecord {
         PresenceRecord(
-            channel: ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate), ref: ref, key: key,
-            hasMadeKey: hasMadeKey, user: user, payload: Array(payload.utf8), appState: appState)
+            channel: ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate), ref: Name(ref), key: key,
+            hasMadeKey: hasMadeKey, user: user.map { Name($0) }, payload: Array(payload.utf8), appState: appState)
     }
 }

@@ -93,7 +93,7 @@ extension StoreTests {
                 try stage.settle()
             }
             var restored = stage.restored()
-            #expect(restored.users.map(\.user).sorted() == [Database.ann, Database.bob])
+            #expect(restored.users.map(\.user.text).sorted() == [Database.ann, Database.bob])
             #expect(restored.users.map(\.seen) == [20_000, 20_000], "when bob came, ann was there")
             try database.run(
                 """

@@ -3,13 +3,15 @@ import Hub
 import Stores
 import Synchronization
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
 extension StoreTests {
     @Suite struct PushActivityTests {
         private func stamp(_ store: PushStore, _ id: String, _ timestamp: Int64) throws -> StampOutcome? {
-            try store.stamp([ActivityStamp(id: id, timestamp: timestamp, version: 1, state: Array("{}".utf8))]).first
+            try store.stamp([ActivityStamp(id: Name(id), timestamp: timestamp, version: 1, state: Array("{}".utf8))])
+                .first
         }
 
         @Test func onlyItsUserReplacesTheToken() throws {
@@ -56,7 +58,7 @@ extension StoreTests {
             let stage = try PushStage.bare()
             let (store, other) = (try stage.hub("a"), try stage.hub("b"))
             for id in ["x", "y"] {
-                _ = try store.register(activity: id, at: .sample(1), about: nil, by: .sample("ann"))
+                _ = try store.register(activity: Name(id), at: .sample(1), about: nil, by: .sample("ann"))
             }
             #expect(try stamp(store, "x", 10) == .granted)
             guard case .refused(let now)? = try stamp(store, "x", 10) else { return #expect(Bool(false), "granted") }
@@ -76,7 +78,7 @@ extension StoreTests {
             let stage = try PushStage.bare()
             let ids = (0..<5).map { "activity \($0)" }
             let first = try stage.hub("0")
-            for id in ids { _ = try first.register(activity: id, at: .sample(1), about: nil, by: .sample("ann")) }
+            for id in ids { _ = try first.register(activity: Name(id), at: .sample(1), about: nil, by: .sample("ann")) }
             let granted = Mutex<[String: [Int64]]>([:])
             let refused = Mutex(0)
             try concurrently(2) { number in
@@ -84,12 +86,12 @@ extension StoreTests {
                 for round in 1...150 {
                     if round.isMultiple(of: 3) { _ = try store.adopt(activitiesOf: ["ann"]) }
                     let requests = (number == 0 ? ids : ids.reversed()).map {
-                        ActivityStamp(id: $0, timestamp: Int64(round), version: number, state: [])
+                        ActivityStamp(id: Name($0), timestamp: Int64(round), version: number, state: [])
                     }
                     let outcomes = try store.stamp(requests)
                     for (request, outcome) in zip(requests, outcomes) {
                         switch outcome {
-                        case .granted: granted.withLock { $0[request.id, default: []].append(request.timestamp) }
+                        case .granted: granted.withLock { $0[request.id.text, default: []].append(request.timestamp) }
                         case .refused(let now):
                             refused.withLock { $0 += 1 }
                             // Never a stale answer: with it the hub would ask for the same again and again.
@@ -112,7 +114,7 @@ extension StoreTests {
             let stage = try PushStage.bare()
             let (store, other) = (try stage.hub("a"), try stage.hub("b"))
             for (id, user) in [("x", "ann"), ("y", "bob"), ("z", "cat")] {
-                _ = try store.register(activity: id, at: .sample(1), about: nil, by: .sample(user))
+                _ = try store.register(activity: Name(id), at: .sample(1), about: nil, by: .sample(user))
             }
             try stage.online("ann", at: "b")
             try stage.online("bob", at: "a")
@@ -146,14 +148,14 @@ extension StoreTests {
             let stage = try PushStage.bare()
             let dead = try stage.hub("dead")
             for number in 0..<20 {
-                _ = try dead.register(activity: "\(number)", at: .sample(number), about: nil, by: .sample("ann"))
+                _ = try dead.register(activity: Name("\(number)"), at: .sample(number), about: nil, by: .sample("ann"))
             }
             try dead.end(activities: ["3"])
             #expect(try stage.hub("a").adoptOrphans().isEmpty)
             try stage.bury("dead")
             let adopted = Mutex<[String]>([])
             try concurrently(3) { number in
-                let mine = try stage.hub("\(number)").adoptOrphans().map(\.id)
+                let mine = try stage.hub("\(number)").adoptOrphans().map(\.id.text)
                 adopted.withLock { $0 += mine }
             }
             let all = adopted.withLock { $0 }

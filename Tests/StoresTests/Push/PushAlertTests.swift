@@ -4,6 +4,7 @@ import Hub
 import Stores
 import Synchronization
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -48,7 +49,7 @@ extension StoreTests {
             _ = try store.enqueue([.sample("a", "ann", place: 4), .sample("b", "bob", place: 5)])
             #expect(try store.takeDue(limit: 10, except: []).alerts.map(\.message) == ["b"], "ann's wait for the first")
             while unixTime(in: 0) <= soon { usleep(5000) }
-            for message in ["z", "y", "x", "a"] {
+            for message in ["z", "y", "x", "a"] as [Name] {
                 #expect(try store.takeDue(limit: 10, except: []).alerts.map(\.message) == [message])
             }
             _ = try store.enqueue([.sample("e", "ann", .elsewhere, place: 6), .sample("f", "ann", place: 7)])
@@ -103,7 +104,7 @@ extension StoreTests {
             _ = try store.enqueue([.sample("m", "ann"), .sample("n", "ann")])
             #expect(try store.takeDue(limit: 10).alerts.count == 2)
             func settlement(_ message: String, _ phone: Int) -> AlertSettlement {
-                AlertSettlement(message: message, destination: .sample(phone), outcome: "delivered")
+                AlertSettlement(message: Name(message), destination: .sample(phone), outcome: "delivered")
             }
             try store.settle([settlement("m", 1)])
             try stage.hub("b").giveBack([settlement("m", 2)])

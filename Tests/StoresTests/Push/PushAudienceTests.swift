@@ -4,6 +4,7 @@ import Foundation
 import Hub
 import Stores
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -25,7 +26,7 @@ extension StoreTests {
         }
 
         private func heard(_ audience: AlertAudience) -> [String] {
-            audience.members.map { "\($0.change) \($0.user.suffix(1))" }.sorted()
+            audience.members.map { "\($0.change) \($0.user.text.suffix(1))" }.sorted()
         }
 
         @Test func sampleChat() throws {
@@ -46,7 +47,7 @@ extension StoreTests {
             let audience = try store.audience(for: changes, statement: Self.statement)
             #expect(heard(audience) == ["0 a", "0 b", "1 a", "2 b"])
             #expect(audience.unanswered.isEmpty && audience.failed == 0)
-            let first = try #require(audience.members.first { $0.change == 0 && $0.user == Self.ann })
+            let first = try #require(audience.members.first { $0.change == 0 && $0.user.text == Self.ann })
             #expect(
                 String(decoding: first.variables, as: UTF8.self).replacing(#/"sent_at": \d+, /#, with: "")
                     == #"{"body": "one", "badge": 2, "muted": false, "unread": 1, "user_id": "\#(Self.ann)", "#
@@ -87,7 +88,7 @@ extension StoreTests {
                 + "jsonb_to_recordset($1) n (row int)"
             _ = try store.register(.sample(1), .alert, by: .sample(Self.ann, role: "anon"))
             let seen = try stage.hub().audience(for: changes, statement: body).members
-            #expect(seen.map(\.user) == [Self.ann, Self.ann])
+            #expect(seen.map(\.user.text) == [Self.ann, Self.ann])
             let keys = try JSONSerialization.jsonObject(with: Data(seen[0].variables)) as? [String: String]
             #expect(keys.map { Set($0.keys) } == ["user_id", "id", "other"], "not what the role may not read")
         }
@@ -183,7 +184,8 @@ extension StoreTests {
                 message("one", from: Self.bob)
                     + "grant select on users, conversations, conversation_participants to authenticated")
             for (id, user) in [("x", Self.ann), ("y", "00000000-0000-4000-8000-00000000000d")] {
-                _ = try store.register(activity: id, at: .sample(1), about: PushStage.room, by: .sample(user))
+                _ = try store.register(
+                    activity: Name(id), at: .sample(1), about: Name(PushStage.room), by: .sample(user))
             }
             func row(_ answer: FactsAnswer) -> [UInt8]? { if case .row(let bytes) = answer { bytes } else { nil } }
             let facts = try #require(row(try store.facts(of: "x", statement: PushStore.factsOfSampleChat)))
@@ -193,7 +195,7 @@ extension StoreTests {
             #expect(object["conversation_name"] as? String == "Launch crew")
             let count = "select count(*) as n from messages where $1::text <> '' and $2::text <> ''"
             func seen(_ id: String) throws -> String? {
-                row(try store.facts(of: id, statement: count)).map { String(decoding: $0, as: UTF8.self) }
+                row(try store.facts(of: Name(id), statement: count)).map { String(decoding: $0, as: UTF8.self) }
             }
             #expect(try seen("x") == #"{"n": 1}"#)
             #expect(try seen("y") == #"{"n": 0}"#, "the policies decide")

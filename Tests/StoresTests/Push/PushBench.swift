@@ -3,6 +3,7 @@ import Foundation
 import Hub
 import Stores
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -48,7 +49,7 @@ extension StoreTests {
                 }
                 let drafts = members.map {
                     AlertDraft(
-                        message: "public.messages:\(piece[$0.change].id)", user: $0.user, conversation: "c",
+                        message: Name("public.messages:\(piece[$0.change].id)"), user: $0.user, conversation: "c",
                         variables: $0.variables, expiresAt: unixTime(in: 3600), state: .due)
                 }
                 enqueue += try clock.measure { _ = try store.enqueue(drafts) }

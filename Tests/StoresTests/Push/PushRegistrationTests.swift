@@ -4,13 +4,14 @@ import Hub
 import Postgres
 import Stores
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
 extension StoreTests {
     @Suite struct PushRegistrationTests {
         private func tokens(_ store: PushStore, _ user: String) throws -> [PushToken] {
-            try store.devices(of: user).map(\.destination.token)
+            try store.devices(of: Name(user)).map(\.destination.token)
         }
 
         @Test func tokensRotateWithTheSession() throws {
@@ -66,7 +67,7 @@ extension StoreTests {
             #expect(left.count == PushStore.devicesPerUser)
             #expect(left.last == PushDestination.sample(3).token)
             for number in 1...PushStore.activitiesPerUser {
-                _ = try store.register(activity: "\(number)", at: .sample(number), about: nil, by: .sample("ann"))
+                _ = try store.register(activity: Name("\(number)"), at: .sample(number), about: nil, by: .sample("ann"))
             }
             let more = try store.register(activity: "more", at: .sample(1), about: nil, by: .sample("ann"))
             #expect(more == .tooMany)
@@ -123,7 +124,9 @@ extension StoreTests {
         /// libpq cuts a text off at a NUL: what is left must not be somebody else.
         @Test func nulIsNobody() throws {
             func bearer(_ json: String, _ user: String?) -> PushBearer? {
-                PushBearer(Claims(role: "authenticated", subject: user, expiresAt: .max, json: Array(json.utf8)))
+                PushBearer(
+                    Claims(
+                        role: "authenticated", subject: user.map { Name($0) }, expiresAt: .max, json: Array(json.utf8)))
             }
             #expect(bearer(#"{"sub":"ann\u0000x"}"#, "ann\u{0}x") == nil)
             #expect(bearer(#"{"sub":"ann","deep":[{"a\u0000":1}]}"#, "ann") == nil)

@@ -3,6 +3,7 @@ import Foundation
 import Hub
 import Matching
 import Stores
+import Wire
 
 @testable import PostgresFixtures
 
@@ -102,7 +103,7 @@ extension PushBearer {
     ) -> PushBearer {
         let session = session.map { #","session_id":"\#($0)""# } ?? ""
         let json = #"{"sub":"\#(user)","role":"\#(role)","exp":1,"iat":1\#(session)\#(more)}"#
-        let claims = Claims(role: role, subject: user, expiresAt: .max, json: Array(json.utf8))
+        let claims = Claims(role: Name(role), subject: Name(user), expiresAt: .max, json: Array(json.utf8))
         guard let bearer = PushBearer(claims) else { fatalError("the sample is no bearer") }
         return bearer
     }
@@ -125,7 +126,7 @@ extension AlertDraft {
         place: Int64 = 0
     ) -> AlertDraft {
         AlertDraft(
-            message: message, user: user, conversation: "c", variables: Array(#"{"body":"hello"}"#.utf8),
+            message: Name(message), user: Name(user), conversation: "c", variables: Array(#"{"body":"hello"}"#.utf8),
             expiresAt: Int64(Date().timeIntervalSince1970 * 1000) + Int64(seconds) * 1000, state: state,
             place: place)
     }

@@ -10,7 +10,7 @@ struct FixedVerifier: TokenVerifier {
     static func claims(user number: Int) -> Claims {
         let user = ChatTable.user(number)
         return Claims(
-            role: "authenticated", subject: user, expiresAt: .max,
+            role: "authenticated", subject: Name(user), expiresAt: .max,
             json: Array(#"{"role":"authenticated","sub":"\#(user)","exp":4102444800}"#.utf8))
     }
 }

@@ -74,7 +74,7 @@ enum EncodeOperations {
         var diff = PresenceDiff()
         diff.joins = (0..<members).map { number in
             PresenceMeta(
-                member: MemberID(loop: 0, serial: number), key: "user-\(number)", ref: "1x2y3z-0-\(number)",
+                member: MemberID(loop: 0, serial: number), key: "user-\(number)", ref: Name("1x2y3z-0-\(number)"),
                 payload: Array(ClientText.payload(status: "online").utf8))
         }
         return diff

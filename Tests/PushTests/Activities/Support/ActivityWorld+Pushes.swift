@@ -18,15 +18,15 @@ extension ActivityWorld {
         switch kind {
         case 0:
             scheduler.unstamped(id, timestamp: request.timestamp, at: now)
-            if models[id]?.version == request.stamp.version { models[id]?.version -= 1 }
-            failed(id)
+            if models[Name(id.text)]?.version == request.stamp.version { models[Name(id.text)]?.version -= 1 }
+            failed(Name(id.text))
         case 1: try refuse(request)
         default:
-            models[id]?.write(
+            models[Name(id.text)]?.write(
                 request.timestamp, request.stamp.version, request.stamp.state, isPosted: request.stamp.isPosted)
             guard let sent = scheduler.stamped(id, timestamp: request.timestamp, at: now) else {
-                models[id]?.isInFlight = false
-                try demand(models[id]?.isAway == false, id, "withdrawn")
+                models[Name(id.text)]?.isInFlight = false
+                try demand(models[Name(id.text)]?.isAway == false, Name(id.text), "withdrawn")
                 count("withdrawn")
                 return
             }
@@ -35,20 +35,22 @@ extension ActivityWorld {
     }
 
     mutating func leave(_ request: ActivityPush) throws {
-        let model = try model(request.id)
-        try demand(model.isAway, request.id, "pushed while its app is \(model.status)")
-        try demand(request.destination == model.registration.destination, request.id, "pushed to an old token")
+        let model = try model(Name(request.id.text))
+        try demand(model.isAway, Name(request.id.text), "pushed while its app is \(model.status)")
+        try demand(
+            request.destination == model.registration.destination, Name(request.id.text), "pushed to an old token")
         if let last = model.lastSend, !request.isAlerting, request.event == .update {
-            try demand(now.monotonic - last >= 2_000, request.id, "\(now.monotonic - last) ms after the last push")
+            try demand(
+                now.monotonic - last >= 2_000, Name(request.id.text), "\(now.monotonic - last) ms after the last push")
         }
-        models[request.id]?.lastSend = now.monotonic
+        models[Name(request.id.text)]?.lastSend = now.monotonic
         pending.append(PendingStep(request: request, isSending: true, at: now.monotonic + delay()))
         count(request.event == .end ? "end pushed" : request.isAlerting ? "alert pushed" : "pushed")
     }
 
     /// Another hub, which knows something else, was faster.
     mutating func refuse(_ request: ActivityPush) throws {
-        let model = try model(request.id)
+        let model = try model(Name(request.id.text))
         let timestamp = request.timestamp + Int64(dice.below(3))
         let isPosted = model.posted != nil || dice.below(8) == 0
         let wasDelivered = dice.below(2) == 0
@@ -59,32 +61,34 @@ extension ActivityWorld {
             {"name":"\(request.id)","last":": ","unread":0,"typing":[],"online":[],"connected":false,\
             "version":\(request.stamp.version),"at":\(timestamp)}
             """
-        models[request.id]?.write(
+        models[Name(request.id.text)]?.write(
             timestamp, request.stamp.version, Array(state.utf8), isPosted: isPosted, wasDelivered: wasDelivered)
-        let current = try self.model(request.id).registration
-        if wasDelivered || dice.below(2) == 0 { models[request.id]?.reachPhone(timestamp, .update, current.state) }
-        models[request.id]?.timestamp = max(model.timestamp, timestamp)
-        models[request.id]?.floor = max(model.floor, timestamp)
+        let current = try self.model(Name(request.id.text)).registration
+        if wasDelivered || dice.below(2) == 0 {
+            models[Name(request.id.text)]?.reachPhone(timestamp, .update, current.state)
+        }
+        models[Name(request.id.text)]?.timestamp = max(model.timestamp, timestamp)
+        models[Name(request.id.text)]?.floor = max(model.floor, timestamp)
         if isPosted, model.posted?.at ?? .min <= timestamp {
-            models[request.id]?.posted = ActivityModel.Post(state: state, at: timestamp)
+            models[Name(request.id.text)]?.posted = ActivityModel.Post(state: state, at: timestamp)
         }
         scheduler.refused(request.id, timestamp: request.timestamp, current: current, at: now)
-        failed(request.id)
+        failed(Name(request.id.text))
         count("refused")
     }
 
     mutating func deliver(_ request: ActivityPush, isKnown: Bool = false) {
         if isKnown, let model = models[request.id], model.registration.timestamp == request.timestamp {
-            models[request.id]?.write(
+            models[Name(request.id.text)]?.write(
                 request.timestamp, request.stamp.version, request.stamp.state, isPosted: request.stamp.isPosted,
                 wasDelivered: true)
         }
         // A phone has one activity, whatever its token.
-        models[request.id]?.reachPhone(request.timestamp, request.event, request.stamp.state)
+        models[Name(request.id.text)]?.reachPhone(request.timestamp, request.event, request.stamp.state)
     }
 
     mutating func answer(_ request: ActivityPush) throws {
-        let (id, isOld) = (request.id, models[request.id]?.registration.destination != request.destination)
+        let (id, isOld) = (request.id, models[Name(request.id.text)]?.registration.destination != request.destination)
         guard models[id] != nil else { return }
         let outcome: ActivityPush.Outcome =
             isCalm
@@ -97,16 +101,16 @@ extension ActivityWorld {
         switch outcome {
         case .delivered: deliver(request, isKnown: true)
         case .unanswered where dice.below(2) == 0: deliver(request)
-        case .gone where !isOld: models[id]?.isEnding = true
-        case .failed(retryLater: false) where !isOld: models[id]?.wasGivenUp = true
+        case .gone where !isOld: models[Name(id.text)]?.isEnding = true
+        case .failed(retryLater: false) where !isOld: models[Name(id.text)]?.wasGivenUp = true
         default: break
         }
         scheduler.sent(id, timestamp: request.timestamp, outcome, at: now)
-        failed(id, isHarmless: outcome == .delivered)
+        failed(Name(id.text), isHarmless: outcome == .delivered)
         count("\(outcome)")
     }
 
-    mutating func failed(_ id: String, isHarmless: Bool = false) {
+    mutating func failed(_ id: Name, isHarmless: Bool = false) {
         models[id]?.isInFlight = false
         models[id]?.owedSince = nil
         if !isHarmless { models[id]?.patience = 60_000 }

@@ -20,7 +20,7 @@ struct ActivityWorld {
     var scheduler: ActivityScheduler
     let rules: ActivityRules
     var now = SchedulerStage.start
-    var models: [String: ActivityModel] = [:]
+    var models: [Name: ActivityModel] = [:]
     var pending: [PendingStep] = []
     var births = 0
     /// Nothing fails any more.
@@ -37,11 +37,11 @@ struct ActivityWorld {
 
     mutating func count(_ what: String) { seen[what, default: 0] += 1 }
 
-    func demand(_ condition: Bool, _ id: String, _ what: @autoclosure () -> String) throws {
+    func demand(_ condition: Bool, _ id: Name, _ what: @autoclosure () -> String) throws {
         if !condition { throw Broken(description: "\(id) at \(now.monotonic): \(what())") }
     }
 
-    func model(_ id: String) throws -> ActivityModel {
+    func model(_ id: Name) throws -> ActivityModel {
         guard let model = models[id] else { throw Broken(description: "\(id) is unknown, and was told of") }
         return model
     }
@@ -75,15 +75,15 @@ struct ActivityWorld {
         // Some have not long to live.
         let age = dice.below(3) == 0 ? rules.lifetime - 300_000 : 0
         let registration = try SchedulerStage.registration(
-            id, token: births, conversation: "c-" + id, startedAt: now.unix - age)
+            Name(id), token: births, conversation: Name("c-\(id)"), startedAt: now.unix - age)
         let facts = ConversationFacts(name: id)
         let status = dice.pick([ConnectionStatus.live, .away])
-        models[id] = ActivityModel(
+        models[Name(id)] = ActivityModel(
             registration, status: status, facts: facts, isPosted: false, at: now, lifetime: rules.lifetime)
         scheduler.put(registration, status: status, facts: facts, wasDelivered: true, isPosted: false, at: now)
     }
 
-    mutating func change(_ id: String) {
+    mutating func change(_ id: Name) {
         let (kind, number) = (dice.below(4), dice.below(3))
         let body: (inout ConversationFacts) -> Void = { facts in
             switch kind {
@@ -101,7 +101,7 @@ struct ActivityWorld {
         }
     }
 
-    mutating func post(to id: String) throws {
+    mutating func post(to id: Name) throws {
         let model = try model(id)
         // Most stay with the template.
         guard model.posted != nil || dice.below(10) == 0 else { return change(id) }
@@ -124,7 +124,7 @@ struct ActivityWorld {
         if post.event == .end { models[id]?.isEnding = true }
     }
 
-    mutating func stand(_ id: String) {
+    mutating func stand(_ id: Name) {
         guard let old = models[id]?.status else { return }
         let grace = ConnectionStatus.inGrace(until: now.monotonic + 12_000)
         let new: ConnectionStatus =
@@ -137,7 +137,7 @@ struct ActivityWorld {
         scheduler.set(new, of: id, at: now)
     }
 
-    mutating func rotate(_ id: String) throws {
+    mutating func rotate(_ id: Name) throws {
         births += 1
         let destination = try SchedulerStage.registration(token: births).destination
         models[id]?.move(to: destination)
@@ -190,29 +190,29 @@ struct ActivityWorld {
     mutating func perform(_ action: ActivityAction) throws {
         switch action {
         case .stamp(let request):
-            let model = try model(request.id)
-            try demand(model.isAway, request.id, "a push while its app is \(model.status)")
-            try demand(!model.isInFlight, request.id, "a second push under way")
-            try use(request.id, request.timestamp, request.stamp.version, request.event, request.stamp.state)
-            models[request.id]?.isInFlight = true
+            let model = try model(Name(request.id.text))
+            try demand(model.isAway, Name(request.id.text), "a push while its app is \(model.status)")
+            try demand(!model.isInFlight, Name(request.id.text), "a second push under way")
+            try use(Name(request.id.text), request.timestamp, request.stamp.version, request.event, request.stamp.state)
+            models[Name(request.id.text)]?.isInFlight = true
             pending.append(PendingStep(request: request, isSending: false, at: now.monotonic + delay()))
         case .show(let shown):
-            let model = try model(shown.id)
-            try demand(!model.isAway, shown.id, "shown to nobody")
-            try demand(shown.user == model.registration.user, shown.id, "shown to \(shown.user)")
-            try use(shown.id, shown.timestamp, shown.version, shown.event, shown.state)
+            let model = try model(Name(shown.id.text))
+            try demand(!model.isAway, Name(shown.id.text), "shown to nobody")
+            try demand(shown.user == model.registration.user, Name(shown.id.text), "shown to \(shown.user)")
+            try use(Name(shown.id.text), shown.timestamp, shown.version, shown.event, shown.state)
             // What is said into an open window is sometimes heard by another socket.
             if model.status == .live || dice.below(2) == 0 {
-                models[shown.id]?.reachPhone(shown.timestamp, shown.event, shown.state)
+                models[Name(shown.id.text)]?.reachPhone(shown.timestamp, shown.event, shown.state)
             }
             let row = model.registration
-            models[shown.id]?.write(row.timestamp, row.version, row.state, isPosted: row.isPosted)
+            models[Name(shown.id.text)]?.write(row.timestamp, row.version, row.state, isPosted: row.isPosted)
             count("shown")
         case .ended(let id):
-            let model = try model(id)
-            try demand(model.isEnding || model.phone.hasEnded, id, "ended without a reason")
-            try demand(!scheduler.contains(id), id, "ended, and in the scheduler")
-            models[id] = nil
+            let model = try model(Name(id.text))
+            try demand(model.isEnding || model.phone.hasEnded, Name(id.text), "ended without a reason")
+            try demand(!scheduler.contains(id), Name(id.text), "ended, and in the scheduler")
+            models[Name(id.text)] = nil
             pending.removeAll { $0.request.id == id }
             count("ended")
         case .unsendable(let id, let error): throw Broken(description: "\(id): \(error)")
@@ -220,7 +220,7 @@ struct ActivityWorld {
     }
 
     mutating func use(
-        _ id: String, _ timestamp: Int64, _ version: Int, _ event: ActivityEvent, _ state: [UInt8]?
+        _ id: Name, _ timestamp: Int64, _ version: Int, _ event: ActivityEvent, _ state: [UInt8]?
     ) throws {
         let model = try model(id)
         try demand(timestamp > model.timestamp, id, "timestamp \(timestamp) after \(model.timestamp)")

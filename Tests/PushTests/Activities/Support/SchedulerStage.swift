@@ -29,12 +29,12 @@ final class SchedulerStage {
     }
 
     static func registration(
-        _ id: String = "a", token number: Int = 1, conversation: String? = "c", timestamp: Int64 = 0, version: Int = 0,
+        _ id: Name = "a", token number: Int = 1, conversation: Name? = "c", timestamp: Int64 = 0, version: Int = 0,
         state: String? = nil, startedAt: Int64 = start.unix, wasDelivered: Bool = false
     ) throws -> ActivityRegistration {
         let destination = PushDestination(token: try token(number), environment: .sandbox, bundle: "app")
         return ActivityRegistration(
-            id: id, user: "u-" + id, session: nil, destination: destination, conversation: conversation,
+            id: id, user: Name("u-\(id)"), session: nil, destination: destination, conversation: conversation,
             registeredAt: startedAt, startedAt: startedAt, timestamp: timestamp, version: version,
             state: state.map { Array($0.utf8) }, wasDelivered: wasDelivered)
     }
@@ -85,7 +85,7 @@ final class SchedulerStage {
     func launch(_ location: SourceLocation = #_sourceLocation) throws -> ActivityPush {
         let actions = advance()
         guard case .stamp(let request)? = actions.first else { throw Missing(location: location) }
-        let sent = stamped(request.id, timestamp: request.timestamp)
+        let sent = stamped(Name(request.id.text), timestamp: request.timestamp)
         return try #require(sent, sourceLocation: location)
     }
 
@@ -102,32 +102,32 @@ extension SchedulerStage {
             registration, status: status, facts: facts, wasDelivered: wasDelivered, isPosted: isPosted, at: now)
     }
 
-    @discardableResult func remove(_ id: String) -> Bool { scheduler.remove(id) }
-    @discardableResult func set(_ status: ConnectionStatus, of id: String) -> Bool {
+    @discardableResult func remove(_ id: Name) -> Bool { scheduler.remove(id) }
+    @discardableResult func set(_ status: ConnectionStatus, of id: Name) -> Bool {
         scheduler.set(status, of: id, at: now)
     }
-    @discardableResult func set(_ facts: ConversationFacts, of id: String) -> Bool {
+    @discardableResult func set(_ facts: ConversationFacts, of id: Name) -> Bool {
         scheduler.set(facts, of: id, at: now)
     }
-    @discardableResult func leave(_ id: String) -> Bool { scheduler.leave(id, at: now) }
-    @discardableResult func showAgain(_ id: String) -> Bool { scheduler.showAgain(id, at: now) }
+    @discardableResult func leave(_ id: Name) -> Bool { scheduler.leave(id, at: now) }
+    @discardableResult func showAgain(_ id: Name) -> Bool { scheduler.showAgain(id, at: now) }
 
     @discardableResult
-    func change(_ id: String, _ body: (inout ConversationFacts) -> Void) -> Bool { scheduler.change(id, at: now, body) }
+    func change(_ id: Name, _ body: (inout ConversationFacts) -> Void) -> Bool { scheduler.change(id, at: now, body) }
 
-    func post(_ post: ActivityPost, to id: String) -> PostVerdict { scheduler.post(post, to: id, at: now) }
+    func post(_ post: ActivityPost, to id: Name) -> PostVerdict { scheduler.post(post, to: id, at: now) }
 
-    func stamped(_ id: String, timestamp: Int64) -> ActivityPush? {
+    func stamped(_ id: Name, timestamp: Int64) -> ActivityPush? {
         scheduler.stamped(id, timestamp: timestamp, at: now)
     }
-    func unstamped(_ id: String, timestamp: Int64) { scheduler.unstamped(id, timestamp: timestamp, at: now) }
+    func unstamped(_ id: Name, timestamp: Int64) { scheduler.unstamped(id, timestamp: timestamp, at: now) }
 
-    func refused(_ id: String, timestamp: Int64, current: ActivityRegistration) {
+    func refused(_ id: Name, timestamp: Int64, current: ActivityRegistration) {
         scheduler.refused(id, timestamp: timestamp, current: current, at: now)
     }
 
     @discardableResult
-    func sent(_ id: String, timestamp: Int64, _ outcome: ActivityPush.Outcome) -> Bool {
+    func sent(_ id: Name, timestamp: Int64, _ outcome: ActivityPush.Outcome) -> Bool {
         scheduler.sent(id, timestamp: timestamp, outcome, at: now)
     }
 }
