@@ -56,11 +56,12 @@ package struct StreamCall: Sendable {
             action = .read(StreamReading(messagesFor: head, namedBy: route.eventMember))
             return
         }
-        guard let root = Self.roots.first(where: { head.path.hasPrefix($0) }) else { return nil }
-        var text = head.path.dropFirst(root.count)
-        let cancels = text.hasSuffix(Self.cancelling)
-        if cancels { text = text.dropLast(Self.cancelling.count) }
-        guard let name = StreamName(String(text)) else {
+        // By bytes: a mark that combines with the slash belongs to the name.
+        guard let root = Self.roots.first(where: { head.path.utf8.starts(with: $0.utf8) }) else { return nil }
+        var rest = head.path.utf8.dropFirst(root.utf8.count)
+        let cancels = rest.suffix(Self.cancelling.utf8.count).elementsEqual(Self.cancelling.utf8)
+        if cancels { rest = rest.dropLast(Self.cancelling.utf8.count) }
+        guard let name = StreamName(String(Substring(rest))) else {
             throw .badRequest(
                 "This is not a name of a stream: a name has 1 to 200 bytes, and no empty part between slashes")
         }

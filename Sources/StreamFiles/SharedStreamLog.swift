@@ -185,8 +185,12 @@ final class SharedStreamLog {
     }
 
     /// All streams that there are, by names.
-    func index() -> [String: SharedStreamPlace]? {
-        command(["HGETALL", .text(keys.streams)]).flatMap { StreamScripts.index($0) }
+    func index() -> [StreamName: SharedStreamPlace]? {
+        command(["HGETALL", .text(keys.streams)]).flatMap { StreamScripts.index($0) }.map { found in
+            var index: [StreamName: SharedStreamPlace] = [:]
+            for (text, place) in found { if let name = StreamName(text) { index[name] = place } }
+            return index
+        }
     }
 
     /// Where one is now: nil where nothing is known, and `.some(nil)` where there is none.

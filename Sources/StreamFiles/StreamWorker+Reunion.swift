@@ -26,15 +26,14 @@ extension StreamWorker {
         sharing?.count = opening.count
         let isSame = opening.epoch == known
         sharing?.damaged = []
-        for (text, place) in index {
-            guard let name = StreamName(text) else { continue }
+        for (name, place) in index {
             guard isSame ? adopt(name, at: place) : unite(name, at: place) else {
                 // One that is damaged keeps nobody from the others.
                 guard sharing?.damaged.contains(place.id) == true else { return }
                 continue
             }
         }
-        for stream in Array(streams.values) where index[stream.log.name.text] == nil {
+        for stream in Array(streams.values) where index[stream.log.name] == nil {
             if isSame {
                 remove(stream)
             } else {

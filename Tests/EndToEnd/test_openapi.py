@@ -27,11 +27,11 @@ SOURCES = {
     "broadcast": ["Gateway/HTTP/BroadcastAPI.swift", "Gateway/HTTP/Publication.swift", "Gateway/HTTP/HTTPServer.swift#judge"],
     "events": [
         "Gateway/HTTP/EventsAPI.swift", "Gateway/HTTP/StreamingAnswers.swift", "Gateway/Admission/Admission.swift#count",
-        "Gateway/HTTP/HTTPServer.swift#judge", "Wire/Refusal.swift"],
+        "Gateway/HTTP/HeldRequests.swift", "Gateway/HTTP/HTTPServer.swift#judge", "Wire/Refusal.swift"],
     "streams": [
         "Gateway/HTTP/StreamsAPI.swift", "Gateway/HTTP/StreamUploads.swift", "DurableStreams/StreamComplaint.swift",
         "DurableStreams/StreamEvents.swift", "DurableStreams/StreamPage.swift", "DurableStreams/StreamResponse.swift",
-        "Gateway/HTTP/RequestRouter.swift", "Gateway/Admission/Admission.swift#count"],
+        "Gateway/HTTP/HeldRequests.swift", "Gateway/HTTP/RequestRouter.swift", "Gateway/Admission/Admission.swift#count"],
     "push": [
         "Notify/PushAPI.swift", "Notify/PushCall.swift", "Notify/PushCallHandler.swift", "Gateway/HTTP/HTTPServer.swift#judge"],
     "server": ["ServerAPI/ServerAPI.swift", "ServerAPI/ServerAnswer.swift", "ServerAPI/ServerCall.swift"],

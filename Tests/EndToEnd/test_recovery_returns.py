@@ -200,7 +200,7 @@ async def test_who_says_only_after_its_join_who_it_is_is_brought_what_it_missed(
     client.role, client.sub = "anon", None
     await client.enter()
     raw = client.client
-    raw.push(topic, "access_token", {"access_token": token("authenticated", sub="late")}, raw.ref(), "1")
+    raw.push(topic, "access_token", {"access_token": token("authenticated", sub="late")}, raw.ref())
     await client.has([2])
     sql.execute(f"insert into {table} values (3)")
     await client.has([3])

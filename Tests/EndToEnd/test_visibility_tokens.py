@@ -94,7 +94,8 @@ async def test_an_expired_token_ends_the_channel_and_a_fresh_one_brings_it_back(
     markers = Markers(chat)
     async with await Client.connect(own_hub.port, apikey=ADA.token()) as client:
         await markers.follow(client)
-        ref, _ = await client.watch("realtime:mine", MESSAGES, access_token=ADA.token(lifetime=2))
+        ref, _ = await client.watch(
+            "realtime:mine", MESSAGES, config={"broadcast": {"ack": True}}, access_token=ADA.token(lifetime=2))
         write_to_both(chat, 100)
         assert ids(await markers.pass_by(client)) == [100]
         system = await client.next("system", "realtime:mine", within=10)
@@ -123,7 +124,8 @@ async def test_a_token_that_is_refreshed_too_late_goes_on_with_what_was_missed(c
     markers = Markers(chat)
     async with await Client.connect(own_hub.port, apikey=ADA.token()) as client:
         await markers.follow(client)
-        ref, _ = await client.watch("realtime:mine", MESSAGES, access_token=ADA.token(lifetime=2))
+        ref, _ = await client.watch(
+            "realtime:mine", MESSAGES, config={"broadcast": {"ack": True}}, access_token=ADA.token(lifetime=2))
         write_to_both(chat, 100)
         assert ids(await markers.pass_by(client)) == [100]
         system = await client.next("system", "realtime:mine", within=10)

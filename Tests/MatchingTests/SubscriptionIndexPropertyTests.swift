@@ -88,7 +88,7 @@ struct SubscriptionIndexPropertyTests {
         case .all: return true
         case .holding(let texts):
             let row = String(decoding: change.record ?? change.oldRecord ?? [], as: UTF8.self)
-            return texts.contains { row.contains($0) }
+            return texts.contains { row.contains($0.text) }
         }
     }
 

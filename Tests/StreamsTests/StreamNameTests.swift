@@ -13,6 +13,18 @@ import Testing
     func isNone(_ text: String) {
         #expect(StreamName(text) == nil)
     }
+
+    @Test("streams whose names Unicode calls equivalent are two streams")
+    func areToldApartByBytes() throws {
+        #expect(try #require(StreamName("reply/Jos\u{E9}")) != #require(StreamName("reply/Jose\u{301}")))
+    }
+
+    @Test("a mark that combines with the colon belongs to the name")
+    func aMarkBehindThePrefixIsTheNames() {
+        #expect(StreamName(topic: "stream:\u{301}a")?.text == "\u{301}a")
+        #expect(StreamName(topic: "stream:\u{200D}a")?.text == "\u{200D}a")
+        #expect(StreamName(topic: "stream:a")?.text == "a")
+    }
 }
 
 @Suite struct StreamBufferTests {

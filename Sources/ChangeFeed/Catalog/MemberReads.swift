@@ -12,11 +12,11 @@ package struct MemberReads: Sendable, Equatable {
     /// One place: of the table only those rows count there in which these columns have these values.
     package struct Access: Sendable, Hashable {
         /// The one that is compared with the scope column.
-        package var value: String?
+        package var value: Name?
         /// The one that is compared with the user's key (`Scope.userKey`).
-        package var user: String?
+        package var user: Name?
 
-        package init(value: String? = nil, user: String? = nil) {
+        package init(value: Name? = nil, user: Name? = nil) {
             self.value = value
             self.user = user
         }

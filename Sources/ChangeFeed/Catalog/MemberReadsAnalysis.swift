@@ -180,8 +180,8 @@ struct MemberReadsAnalysis {
         let value = narrowing.value.flatMap { facts.columns[$0] }
         let user = narrowing.user.flatMap { facts.columns[$0] }
         let access = MemberReads.Access(
-            value: value?.kind != nil && value?.kind == column?.kind ? value?.name : nil,
-            user: user?.kind != nil ? user?.name : nil)
+            value: value?.kind != nil && value?.kind == column?.kind ? value.map { Name($0.name) } : nil,
+            user: user?.kind != nil ? user.map { Name($0.name) } : nil)
         if reads[facts.root] == nil { reads[facts.root] = MemberReads(columns: [], accesses: []) }
         reads[facts.root]?.add(columns, access)
     }

@@ -16,16 +16,16 @@ package struct ConditionBudget {
     /// A filter's conditions on a table, as far as Postgres has to decide them.
     package struct Key: Hashable {
         let table: UInt32
-        let expression: String
+        let expression: Name
 
         package init(_ condition: PostgresCondition) {
             table = condition.table.oid
-            expression = condition.expression
+            expression = Name(condition.expression)
         }
 
         package init(table: UInt32, expression: String) {
             self.table = table
-            self.expression = expression
+            self.expression = Name(expression)
         }
     }
 

@@ -24,7 +24,7 @@ package struct PolicyTrials {
     private struct Asker: Hashable {
         let policies: Policies
         let claims: Claims
-        let topic: String?
+        let topic: Name?
     }
 
     /// Sessions that ended while questions were asked together, one after the other.
@@ -95,6 +95,6 @@ package struct PolicyTrials {
 
     private func asker(_ subject: Int, of question: PolicyQuestion) -> Asker {
         let subject = question.subjects[subject]
-        return Asker(policies: Policies(question), claims: subject.claims, topic: subject.topic)
+        return Asker(policies: Policies(question), claims: subject.claims, topic: subject.topic.map { Name($0) })
     }
 }

@@ -66,7 +66,7 @@ extension RowPrefilter {
                 conditions.append("relid = \(oid)")
             case .holding(let texts):
                 let found = texts.sorted().map {
-                    "strpos(coalesce(record, old_record)::text, \(SQLText.literal($0))) > 0"
+                    "strpos(coalesce(record, old_record)::text, \(SQLText.literal($0.text))) > 0"
                 }
                 let size = "pg_column_size(coalesce(record, old_record)) > \(Self.largestRow)"
                 conditions.append(

@@ -40,13 +40,13 @@ package struct MemberConcern {
         var value: [UInt8]?
         var user: Int?
         if let column = access.value {
-            guard let found = row[column] else { return false }
+            guard let found = row[column.text] else { return false }
             // Nothing equals null.
             if found.isNull { return true }
             value = Array(found.bytes)
         }
         if let column = access.user {
-            guard let found = row[column] else { return false }
+            guard let found = row[column.text] else { return false }
             if found.isNull { return true }
             user = (found.string ?? String(decoding: found.bytes, as: UTF8.self)).hashValue
         }

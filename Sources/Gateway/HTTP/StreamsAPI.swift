@@ -382,7 +382,7 @@ extension StreamsAPI: StreamingSource {
 struct StreamRights {
     private struct Key: Hashable {
         let claims: Claims
-        let topic: String
+        let stream: StreamName
         let right: StreamCall.Right
     }
 
@@ -393,13 +393,13 @@ struct StreamRights {
 
     /// Nil where it has to be asked.
     func know(_ claims: Claims, _ call: StreamCall, at second: Int32) -> Bool? {
-        known[Key(claims: claims, topic: call.name.topic, right: call.right)]
+        known[Key(claims: claims, stream: call.name, right: call.right)]
             .flatMap { $0.until > second ? $0.isAllowed : nil }
     }
 
     mutating func note(_ isAllowed: Bool, _ claims: Claims, _ call: StreamCall, at second: Int32) {
         if known.count >= Self.most { known = [:] }
-        known[Key(claims: claims, topic: call.name.topic, right: call.right)] = (
+        known[Key(claims: claims, stream: call.name, right: call.right)] = (
             isAllowed, second + (isAllowed ? Self.yes : Self.no)
         )
     }

@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// Which rows can concern some groups, told by little: their table, and a text that is in them.
 ///
@@ -7,7 +7,7 @@ package struct RowPrefilter: Sendable {
     package enum Rows: Sendable, Equatable {
         case all
         /// Those that hold one of the texts (`BoundFilter.fragments`).
-        case holding(Set<String>)
+        case holding(Set<Name>)
     }
 
     /// Which rows of each table can concern a group, by the table's oid. No row of another table concerns any.
@@ -25,7 +25,7 @@ package struct RowPrefilter: Sendable {
             tables[oid] = .all
             return
         }
-        texts.formUnion(fragments)
+        texts.formUnion(fragments.map { Name($0) })
         tables[oid] = texts.count > mostTexts ? .all : .holding(texts)
     }
 }

@@ -239,15 +239,15 @@ package struct StreamScripts: Sendable {
         }
     }
 
-    /// The whole index, by names; nil where the answer is another.
-    package static func index(_ value: RedisValue) -> [String: SharedStreamPlace]? {
+    /// The whole index; nil where the answer is another.
+    package static func index(_ value: RedisValue) -> [(name: String, place: SharedStreamPlace)]? {
         guard let elements = value.elements, elements.count.isMultiple(of: 2) else { return nil }
-        var found: [String: SharedStreamPlace] = [:]
+        var found: [(name: String, place: SharedStreamPlace)] = []
         found.reserveCapacity(elements.count / 2)
         for place in stride(from: 0, to: elements.count, by: 2) {
             guard let name = elements[place].text, let at = elements[place + 1].text.flatMap({ SharedStreamPlace($0) })
             else { continue }
-            found[name] = at
+            found.append((name, at))
         }
         return found
     }

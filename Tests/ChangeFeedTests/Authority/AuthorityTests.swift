@@ -39,6 +39,36 @@ extension FeedTests {
             try #expect(stage.rights("nobody_such", topic: "a") == "none")
         }
 
+        /// The answer about one topic is no answer about another that Unicode calls equivalent, in one batch too.
+        @Test func topicsAreTheirBytes() throws {
+            let stage = try AuthorityStage(
+                """
+                create policy composed on realtime.messages for select to authenticated
+                    using (realtime.topic() = E'Jos\\u00E9');
+                """)
+            let claims = AuthorityStage.claims("authenticated", "ann")
+            let answers = try stage.ask(
+                ["Jos\u{E9}", "Jose\u{301}", "Jos\u{E9}"].map {
+                    AuthorizationQuestion(claims: claims, topic: $0, right: .read(replay: nil))
+                })
+            #expect(answers.map(\.words) == ["all", "none", "all"])
+        }
+
+        /// Nor is a role another, nor a user.
+        @Test func usersAreTheirBytes() throws {
+            let stage = try AuthorityStage(
+                """
+                create policy composed on realtime.messages for select to authenticated
+                    using (current_setting('request.jwt.claim.sub') = E'Jos\\u00E9');
+                """)
+            let answers = try stage.ask(
+                ["Jos\u{E9}", "Jose\u{301}"].map {
+                    AuthorizationQuestion(
+                        claims: AuthorityStage.claims("authenticated", $0), topic: "room", right: .read(replay: nil))
+                })
+            #expect(answers.map(\.words) == ["all", "none"])
+        }
+
         /// The same as the original finds by inserting rows and looking for them.
         @Test(arguments: [
             "using (true) with check (true)", "using (false)", "using (private)", "using (not private)",

@@ -33,6 +33,15 @@ import Testing
         #expect(tally.enter("bob", most: 1) && !tally.enter("ben", most: 1) && !tally.enter("cid", most: 1))
     }
 
+    @Test("users whom Unicode calls equivalent have a count each")
+    func usersAreTheirBytes() {
+        let tally = UserTally()
+        #expect(tally.enter("Jos\u{E9}", most: 1))
+        #expect(tally.enter("Jose\u{301}", most: 1))
+        tally.leave("Jose\u{301}")
+        #expect(!tally.enter("Jos\u{E9}", most: 1))
+    }
+
     @Test func changesAreToldOnceAndTheNewestOfEach() {
         let tally = UserTally()
         _ = tally.enter("before", most: 0)

@@ -1,0 +1,114 @@
+"""Names are bytes: who chooses a name that Unicode calls equivalent to somebody else's is somebody else all the same, as in Postgres."""
+
+import json
+import unicodedata
+from urllib.parse import quote
+
+import pytest
+
+from support.http import HTTPConnection
+from support.serverapi import Backend
+from support.streams import Stream, bearer
+from support.tokens import token
+from support.wsclient import Client
+
+pytestmark = pytest.mark.anyio
+
+# What a policy takes for the user's own: streams and channels below the user's name.
+OWN = """
+    create policy own_streams on realtime.messages to authenticated
+        using (starts_with(realtime.topic(), 'stream:' || (current_setting('request.jwt.claims')::json->>'sub') || '/'))
+        with check (starts_with(realtime.topic(), 'stream:' || (current_setting('request.jwt.claims')::json->>'sub') || '/'));
+    create policy own_room on realtime.messages to authenticated
+        using (realtime.topic() = 'room-' || (current_setting('request.jwt.claims')::json->>'sub'))
+        with check (realtime.topic() = 'room-' || (current_setting('request.jwt.claims')::json->>'sub'));
+"""
+
+# Composed and in parts, two accents in another order, a letter that is another by decree, a compatibility form, a joiner, a mark
+# that combines with what stands in front of the name. The last three are no equivalents to Unicode, and tried beside them.
+PAIRS = {
+    "one scalar and its parts": ("Jos\u00e9", "Jose\u0301"),
+    "marks in another order": ("a\u0307\u0323", "a\u0323\u0307"),
+    "the sign for kelvin": ("K", "\u212a"),
+    "hangul": ("\ud55c", "\u1112\u1161\u11ab"),
+    "a ligature": ("fi", "\ufb01"),
+    "a joiner": ("ab", "a\u200db"),
+    "a mark in front": ("x", "\u0301x"),
+}
+
+
+@pytest.fixture(params=PAIRS)
+def pair(request):
+    one, other = PAIRS[request.param]
+    assert one.encode() != other.encode()
+    return one, other
+
+
+def test_most_pairs_are_equivalent():
+    assert sum(unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other) for one, other in PAIRS.values()) == 4
+
+
+@pytest.fixture
+def hub_of_names(own_hub, cluster):
+    own_hub.environment |= {"ROOST_LIMITS_CONNECTIONS_PER_USER": "1"}
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute(OWN)
+    return own_hub.start()
+
+
+async def test_a_stream_is_nobodys_but_its_owners(hub_of_names, pair):
+    one, other = pair
+    victim, attacker = bearer("authenticated", sub=one), bearer("authenticated", sub=other)
+    names = quote(f"{one}/1"), quote(f"{other}/1")
+    async with await HTTPConnection.open(hub_of_names.port) as http:
+        assert (await Stream(http, names[0], **victim).create(body=b"secret")).status == 201
+        # The other's own name is another stream, and the right to it is no right to the first.
+        assert (await Stream(http, names[1], **attacker).create(body=b"own")).status == 201
+        assert (await Stream(http, names[1], **attacker).read()).body == b"own"
+        theirs = Stream(http, names[0], **attacker)
+        for answer in (await theirs.read(), await theirs.append(b"forged"), await theirs.cancel(), await theirs.delete()):
+            assert answer.status in (403, 404), answer.status
+        assert (await Stream(http, names[0], **victim).read()).body == b"secret"
+        # Nor the other way round: what the first may do is not what the second may.
+        assert (await Stream(http, names[1], **victim).read()).status in (403, 404)
+
+
+async def test_a_channel_is_open_to_its_own_user(hub_of_names, pair):
+    one, other = pair
+    client = await Client.connect(hub_of_names.port, apikey=token(sub=one))
+    try:
+        config = {"private": True}
+        assert (await client.ask(f"realtime:room-{one}", "phx_join", {"config": config}, "1")).payload["status"] == "ok"
+        assert (await client.ask(f"realtime:room-{other}", "phx_join", {"config": config}, "2")).payload["status"] == "error"
+    finally:
+        await client.close()
+
+
+async def test_one_right_publishes_to_one_topic(hub_of_names, pair):
+    one, other = pair
+    bearer_of_one = bearer("authenticated", sub=one)
+    async with await HTTPConnection.open(hub_of_names.port) as http:
+        def message(name):
+            return {"topic": f"room-{name}", "event": "e", "payload": {}, "private": True}
+        own = await http.request("POST", "/api/broadcast", {"messages": [message(one)]}, **bearer_of_one)
+        assert own.status == 202, own.body
+        both = await http.request("POST", "/api/broadcast", {"messages": [message(one), message(other)]}, **bearer_of_one)
+        assert both.status == 403 and json.loads(both.body)["topics"] == [f"room-{other}"], both.body
+
+
+async def test_a_backend_means_the_user_that_it_names(hub_of_names, pair):
+    one, other = pair
+    backend = Backend(hub_of_names)
+    # One socket is allowed for each: the second is not counted with the first.
+    clients = [await Client.connect(hub_of_names.port, apikey=token(sub=name)) for name in (one, other)]
+    try:
+        for client in clients:
+            await client.join("realtime:a")
+        for name in one, other:
+            assert (await backend.get(f"/users/{quote(name)}"))["count"] == 1
+        assert (await backend.post(f"/users/{quote(other)}/disconnect"))["disconnected"] == 1
+        assert (await backend.get(f"/users/{quote(one)}"))["count"] == 1
+        await clients[0].settled()
+    finally:
+        for client in clients:
+            await client.close()
