@@ -82,8 +82,11 @@ package final class Health: Sendable {
         let state = state.withLock { $0 }
         let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
         let feed = HealthCheck("feed", problem: state.feed, isDegraded: !requiresFeed)
-        return [drain, feed, Self.lag(state.probes)]
-            + [state.notify, Self.capture(state), state.cluster].compactMap { $0 } + Self.loops(state.probes)
+        // What rests on Postgres counts as row changes do.
+        let others = [Self.lag(state.probes)] + [state.notify, Self.capture(state)].compactMap { $0 }
+        return [drain, feed]
+            + others.map { HealthCheck($0.name, problem: $0.problem, isDegraded: $0.isDegraded || !requiresFeed) }
+            + [state.cluster].compactMap { $0 } + Self.loops(state.probes)
     }
 
     /// Of the checks those that tell that nothing moves although something waits, whatever the threads that ought to move it

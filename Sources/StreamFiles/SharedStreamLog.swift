@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 package import Redis
+import Streams
 import Workers
 
 /// Where hubs of one cluster have their streams together.

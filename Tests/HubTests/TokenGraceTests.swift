@@ -131,4 +131,21 @@ import Wire
         let late = try stage.watch { $0.publish(message("late"), to: key) }
         #expect(!ann(late).isEmpty)
     }
+
+    @Test("a good answer of the policies makes no good token")
+    func policiesThatAreAskedAgainEndNoLapse() throws {
+        var limits = HubLimits()
+        limits.tokenGrace = 30
+        let stage = Stage(limits: limits)
+        stage.connect(1, subject: "ann", expiresAt: 1010)
+        stage.connect(2, subject: "bob")
+        for slot in [1, 2] as [Slot] { try stage.joinPrivate("realtime:a", slot) }
+        let key = ChannelKey(topic: "realtime:a", isPrivate: true)
+        try stage.tick(after: 10_000)
+        _ = try stage.watch { _ = $0.refresh("ann") }
+        let question = try #require(stage.asked.last)
+        _ = try stage.watch { $0.authorization(question, is: .decided(.all)) }
+        let told = try stage.watch { $0.publish(.text(Array(#"{"event":"e"}"#.utf8)), to: key) }
+        #expect(!told.isEmpty && ann(told).isEmpty)
+    }
 }

@@ -122,7 +122,12 @@ select what from (values
     ('SELECT on roost.push_user and roost.living_user',
         has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
-    ('EXECUTE on function roost.slot_name()', has_function_privilege('roost.slot_name()', 'execute')),
+    ('EXECUTE on functions roost.slot_name(), roost.note_captures() and roost.legible(json)',
+        has_function_privilege('roost.slot_name()', 'execute') and has_function_privilege('roost.note_captures()', 'execute')
+        and has_function_privilege('roost.legible(json)', 'execute')),
+    ('SELECT on roost.captured, roost.capture_mark and roost.capture_news',
+        has_table_privilege('roost.captured', 'select') and has_table_privilege('roost.capture_mark', 'select')
+        and has_table_privilege('roost.capture_news', 'select')),
     ('TEMPORARY on this database, to compile policies', has_database_privilege(current_database(), 'temporary')),
     ('SELECT on realtime.messages past its policies (BYPASSRLS, or owning it), to replay channels',
         (select has_table_privilege(oid, 'select') and not row_security_active(oid) from messages)),

@@ -2,6 +2,7 @@ import Hub
 package import Matching
 import Postgres
 import Synchronization
+import Wire
 
 /// Whose filters take Postgres' time, and who is to be given up where it is too much.
 ///

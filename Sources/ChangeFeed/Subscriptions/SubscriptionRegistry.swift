@@ -189,7 +189,7 @@ struct SubscriptionRegistry: ~Copyable {
     func complain(about table: Table) -> [(ChangeGroupID, ChangeSubscriptionOutcome)] {
         let loss = SubscriptionComplaint(
             "Changes of \(table.schema).\(table.name) are missing, as they could not be recorded; load your data again.",
-            isError: true)
+            isError: false)
         return byNumber.values.flatMap { definition -> [(ChangeGroupID, ChangeSubscriptionOutcome)] in
             let before: [SubscriptionComplaint]
             switch definition.outcome {

@@ -142,7 +142,7 @@ struct PolicyEnding: Hashable {
             "Changes of \(name) are not shown to you for \(PolicyTrials.bar.components.seconds / 60) minutes, because its policies "
                 + "end the session of Postgres that asks them what you may see; changes are missing since. Load your data "
                 + "again.",
-            isError: true)
+            isError: false)
     }
 }
 
@@ -184,6 +184,8 @@ final class VisibilityQuestion {
         var isUndecided = false
         /// That error is about values, so it may never pass.
         var isOfData = false
+        /// It was decided, and no error stood in the way.
+        var isFinal = false
     }
 
     /// - Parameter scope: the one that holds for this table and role, or nil.
@@ -245,6 +247,7 @@ final class VisibilityQuestion {
     ) {
         subjects[subject].visible = Set(visible)
         subjects[subject].isUndecided = isUndecided
+        subjects[subject].isFinal = isFinal
         subjects[subject].isOfData = isOfData
         guard isFinal else { return }
         for row in subjects[subject].rows {
@@ -268,7 +271,7 @@ final class VisibilityQuestion {
     /// Whether it was decided if somebody may see a row, and no error stood in the way.
     func isDecided(_ principal: Principal, _ row: Int) -> Bool {
         if rows[row].known?[principal] != nil { return true }
-        return subjectNumbers[principal.number].map { !subjects[$0].isUndecided } ?? false
+        return subjectNumbers[principal.number].map { subjects[$0].isFinal } ?? false
     }
 
     /// Whether the error that kept somebody's rows from being decided is about values.

@@ -331,6 +331,8 @@ final class StreamsAPI {
     /// Nobody waits for this answer any more.
     func abandoned(_ exchange: Int) {
         refreshing[exchange] = nil
+        // What was to be read is read for nobody; what was to be appended is.
+        if undecided[exchange]?.sender.call.isRead == true { undecided[exchange] = nil }
         uploads.abandoned(exchange)
         guard let poll = polls.removeValue(forKey: exchange) else { return }
         loop.limits.requests.leave(poll.hold)

@@ -16,10 +16,12 @@ struct TokenLapse {
 extension Hub {
     /// The second since 1970 at which a member's channel ends whose token has run out; nil where that is now.
     func endOfLapse(_ membership: Membership) -> Int64? {
-        guard context.limits.tokenGrace > 0, membership.join.isJoined, membership.connection.reader == nil else {
-            return nil
-        }
-        let end = Int64(membership.claims.expiresAt) + Int64(context.limits.tokenGrace)
+        // Kept broadcasts that it missed are remembered for no longer than of one whose socket broke.
+        let hasHistory = membership.history != nil || membership.lapse?.history != nil
+        let longest = context.limits.tokenGrace
+        let grace = hasHistory ? min(longest, catchUp.sessions.windowSeconds) : longest
+        guard grace > 0, membership.join.isJoined, membership.connection.reader == nil else { return nil }
+        let end = Int64(membership.claims.expiresAt) + Int64(grace)
         return context.now.unix / 1000 < end ? end : nil
     }
 

@@ -33,6 +33,8 @@ extension Hub {
     /// A private channel's policies let a member read with its new token no less than before.
     func renewed(_ claims: Claims, of membership: Membership) {
         adopt(claims, by: membership)
+        // Asked for by a backend, or before the token ran out: a good answer makes no good token.
+        guard claims.expired(at: context.now) == nil else { return }
         resume(membership)
         if membership.join.isJoined { showWhatMayBeRead(to: membership) }
         resubscribe(membership, as: claims)

@@ -191,11 +191,14 @@ struct SessionBucket<Session: RecoverableSession> {
 
     /// Forgets those whose window is over.
     mutating func forget(until time: Int64) {
-        for one in ended where one.until <= time && !one.isTaken {
-            overdue += Array(repeating: one.goneAt ?? 0, count: one.isMany ? Self.mostEnded : 1)
-        }
-        if overdue.count > Self.mostEnded { overdue = Array(overdue.sorted().prefix(Self.mostEnded)) }
+        for one in ended where one.until <= time && !one.isTaken { noteOverdue(one) }
         ended.removeAll { $0.until <= time }
+    }
+
+    /// A session is kept no longer, and its client may come yet.
+    mutating func noteOverdue(_ session: Ended) {
+        overdue += Array(repeating: session.goneAt ?? 0, count: session.isMany ? Self.mostEnded : 1)
+        if overdue.count > Self.mostEnded { overdue = Array(overdue.sorted().prefix(Self.mostEnded)) }
     }
 
     /// One session less is kept. Any of the others may stand for it, so that they are kept for as long.

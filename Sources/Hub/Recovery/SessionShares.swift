@@ -54,7 +54,12 @@ struct SessionShares {
     mutating func next(of key: RecoveryKey) -> RecoveryKey? {
         let most = key.hasSubject ? most : most * Self.roleFactor
         guard let share = shares[key.user], share.size > most, share.first < share.order.count else { return nil }
-        shares[key.user]?.first += 1
+        if share.first > 1024, share.first * 2 > share.order.count {
+            shares[key.user]?.order.removeFirst(share.first + 1)
+            shares[key.user]?.first = 0
+        } else {
+            shares[key.user]?.first += 1
+        }
         return share.order[share.first]
     }
 }
@@ -104,7 +109,13 @@ extension SessionRegistry {
 
 extension SessionBucket where Session == LiveSession {
     /// The session that ended first is kept no longer.
-    mutating func giveWay() -> Ended? { ended.isEmpty ? nil : ended.removeFirst() }
+    /// Its client, if it comes all the same, comes for nobody else's.
+    mutating func giveWay() -> Ended? {
+        guard !ended.isEmpty else { return nil }
+        let gone = ended.removeFirst()
+        if !gone.isTaken { noteOverdue(gone) }
+        return gone
+    }
 
     /// Many may stand here whom nobody counts; those that are kept until the same moment are one.
     mutating func keepMany(at point: RecoveryPoint, until: Int64) {

@@ -97,6 +97,8 @@ struct StreamChannels {
     func stopShowing(to membership: Membership, _ hub: inout HubContext) {
         guard let stream = membership.channel.stream, stream.watchers.removeValue(forKey: membership.slot) != nil
         else { return }
+        // Or room on its socket would bring it what it was waiting for.
+        membership.streamPlace?.waits = false
         count(membership, -1, &hub)
         guard stream.watchers.isEmpty else { return }
         stream.buffer = nil

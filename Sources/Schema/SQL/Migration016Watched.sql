@@ -151,4 +151,4 @@ $$;
 
 -- They tell nothing that the catalog does not tell everybody; whoever may not use the schema may not use these.
 grant select on roost.watched, roost.captured, roost.capture_mark, roost.capture_news to public;
-grant execute on function roost.slot_name() to public;
+grant execute on function roost.slot_name(), roost.note_captures(), roost.legible(json) to public;
