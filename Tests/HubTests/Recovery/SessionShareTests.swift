@@ -174,23 +174,4 @@ import Wire
         #expect(try join(stage, 3, "bobs", by: "bob") == .restart)
         #expect(try join(stage, 4, "bobs too", by: "bob") == nil)
     }
-
-    /// Whose session gave way comes with refs, as a client that was there, and takes nobody else's for its own.
-    @Test("a client whose session gave way claims no other's")
-    func whoseSessionGaveWayClaimsNobodyElses() throws {
-        let registry = registry(1)
-        let stage = Stage(sessions: registry)
-        try stage.tick(after: 10_000)
-        // Three of one user in one channel, lost one after the other: the first two give way.
-        for number in 0..<3 {
-            _ = try join(stage, Slot(number + 1), "t", by: "ann")
-            _ = try stage.watch { $0.deliver(.boundary(4 + number)) }
-            try stage.disconnect(Slot(number + 1))
-            try pass(20, stage, registry)
-        }
-        #expect(registry.sessionsGivenWay == 2)
-        for slot in [11, 12, 13] as [Slot] {
-            #expect(try join(stage, slot, "t", by: "ann") != nil, "each is owed what came since")
-        }
-    }
 }
