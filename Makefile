@@ -110,6 +110,11 @@ test-versions: ## the feed's tests on Postgres 13 to 18, and upgrades from one t
 	$(RELEASE) --build-tests
 	ON_POSTGRES='$(ON_POSTGRES)' POLICIES='$(POLICIES)' scripts/test-versions.sh $(ARGS)
 
+# Not part of `make test`: it runs until it is stopped, and finds more the longer it runs. What it found became a test of its reader.
+.PHONY: fuzz
+fuzz: ## libFuzzer on every reader of bytes from outside, a minute each (ARGS="600 log redis": seconds, targets)
+	@scripts/fuzz.sh $(ARGS)
+
 # Debian's package of it is unpacked in .build, and not installed. Not part of `make test`, for the time that alerts take.
 .PHONY: test-prometheus
 test-prometheus: ## alert rules, dashboard and /metrics with a real Prometheus, on .build/release/roost

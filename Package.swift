@@ -305,6 +305,28 @@ let package = Package(
     ]
 )
 
+/// `make fuzz` sets it to libFuzzer's library, and builds nothing but the fuzzer and the readers that it is for.
+if let library = Context.environment["ROOST_FUZZ"] {
+    let fuzzed: [Target.Dependency] = [
+        "Capture", "ChangeFeed", "Cluster", "Clustering", "DurableStreams", "HTTP", "Hub", "Identity", "Matching",
+        "Redis",
+        "StreamFiles", "Streams", "Wire",
+    ]
+    package.targets.removeAll { $0.type == .test || $0.type == .executable }
+    package.products = [.executable(name: "roost-fuzz", targets: ["roost-fuzz"])]
+    // Every branch that is taken is told to libFuzzer.
+    for target in package.targets where target.type == .regular {
+        target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"]))
+    }
+    package.targets += [
+        .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+        .executableTarget(
+            name: "roost-fuzz", dependencies: fuzzed + ["CFuzzer"], path: "Tests/Fuzz/roost-fuzz",
+            swiftSettings: strict + [.unsafeFlags(["-enable-testing"])],
+            linkerSettings: [.unsafeFlags([library]), .linkedLibrary("stdc++"), .linkedLibrary("m")]),
+    ]
+}
+
 /// For whoever works on one room: `ROOST_TESTS=HubTests,WireTests` leaves the other test targets out of the build.
 if let wanted = Context.environment["ROOST_TESTS"]?.split(separator: ",") {
     package.targets.removeAll { $0.type == .test && !wanted.contains(Substring($0.name)) }
