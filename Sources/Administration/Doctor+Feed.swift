@@ -163,7 +163,7 @@ extension Doctor {
         let count = try CatalogReader.tables(from: connection).count
         let faults = try CatalogReader.tableFaults(from: connection, readsWAL: hub.readsWAL)
         var findings = (0..<faults.count).compactMap { row -> Finding? in
-            // What is left out of the publication is told under "capture", by what it is.
+            // Tables that the publication leaves out are told under "capture", each with its reason.
             guard let table = faults.text(row, 0), let fault = faults.text(row, 1), fault != "narrow" else {
                 return nil
             }

@@ -66,7 +66,7 @@ package enum Migrator {
         let version = try RoostSchema.installedVersion(on: connection) ?? 0
         guard version <= RoostSchema.currentVersion else { throw AdminError(RoostSchema.newer(version)) }
         let migrations = Array(RoostSchema.migrations.enumerated()).dropFirst(version)
-        // What interrupted the capture until now is written down before it is looked at anew.
+        // Interruptions of the capture until now are written down before it is looked at anew.
         if !migrations.isEmpty, version >= 16 { try connection.run("select roost.note_captures()") }
         for (index, migration) in migrations {
             reporter.report { progress in

@@ -20,7 +20,7 @@ struct TableCapture {
     /// - Throws: `AdminError`.
     func begin(_ table: NamedTable) throws -> Watcher.Outcome {
         let membership = try TableMembership(of: table, on: turns.connection)
-        // What was amiss before is no part of what follows.
+        // Faults of before are no part of the change that follows.
         try noteInterruptions()
         var outcome = try change(table, membership)
         // At once, so that nobody who joins from now on is told of it.

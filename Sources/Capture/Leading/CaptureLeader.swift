@@ -8,7 +8,7 @@ final class CaptureLeader {
     private let slot: CaptureSlot
     private let sockets: CaptureSockets
     private let published: Published<CaptureReport>
-    /// What sessions before this one have cost, and what this one did.
+    /// Losses of the sessions before this one, and this one's progress.
     private(set) var trials: BatchTrials<CapturePosition>
     private var pacing = StorePacing(at: .now)
     private var heartbeatAt = ContinuousClock.now

@@ -21,7 +21,7 @@ final class CaptureStore {
         let care: StoreCare
     }
 
-    /// What became of the rows of a batch besides that they are stored.
+    /// Rows of a batch that were stored as texts, and rows that could not be stored.
     struct Outcome: Equatable {
         /// Rows that have texts for values that could not be written as JSON.
         var asTexts = 0
@@ -84,9 +84,9 @@ final class CaptureStore {
 
     // MARK: Rows apart
 
-    /// What the rows of a group have cost so far.
+    /// The attempts that the rows of a group have cost so far.
     private struct Effort {
-        /// What was prepared may be wrong, as a table was altered; prepared anew once, it is right.
+        /// A prepared statement may be wrong, as a table was altered; prepared anew once, it is right.
         var mayForget = true
         var failures = 0
     }
@@ -143,7 +143,7 @@ final class CaptureStore {
         let isStatement = statements[StatementKey(shape: group.shape, care: care)] == nil
         let hasHalves = range.count > 1 && !isStatement && effort.failures <= Self.mostFailures
         if !hasHalves, let next = care.next {
-            // What is no statement any more says nothing about the rows.
+            // The error of a statement that cannot be prepared says nothing about the rows.
             let why = isStatement ? reason : failure
             return try store(range, of: group, care: next, &effort, &outcome, because: why)
         }

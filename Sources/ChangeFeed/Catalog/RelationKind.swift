@@ -1,4 +1,4 @@
-/// What has a name like a table's and is none, in words, by `pg_class.relkind`.
+/// Kinds of relations that have names like tables and are none, in words, by `pg_class.relkind`.
 package enum RelationKind {
     /// Nil for a table, partitioned or not.
     package static func words(_ kind: String) -> String? {
