@@ -10,7 +10,7 @@ package final class Connection {
     let isPage: Bool
     /// When it was opened, in monotonic milliseconds.
     let began: Int64
-    /// Messages that came by it, and the highest ref of one.
+    /// Messages that came by it and had a ref, or could not be read; and the highest ref of one.
     var received = 0
     private(set) var lastRef = 0
     var memberships = Memberships()

@@ -129,6 +129,8 @@ package final class Hub {
             isBinary
             ? try ClientFrame(binary: message, version: connection.version)
             : try ClientFrame(text: message, version: connection.version)
+        // Without a ref it takes none of those that its client counts, as the Python client's heartbeats.
+        if frame.ref.isNull { connection.received -= 1 }
         connection.receives(frame.ref)
         switch frame.event {
         case "heartbeat" where frame.topic == "phoenix":

@@ -9,6 +9,9 @@ struct HistorySessions {
     /// How many have ended and are kept.
     private var keptCount = 0
 
+    /// Milliseconds, as `SessionRegistry.longestProof`.
+    private static let longestProof: Int64 = 8_000
+
     /// Nobody is waited for.
     var isEmpty: Bool { keptCount == 0 }
 
@@ -37,7 +40,7 @@ struct HistorySessions {
 
     /// Live memberships that may be dead ones of the client that joins.
     func doubts(of trace: ClientTrace, _ key: HistoryKey, lacks: (HistorySession) -> Bool) -> [ClientTrace] {
-        key.hasSubject ? buckets[key]?.doubts(of: trace, lacks: lacks) ?? [] : []
+        buckets[key]?.doubts(of: trace, hasUser: key.hasSubject, lacks: lacks) ?? []
     }
 
     /// Where a join has to start that names no id; nil where it can have missed nothing.
@@ -51,8 +54,11 @@ struct HistorySessions {
         guard buckets[key] != nil else { return nil }
         var owed = SessionBucket<HistorySession>.Owed()
         change(key) { bucket in
-            owed = bucket.takeOver(for: trace, amongLive: hasAsked && key.hasSubject) {
+            owed = bucket.takeOver(for: trace, hasUser: key.hasSubject, amongLive: hasAsked) {
                 $0.acknowledged(by: readers[$0.member.loop])
+            } lagging: {
+                let positions = readers.values.map { $0.position(before: trace.began - Self.longestProof) }
+                return HistoryPosition(position: positions.min() ?? 0, member: nil)
             }
         }
         return .earliest(of: owed.all)

@@ -32,6 +32,10 @@ extension SessionPosition {
 /// it is asked at that moment. It gets the earliest position of them all. Who turns out to be somebody else is sent some
 /// things that it did not miss: at least once.
 ///
+/// A socket that its client has given up is live until its own loop has read that it is closed, and the client's next join may
+/// be read before. So live ones count for clients without a user, too, who all look alike, but only for one that was certainly
+/// here before: what is new is not to wait for strangers.
+///
 /// **Seldom twice.** A client that was certainly here before (`ClientTrace.Evidence`) came for one of the sessions that it was
 /// brought something for, so that one of them less has to be kept. Which one nobody knows; if it is always the latest, then
 /// for every client that is still away a session is left that lies no later than its own, for as long as its own would have
@@ -77,10 +81,10 @@ struct SessionBucket<Session: RecoverableSession> {
 
     /// Sessions kept for one key; anonymous clients share one. Of more, the earliest positions stay.
     private static var mostEnded: Int { 64 }
-    /// Live sessions of one user in one channel that are looked at.
-    private static var mostLive: Int { 64 }
     /// Of more none is asked whether it lives.
     private static var mostAsked: Int { 16 }
+    /// Of more that have no user no one is looked at: where those stand who lag least of all that lag stands for them.
+    private static var mostLookedAt: Int { 1024 }
 
     var isEmpty: Bool { live.isEmpty && ended.isEmpty }
 
@@ -95,30 +99,40 @@ struct SessionBucket<Session: RecoverableSession> {
 
     /// Live sessions that may be dead ones of the client that joins: whether they live is to be asked before `takeOver`.
     ///
-    /// - Parameter lacks: whether somebody who stands there lacks anything of what was handed on.
-    func doubts(of trace: ClientTrace, lacks: (Session) -> Bool) -> [ClientTrace] {
-        guard !live.isEmpty else { return [] }
+    /// - Parameters:
+    ///   - hasUser: false where all who have none look alike.
+    ///   - lacks: whether somebody who stands there lacks anything of what was handed on.
+    func doubts(of trace: ClientTrace, hasUser: Bool, lacks: (Session) -> Bool) -> [ClientTrace] {
+        guard hasUser || trace.evidence == .refs else { return [] }
+        var doubts: [ClientTrace] = []
         // Of a client that was here before, the one that is its own is to be told from all others.
-        let doubts = suspects(of: trace).filter { trace.evidence != .none || lacks($0) }
-        return doubts.count <= Self.mostAsked ? doubts.map(\.trace) : []
+        for session in live where isSuspect(session, for: trace) && (trace.evidence != .none || lacks(session)) {
+            guard doubts.count < Self.mostAsked else { return [] }
+            doubts.append(session.trace)
+        }
+        return doubts
     }
 
-    private func suspects(of trace: ClientTrace) -> [Session] {
-        live.prefix(Self.mostLive).filter {
-            let other = $0.trace
-            // Who joined later is no socket of before. And who was known for one that was here before has its session of
-            // before until it is settled.
-            return other.moment < trace.moment && (other.isSettled || other.evidence != .refs)
-                && other.acknowledged !== trace.acknowledged
-                && !other.wasAlive(after: trace.moment) && !other.isGone
-        }
+    private func isSuspect(_ session: Session, for trace: ClientTrace) -> Bool {
+        let other = session.trace
+        // Who joined later is no socket of before. And who was known for one that was here before has its session of
+        // before until it is settled.
+        return other.moment < trace.moment && (other.isSettled || other.evidence != .refs)
+            && other.acknowledged !== trace.acknowledged
+            && !other.wasAlive(after: trace.moment) && !other.isGone
     }
 
     /// What the joining client is owed, once those that may be its own were asked whether they live; and what is said by
     /// that of the sessions that are kept.
     ///
-    /// - Parameter amongLive: false where it has no user by which it could be looked for there, or where none was asked.
-    mutating func takeOver(for trace: ClientTrace, amongLive: Bool, position: (Session) -> Session.Position) -> Owed {
+    /// - Parameters:
+    ///   - hasUser: false where all who have none look alike.
+    ///   - amongLive: false where none was asked whether it lives.
+    ///   - lagging: no later than where anybody stands who has lagged for so long only that its socket may be open yet.
+    mutating func takeOver(
+        for trace: ClientTrace, hasUser: Bool, amongLive: Bool = true, position: (Session) -> Session.Position,
+        lagging: () -> Session.Position
+    ) -> Owed {
         // Most joins, so that they cost nothing: nobody else is there or away.
         guard !ended.isEmpty || live.count > 1 || !overdue.isEmpty else { return Owed() }
         // Joins of one socket are one client's.
@@ -128,8 +142,16 @@ struct SessionBucket<Session: RecoverableSession> {
             return Owed(ended: own.map(\.position))
         }
         let free = ended.indices.filter { ended[$0].mayBe(of: trace) }
-        let suspects = amongLive ? suspects(of: trace) : []
-        let owed = Owed(ended: free.map { ended[$0].position }, live: suspects.map(position))
+        var owed = Owed(ended: free.map { ended[$0].position })
+        var suspects: [Session] = []
+        if amongLive, hasUser || trace.evidence == .refs {
+            if !hasUser, live.count > Self.mostLookedAt {
+                owed.live = [lagging()]
+                return owed
+            }
+            suspects = live.filter { isSuspect($0, for: trace) }
+            owed.live = suspects.map(position)
+        }
         guard trace.evidence != .none, suspects.count <= Self.mostAsked else { return owed }
         if trace.evidence == .refs, let late = overdue.firstIndex(where: { $0 < trace.ref }) {
             overdue.remove(at: late)

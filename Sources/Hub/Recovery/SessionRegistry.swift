@@ -106,8 +106,10 @@ package final class SessionRegistry: Sendable {
             Self.beginRestart(&state, at: now.monotonic, window)
             let session = LiveSession(key: key, trace: trace, from: .mark(here.mark))
             var doubts: [ClientTrace] = []
-            if window > 0, key.hasSubject, let sessions = state.buckets[key]?.sessions {
-                doubts = sessions.doubts(of: trace) { !here.isReached($0.position(at: now.monotonic)) }
+            if window > 0, let sessions = state.buckets[key]?.sessions {
+                doubts = sessions.doubts(of: trace, hasUser: key.hasSubject) {
+                    !here.isReached($0.position(at: now.monotonic))
+                }
             }
             state.buckets[key, default: Bucket()].sessions.add(session)
             return (session, doubts)
@@ -128,7 +130,7 @@ package final class SessionRegistry: Sendable {
             defer { Self.note(session.key, needing: session, &state) }
             session.trace.isSettled = true
             guard window > 0 else { return nil }
-            var found = Self.takeOver(for: session, here, &state)
+            var found = takeOver(for: session, here, &state, at: now.monotonic)
             let places = Self.places(ofUserOf: session.key, state)
             if !places.isEmpty { found = .earliest(of: places + (found.map { [$0] } ?? [])) }
             // Nobody knows whom the last process served, so that anybody may have been there.
@@ -251,12 +253,15 @@ package final class SessionRegistry: Sendable {
     // MARK: Under the lock
 
     /// What the joining client may have to be sent.
-    private static func takeOver(for session: LiveSession, _ here: LoopPosition, _ state: inout State)
-        -> RecoveryPosition?
-    {
+    private func takeOver(
+        for session: LiveSession, _ here: LoopPosition, _ state: inout State, at now: Int64
+    ) -> RecoveryPosition? {
         let trace = session.trace
-        let owed = state.buckets[session.key]?.sessions.takeOver(for: trace, amongLive: session.key.hasSubject) {
+        let slow = state.recording.pace.mark(at: now - longestProof)
+        let owed = state.buckets[session.key]?.sessions.takeOver(for: trace, hasUser: session.key.hasSubject) {
             $0.position(at: trace.began)
+        } lagging: {
+            RecoveryPosition(point: .mark(slow))
         }
         guard let owed else { return nil }
         let lacking = owed.live.filter { !here.isReached($0) }

@@ -285,8 +285,9 @@ private struct RecoveryWorld {
             try reload(client)
             return
         }
-        // Half-open: the hub does not hear of it for a while. Without a user nobody could tell whose it was.
-        if clients[client].subject == nil || chance(50) { try close(socket) }
+        // Half-open: the hub does not hear of it for a while. Without a user and with refs that begin anew nothing tells whose it was.
+        let isNameless = clients[client].subject == nil && clients[client].habit == .beginsAnew
+        if isNameless || chance(50) { try close(socket) }
         if chance(70) {
             try connect(client)
         } else {

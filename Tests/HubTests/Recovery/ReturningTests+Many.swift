@@ -41,16 +41,27 @@ extension ReturningTests {
         var missed = 0
         for slot in 101...200 as ClosedRange<Slot> {
             stage.connect(slot)
-            _ = try stage.join("realtime:a", slot, ref: "9", Self.config)
-            var point = Self.point(stage)
-            if let group = stage.subscribed.first {
-                _ = try stage.watch { $0.changeSubscription(group, is: .live) }
-                point = point ?? Self.point(stage)
-            }
-            if point != .mark(3) { missed += 1 }
+            if try point(ofJoining: slot, stage) != .mark(3) { missed += 1 }
             try acknowledge(stage, slot, mark: Int(slot))
         }
         #expect(missed == 0)
+    }
+
+    /// All who are asked answer.
+    private func point(ofJoining slot: Slot, _ stage: Stage) throws -> RecoveryPoint? {
+        _ = try stage.join("realtime:a", slot, ref: "9", Self.config)
+        let asked = stage.actions.flatMap { if case .ping(let places) = $0 { places.map(\.slot) } else { [Slot]() } }
+        var point = Self.point(stage)
+        if let group = stage.subscribed.first {
+            _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+            point = point ?? Self.point(stage)
+        }
+        for other in asked {
+            let ping = try #require(stage.hub.acknowledgementPing(for: other))
+            _ = try stage.watch { $0.pong(try ping.shown().dropFirst(5).utf8, from: other) }
+        }
+        _ = try stage.watch { $0.wake(at: stage.now) }
+        return point ?? Self.point(stage)
     }
 
     /// A tab that slept for longer than the window comes for nothing that another one left.
