@@ -9,6 +9,7 @@ import pytest
 
 from support.deadline import eventually
 from support.returning import Returning, Rows, in_order
+from support.websocket import Refused
 
 #: Restarts of each kind; the issue's proof is ROOST_E2E_RESTARTS=5.
 RESTARTS = int(os.environ.get("ROOST_E2E_RESTARTS", "2"))
@@ -31,7 +32,7 @@ async def come_back(client):
     for _ in range(200):
         try:
             return await client.enter()
-        except (OSError, AssertionError, asyncio.IncompleteReadError, TimeoutError):
+        except (OSError, AssertionError, asyncio.IncompleteReadError, TimeoutError, Refused):
             await asyncio.sleep(0.1)
     raise AssertionError("the hub does not come back")
 
