@@ -16,6 +16,8 @@ final class ProgressWaiter: SocketWaiter {
     /// The session that is waited for.
     var backendID: Int32?
     private(set) var progress: AdminProgress
+    /// Whoever was seen last to hold a lock that is waited for.
+    private(set) var holder: LockHolder?
 
     private static let rhythm = Duration.milliseconds(500)
     private static let observerLimit = Duration.seconds(2)
@@ -65,7 +67,10 @@ final class ProgressWaiter: SocketWaiter {
             let session = try observer ?? AdminSession.open(conninfo, within: Self.observerLimit)
             observer = session
             let rows = try session.query(LockSQL.sessionWait, [String(backendID)], within: Self.observerLimit)
-            if let holder = LockHolder(rows) { return "waits for a lock held by \(holder.description)" }
+            if let holder = LockHolder(rows) {
+                self.holder = holder
+                return "waits for a lock held by \(holder.description)"
+            }
             return rows.count > 0 ? rows.text(0, 4) : nil
         } catch {
             // The command itself goes on; what it meets it says itself.

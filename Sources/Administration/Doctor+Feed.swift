@@ -239,6 +239,12 @@ extension Doctor {
         return (0..<rows.count).map { row in
             let (subject, detail) = (rows.text(row, 1) ?? "", rows.text(row, 2) ?? "")
             return switch rows.text(row, 0) {
+            case "origin":
+                Finding(
+                    .warning, "writers",
+                    "Roost's triggers on \(subject) do not fire where session_replication_role is replica, as an older `roost "
+                        + "watch` made them, or a restore enabled them again; run `roost watch \(subject)` as the "
+                        + "table's owner, which interrupts nothing.")
             case "subscription":
                 Finding(
                     .error, "writers",

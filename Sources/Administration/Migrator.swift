@@ -59,9 +59,7 @@ package enum Migrator {
         _ connection: PostgresConnection, _ patience: LockPatience, _ reporter: ProgressWaiter
     ) throws -> Outcome {
         try connection.run("begin")
-        // This one keeps nobody else waiting.
-        _ = try connection.query(
-            "select pg_advisory_xact_lock($1::int4, 0)", [DoorbellSession.lockClass], within: .seconds(60))
+        try takeTurn(connection, patience, reporter)
         try connection.run("set local lock_timeout = '\(patience.turnText)'")
         let version = try RoostSchema.installedVersion(on: connection) ?? 0
         guard version <= RoostSchema.currentVersion else { throw AdminError(RoostSchema.newer(version)) }
@@ -87,6 +85,23 @@ package enum Migrator {
         }
         try connection.run("commit")
         return Outcome(from: version, to: RoostSchema.currentVersion)
+    }
+
+    /// Waits for other migrations, which keeps nobody else waiting. Anybody who may connect to the database may hold the lock.
+    ///
+    /// - Throws: `AdminError` where the patience is over.
+    private static func takeTurn(
+        _ connection: PostgresConnection, _ patience: LockPatience, _ reporter: ProgressWaiter
+    ) throws {
+        do {
+            _ = try connection.query(
+                "select pg_advisory_xact_lock($1::int4, 0)", [DoorbellSession.lockClass],
+                within: max(patience.total, .seconds(1)))
+        } catch let error as PostgresError where error.kind == .timeout {
+            throw AdminError(
+                "The lock by which migrations take turns is held by \(reporter.holder?.description ?? "another session"); "
+                    + "\(reporter.holder?.remedy ?? "see pg_locks"), and run this again.")
+        }
     }
 
     /// - Throws: `AdminError` where the patience is over.

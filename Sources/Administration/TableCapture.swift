@@ -37,7 +37,9 @@ struct TableCapture {
         case .triggers where membership.isPublished: return try leaveWAL(table)
         case .triggers:
             return Watcher.Outcome(
-                table: table.name, changed: try TriggerChange(plan: .watchTable, turns: turns).apply(to: table))
+                table: table.name,
+                changed: try TriggerChange(plan: .watchTable, turns: turns, closing: [Self.keeping(table)])
+                    .apply(to: table))
         case .wal:
             guard !membership.isUnlogged else {
                 throw AdminError(

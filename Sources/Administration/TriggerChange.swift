@@ -5,6 +5,8 @@ struct TriggerChange {
     /// Lists (member, statement) pairs for a table's oid (`$1`), until nothing is left to do.
     let plan: WatchingSQL
     let turns: TableTurns
+    /// What each member's transaction ends with.
+    var closing: [String] = []
 
     /// One transaction per member: nobody's writes wait longer than one table takes.
     ///
@@ -18,7 +20,10 @@ struct TriggerChange {
             if members + changed.count > 1 {
                 turns.reporter.report { ($0.done, $0.total) = (changed.count, changed.count + members) }
             }
-            try turns.change(member) { try self.steps(for: table).filter { $0.member == member }.map(\.statement) }
+            try turns.change(member) {
+                let steps = try self.steps(for: table).filter { $0.member == member }.map(\.statement)
+                return steps.isEmpty ? [] : steps + closing
+            }
             changed.append(member)
         }
         return changed

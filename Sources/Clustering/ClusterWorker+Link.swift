@@ -199,7 +199,7 @@ extension ClusterWorker {
             statistics.questionsUnanswered += 1
             finish([done], at: now)
         } catch {
-            setup.logger.warning("The hub \(message.sender.name) sent something that cannot be read; it is ignored.")
+            cannotRead(message.sender, at: now)
         }
     }
 
@@ -282,7 +282,14 @@ extension ClusterWorker {
             }
         case .look(let names): looked(names, value, at: now)
         case .lease: break
-        case .holder: learn(holder: value.text.flatMap { UInt64($0) }, at: now)
+        case .holder:
+            let holder = value.text.flatMap { UInt64($0) }
+            // What no hub can have written is nobody's lease, and may have no end.
+            if holder == nil, value != .null {
+                damagedLines += 1
+                asked(link.command(["DEL", .text(keys.lease(of: setup.own.name))], tag: tag(.nothing), at: now))
+            }
+            learn(holder: holder, at: now)
         case .bye: isLeaving = false
         case .piece(let bytes):
             untakenPieces -= bytes

@@ -48,7 +48,8 @@ extension ClusterWorker {
                 state.replace(boot, in: pieces, covered, by: snapshot, isOfDead: boot != hub.boot, &out)
             }
         } catch {
-            setup.logger.warning("The hub \(hub.name) sent something that cannot be read; it is ignored.")
+            // The same question would bring the same answer. Its next beat shows that something is missing.
+            return cannotRead(hub, at: now)
         }
         perform(out)
         if let next = pull.next, askPresence(next, of: hub, at: now) { pulls[hub] = pull }

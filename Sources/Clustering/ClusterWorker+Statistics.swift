@@ -43,6 +43,15 @@ extension ClusterWorker {
         published.value = statistics
     }
 
+    /// Something that a hub sent is passed over. It may be much, so that not all of it is logged.
+    mutating func cannotRead(_ hub: HubIdentity, at now: Instant) {
+        damagedLines += 1
+        if let damageNamedAt, now - damageNamedAt < .seconds(60) { return }
+        damageNamedAt = now
+        setup.logger.warning(
+            "The hub \(hub.name), or somebody in its name, sent something that cannot be read; it is ignored.")
+    }
+
     private mutating func takePeers() {
         statistics.isCoordinator = peers.isCoordinator
         statistics.foreignMembers = state.members.count - state.members.count(of: setup.own.boot)

@@ -44,7 +44,7 @@ extension ClusterWorker {
         if let bytes = answer.bytes {
             var fields = RelayReader(bytes[...])
             do { counts = try fields.users() } catch {
-                setup.logger.warning("The hub \(answer.hub.name) sent something that cannot be read; it is ignored.")
+                cannotRead(answer.hub, at: now)
             }
         }
         guard userCopies.answered(answer.hub, part: answer.part, isKnown: counts != nil), let counts else { return }

@@ -59,6 +59,8 @@ struct ClusterWorker: ~Copyable {
     /// Lines of the subscription, and messages, that could not be read.
     var damagedLines: UInt64 = 0
     var isDamageTold = false
+    /// When it was last said which hub sends what cannot be read.
+    var damageNamedAt: Instant?
     var beats: UInt64 = 0
     var isDraining = false
     var isRefused = false
@@ -202,8 +204,7 @@ struct ClusterWorker: ~Copyable {
                 state.heard(message, from: applied.hub.boot, at: Self.milliseconds, &out)
                 perform(out)
             } catch {
-                damagedLines += 1
-                setup.logger.warning("The hub \(applied.hub.name) sent something that cannot be read; it is ignored.")
+                cannotRead(applied.hub, at: .now)
             }
         }
         place = nil
@@ -344,7 +345,7 @@ struct ClusterWorker: ~Copyable {
                 if let done = peerQuestions.answered(id, by: message.sender, with: body) { finish([done], at: now) }
             }
         } catch {
-            setup.logger.warning("The hub \(message.sender.name) sent something that cannot be read; it is ignored.")
+            cannotRead(message.sender, at: now)
         }
     }
 

@@ -235,5 +235,7 @@ package struct StreamStatistics: Sendable {
         package var returned = 0
         /// Streams that went, as two hubs had written them while neither knew of the other.
         package var forked = 0
+        /// Streams, and messages about them, that somebody damaged in Redis.
+        package var damaged = 0
     }
 }

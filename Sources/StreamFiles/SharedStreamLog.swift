@@ -41,6 +41,8 @@ final class SharedStreamLog {
     private var newsBytes = 0
     /// Some were dropped, or cannot be read: what they said has to be looked up.
     private(set) var hasLost = false
+    /// Publications that nobody can read.
+    private var unreadable = 0
     /// What was said last of why streams are not taken, and when; nil while they are.
     private var complaint: (reason: String, at: ContinuousClock.Instant)?
     /// What was to be read last is not there: Redis answered, and had less, or something else.
@@ -89,6 +91,12 @@ final class SharedStreamLog {
         return news
     }
 
+    /// How many publications could not be read since this was asked last.
+    func takeUnreadable() -> Int {
+        defer { unreadable = 0 }
+        return unreadable
+    }
+
     private func take(_ event: LinkEvent) {
         switch event {
         case .whole:
@@ -117,8 +125,12 @@ final class SharedStreamLog {
     }
 
     private func hear(_ bytes: [UInt8]) {
-        guard newsBytes + bytes.count <= Self.mostNews, let said = SharedStreamNews(bytes) else {
+        guard newsBytes + bytes.count <= Self.mostNews else {
             hasLost = true
+            return
+        }
+        guard let said = SharedStreamNews(bytes) else {
+            (hasLost, unreadable) = (true, unreadable + 1)
             return
         }
         newsBytes += bytes.count

@@ -17,6 +17,7 @@ extension StreamWorker {
             guard said.process != sharing.log.process else { continue }
             for change in said.changes { hear(change) }
         }
+        figures.shared?.damaged += sharing.log.takeUnreadable()
         if sharing.log.hasLost { self.sharing?.lacksSomething() }
     }
 
@@ -125,6 +126,7 @@ extension StreamWorker {
 
     /// Nobody but hubs writes there; whoever did, has damaged it. Its readers are told that it is gone.
     private func isDamaged(_ name: StreamName) {
+        figures.shared?.damaged += 1
         setup.logger.error("The stream \(name.text) in Redis is damaged, and cannot be served: delete it.")
         if let stream = streams[name] { remove(stream) }
     }

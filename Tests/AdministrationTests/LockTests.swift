@@ -107,5 +107,27 @@ extension CommandTests {
                 database, whileHeldBy: "other", "select pg_advisory_lock(1919905651, 0)",
                 until: "select pg_advisory_unlock(1919905651, 0)", isTold: "(other, idle")
         }
+
+        /// Anybody who may connect can hold that lock: who it is, is told while the migration waits, and when it has waited in vain.
+        @Test func aMigrationThatWaitsInVainNamesWhoeverHoldsTheLock() throws {
+            try database.run(
+                """
+                do $$ begin create role bystander login; exception when duplicate_object then null; end $$;
+                """)
+            let stranger = try Database(conninfo: database.role("bystander").conninfo + " application_name=dashboard")
+                .session()
+            try stranger.run("select pg_advisory_lock(1919905651, 0)")
+            let (id, told) = (stranger.backendID, Notes())
+            #expect {
+                try Migrator.migrate(conninfo: database.conninfo, patience: LockPatience(total: .seconds(3))) {
+                    told.add($0.detail ?? "")
+                }
+            } throws: {
+                "\($0)".hasPrefix("The lock by which migrations take turns is held by process \(id) (dashboard, idle")
+                    && "\($0)".contains("pg_terminate_backend(\(id))")
+            }
+            #expect(
+                told.all.contains { $0.hasPrefix("waits for a lock held by process \(id) (dashboard") }, "\(told.all)")
+        }
     }
 }

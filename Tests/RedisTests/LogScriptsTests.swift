@@ -193,11 +193,47 @@ import Testing
         #expect(try log.read(after: opened).map(\.batch) == [[]], "it has its place, and nothing in it")
         _ = try server.session().ask("DEL", .text(log.keys.log))
         _ = try server.session().ask("SET", .text(log.keys.log), "nonsense")
-        guard case .error(let text) = try log.publish([1], opened) else {
-            throw RedisFixtureError(description: "published")
+        #expect(throws: LogRefusal.otherEpoch) { try LogScripts.published(try log.publish([1], opened)) }
+        let again = try log.open(leastEpoch: 10)
+        #expect(try log.publish([1], again) == .integer(0))
+    }
+
+    /// A stream remembers the greatest id that it ever had.
+    @Test(arguments: ["18446744073709551615-18446744073709551615", "18446744073709551614-5", "6000-7"], [false, true])
+    func idsBeyondAllThatHubsWrite(_ id: String, isRemoved: Bool) throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        var opened = try log.open(leastEpoch: 5000)
+        #expect(try log.publish([1], opened) == .integer(0))
+        let session = try server.session()
+        _ = try session.ask("XADD", .text(log.keys.log), .text(id), "k", "v")
+        // XDEL is no right of hubs: trimming removes it as well.
+        if isRemoved { _ = try session.ask("XTRIM", .text(log.keys.log), "MAXLEN", "0") }
+        var attempts = 0
+        while try log.publish([2], opened) != .integer(0) {
+            attempts += 1
+            try #require(attempts < 4, "it goes on like that")
+            opened = try log.open(leastEpoch: opened.head.epoch + 1)
         }
-        #expect(text.hasPrefix("WRONGTYPE"))
-        #expect(try log.open() == opened, "the head did not move")
+        #expect(try log.read(after: opened).map(\.batch) == [[2]])
+    }
+
+    /// Keys of another type than hubs write are somebody else's: the next opening is one of a new epoch.
+    @Test(arguments: ["RPUSH", "SADD", "SET"]) func keysOfOtherTypesAreReplaced(_ command: String) throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        var opened = try log.open(leastEpoch: 5000)
+        for key in [log.keys.head, log.keys.log] {
+            #expect(try log.publish([1], opened) == .integer(0))
+            let session = try server.session()
+            _ = try session.ask("DEL", .text(key))
+            _ = try session.ask(.text(command), .text(key), "nonsense")
+            let next = try log.open(leastEpoch: 5000)
+            #expect(next.head.epoch > opened.head.epoch && next.head.offset == -1)
+            opened = next
+        }
+        #expect(try log.publish([2], opened) == .integer(0))
+        #expect(try log.read(after: opened).map(\.batch) == [[2]])
     }
 
     /// Heads of epochs are kept, 16 of them, also of those without entries.

@@ -114,6 +114,34 @@ import Testing
         #expect(StreamScripts.outcomes(try stage.write([append("one", .absent, id: 0xA2)], again.epoch)) == [.done])
     }
 
+    /// Keys of another type than hubs write are somebody else's: hubs begin anew, and write back what they have.
+    @Test(arguments: ["sm", "s", "s:a1"]) func keysOfOtherTypesAreReplaced(_ key: String) throws {
+        let server = try RedisFixture()
+        let stage = try whole(server)
+        let epoch = try stage.open().epoch
+        #expect(StreamScripts.outcomes(try stage.write([append("one", .absent)], epoch)) == [.done])
+        let session = try server.session()
+        for (command, isOpenedFirst) in [("RPUSH", false), ("SADD", true)] {
+            let before = try stage.open().epoch
+            _ = try session.ask("DEL", .text("{roost:test}:\(key)"))
+            _ = try session.ask(.text(command), .text("{roost:test}:\(key)"), "nonsense")
+            if !isOpenedFirst {
+                guard case .error(let text) = try stage.write([append("two", .length(3))], before) else {
+                    throw RedisFixtureError(description: "it was written")
+                }
+                #expect(text.hasPrefix("EPOCH none"), "\(text)")
+            }
+            var again = try stage.open(before + 1)
+            if isOpenedFirst, key == "s:a1" {
+                _ = try stage.write([append("two", .length(3))], again.epoch)
+                again = try stage.open(before + 1)
+            }
+            #expect(again.epoch > before)
+            _ = try session.ask("DEL", "{roost:test}:s", "{roost:test}:s:a1")
+            #expect(StreamScripts.outcomes(try stage.write([append("one", .absent)], again.epoch)) == [.done])
+        }
+    }
+
     @Test func numbersBeyondCountingAreNone() {
         #expect(SharedStreamPlace("a1 9223372036854775807") == nil && SharedStreamPlace("a1 5")?.length == 5)
         #expect(StreamScripts.opening(.array(["5", "9223372036854775807", "0"].map { .bytes(Array($0.utf8)) })) == nil)

@@ -67,15 +67,19 @@ class Replication:
     def __init__(self, old, new, database):
         self.old, self.new, self.database = old, new, database
 
-    def begin(self, tables):
-        """Everything but rows is copied, of Roost's own schema also what stays as it is; then rows flow."""
+    def begin(self, table, hub):
+        """Everything but rows is copied, of Roost's own schema also what stays as it is; then rows flow.
+
+        The copy that a subscription begins with fires Roost's triggers: so the table is watched there at the end.
+        """
         path = f"{self.new.folder}/structure.sql"
         run(self.new, "pg_dump", *(f"--exclude-table-data={pattern}" for pattern in self.LEFT_OUT),
             "--dbname", self.old.url(self.database), "--file", path)
         self.new.create_database(self.database)
         run(self.new, "psql", "-q", "-X", "-v", "ON_ERROR_STOP=1", "-f", path, self.new.url(self.database))
+        hub.run("unwatch", table, ROOST_DATABASE_URL=self.new.url(self.database))
         with self.old.connect(self.database) as sql:
-            sql.execute(f"create publication upgrade for table {', '.join((tables, *self.MOVING))}")
+            sql.execute(f"create publication upgrade for table {', '.join((table, *self.MOVING))}")
         with self.new.connect(self.database) as sql:
             sql.execute(f"create subscription upgrade connection '{self.old.url(self.database)}' publication upgrade")
 
@@ -89,9 +93,11 @@ class Replication:
                 "select coalesce(bool_and(replay_lsn >= pg_current_wal_lsn() and state = 'streaming'), false) "
                 "from pg_stat_replication where application_name = 'upgrade'").fetchone()[0]
 
-    def end(self):
+    def end(self, table, hub):
         """The writers rest. Sequences are not replicated; this database needs none of its own."""
         until(self.is_level, 30, "the new server has all of the old one")
         with self.new.connect(self.database) as sql:
             sql.execute("drop subscription upgrade")
+            assert sql.execute("select count(*) from roost.change").fetchone()[0] == 0
+        hub.run("watch", table, ROOST_DATABASE_URL=self.new.url(self.database))
         self.old.stop()

@@ -133,14 +133,14 @@ async def test_after_logical_replication_who_was_there_lacks_nothing(pair):
         replication = versions.Replication(old, new, DATABASE)
         async with Members(hub) as members:
             await writer.write(50)
-            replication.begin("t")
+            replication.begin("t", hub)
             await members.cut()
             await writer.write(50)
             await writer.rest()
             await members.come_back()
             await members.level()
             assert hub.stop() == 0
-            replication.end()
+            replication.end("t", hub)
             hub.environment["ROOST_DATABASE_URL"] = writer.url = new.url(DATABASE)
             await start(hub)
             await writer.write(50)

@@ -247,19 +247,25 @@ order by 1
 --   * setting: session_replication_role is replica for a role, a database, or one in the other.
 --   * default: it is so for this very session, which set nothing itself, so for all that set nothing.
 --   * session: that is what a session, which is still there, asked last.
+--   * origin: triggers that do not fire under that setting: of an older version's `roost watch`, or enabled by somebody else, as
+--     pg_restore --disable-triggers does.
 -- Subscriptions are named by their statistics: before Postgres 14 only superusers may join pg_subscription, whose oid is
 -- hidden from others.
 -- Triggers that are enabled ALWAYS fire under that setting, so tables of theirs do not count there.
 -- Locks: none beyond those of reading the catalog.
 with triggered as (
     select distinct t.tgrelid as oid, coalesce(pg_partition_root(t.tgrelid), t.tgrelid)::oid as root,
-           t.tgenabled = 'A' as is_always
+           t.tgenabled = 'A' as is_always, t.tgenabled = 'O' as is_origin
     from pg_trigger t join pg_proc p on p.oid = t.tgfoid
     where not t.tgisinternal and p.pronamespace = to_regnamespace('roost')
       and p.proname in ('on_insert', 'on_update', 'on_delete')
 ), silenced as (
     select exists (select from triggered where not is_always) as is_any
 )
+select distinct 'origin', format('%I.%I', n.nspname, c.relname), null::text
+from triggered t join pg_class c on c.oid = t.root join pg_namespace n on n.oid = c.relnamespace
+where t.is_origin
+union all
 select distinct 'subscription', format('%I.%I', n.nspname, c.relname), quote_ident(s.subname)
 from triggered t
 join pg_subscription_rel r on r.srrelid = t.oid or r.srrelid = t.root

@@ -33,7 +33,10 @@ order by 1
 
 -- name: WatchTable
 -- What makes roost's triggers on a table and its partitions as they should be: the member and the statement, for each
--- trigger that is missing, does not fire, or is not as this version makes it.
+-- trigger that is missing, does not fire always, or is not as this version makes it.
+-- They are enabled ALWAYS, so that they fire under session_replication_role = replica, too; by whoever owns the table, as
+-- the right to make triggers does not do for that. ONLY: on a partitioned table some versions would look for the trigger on
+-- partitions that have none yet.
 -- Statement triggers are not inherited: a statement on the root fires the root's, one on a partition only its own, so
 -- every member gets them. $1 is the root's oid.
 -- Locks (of the statements): ShareRowExclusive on the member, for an instant, where one is made or enabled;
@@ -53,20 +56,22 @@ cross join (values
 ) o (place, op, tables, type, new_table, old_table)
 -- tgtype: after, for each statement, and the event; the best there is.
 left join lateral (
-    select t.tgname, t.tgenabled in ('O', 'A') as fires,
+    select t.tgname, t.tgenabled = 'A' as fires, t.tgenabled = 'O' as fires_usually,
            t.tgtype = o.type and t.tgnewtable is not distinct from o.new_table::name
                and t.tgoldtable is not distinct from o.old_table::name and t.tgqual is null and t.tgattr::text = '' as fits
     from pg_trigger t
     where t.tgrelid = m.relid and not t.tgisinternal and t.tgfoid = to_regprocedure('roost.on_' || o.op || '()')
-    order by 3 desc, 2 desc limit 1
+    order by 4 desc, 2 desc, 3 desc limit 1
 ) t on true
 cross join lateral (values
     (1, case when not t.fits then format('drop trigger %I on %I.%I', t.tgname, n.nspname, c.relname) end),
     (2, case when t.fits is not true then format(
         'create trigger %I after %s on %I.%I %s for each statement execute function roost.%I()',
         'roost_' || o.op, o.op, n.nspname, c.relname, o.tables, 'on_' || o.op) end),
-    (3, case when t.fits and not t.fires then format(
-        'alter table %I.%I enable trigger %I', n.nspname, c.relname, t.tgname) end)
+    (3, case when t.fits and t.fires or (t.fits is not true or t.fires_usually) and not pg_has_role(c.relowner, 'usage')
+        then null else format(
+        'alter table only %I.%I enable always trigger %I', n.nspname, c.relname,
+        case when t.fits then t.tgname else 'roost_' || o.op end) end)
 ) s (step, statement)
 where c.relkind in ('r', 'p') and s.statement is not null
 order by m.level, m.relid, o.place, s.step

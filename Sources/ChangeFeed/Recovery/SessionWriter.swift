@@ -234,9 +234,10 @@ private struct SessionLoop: ~Copyable {
     private func elsewhere(
         _ records: [SessionRegistry.Record], on connection: PostgresConnection
     ) throws -> [RecoveryKey: [SessionRegistry.Elsewhere]] {
-        guard registry.looksElsewhere else { return [:] }
+        let sought = Set(records.lazy.flatMap(\.sought))
+        guard !sought.isEmpty else { return [:] }
         var keys = TextArray()
-        for record in records where record.count > 0 { keys.append(record.key.text.utf8) }
+        for key in sought { keys.append(key.text.utf8) }
         let seconds = registry.windowSeconds + Self.absence
         let rows = try connection.query(SessionListSQL.sessionsElsewhere, [node, keys.literal, String(seconds)])
         var found: [RecoveryKey: [SessionRegistry.Elsewhere]] = [:]

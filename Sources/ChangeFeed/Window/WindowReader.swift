@@ -162,13 +162,17 @@ final class WindowReader {
         guard obstacle == nil else { return false }
         outbox = row.bytes(0, 7).map { Array($0) }
         if let members = row.bytes(0, 6) {
-            consumer.membersChanged(try memberChanges(JSON(parsing: Array(members))))
+            consumer.membersChanged(memberChanges(Array(members)))
         }
         return true
     }
 
     /// Reads MembersInWindow of Window.sql.
-    private func memberChanges(_ list: JSON) throws -> [MemberChange] {
+    private func memberChanges(_ bytes: [UInt8]) -> [MemberChange] {
+        let all = { [catalog] in catalog.memberTables.sorted().map { MemberChange.table($0) } }
+        // Values of rows are in it, which may be nested deeper than the hub reads.
+        let list: JSON
+        do { list = try JSON(parsing: bytes) } catch { return all() }
         func oid(_ json: JSON) -> UInt32? { UInt32(json.string ?? json.description) }
         let changes = list.elements.compactMap { element -> MemberChange? in
             let parts = element.elements
@@ -178,7 +182,7 @@ final class WindowReader {
         }
         // There may be more than were read; and what cannot be read concerns everybody.
         guard changes.count < Snapshot.mostMemberRows, changes.count == list.elements.count else {
-            return catalog.memberTables.sorted().map { .table($0) }
+            return all()
         }
         return changes
     }

@@ -32,10 +32,14 @@ package final class LiveSession: RecoverableSession, Sendable {
     nonisolated(unsafe) var mayMissMore = false
     /// How many sessions of the key have to be written down before this one's join is answered.
     nonisolated(unsafe) var needed = 0
+    /// Its key was taken to be written while it was there, so that what is then found of other hubs is found for it, too.
+    nonisolated(unsafe) var isLookedFor = false
     /// Where other hubs have clients that look like this one's; nil before it is known.
     nonisolated(unsafe) var elsewhere: [SessionRegistry.Elsewhere]?
     /// What stands in the database of that, while the hubs are asked.
     nonisolated(unsafe) var presumed: [SessionRegistry.Elsewhere]?
+    /// It is not known yet where other hubs had its client, nor what stands in the database of that.
+    var isSought: Bool { elsewhere == nil && presumed == nil }
 
     init(key: RecoveryKey, trace: ClientTrace, from point: RecoveryPoint) {
         self.key = key

@@ -41,11 +41,15 @@ extension SessionRegistry {
         package let key: RecoveryKey
         package let count: Int
         package let place: Place
+        /// The keys of which it is to be found out which other hubs had somebody: this one and that of its user, where somebody has
+        /// joined and waits for it.
+        package let sought: [RecoveryKey]
 
-        package init(key: RecoveryKey, count: Int, place: Place = .at(.restart)) {
+        package init(key: RecoveryKey, count: Int, place: Place = .at(.restart), sought: [RecoveryKey] = []) {
             self.key = key
             self.count = count
             self.place = place
+            self.sought = sought
         }
     }
 
@@ -114,9 +118,18 @@ extension SessionRegistry {
     /// What is to be written next.
     package func takeChanged(upTo most: Int) -> [Record] {
         state.withLock { state in
-            let keys = Array(state.recording.changed.prefix(most))
-            let records = keys.map {
-                Record(key: $0, count: Self.count(of: $0, state), place: Self.place(of: $0, state))
+            var keys = Array(state.recording.changed.prefix(most))
+            if keys.count < state.recording.changed.count {
+                // What gave way stands under its user's key, and other hubs must not find neither.
+                let taken = Set(keys)
+                let users = Set(keys.lazy.filter { $0.user != 0 }.map(\.ofUser)).subtracting(taken)
+                keys += users.filter(state.recording.changed.contains)
+            }
+            let records = keys.map { key in
+                let count = Self.count(of: key, state)
+                return Record(
+                    key: key, count: count, place: Self.place(of: key, state),
+                    sought: count > 0 ? Self.seek(key, state) : [])
             }
             for key in keys {
                 state.recording.changed.remove(key)
@@ -130,7 +143,7 @@ extension SessionRegistry {
 
     /// They were written, or were not.
     ///
-    /// - Parameter elsewhere: other hubs that have had somebody of a key, where that was looked for after they were written.
+    /// - Parameter elsewhere: other hubs that have had somebody of the keys that were sought, looked for after they were written.
     package func isWritten(
         _ records: [Record], successfully: Bool, elsewhere: [RecoveryKey: [Elsewhere]] = [:]
     ) {
@@ -138,7 +151,7 @@ extension SessionRegistry {
             var asked: [LiveSession] = []
             for record in records {
                 if successfully {
-                    asked += Self.note(elsewhere[record.key] ?? [], of: record.key, &state)
+                    asked += Self.note(elsewhere, of: record, state)
                     if state.buckets[record.key] != nil {
                         state.buckets[record.key]?.recorded = record.count
                         state.buckets[record.key]?.place = record.count > 0 ? record.place : nil
@@ -146,6 +159,7 @@ extension SessionRegistry {
                         state.buckets[record.key] = Bucket(recorded: record.count, place: record.place)
                     }
                     Self.note(record.key, &state)
+                    Self.seekAnew(record.key, &state)
                 } else {
                     // Nobody knows whether they were, so what counts is the less of both.
                     if let recorded = state.buckets[record.key]?.recorded {
@@ -157,8 +171,7 @@ extension SessionRegistry {
             return (asked, state.recording.askElsewhere)
         }
         guard let ask, !sessions.isEmpty else { return }
-        let keys = Set(sessions.map(\.key))
-        ask(elsewhere.filter { keys.contains($0.key) }) { [self] in learn($0, for: sessions) }
+        ask(Self.question(elsewhere, for: sessions)) { [self] in learn($0, of: elsewhere, for: sessions) }
     }
 
     package var hasChanged: Bool { state.withLock { !$0.recording.changed.isEmpty } }
@@ -241,8 +254,7 @@ extension SessionRegistry {
         let recorded = state.buckets[key]?.recorded ?? 0
         session?.needed = count
         // Where the number stays the same, it is written once more for what it tells of other hubs.
-        let isSought =
-            state.recording.looksElsewhere && session != nil && session?.elsewhere == nil && session?.presumed == nil
+        let isSought = state.recording.looksElsewhere && session?.isSought ?? false
         let isPlaced = isPlaced(key, session, state)
         if count == recorded, isPlaced, !isSought {
             state.recording.changed.remove(key)

@@ -49,8 +49,6 @@ extension SessionRegistry {
     /// The recovery window, in whole seconds.
     package var windowSeconds: Int { Int(window / 1000) }
 
-    package var looksElsewhere: Bool { state.withLock { $0.recording.looksElsewhere } }
-
     /// Where other hubs had clients that look like the session's; none where nobody looks for them, or none is known.
     func elsewhere(_ session: LiveSession) -> [Elsewhere] { state.withLock { _ in session.elsewhere ?? [] } }
 
@@ -68,12 +66,43 @@ extension SessionRegistry {
     }
 
     /// What the hubs themselves have said.
-    func learn(_ found: [RecoveryKey: [Elsewhere]], for sessions: [LiveSession]) {
+    ///
+    /// - Parameter stored: what stands in the database.
+    func learn(
+        _ found: [RecoveryKey: [Elsewhere]], of stored: [RecoveryKey: [Elsewhere]], for sessions: [LiveSession]
+    ) {
         state.withLock { _ in
             for session in sessions where session.elsewhere == nil {
-                session.elsewhere = found[session.key] ?? session.presumed
+                let user = session.key.ofUser
+                guard let ofUser = found[user] else {
+                    session.elsewhere = session.presumed
+                    continue
+                }
+                // Of a hub that says nothing of the user only what it had stored counts.
+                let others = ofUser.filter { other in
+                    other.cursor != nil || stored[user]?.contains { $0.node == other.node } ?? false
+                }
+                session.elsewhere = (found[session.key] ?? []) + others
             }
         }
+    }
+
+    /// Which hubs are asked about which keys. A hub that had somebody of a key is asked about the user, too: what gave way a moment
+    /// ago does not stand in the database yet.
+    static func question(
+        _ stored: [RecoveryKey: [Elsewhere]], for sessions: [LiveSession]
+    ) -> [RecoveryKey: [Elsewhere]] {
+        var out: [RecoveryKey: [Elsewhere]] = [:]
+        for session in sessions {
+            let (key, user) = (session.key, session.key.ofUser)
+            guard out[key] == nil else { continue }
+            if let others = stored[key] { out[key] = others }
+            for other in (stored[user] ?? []) + (stored[key] ?? [])
+            where !(out[user]?.contains { $0.node == other.node } ?? false) {
+                out[user, default: []].append(other)
+            }
+        }
+        return out
     }
 
     /// Milliseconds after which a join waits no longer for those who were asked, should nobody call back.
@@ -81,17 +110,41 @@ extension SessionRegistry {
 
     // MARK: Under the lock
 
+    /// Of which keys other hubs are looked for with the write of one.
+    static func seek(_ key: RecoveryKey, _ state: State) -> [RecoveryKey] {
+        guard state.recording.looksElsewhere, let bucket = state.buckets[key] else { return [] }
+        var keys: [RecoveryKey] = []
+        for session in bucket.sessions.live where session.isSought {
+            session.isLookedFor = true
+            // So many of the user's sessions may have ended there that this one gave way (`SessionShares`).
+            if keys.isEmpty { keys = [session.key, session.key.ofUser] }
+        }
+        return keys
+    }
+
     /// What was found with the write of a key.
     ///
     /// - Returns: those for whom the hubs that were found are to be asked first.
-    static func note(_ elsewhere: [Elsewhere], of key: RecoveryKey, _ state: inout State) -> [LiveSession] {
-        guard let bucket = state.buckets[key] else { return [] }
-        let waiting = bucket.sessions.live.filter { $0.elsewhere == nil && $0.presumed == nil }
+    static func note(_ found: [RecoveryKey: [Elsewhere]], of record: Record, _ state: State) -> [LiveSession] {
+        guard !record.sought.isEmpty, let bucket = state.buckets[record.key] else { return [] }
+        let elsewhere = record.sought.flatMap { found[$0] ?? [] }
         let asks = state.recording.askElsewhere != nil && !elsewhere.isEmpty
+        let waiting = bucket.sessions.live.filter { $0.isSought && $0.isLookedFor }
         for session in waiting {
             session.presumed = elsewhere
             if !asks { session.elsewhere = elsewhere }
         }
         return asks ? waiting : []
+    }
+
+    /// Who has joined since the key was taken is looked for with the next write.
+    static func seekAnew(_ key: RecoveryKey, _ state: inout State) {
+        guard state.recording.looksElsewhere, let bucket = state.buckets[key],
+            bucket.sessions.live.contains(where: { $0.isSought && $0.trace.isSettled && !$0.trace.isGone })
+        else { return }
+        state.recording.changed.insert(key)
+        guard !state.recording.isAwaited else { return }
+        state.recording.isAwaited = true
+        state.recording.whenAwaited()
     }
 }

@@ -15,6 +15,7 @@
 --   - On a replica nothing is answered that a caller could write by.
 --   - A head that nobody who counts can have written counts as gone, with the older ones in it, and a log that ends in such an id is
 --     deleted, as nothing could be added to it. The least of a new epoch stays far below what hubs take for one (2^52).
+--   - A head or a log of another type than theirs was put there by somebody else: it counts as gone, and is replaced.
 --   - Where the epoch goes on, nothing is written: it opens on a server that is full, too.
 
 local replication = redis.call('INFO', 'replication')
@@ -28,7 +29,11 @@ local function is_place(epoch, offset)
 end
 
 local epoch, offset, owner, tag, older
-local head = redis.call('GET', KEYS[2])
+local head = redis.pcall('GET', KEYS[2])
+if type(head) == 'table' then
+    if not string.find(head.err, 'WRONGTYPE', 1, true) then return head end
+    head = false
+end
 if head then
     epoch, offset, owner, tag, older = string.match(head, '^(%d+) (-?%d+) (%S+) (%x+)(.*)$')
     if not epoch or not is_place(epoch, offset) or string.find(tag, '%D') or tonumber(tag) > 2^64 then
@@ -44,6 +49,14 @@ if head then
     end
 end
 
+local ends = redis.pcall('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+if ends.err then
+    if not string.find(ends.err, 'WRONGTYPE', 1, true) then return ends end
+    redis.call('DEL', KEYS[1])
+    -- What it had is gone, so that the epoch ends here.
+    ends, owner = {}, nil
+end
+
 local answer
 if epoch and owner == replid then
     answer = {epoch, offset, tag}
@@ -55,7 +68,7 @@ else
         older = ' ' .. epoch .. '-' .. offset .. older
     end
     -- A head can be gone without its log: it was evicted, or deleted by hand.
-    local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+    local last = ends[1]
     if last then
         local last_epoch, last_offset = string.match(last[1], '^(%d+)-(%d+)')
         if not is_place(last_epoch, '0') then

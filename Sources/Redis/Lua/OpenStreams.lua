@@ -1,6 +1,7 @@
 -- Opens the streams that hubs share, after each connect and before anything is written on that connection.
 --
 -- KEYS[1]  their head: "EPOCH COUNT REPLID SETTLED": how many writes the epoch has seen, and until when it settles
+-- KEYS[2]  the index (see WriteStreams.lua)
 -- ARGV[1]  the least number that a new epoch may have: the caller's clock in milliseconds, and more than any epoch it knows
 -- ARGV[2]  for how many milliseconds a new epoch settles
 --
@@ -11,6 +12,8 @@
 --     new one.
 --   - While an epoch settles, hubs write back what they have and Redis lacks, and nothing new is taken (WriteStreams.lua). By Redis'
 --     clock, so that it ends for all hubs at once.
+--   - A head or an index of another type than theirs was put there by somebody else: it goes, and with it the epoch, so that hubs write
+--     back what they have.
 --   - On a replica nothing is answered that a caller could write by.
 
 local replication = redis.call('INFO', 'replication')
@@ -22,12 +25,22 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local epoch, count, owner, settled
-local head = redis.call('GET', KEYS[1])
+local head = redis.pcall('GET', KEYS[1])
+if type(head) == 'table' then
+    if not string.find(head.err, 'WRONGTYPE', 1, true) then return head end
+    head = false
+end
 if head then
     epoch, count, owner, settled = string.match(head, '^(%d+) (%d+) (%S+) (%d+)$')
 end
 -- What nobody who counts can have written is no head; nor is one that settles for longer than a minute.
 if epoch and (tonumber(epoch) > 2^51 or tonumber(count) > 2^51) then epoch = nil end
+local index = redis.pcall('HGET', KEYS[2], '')
+if type(index) == 'table' then
+    if not string.find(index.err, 'WRONGTYPE', 1, true) then return index end
+    redis.call('DEL', KEYS[2])
+    owner = nil
+end
 if not epoch or owner ~= replid or tonumber(settled) > now + 60000 then
     local least = tonumber(ARGV[1])
     if epoch then least = math.max(least, tonumber(epoch) + 1) end

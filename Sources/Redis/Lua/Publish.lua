@@ -13,10 +13,16 @@
 --   - In another epoch than the caller's, and where there is no head, nothing is written: -EPOCH, with the epoch that is.
 --   - Log, head and publication are one step for everybody else, and the head is that of the log's last entry.
 --   - A head that lies before the end of its log, or beyond what hubs count (see Open.lua), goes, so that the next opening begins an epoch.
+--     So does the head of a log that takes nothing: because somebody else put a key of another type there, or an entry with the last id
+--     that there can be. A log that does not take even the first entry of an epoch is deleted.
 --   - Each entry names the tag of the one before, from the head; the first of an epoch names 0.
 
 local epoch, offset, owner, tag, older
-local head = redis.call('GET', KEYS[2])
+local head = redis.pcall('GET', KEYS[2])
+if type(head) == 'table' then
+    if not string.find(head.err, 'WRONGTYPE', 1, true) then return head end
+    head = false
+end
 if head then
     epoch, offset, owner, tag, older = string.match(head, '^(%d+) (-?%d+) (%S+) (%x+)(.*)$')
 end
@@ -30,8 +36,11 @@ local next_offset = string.format('%.0f', tonumber(offset) + 1)
 local added = redis.pcall(
     'XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], epoch .. '-' .. next_offset, 'p', tag, 't', ARGV[3], 'b', ARGV[5])
 if added.err then
-    if not string.find(added.err, 'equal or smaller', 1, true) then return added end
+    local function is(text) return string.find(added.err, text, 1, true) end
+    if not is('equal or smaller') and not is('last possible ID') and not is('WRONGTYPE') then return added end
     redis.call('DEL', KEYS[2])
+    -- An opening looked at what the log has: what is in the way was there and is not any more.
+    if next_offset == '0' then redis.call('DEL', KEYS[1]) end
     return redis.error_reply('-EPOCH none is the epoch of the log: its head was damaged')
 end
 redis.call('SET', KEYS[2], epoch .. ' ' .. next_offset .. ' ' .. owner .. ' ' .. ARGV[3] .. older)

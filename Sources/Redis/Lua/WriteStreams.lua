@@ -19,11 +19,15 @@
 --   - A log grows only where its stream and its length are those that the caller decided by. So of two hubs that decide at once one is
 --     told that it was late, and the logs of one stream are each a beginning of the other, within an epoch.
 --   - Index, logs, count and publication are one step for everybody else.
---   - A log that is not as long as the index says was damaged by somebody else. It goes, and with it the epoch, so that hubs write back
---     what they have.
+--   - A log that is not as long as the index says, or no log, was damaged by somebody else. It goes, and with it the epoch, so that hubs
+--     write back what they have. So does the head where it, or the index, is of another type (see OpenStreams.lua).
 
 local epoch, count, owner, settled
-local head = redis.call('GET', KEYS[2])
+local head = redis.pcall('GET', KEYS[2])
+if type(head) == 'table' then
+    if not string.find(head.err, 'WRONGTYPE', 1, true) then return head end
+    head = false
+end
 if head then
     epoch, count, owner, settled = string.match(head, '^(%d+) (%d+) (%S+) (%d+)$')
 end
@@ -37,6 +41,13 @@ if ARGV[4] ~= '1' then
     if tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) < tonumber(settled) then
         return redis.error_reply('-SETTLING hubs write back what they have')
     end
+end
+
+local index = redis.pcall('HGET', KEYS[1], '')
+if type(index) == 'table' then
+    if not string.find(index.err, 'WRONGTYPE', 1, true) then return index end
+    redis.call('DEL', KEYS[2])
+    return redis.error_reply('-EPOCH none is the epoch of the streams: their index was damaged')
 end
 
 local answers, published = {}, {}
@@ -61,7 +72,9 @@ for at = 5, #ARGV, 5 do
     else
         if #bytes > 0 then
             local expected = math.max(0, tonumber(length)) + #bytes
-            if redis.call('APPEND', log, bytes) ~= expected then
+            local appended = redis.pcall('APPEND', log, bytes)
+            if type(appended) == 'table' and not string.find(appended.err, 'WRONGTYPE', 1, true) then return appended end
+            if appended ~= expected then
                 redis.call('DEL', log, KEYS[2])
                 redis.call('HDEL', KEYS[1], name)
                 return redis.error_reply('-EPOCH none is the epoch of the streams: a log was damaged')

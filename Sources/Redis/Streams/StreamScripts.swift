@@ -185,7 +185,7 @@ package struct StreamScripts: Sendable {
     ) -> Bool {
         let (seconds, attoseconds) = settling.components
         return link.call(
-            Self.open, keys: [keys.streamsHead],
+            Self.open, keys: [keys.streamsHead, keys.streams],
             arguments: [
                 .integer(Int64(clamping: leastEpoch)), .integer(seconds * 1000 + attoseconds / 1_000_000_000_000_000),
             ], tag: tag, at: now)

@@ -62,6 +62,9 @@ extension StreamStatistics.Shared {
             Figure(
                 "roost_streams_forked_total", .counter,
                 "Streams that were deleted because two sides had written them while Redis was split.", forked),
+            Figure(
+                "roost_streams_damaged_total", .counter,
+                "Streams in Redis, and messages about them, that could not be read and were passed over.", damaged),
         ]
     }
 }

@@ -125,6 +125,33 @@ extension FeedTests {
             }
         }
 
+        /// A restore and a bulk load may write under a setting that silences triggers: not roost's. What an older version's `roost
+        /// watch` made is renewed without a gap.
+        @Test func noSettingSilencesTheTriggers() throws {
+            let database = try Self.prepared()
+            for table in ["t", "parts"] { try database.run("alter table \(table) enable trigger all") }
+            try database.run("alter table part1 enable trigger all; delete from roost.captured")
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding, as: "ann")
+                try database.run("insert into t values (1)")
+                try eventually("one") { stage.count == 1 }
+                let cursor = try #require(stage.seen.last?.cursor)
+                #expect(try Watcher.watch("t", conninfo: database.conninfo).changed == ["t"])
+                #expect(try Watcher.watch("parts", conninfo: database.conninfo).changed == ["parts", "part1"])
+                #expect(try Watcher.watch("t", conninfo: database.conninfo).changed.isEmpty)
+                try database.run(
+                    """
+                    set session_replication_role = replica;
+                    insert into t values (2); update t set n = 3 where n = 2; delete from t where n = 3;
+                    reset session_replication_role
+                    """)
+                try eventually("all of it") { stage.count == 4 }
+                try stage.settleQuietly(database)
+                #expect(stage.gapsAt.isEmpty && stage.statistics.interruptions == 0)
+                #expect(try stage.recovery(of: group, from: .cursor(cursor)).start == .resumed)
+            }
+        }
+
         /// A watched table that was put away by renaming, and its heir.
         @Test func aTableInAnothersPlaceIsNamed() throws {
             let database = try Self.prepared()

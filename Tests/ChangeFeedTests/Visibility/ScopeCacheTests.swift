@@ -171,6 +171,21 @@ extension FeedTests {
             }
         }
 
+        /// Whoever may write a row of a members table writes any value into it: one that is nested deeper than the hub reads stops
+        /// nobody's changes, and counts like any other.
+        @Test(arguments: shapes.prefix(2)) func aValueThatIsNestedTooDeepStopsNobody(policy: String) throws {
+            try withScope(before: policy + "; alter table participants add note jsonb") { stage, database, group in
+                let nested = String(repeating: "[", count: 1000) + String(repeating: "]", count: 1000)
+                try database.run("insert into messages values (1, 1, 'x')")
+                try stage.settle(database)
+                try database.run("insert into participants values (1, 'eve', '\(nested)')")
+                try database.run("insert into messages values (2, 1, 'x')")
+                try stage.settle(database)
+                #expect(ids(stage, "eve", group) == [2])
+                #expect(ids(stage, "ann", group) == [1, 2])
+            }
+        }
+
         /// A scope that says too little is no way in: where policies read another column, or another table, be it in a
         /// function, rows are judged one by one.
         @Test(arguments: [

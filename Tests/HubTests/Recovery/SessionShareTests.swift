@@ -153,6 +153,24 @@ import Wire
         #expect(each < 1536)
     }
 
+    /// Other hubs find the session or where it gave way to, never neither.
+    @Test func whatGaveWayIsWrittenWithItsPlace() throws {
+        let registry = registry(10)
+        registry.record {}
+        let before = try stage(registry)
+        try comeAndGo(before, 0..<10, by: "ann")
+        registry.isWritten(registry.takeChanged(upTo: 1000), successfully: true)
+        try comeAndGo(before, 10..<20, by: "ann")
+        var (gone, isPlaced) = (0, false)
+        while case let changed = registry.takeChanged(upTo: 1), !changed.isEmpty {
+            gone += changed.count { $0.count == 0 }
+            isPlaced = isPlaced || changed.contains { $0.count == 32 }
+            #expect(gone == 0 || isPlaced, "\(changed)")
+            registry.isWritten(changed, successfully: true)
+        }
+        #expect(gone == 10 && isPlaced)
+    }
+
     /// The rows in the database are bounded as well, and the next process knows that some gave way.
     @Test func aRestartKnowsOfWhatGaveWay() throws {
         let first = registry(10)
@@ -166,6 +184,9 @@ import Wire
             first.isWritten(changed, successfully: true)
         }
         #expect(rows.count == 10 + 1 + 1)
+        // And other hubs that ask.
+        let many = try #require(rows.first { $0.value == 32 }?.key)
+        #expect(first.whereabouts(of: [many], at: before.now) == [.from(.mark(3))])
         let second = SessionRegistry()
         second.restore(rows.map { .init(key: $0.key, count: $0.value) })
         let stage = Stage(sessions: second)

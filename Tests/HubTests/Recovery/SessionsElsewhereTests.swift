@@ -41,6 +41,14 @@ import Wire
             }
             for question in waiting { question.done(question.found.mapValues { $0.compactMap(change) }) }
         }
+
+        /// By what each key is asked about, of one question.
+        func answer(byKey change: (RecoveryKey, SessionRegistry.Elsewhere) -> SessionRegistry.Elsewhere?) {
+            guard let question = open.withLock({ $0.popLast() }) else { return }
+            var found = question.found
+            for (key, others) in found { found[key] = others.compactMap { change(key, $0) } }
+            question.done(found)
+        }
     }
 
     private static let other = SessionRegistry.Elsewhere(node: "hub2", snapshot: "5:5:")
@@ -123,6 +131,62 @@ import Wire
         #expect(try !isAnswered(stage.tick(after: 100)))
         list.write()
         #expect(try isAnswered(stage.tick(after: 50)))
+    }
+
+    /// Between the look into the database and its answer somebody may come who was elsewhere until then.
+    @Test func whoJoinsWhileItIsLookedForIsLookedForAnew() throws {
+        let list = Written()
+        let stage = Stage(sessions: list.registry)
+        _ = try join(stage, 1, subject: nil)
+        let first = list.registry.takeChanged(upTo: 10)
+        #expect(try !isAnswered(join(stage, 2, subject: nil)))
+        list.registry.isWritten(first, successfully: true)
+        let lines = try stage.tick(after: 50)
+        #expect(lines.count { $0.contains("phx_reply") } == 1, "the first: \(lines)")
+        list.write([Self.other])
+        list.answer { $0.at("x.2") }
+        #expect(try point(stage.tick(after: 50)) == #"peer(cursor: "x.2", otherwise: "5:5:")"#)
+    }
+
+    // MARK: Whose session gave way on another hub
+
+    @Test func whoseSessionGaveWayElsewhereIsFoundByItsUser() throws {
+        let list = Written()
+        let stage = Stage(sessions: list.registry)
+        _ = try join(stage, 1)
+        let changed = list.registry.takeChanged(upTo: 10)
+        let user = try #require(changed.first?.sought.last)
+        #expect(changed.map(\.sought) == [[changed[0].key, user]] && user != changed[0].key)
+        list.registry.isWritten(changed, successfully: true, elsewhere: [user: [Self.other]])
+        #expect(list.questions == 1)
+        list.answer { $0.at("x.7") }
+        #expect(try point(stage.tick(after: 50)) == #"peer(cursor: "x.7", otherwise: "5:5:")"#)
+        // It is looked for once.
+        #expect(list.registry.takeChanged(upTo: 10).allSatisfy { $0.sought.isEmpty })
+    }
+
+    /// The database says a second later what gave way; the hub itself knows it.
+    @Test func aHubThatHadTheClientIsAskedAboutItsUserToo() throws {
+        let list = Written()
+        let stage = Stage(sessions: list.registry)
+        _ = try join(stage, 1)
+        let key = try #require(list.registry.takeChanged(upTo: 10).first?.key)
+        list.registry.nothingIsWritten()
+        list.write([Self.other])
+        list.answer(byKey: { asked, other in asked == key ? nil : other.at("x.8") })
+        #expect(try point(stage.tick(after: 50)) == #"peer(cursor: "x.8", otherwise: "5:5:")"#)
+    }
+
+    @Test func aHubThatKnowsNothingOfTheUserHoldsNobodyBack() throws {
+        let list = Written()
+        let stage = Stage(sessions: list.registry)
+        _ = try join(stage, 1)
+        let changed = list.registry.takeChanged(upTo: 10)
+        let key = try #require(changed.first?.key)
+        list.registry.isWritten(changed, successfully: true, elsewhere: [key: [Self.other]])
+        list.answer(byKey: { asked, other in asked == key ? nil : other })
+        let lines = try stage.tick(after: 50)
+        #expect(isAnswered(lines) && point(lines) == nil)
     }
 
     // MARK: What a hub says of its own
