@@ -54,7 +54,7 @@ def options():
         parser.error(f"there is no fault {', '.join(unknown)}; there are {', '.join(kinds)}")
     if not found.hub.exists():
         parser.error(f"{found.hub} is not there: make build")
-    if found.self_test:
+    if found.self_test and not found.model:
         found.only, found.minutes, found.settle = set(), min(found.minutes, 0.3), 2
     found.seed = random.randrange(1 << 31) if found.seed is None else found.seed
     if found.model:

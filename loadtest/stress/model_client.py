@@ -102,6 +102,9 @@ class ModelChannel(Channel):
                 self.cursor = payload["cursor"]
         super().took(event, payload, ref, join_ref)
 
+    def fold_of(self, payload):
+        return next(self._by_id[identity] for identity in payload["ids"] if identity in self._by_id)
+
     def take(self, payload):
         if payload.get("cursor"):
             self.cursor = payload["cursor"]

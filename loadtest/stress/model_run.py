@@ -128,14 +128,14 @@ class ModelRun:
         for hub in self.hubs:
             await eventually(lambda: hub.ops("/readyz")[0] == 200, 40, lambda: f"/readyz; the hub said: {hub.log[-2000:]}", every=0.1)
         await faults.rewatch(*TABLES)
-        began = time.monotonic()
+        began, patience = time.monotonic(), 2 if self.tampering else PATIENCE
         truth = await asyncio.to_thread(self._truth, faults)
         while True:
             if all(client.is_settled for client in self.clients):
                 judges = self._judges(truth, faults)
-                if all(judge.is_content for _, judge in judges) or time.monotonic() - began > PATIENCE:
+                if all(judge.is_content for _, judge in judges) or time.monotonic() - began > patience:
                     break
-            elif time.monotonic() - began > PATIENCE:
+            elif time.monotonic() - began > patience:
                 break
             await asyncio.sleep(0.25)
         settled = time.monotonic() - began

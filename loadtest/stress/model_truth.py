@@ -56,6 +56,7 @@ class Truth:
         self.gone = {table: set() for table in KEYS}
         self.unknown = []
         self._stays = {}
+        self._former = {}  # of each transaction, in events
         for number, place, event, old, new, transaction in connection.execute(
                 "select number, place, event, old, new, transaction::text::bigint from model.log order by number"):
             before, after = bounds.get(transaction, (None, None))
@@ -66,14 +67,27 @@ class Truth:
             if place == "members":
                 self._note(change)
                 continue
-            self.changes.append(change)
-            self.by_table[place].append(change)
-            if new:
-                self.by_version[new["version"]] = change
-            if old and (not new or key_of(place, old) != key_of(place, new)):
-                self.gone[place].add(key_of(place, old))
+            self._add(change)
         #: Of the wide policy of posts: from when until when it was in force.
         self._wide = [Stay(0, *pair) for pair in policies]
+
+    def _add(self, change):
+        place = change.table
+        former = self._former.get(change.transaction) if place == "events" else None
+        if change.event == "INSERT" and former and former.event == "DELETE" and former.old["id"] == change.new["id"]:
+            # A row that went to another partition, which triggers tell as what it is, and the WAL as two changes.
+            former.event, former.new = "UPDATE", change.new
+            change = former
+        else:
+            self.changes.append(change)
+            self.by_table[place].append(change)
+        if place == "events":
+            self._former[change.transaction] = change
+        old, new = change.old, change.new
+        if new:
+            self.by_version[new["version"]] = change
+        if old and (not new or key_of(place, old) != key_of(place, new)):
+            self.gone[place].add(key_of(place, old))
 
     def _note(self, change):
         row = change.new or change.old
