@@ -150,6 +150,10 @@ class ModelChannel(Channel):
     async def _load_all(self):
         while self._why is not None:
             why, life, self._why = self._why, self.subscription.lives, None
+            # What has come by now is in what is loaded.
+            for fold, data, at in self._kept:
+                fold.note(data, at)
+            self._kept = []
             try:
                 snapshot, tables = await asyncio.to_thread(self._load, self.client.user, self.folds)
             except (psycopg.OperationalError, psycopg.errors.LockNotAvailable) as error:

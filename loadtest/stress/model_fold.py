@@ -62,9 +62,14 @@ class Fold:
         self.rows = dict(self.loaded)
         self.received_since, self.gone_since = set(), set()
 
-    def take(self, data, at):
-        """A change as the event's `data`."""
+    def note(self, data, at):
+        """A change that came, as the event's `data`, and need not be shown any more."""
         self.events.append((at, data))
+        if data["type"] != "DELETE":
+            self.received.add(data["record"]["version"])
+
+    def take(self, data, at):
+        self.note(data, at)
         old, record = data.get("old_record"), data.get("record")
         if data["type"] != "INSERT":
             key = key_of(self.table, old)
@@ -73,7 +78,6 @@ class Fold:
                 self.gone_since.add(key)
         if data["type"] != "DELETE":
             self.rows[key_of(self.table, record)] = record
-            self.received.add(record["version"])
             self.received_since.add(record["version"])
 
     @property

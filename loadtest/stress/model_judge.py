@@ -1,12 +1,14 @@
 """Holds what one subscription of a client was told and shows against the truth."""
 
+import bisect
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field
 
 from model_truth import MAY, MUST, NEVER, key_of
 
-#: How long before a fault of the capture rows may be lost to it by a client that was there all the time: they were not read yet.
-UNREAD = 2.0
+#: Commits whose times are nearer than this have no certain order.
+CLOSE = 1.0
 #: How long after its end: until the hub knows that it is over.
 UNNOTICED = 6.0
 
@@ -34,10 +36,11 @@ class Step:
 
 
 class Judge:
-    """Of one fold of a channel, for a user. `holes` are the times in which changes could be lost."""
+    """Of one fold of a channel, for a user. `holes` are the times in which changes could be lost; `reach` tells up to which commit
+    clients had been told of changes at a time."""
 
-    def __init__(self, truth, user, fold, absences, holes):
-        self.truth, self.user, self.fold, self.absences, self.holes = truth, user, fold, absences, holes
+    def __init__(self, truth, user, fold, absences, holes, reach):
+        self.truth, self.user, self.fold, self.absences, self.holes, self.reach = truth, user, fold, absences, holes, reach
         self.steps = defaultdict(list)
         for change in truth.by_table[fold.table]:
             self._take(change)
@@ -78,12 +81,12 @@ class Judge:
         return found
 
     def _is_explained(self, change, former, reload):
-        """It was there when a hole began or was away then; and so it was when the change was committed, or the hole was not over
-        yet. A client that is refused its place misses all that came until it is back."""
+        """Nobody had been told of it yet when a hole began, or this client was away; and so it was when the change was committed,
+        or the hole was not over yet. A client that is refused its place misses all that came until it is back."""
         return any(
             former.at < hole.ended + UNNOTICED and hole.began < reload.at
-            and (change.after > hole.began - UNREAD or self._was_away(change.before, hole.began))
-            and (change.before < hole.ended + UNNOTICED or self._was_away(change.before, change.after + UNREAD))
+            and (change.after > self.reach(hole.began) - CLOSE or self._was_away(change.before, hole.began))
+            and (change.before < hole.ended + UNNOTICED or self._was_away(change.before, change.after + CLOSE))
             for hole in self.holes)
 
     def _was_away(self, start, end):
@@ -170,6 +173,20 @@ class Judge:
     def is_content(self):
         """Whether all is there that has to come, so that nothing need be waited for."""
         return not self.missing() and next(self.disagreements(), None) is None
+
+
+class Reach:
+    """Up to which commit clients had been told of changes at a time."""
+
+    def __init__(self, truth, folds):
+        arrivals = sorted((at, truth.by_version[data["record"]["version"]].before) for fold in folds for at, data in fold.events
+                          if data["type"] != "DELETE" and data["record"]["version"] in truth.by_version)
+        self._times = [at for at, _ in arrivals]
+        self._commits = list(itertools.accumulate((commit for _, commit in arrivals), max))
+
+    def __call__(self, at):
+        place = bisect.bisect_right(self._times, at)
+        return self._commits[place - 1] if place else float("-inf")
 
 
 def disagreement_of_model(truth, user, fold, rows):

@@ -8,7 +8,7 @@ import time
 from model_cast import CLIENTS, USERS, client_of
 from model_client import loader
 from model_faults import TABLES, ModelFaults
-from model_judge import Judge, disagreement_of_model
+from model_judge import Judge, Reach, disagreement_of_model
 from model_report import ModelOutcome
 from model_truth import ALWAYS, Truth
 from model_writers import ROOMS, SHARED, Commits, ModelWriter, churning, lasting
@@ -156,8 +156,10 @@ class ModelRun:
             return Truth(connection, self.commits.bounds, faults.policies, self.began)
 
     def _judges(self, truth, faults):
-        return [(client, Judge(truth, client.user, fold, channel.absences, faults.holes))
-                for client in self.clients for channel in client.channels.values() for fold in channel.folds if fold.since]
+        shown = [(client, channel, fold) for client in self.clients for channel in client.channels.values()
+                 for fold in channel.folds if fold.since]
+        reach = Reach(truth, [fold for _, _, fold in shown])
+        return [(client, Judge(truth, client.user, fold, channel.absences, faults.holes, reach)) for client, channel, fold in shown]
 
     def _disagreements(self, truth):
         found = []

@@ -142,9 +142,9 @@ class ModelWriter(threading.Thread):
     def _owner(self):
         return self.chance.choice(self.users).sub
 
-    def _body(self):
-        """Sometimes one that Postgres keeps apart from its row."""
-        size = 3000 if self.chance.random() < 0.02 else self.chance.randint(1, 12)
+    def _body(self, largest=12):
+        """Sometimes one that Postgres keeps apart from its row, where the WAL has it nevertheless (docs/capture.md)."""
+        size = largest if self.chance.random() < 0.02 else self.chance.randint(1, 12)
         return "".join(f"{self.chance.getrandbits(32):08x}" for _ in range(size))
 
     # Statements
@@ -154,7 +154,7 @@ class ModelWriter(threading.Thread):
         if what < 0.35:
             run("insert into messages (id, room, n, tag, body) select id, %s, %s, %s, %s from unnest(%s::int[]) id "
                 "on conflict (id) do nothing",
-                [self.chance.randrange(ROOMS), self._n(), self.chance.choice(TAGS), self._body(), self._keys()])
+                [self.chance.randrange(ROOMS), self._n(), self.chance.choice(TAGS), self._body(3000), self._keys()])
         elif what < 0.55:
             run("update messages set n = %s, tag = %s where id = any (%s)", [self._n(), self.chance.choice(TAGS), self._keys()])
         elif what < 0.65:
@@ -167,7 +167,7 @@ class ModelWriter(threading.Thread):
         elif what < 0.90:
             run("insert into messages (id, room, n, tag, body) values (%s, %s, %s, 'rose', %s) "
                 "on conflict (id) do update set n = excluded.n, body = excluded.body",
-                [self._key(), self.chance.randrange(ROOMS), self._n(), self._body()])
+                [self._key(), self.chance.randrange(ROOMS), self._n(), self._body(3000)])
         else:
             run("update messages set n = %s where id = %s", [self._n(), self.chance.randrange(SHARED)])
 
