@@ -99,7 +99,8 @@ async def main():
 
 
 def has_several(arguments):
-    return "--model" not in arguments and any(word == "--hubs=3" or before == "--hubs" and word == "3" for before, word in zip(["", *arguments], arguments))
+    return "--model" not in arguments and any(
+        word == "--hubs=3" or before == "--hubs" and word == "3" for before, word in zip(["", *arguments], arguments))
 
 
 if __name__ == "__main__":
