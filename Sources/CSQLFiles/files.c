@@ -125,6 +125,9 @@ static const unsigned char Migration019Places[] = {
 static const unsigned char Migration020Slots[] = {
 #embed "../Schema/SQL/Migration020Slots.sql"
 };
+static const unsigned char Migration021Unread[] = {
+#embed "../Schema/SQL/Migration021Unread.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -198,6 +201,7 @@ static const struct roost_sql_file files[] = {
     {"Migration018Cluster.sql", Migration018Cluster, sizeof Migration018Cluster},
     {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
     {"Migration020Slots.sql", Migration020Slots, sizeof Migration020Slots},
+    {"Migration021Unread.sql", Migration021Unread, sizeof Migration021Unread},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},

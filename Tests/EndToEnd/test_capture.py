@@ -244,6 +244,57 @@ async def test_clients_are_told_of_a_slot_that_was_lost(own):
         assert "are missing" in hub.log
 
 
+async def test_who_was_told_before_the_wal_was_read_is_told_again(own):
+    """What the WAL has from before an interruption is stored, and sent, after clients loaded their data because of it."""
+    cluster, hub, _ = own
+    hub.start()
+    with cluster.connect("own") as sql:
+        # With the last table the slot would go.
+        sql.execute("create table other (id int primary key)")
+        await asyncio.to_thread(hub.run, "watch", "other")
+        client = Returning(hub, "realtime:room", "t")
+        await client.enter()
+        sql.execute("insert into t (n) values (1)")
+        await client.has([1])
+        await asyncio.to_thread(hub.kill)
+        await client.cut()
+        until(lambda: not sql.execute("select active from pg_replication_slots").fetchone()[0], 30, "the walsender to end")
+        sql.execute("update t set n = 2")
+        await asyncio.to_thread(hub.run, "unwatch", "t")
+        sql.execute("update t set n = 3")
+        await asyncio.to_thread(hub.run, "watch", "t")
+        assert sql.execute("select unread_lsn is not null from roost.meta").fetchone()[0]
+        hub.start()
+        shown = []
+
+        def fold():
+            """As an application that loads its data when it is told to. Whether the channel has ended."""
+            messages, client.client.messages = client.client.messages, []
+            for message in messages:
+                if message.event == "postgres_changes":
+                    shown.append(message.payload["data"]["record"]["n"])
+                elif message.event == "system" and is_loss(message):
+                    shown.append(sql.execute("select n from t").fetchone()[0])
+            return any(message.event == "phx_error" for message in messages)
+
+        async def is_told():
+            if fold():
+                await client.join()
+            return sql.execute("select unread_lsn is null from roost.meta").fetchone()[0]
+        await client.connect()
+        client.client.on_message = None
+        await client.join()
+        await eventually(is_told, 30, "the word that the rest is stored")
+        await hub.settled()
+        await client.settled()
+        if fold():
+            await client.join()
+            await client.settled()
+            fold()
+        await client.close()
+    assert shown[-1] == 3, shown
+
+
 PUBLISH = "create publication roost for table t with (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)"
 
 

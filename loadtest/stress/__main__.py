@@ -24,6 +24,12 @@ def options():
     parser.add_argument("--hubs", type=int, choices=(1, 3), default=1,
                         help="3: several hubs that act as one, and their Redis, fail (docs/verification.md); of the other options "
                         "these count: --seed, --faults, --only, --hub, --keep-log")
+    parser.add_argument("--model", action="store_true",
+                        help="holds what each client shows against SELECT as its role, in short runs with more faults: capture that is "
+                        "broken, policies and memberships that change (docs/verification.md); of the other options these count: --seed, "
+                        "--seeds, --seconds, --hubs, --capture, --only, --hub, --keep-log, --self-test")
+    parser.add_argument("--seeds", type=int, default=1, help="with --model: how many runs, from --seed on (1)")
+    parser.add_argument("--seconds", type=float, default=8, help="with --model: how long each writes (8)")
     parser.add_argument("--faults", type=int, default=40, help="with --hubs 3: how many (40, some five minutes)")
     parser.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="about how often a fault comes (2)")
     parser.add_argument("--clients", type=int, default=200, help="how many clients, ten of them from PyPI (200)")
@@ -39,15 +45,23 @@ def options():
                         help="no faults, but clients that drop, swap and make up changes: does the check find them?")
     found = parser.parse_args()
     kinds = KINDS if found.hubs == 1 else OF_HUBS
-    found.only = set(kinds if found.only is None else found.only.split(",")) - {"none"}
+    if found.model:
+        from model_plan import kinds as of_model
+        kinds = sum(map(tuple, of_model(found.capture, found.hubs)), ())
+    is_all = found.only is None
+    found.only = set(kinds if is_all else found.only.split(",")) - {"none"}
     if unknown := found.only - set(kinds):
         parser.error(f"there is no fault {', '.join(unknown)}; there are {', '.join(kinds)}")
     if not found.hub.exists():
         parser.error(f"{found.hub} is not there: make build")
-    if found.self_test:
+    if found.self_test and not found.model:
         found.only, found.minutes, found.settle = set(), min(found.minutes, 0.3), 2
     found.seed = random.randrange(1 << 31) if found.seed is None else found.seed
-    found.seconds = found.minutes * 60
+    if found.model:
+        # Which kinds a run has is the seed's to say.
+        found.only = None if is_all else found.only
+    else:
+        found.seconds = found.minutes * 60
     return found
 
 
@@ -57,6 +71,9 @@ async def main():
     chosen = options()
     # The harness reads it when it is imported.
     os.environ["ROOST_BINARY"] = str(chosen.hub.resolve())
+    if chosen.model:
+        import model
+        return await model.main(chosen)
     if chosen.hubs > 1:
         import hubs
         return await hubs.main(chosen)
@@ -82,7 +99,8 @@ async def main():
 
 
 def has_several(arguments):
-    return any(word == "--hubs=3" or before == "--hubs" and word == "3" for before, word in zip(["", *arguments], arguments))
+    return "--model" not in arguments and any(
+        word == "--hubs=3" or before == "--hubs" and word == "3" for before, word in zip(["", *arguments], arguments))
 
 
 if __name__ == "__main__":

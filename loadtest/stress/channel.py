@@ -3,12 +3,13 @@
 import asyncio
 
 JOIN_TIMEOUT = 10
-REJOIN_DELAYS = (1, 2, 5, 10)
 
 
 class Channel:
     """Knows nothing of cursors. Counts a change only where the client it stands for would show it: on a channel that is
     joined, under an id that the reply to this join gave."""
+
+    REJOIN_DELAYS = (1, 2, 5, 10)
 
     def __init__(self, client, topic, subscription, on_live):
         self.client, self.topic, self.subscription, self.on_live = client, topic, subscription, on_live
@@ -21,14 +22,13 @@ class Channel:
     def join(self):
         self._cancel()
         self.state, self.join_ref = "joining", self.client.ref()
-        self.client.push(self.topic, "phx_join", {
-            "config": {
-                "broadcast": {"ack": False, "self": False}, "presence": {"key": "", "enabled": False},
-                "postgres_changes": [self.subscription.binding], "private": False,
-            },
-            "access_token": self.client.token,
-        }, self.join_ref, self.join_ref)
+        self.client.push(
+            self.topic, "phx_join", {"config": self.config(), "access_token": self.client.token}, self.join_ref, self.join_ref)
         self._timer = asyncio.get_running_loop().call_later(JOIN_TIMEOUT, self._timed_out)
+
+    def config(self):
+        return {"broadcast": {"ack": False, "self": False}, "presence": {"key": "", "enabled": False},
+                "postgres_changes": self.subscription.bindings, "private": False}
 
     def disconnected(self):
         self._cancel()
@@ -38,7 +38,7 @@ class Channel:
     def took(self, event, payload, ref, join_ref):
         if event == "postgres_changes":
             if self.accepts(payload):
-                self.subscription.take(payload["data"])
+                self.take(payload)
             else:
                 self.client.journal.note("unwanted change", f"{self.topic} while {self.state}")
         elif event == "phx_reply":
@@ -56,6 +56,9 @@ class Channel:
         elif event == "system" and payload.get("status") == "error" and self.client.version == 1:
             # The Python client takes any such message for the end of its channel.
             self._failed(f"system {payload.get('message')}")
+
+    def take(self, payload):
+        self.subscription.take(payload["data"])
 
     def accepts(self, payload):
         """Whether a change is for this channel, by the ids of its bindings."""
@@ -85,7 +88,7 @@ class Channel:
         self._cancel()
         self.state = "errored"
         self.client.journal.note("channel error", f"{self.topic}: {why}")
-        delay = REJOIN_DELAYS[min(self._tries, len(REJOIN_DELAYS) - 1)]
+        delay = self.REJOIN_DELAYS[min(self._tries, len(self.REJOIN_DELAYS) - 1)]
         self._tries += 1
         self._timer = asyncio.get_running_loop().call_later(delay, self._rejoin)
 

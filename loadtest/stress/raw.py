@@ -9,12 +9,13 @@ from websocket import VERSION_1, VERSION_2
 from wire import Wire
 
 HEARTBEAT = 25
-RECONNECT_DELAYS = (1, 2, 5, 10)
 PING, PONG_DEADLINE = 20, 20
 
 
 class RawClient:
     """Version 2 is realtime-js: an unanswered heartbeat ends the socket. Version 1 is realtime-py: a ping does."""
+
+    RECONNECT_DELAYS = (1, 2, 5, 10)
 
     def __init__(self, name, version, port, token, habit="counts"):
         self.habit = habit  # "counts": refs go on over reconnects; "anew": they begin with 1; "page": it is reloaded, too
@@ -129,7 +130,7 @@ class RawClient:
         self.journal.note("lost" if was_open else "not connected", reason)
         for channel in self.channels.values():
             channel.disconnected()
-        delay = 0 if at_once else RECONNECT_DELAYS[min(self._tries, len(RECONNECT_DELAYS) - 1)]
+        delay = 0 if at_once else self.RECONNECT_DELAYS[min(self._tries, len(self.RECONNECT_DELAYS) - 1)]
         self._tries += 1
         self._retry = asyncio.ensure_future(self._reconnect(delay))
 

@@ -62,6 +62,10 @@ class Subscription:
             binding["filter"] = f"conversation_id=eq.{self.conversation}"
         return binding
 
+    @property
+    def bindings(self):
+        return [self.binding]
+
     def includes(self, change):
         """Whether a committed change is this subscription's: its filter, and what SELECT would show its user.
 

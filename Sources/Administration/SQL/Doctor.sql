@@ -122,9 +122,9 @@ select what from (values
     ('SELECT on roost.push_user and roost.living_user',
         has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
-    ('EXECUTE on functions roost.slot_name(), roost.note_captures() and roost.legible(json)',
+    ('EXECUTE on functions roost.slot_name(), roost.note_captures(), roost.settle_captures() and roost.legible(json)',
         has_function_privilege('roost.slot_name()', 'execute') and has_function_privilege('roost.note_captures()', 'execute')
-        and has_function_privilege('roost.legible(json)', 'execute')),
+        and has_function_privilege('roost.settle_captures()', 'execute') and has_function_privilege('roost.legible(json)', 'execute')),
     ('SELECT on roost.captured, roost.capture_mark and roost.capture_news',
         has_table_privilege('roost.captured', 'select') and has_table_privilege('roost.capture_mark', 'select')
         and has_table_privilege('roost.capture_news', 'select')),

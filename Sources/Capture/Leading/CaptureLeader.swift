@@ -98,6 +98,7 @@ final class CaptureLeader {
         beats += 1
         // The first comes before anything is read: what ended the last session may be read again.
         if beats > 2, stream.batch.isEmpty { published.waitingSince = nil }
+        _ = try store.connection.query(CaptureSQL.settleCaptures)
         let row = try store.connection.query(CaptureSQL.heartbeat)
         published.keptBytes = row.count > 0 ? row.integer(0, 0) : nil
         published.lagBytes = row.count > 0 ? row.integer(0, 1) : nil

@@ -175,3 +175,8 @@ where c.oid = $1::oid order by a.attnum
 select (pg_current_wal_lsn() - restart_lsn)::bigint, (pg_current_wal_lsn() - confirmed_flush_lsn)::bigint,
        (select count(*) from pg_publication p join pg_publication_rel t on t.prpubid = p.oid where p.pubname = 'roost')
 from pg_replication_slots where slot_name = roost.slot_name()
+
+-- name: SettleCaptures
+-- Has clients told once more of an interruption before which the WAL was unread, once it is stored (Migration021Unread.sql).
+-- Locks: the row of roost.meta where it is so.
+select roost.settle_captures()

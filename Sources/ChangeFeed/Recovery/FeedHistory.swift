@@ -18,7 +18,7 @@ struct FeedHistory {
 
     enum Start {
         case from(FeedCursor)
-        /// - Parameter rest: from where on what is still there can be told; nil where that is not known.
+        /// - Parameter rest: from where on everything is there and can be told; nil where that is not known.
         case refused(RecoveryRefusal, rest: FeedCursor?)
     }
 
@@ -88,9 +88,11 @@ struct FeedHistory {
         return kept(start)
     }
 
+    /// What is there from before the last loss is not told: its client loads its data when it is told of the loss, and an older
+    /// version that comes then would stay for good where the one behind it is what was lost.
     private func kept(_ cursor: FeedCursor) -> Start {
-        if let pruned, !pruned.precedes(cursor.seen) { return .refused(.tooOld, rest: cursor) }
-        return .from(cursor)
+        guard let pruned, !pruned.precedes(cursor.seen) else { return .from(cursor) }
+        return .refused(.tooOld, rest: FeedCursor(epoch: epoch, at: pruned.intersection(present)))
     }
 
     /// Sees every transaction of which a change may be gone; nil where nothing is.

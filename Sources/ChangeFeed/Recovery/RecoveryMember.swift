@@ -30,7 +30,8 @@ final class RecoveryMember {
     /// More would only pile up before its socket.
     var isBehind: Bool { underway >= 2 }
 
-    /// Its client is told now that changes are missing, whatever goes of those that this sees. What is there yet, it is brought.
+    /// Its client is told now that changes are missing, whatever goes of those that this sees. What came since the
+    /// loss, it is brought.
     func begins(at start: FeedCursor, telling present: Snapshot) {
         isAt(start)
         told = present

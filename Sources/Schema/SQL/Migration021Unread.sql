@@ -1,0 +1,80 @@
+-- A capture that was interrupted while nobody read the WAL: what the WAL still has from before is stored, and sent, after clients
+-- were told of the interruption and loaded their data. It is older than that, so they are told once more when it is stored.
+--
+-- Invariants
+--   * meta.unread_lsn is where the WAL ended when an interruption was noted (note_captures) of which much was unread: no hub read
+--     it, or the one that did was far behind. One that follows has stored the rest before any client that is told has come back.
+--   * The hub that leads calls settle_captures every few seconds. Once all up to there is stored, what it stored since counts as
+--     what may be gone: whoever is told loads what came before, and is sent what came behind.
+-- Lock order: as in Migration016Watched.sql.
+-- Locks: ACCESS EXCLUSIVE on roost.meta for a moment.
+
+alter table roost.meta add unread_lsn pg_lsn;
+comment on column roost.meta.unread_lsn is
+    'Up to here the WAL was unread when a capture was found to be interrupted; null: nothing was, or it is stored by now.';
+
+-- Of a transaction that is about to commit: whatever was committed before it may be gone. Everybody is told.
+create function roost.note_loss() returns void
+    language plpgsql security definer
+    set search_path = pg_catalog, pg_temp
+as $$
+declare
+    own xid8 := pg_current_xact_id();
+begin
+    update roost.meta set pruned_xid = own, unpruned = array(
+        select x from pg_snapshot_xip(pg_current_snapshot()) x where x < own order by x);
+    perform roost.tell_of_deletion();
+end
+$$;
+revoke all on function roost.note_loss() from public;
+
+create or replace function roost.note_captures() returns setof text
+    language plpgsql security definer
+    set search_path = pg_catalog, pg_temp
+as $$
+declare
+    interrupted text[];
+begin
+    if not exists (select from roost.capture_news) then
+        return;
+    end if;
+    lock table roost.captured in share row exclusive mode;
+    select array_agg(format('%I.%I', schema, name) order by schema, name) filter (where is_interrupted)
+    into interrupted from roost.capture_news;
+    insert into roost.captured as c (relid, place, schema, name, mark, is_whole)
+    select relid, place, schema, name, mark, is_whole from roost.capture_news
+    on conflict (relid) do update
+    set place = excluded.place, mark = excluded.mark, is_whole = excluded.is_whole,
+        schema = case when c.mark = '' or c.place <> excluded.place then excluded.schema else c.schema end,
+        name = case when c.mark = '' or c.place <> excluded.place then excluded.name else c.name end,
+        is_released = c.is_released and excluded.mark = '';
+    if interrupted is null then
+        return;
+    end if;
+    perform roost.note_loss();
+    update roost.meta set unread_lsn = pg_current_wal_insert_lsn()
+    where exists (
+        select from pg_replication_slots s
+        where s.slot_name = roost.slot_name()
+            and (not s.active or pg_current_wal_insert_lsn() - s.confirmed_flush_lsn > 1024 * 1024));
+    return query select unnest(interrupted);
+end
+$$;
+
+-- To be called by the hub that reads the WAL: has everybody told again, once all is stored that was unread when an interruption
+-- was noted. Returns whether it was so.
+create function roost.settle_captures() returns boolean
+    language plpgsql security definer
+    set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update roost.meta m set unread_lsn = null
+    from pg_replication_slots s
+    where m.unread_lsn is not null and s.slot_name = roost.slot_name() and s.confirmed_flush_lsn >= m.unread_lsn;
+    if not found then
+        return false;
+    end if;
+    perform roost.note_loss();
+    return true;
+end
+$$;
