@@ -23,8 +23,8 @@ extension Hub {
     ) {
         guard let group = rows.groups[id], let principal = group.principals[claims] else { return }
         principal.isTold(complaint, until: context.now.monotonic + milliseconds)
-        principal.audience.forEachReader { slot in
-            guard let membership = context.member(slot, of: group.channel) else { return }
+        for slot in principal.audience.slots {
+            guard let membership = context.member(slot, of: group.channel) else { continue }
             context.tell(complaint, to: membership)
         }
     }
