@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from support.deadline import eventually
 from support.events import EventReader
 from support.greedy import Greedy
 from support.http import HTTPConnection
@@ -130,6 +131,42 @@ async def test_requests_of_one_user_that_stay_open(held):
         async with await EventReader.open(held.port, "/api/sse?channel=a", **ann) as more:
             assert more.status == 200
         assert scrape(held)['roost_refused_total{limit="requests_per_user"}'] == 4
+
+
+@pytest.fixture
+def slow(own_hub, cluster):
+    """A hub on which one user may have one request open, and whose policies think for half a second about who reads."""
+    own_hub.environment |= {"ROOST_LOOPS": "1", "ROOST_LIMITS_REQUESTS_PER_USER": "1"}
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute(OWN + """
+            create policy slow on realtime.messages for select to authenticated using (pg_sleep(0.5) is not null);""")
+    return own_hub.start()
+
+
+async def test_readers_who_hang_up_before_the_policies_answer_take_nothing(slow, cluster):
+    ann = bearer("authenticated", sub="ann")
+    thinking = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
+    with cluster.connect(slow.database) as sql:
+        async with await HTTPConnection.open(slow.port) as http:
+            stream = Stream(http, "ann/1", **ann)
+            assert (await stream.create()).status == 201
+            fields = "".join(f"{name}: {value}\r\n" for name, value in ann.items())
+            # More in all than what may wait of one user. A body that nobody needs is a body.
+            for _ in range(6):
+                async with await HTTPConnection.open(slow.port) as gone:
+                    gone.write(f"GET {stream.path}?offset=now&live=long-poll HTTP/1.1\r\nhost: a\r\n{fields}"
+                               f"content-length: 1000000\r\n\r\n".encode() + b"x" * 1_000_000)
+                    await eventually(lambda: sql.execute(thinking).fetchone()[0] > 0)
+                await eventually(lambda: sql.execute(thinking).fetchone()[0] == 0)
+            answer = await http.request("GET", stream.path + "?offset=-1", b"x" * 1_000_000, **ann)
+            assert answer.status == 200
+            await slow.settled()
+            assert scrape(slow)['roost_stream_watchers{transport="long_poll"}'] == 0
+            poll = asyncio.create_task(stream.read("?offset=now&live=long-poll", within=30))
+            await came_to(slow, **{'roost_stream_watchers{transport="long_poll"}': 1})
+            async with await HTTPConnection.open(slow.port) as other:
+                assert (await Stream(other, "ann/1", **ann).append(b"a")).status == 204
+            assert (await poll).status == 200
 
 
 @pytest.fixture
