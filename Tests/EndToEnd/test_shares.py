@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import statistics
 import time
 
 import pytest
@@ -225,6 +226,29 @@ class Worker:
         return sorted(took)[times * 99 // 100]
 
 
+ROUNDS = 7
+
+
+async def compared(worker, greedy, hub):
+    """The medians of his p99 while the greedy one rests and while he knocks, in rounds that take turns: what the machine does
+    otherwise, it does to both."""
+    calm, storm = [], []
+    for _ in range(ROUNDS):
+        with greedy.resting():
+            calm.append(await worker.p99(400))
+        before = refusals(hub)
+        storm.append(await worker.p99(400))
+        assert refusals(hub) > before, "he was refused nothing meanwhile"
+    print("\np99 of a broadcast in ms, round by round:", *(f"{a * 1000:.2f} {b * 1000:.2f}," for a, b in zip(calm, storm)))
+    calm, storm = statistics.median(calm), statistics.median(storm)
+    print(f"medians: {calm * 1000:.2f} ms, and {storm * 1000:.2f} ms beside who takes all that he gets")
+    return calm, storm
+
+
+def refusals(hub):
+    return sum(value for name, value in scrape(hub).items() if "refused" in name)
+
+
 @pytest.mark.clock
 async def test_who_has_all_that_he_may_have_takes_nothing_from_others(filled, cluster):
     changes = [{"event": "*", "schema": "public", "table": "note"}]
@@ -236,13 +260,10 @@ async def test_who_has_all_that_he_may_have_takes_nothing_from_others(filled, cl
             await own.create(body=b"mine", stream_closed="true")
             away = await Client.connect(filled.port, apikey=token(sub="bob"))
             await away.watch("realtime:notes", *changes)
-            calm = min([await worker.p99(500) for _ in range(2)])
             await away.close()
-            async with Greedy(filled, "note"):
+            async with Greedy(filled, "note") as greedy:
                 sql.execute("insert into note select generate_series(1, 50)")
-                # What stops both for a moment is the machine; what he causes is there in each.
-                storm = min([await worker.p99(500) for _ in range(3)])
-                print(f"\np99 of a broadcast: {calm * 1000:.2f} ms, beside who takes all that he gets {storm * 1000:.2f} ms")
+                calm, storm = await compared(worker, greedy, filled)
                 assert scrape(filled)["roost_sessions_given_way_total"] > 0
                 # Bob still has all: his streams, a ticket, an event stream, and what he missed.
                 assert (await reply.read("?offset=-1")).body == b"all of it" and (await own.read("?offset=-1")).body == b"mine"
@@ -258,5 +279,4 @@ async def test_who_has_all_that_he_may_have_takes_nothing_from_others(filled, cl
                         message = await back.next("postgres_changes", within=10)
                         missed.add(message.payload["data"]["record"]["id"])
                     assert missed == set(range(1, 51))
-    # Below two milliseconds it is the scheduler's: three programs share the cores.
-    assert storm <= 2 * max(calm, 0.002)
+    assert storm <= 2 * calm
