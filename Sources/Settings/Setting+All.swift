@@ -216,9 +216,10 @@ extension Setting {
             + "has cores to spare; the second is opened with the first such row.")
 
     static let safetyPollSeconds = Setting(
-        "feed.safety_poll_seconds", .integer(1...3600), standard: .integer(5), unit: "seconds",
-        "How often the hub looks for changes without a notification. It costs next to nothing and covers notifications "
-            + "that were lost with a connection.")
+        "feed.safety_poll_seconds", .integer(1...3600), standard: .integer(3), unit: "seconds",
+        "How often the hub looks for changes without a notification, and whether the tables are still captured. It costs "
+            + "next to nothing, covers notifications that were lost with a connection, and bounds how late clients are told "
+            + "that the capture of a table was interrupted.")
 
     static let readyLagSeconds = Setting(
         "feed.ready_lag_seconds", .integer(1...3600), standard: .integer(30), unit: "seconds",

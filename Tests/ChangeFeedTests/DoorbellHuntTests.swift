@@ -28,6 +28,22 @@ extension FeedTests {
             }
         }
 
+        /// The catalog is looked at with that poll, too, so that the setting means what it says.
+        @Test func aSleepingFeedLooksNoMoreOftenThanItIsTold() throws {
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
+            try database.run(
+                "insert into roost.change (relid, op, at) values ('t'::regclass, 'I', now() - interval '2 days')")
+            var rhythm = Doorbell.Rhythm.sleepy
+            rhythm.safety = .seconds(3600)
+            try SubscriberStage.with(database, rhythm: rhythm, pruneInterval: .seconds(4)) { stage in
+                try eventually("the feed sleeps") { stage.statistics.dozes > 0 }
+                let polls = stage.statistics.polls
+                try eventually("four seconds later something is pruned") { stage.statistics.pruned > 0 }
+                #expect(stage.statistics.polls == polls)
+            }
+        }
+
         @Test func sleepingFeedWakesAtOnce() throws {
             let database = try PostgresCluster.shared.migratedDatabase().prepared(
                 "create table t (n int)", watching: "t")

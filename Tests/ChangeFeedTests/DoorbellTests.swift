@@ -48,7 +48,7 @@ import Testing
 
     @Test func safetyPollWhenAsleep() {
         let (bell, time) = asleep()
-        #expect(bell.mode == .asleep && bell.pollAt == at(time + 5000))
+        #expect(bell.mode == .asleep && bell.pollAt == at(time + 3000))
     }
 
     @Test func ringWakes() {

@@ -63,6 +63,36 @@ import Wire
         #expect(try stage.watch { $0.deliver(self.change(group, for: [self.claims(7000)])) }.isEmpty)
     }
 
+    /// Somebody who comes with the same claims while it holds hears nothing either.
+    @Test func whoIsShownNothingIsToldWithEachJoin() throws {
+        let (stage, group) = try stage()
+        let complaint = SubscriptionComplaint("None of it for now.", isError: false)
+        func told(_ lines: [String]) -> [String] { receivers(lines.filter { $0.contains(complaint.message) }) }
+        let first = try stage.watch {
+            $0.deliver(.complaint(complaint, group, self.claims(5000), milliseconds: 300_000))
+        }
+        #expect(told(first).sorted() == ["1", "2"] && first.count == 2, "\(first)")
+        func join(_ slot: Slot, _ expiry: Int) throws -> [String] {
+            stage.connect(slot, expiresAt: expiry)
+            return try stage.join("realtime:a", slot, Self.config) + stage.catchUp()
+        }
+        let again = try join(4, 5000)
+        #expect(told(again) == ["4"])
+        #expect(again.last?.contains(complaint.message) == true, "behind the word that it is subscribed: \(again)")
+        #expect(told(try join(5, 6000)) == [])
+        try stage.tick(after: 300_001)
+        #expect(told(try join(6, 5000)) == [])
+    }
+
+    @Test func whoHearsAGroupIsToldThatChangesAreMissing() throws {
+        let (stage, group) = try stage()
+        let told = try stage.watch { $0.deliver(.loss("ChangesLost: some", group)) }
+        #expect(receivers(told).sorted() == ["1", "2", "3"])
+        #expect(told.allSatisfy { $0.contains(#""status":"ok","message":"ChangesLost: some""#) }, "\(told)")
+        let other = ChangeGroupID(loop: 0, serial: group.serial + 1000)
+        #expect(try stage.watch { $0.deliver(.loss("ChangesLost: some", other)) }.isEmpty)
+    }
+
     @Test func whoHasLeftIsNotSentIt() throws {
         let (stage, group) = try stage()
         try stage.disconnect(1)

@@ -112,6 +112,17 @@ import Wire
         #expect(lines.filter { $0.contains("kept") }.count == 1)
     }
 
+    /// What is kept of broadcasts is remembered for the recovery window: nobody is let wait any longer for it.
+    @Test(arguments: [(#""ack":true"#, 300), (#""ack":true,"history":true"#, 120)])
+    func aGraceBeyondTheRecoveryWindow(broadcast: String, seconds: Int64) throws {
+        let (stage, _) = try stage(Self.config.replacing(#""ack":true"#, with: broadcast), grace: 300)
+        try stage.tick(after: 10_000)
+        try stage.tick(after: seconds * 1000 - 1000)
+        #expect(stage.hub.counters.memberships == 2)
+        #expect(ann(try stage.tick(after: 1000)).contains { $0.contains("phx_error") })
+        #expect(stage.hub.counters.memberships == 1)
+    }
+
     /// In a private channel it is asked first what the fresh token may read.
     @Test func aPrivateChannelWaitsForItsPolicies() throws {
         var limits = HubLimits()

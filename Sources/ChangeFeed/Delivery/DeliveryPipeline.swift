@@ -45,10 +45,21 @@ final class DeliveryPipeline {
         var events = [[FeedEvent]](repeating: [], count: loops)
         for ending in visibility.takeEndings() {
             for group in registry.groups(of: ending.claims, as: ending.role, hearing: ending.table) {
-                events[group.loop].append(.complaint(ending.complaint, group, ending.claims))
+                events[group.loop].append(ending.event(in: group, for: PolicyTrials.bar))
             }
         }
         return events
+    }
+
+    /// What they are to be told who come to a group with these claims and are known to be shown nothing of a table.
+    func complaints(
+        about claims: Claims, in group: ChangeGroupID, of registry: borrowing SubscriptionRegistry
+    ) -> [FeedEvent] {
+        guard let role = registry.definition(of: group)?.role else { return [] }
+        return visibility.endings(for: claims, as: role, at: .now).compactMap { ending, left in
+            let groups = registry.groups(of: claims, as: role, hearing: ending.table)
+            return groups.contains(group) ? ending.event(in: group, for: left) : nil
+        }
     }
 
     /// What each loop is to send, in the order of the batch's entries.

@@ -43,8 +43,8 @@ package struct Doorbell: Sendable {
         /// How long empty polls go on before the lock is asked for.
         package var linger: Duration = .milliseconds(20)
         package var longestBackoff: Duration = .milliseconds(64)
-        /// Asleep: a poll that should find nothing.
-        package var safety: Duration = .seconds(5)
+        /// Asleep: a poll that should find nothing. It looks at the catalog, too (`CatalogWatch`).
+        package var safety: Duration = .seconds(3)
         /// Writers never ring, as on a server where transactions may be prepared, which those that notified may not be: a
         /// sleeper has to look often.
         package var areWritersSilent = false {

@@ -11,16 +11,14 @@ final class CatalogWatch {
     /// No row is judged by a catalog that was last found current longer ago, so what is revoked counts for all that is committed
     /// this much later, on a machine that stands still as well (`WindowReader`).
     static let longestAge = Duration.seconds(1)
+    /// The least time between two looks. Where nothing comes, and nobody rings where triggers are off, each safety poll is one
+    /// (`Doorbell.Rhythm.safety`).
     static let interval = Duration.milliseconds(500)
-    /// When to look though nothing comes: nobody rings where triggers are off. Clients are told within five seconds.
-    private(set) var overdueAt: ContinuousClock.Instant
-    private static let patience = Duration.seconds(3)
 
     init(_ environment: FeedEnvironment, at now: ContinuousClock.Instant) {
         self.environment = environment
         dueAt = now
         asOf = now
-        overdueAt = now + Self.patience
     }
 
     /// Reads the catalog for the first time on this connection.
@@ -58,7 +56,6 @@ final class CatalogWatch {
     func isCurrent(asOf began: ContinuousClock.Instant) {
         asOf = began
         dueAt = began + Self.interval
-        overdueAt = began + Self.patience
     }
 
     /// What captures a table is not what it was. It may have been put right already; what was written in between is missing,

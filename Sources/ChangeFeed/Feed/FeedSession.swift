@@ -117,7 +117,7 @@ final class FeedSession {
             // A ring that came with the answer to any statement is not on the socket any more.
             try takeRings()
             let now = ContinuousClock.now
-            if now >= min(doorbell.pollAt, catalog.overdueAt) {
+            if now >= doorbell.pollAt {
                 try poll()
             } else if let due = cursors.dueAt, now >= due {
                 try cursors.store()
@@ -135,7 +135,7 @@ final class FeedSession {
 
     /// Sleeps until something arrives or is due.
     private func rest(from now: ContinuousClock.Instant) {
-        var due = min(min(doorbell.pollAt, catalog.overdueAt), pruning.dueAt, rivals.dueAt)
+        var due = min(doorbell.pollAt, pruning.dueAt, rivals.dueAt)
         if let cursor = cursors.dueAt { due = min(due, cursor) }
         if let scan = recoveries.dueAt { due = min(due, scan) }
         if loop.consumer.recoveries?.hasNewcomers == true { due = min(due, newcomersAt) }

@@ -16,7 +16,7 @@ final class RecoveryMember {
     /// comes to it as to the others. Nil where the present is that place.
     var end: FeedCursor?
     /// Of what this sees, changes are missing, and its client was told.
-    private(set) var told: Snapshot?
+    private var told: Snapshot?
     private var covering: CursorWindow?
 
     init(_ id: RecoveryID, _ question: RecoveryQuestion) {
@@ -36,6 +36,12 @@ final class RecoveryMember {
         isAt(start)
         told = present
     }
+
+    /// Whether its client has yet to be told that a change is missing which this row stands for.
+    func isOwedWord(of row: RecoveredRow) -> Bool { lacks(row) && told?.sees(row.transaction) != true }
+
+    /// Its client is told that changes are missing, whichever of those that `upper` sees.
+    func isTold(upTo upper: Snapshot) { told = upper }
 
     /// Whether it lacks something that may be gone, and does not know it.
     func mayMiss(_ pruned: Snapshot) -> Bool {

@@ -240,6 +240,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
     ///
     /// - Throws: `PostgresError` where policies cannot be asked.
     func tell(_ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot) throws {
+        tellOfLosses(rows, to: served, of: upper)
         let shown = rows.filter { $0.change != nil }
         guard !shown.isEmpty, !registry.isEmpty, let catalog = registry.catalog else { return }
         let audience = RecoveryAudience(
@@ -254,6 +255,11 @@ package final class RecoveryScheduler: @unchecked Sendable {
             subscriptions.end(end.binding, of: definition.key, because: end.reason)
         }
         try pipeline.judge(&batch, for: registry)
+        // Whose policies ended the session that asked them: whoever hears the same live is told now, the others when they do.
+        for (loop, complaints) in pipeline.complaints(in: subscriptions.registry).enumerated()
+        where !complaints.isEmpty {
+            sink.deliver(complaints, to: loop, whenTaken: {})
+        }
         let loops = pipeline.events(of: &batch, for: registry)
         // Of these it is not known what they missed: they join again, and are told then what their filter lacks.
         fail(unbound.compactMap { members[$0] })
@@ -269,6 +275,23 @@ package final class RecoveryScheduler: @unchecked Sendable {
             let id = member.id
             sink.recovery(id, [.changes(batch.map { $0.meant(for: group) })]) { [weak self, inbox] in
                 inbox.perform { [weak self] _ in self?.taken(id) }
+            }
+        }
+    }
+
+    /// Tells members of changes that could not be recorded: once, whatever their number.
+    private func tellOfLosses(
+        _ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot
+    ) {
+        var audiences: [UInt32: [RecoveryMember]] = [:]
+        for row in rows {
+            guard let oid = row.lossOf, let table = registry.catalog?.table(oid) else { continue }
+            let audience = audiences[oid] ?? registry.groups(hearing: table).compactMap { served[$0] }
+            audiences[oid] = audience.filter { member in
+                guard member.isOwedWord(of: row) else { return true }
+                member.isTold(upTo: upper)
+                sink.recovery(member.id, [.changesLost], whenTaken: {})
+                return false
             }
         }
     }

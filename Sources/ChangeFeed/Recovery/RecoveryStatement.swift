@@ -33,7 +33,8 @@ enum RecoveryStatement {
             "xmax": String(lowest), "bound": String(upper.xmax), "upper": upper.text,
             "xip": "{" + running.sorted().map(String.init).joined(separator: ",") + "}",
             "committed": form.committed, "record": form.record, "old": form.oldRecord,
-            "wanted": "op <> 'M'" + (prefilter.map { " and (\($0.sql(isUTF8: form.isUTF8)))" } ?? ""),
+            // What could not be recorded has no values to look at.
+            "wanted": "op <> 'M'" + (prefilter.map { " and (op = 'L' or \($0.sql(isUTF8: form.isUTF8)))" } ?? ""),
         ]
         switch reading {
         case .ordered:
@@ -83,6 +84,8 @@ struct RecoveredRow {
     let transaction: UInt64
     /// Nil where nobody can be shown it: it is a message, or its table is gone, or is not watched any more.
     let change: RowChange?
+    /// The table of which a change could not be recorded, which is all that is known of it.
+    var lossOf: UInt32?
     let bytes: Int
 }
 
@@ -109,7 +112,8 @@ struct RecoveredRowReader {
                 record: record.map { Array($0) }, oldRecord: old.map { Array($0) }, isReduced: row.isReduced)
         }
         return RecoveredRow(
-            id: id, transaction: transaction, change: change, bytes: (record?.count ?? 0) + (old?.count ?? 0))
+            id: id, transaction: transaction, change: change, lossOf: row.isLoss ? row.table : nil,
+            bytes: (record?.count ?? 0) + (old?.count ?? 0))
     }
 
     /// The table as it is today, without the columns that a record from before it was altered does not have.

@@ -81,6 +81,15 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         decider.join(within: .seconds(1))
     }
 
+    // MARK: Who hears
+
+    /// Policies are asked for these claims, too, from here on. Whoever is known to be shown nothing for now is told again.
+    func admit(_ claims: Claims, to id: ChangeGroupID) {
+        subscriptions.registry.admit(claims, to: id)
+        let complaints = pipeline.complaints(about: claims, in: id, of: subscriptions.registry)
+        if !complaints.isEmpty { sink.deliver(complaints, to: id.loop, whenTaken: {}) }
+    }
+
     // MARK: Live changes
 
     /// Subscribers and the observer are all who are handed what windows bring. Who recovers reads for itself, and hears the
@@ -176,7 +185,14 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         for loop in 0..<sink.loopCount { sink.deliver([.gap], to: loop, whenTaken: {}) }
     }
 
-    func changesAreLost(of tables: Set<UInt32>) { subscriptions.tellOfLosses(of: tables) }
+    func changesAreLost(of tables: Set<UInt32>) {
+        var loops = [[FeedEvent]](repeating: [], count: sink.loopCount)
+        for (group, message) in subscriptions.losses(of: tables) { loops[group.loop].append(.loss(message, group)) }
+        for (loop, events) in loops.enumerated() where !events.isEmpty {
+            watermarks.delivered(to: loop)
+            sink.deliver(events, to: loop, whenTaken: {})
+        }
+    }
 
     // MARK: What the feed tells besides
 

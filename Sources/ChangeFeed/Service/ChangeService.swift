@@ -88,7 +88,7 @@ package final class ChangeService: ChangeSource {
     }
 
     package func admit(_ claims: Claims, to id: ChangeGroupID) {
-        inbox.perform { [dispatcher] _ in dispatcher.subscriptions.registry.admit(claims, to: id) }
+        inbox.perform { [dispatcher] _ in dispatcher.admit(claims, to: id) }
     }
 
     package func withdraw(_ claims: Claims, from id: ChangeGroupID) {

@@ -116,13 +116,14 @@ final class LiveSubscriptions: @unchecked Sendable {
         }
     }
 
-    /// Tells those who hear one of the tables that changes of it are missing, once; they are served as before.
-    func tellOfLosses(of tables: Set<UInt32>) {
-        for table in registry.catalog?.tables ?? [] where tables.contains(table.oid) {
+    /// What those are to be told who hear one of the tables, as changes of it could not be recorded; they are served as before.
+    func losses(of tables: Set<UInt32>) -> [(ChangeGroupID, message: String)] {
+        (registry.catalog?.tables ?? []).filter { tables.contains($0.oid) }.flatMap { table in
+            let name = "\(table.schema).\(table.name)"
             logger.warning(
-                "Changes of \(table.schema).\(table.name) could not be recorded: its subscribers are told to load their data again."
-            )
-            tell(registry.complain(about: table))
+                "Changes of \(name) could not be recorded: its subscribers are told to load their data again.")
+            let message = "ChangesLost: Changes of \(name) could not be recorded; load the data again"
+            return registry.groups(hearing: table).map { ($0, message) }
         }
     }
 

@@ -85,6 +85,17 @@ struct SubscriptionRegistry: ~Copyable {
         }
     }
 
+    /// The groups that are served changes of a table, which their role may read.
+    func groups(hearing table: Table) -> [ChangeGroupID] {
+        byNumber.values.filter { definition in
+            switch definition.outcome {
+            case .live, .partly:
+                definition.hears(table) && catalog?.access(of: definition.role)?.table(table.oid) != nil
+            default: false
+            }
+        }.flatMap(\.groups.keys)
+    }
+
     var isEmpty: Bool { byNumber.isEmpty }
 
     /// Whether a change of the table may be for anybody.
@@ -182,24 +193,6 @@ struct SubscriptionRegistry: ~Copyable {
         if reason == ConditionEvaluator.tookTooLong { definition.ended[binding] = message }
         let outcome = definition.complain(message, besides: binding)
         return definition.groups.keys.map { ($0, outcome) }
-    }
-
-    /// What those are to be told, in this order, who hear a table of which changes could not be recorded: that, and what
-    /// they were told last, which still holds.
-    func complain(about table: Table) -> [(ChangeGroupID, ChangeSubscriptionOutcome)] {
-        let loss = SubscriptionComplaint(
-            "Changes of \(table.schema).\(table.name) are missing, as they could not be recorded; load your data again.",
-            isError: false)
-        return byNumber.values.flatMap { definition -> [(ChangeGroupID, ChangeSubscriptionOutcome)] in
-            let before: [SubscriptionComplaint]
-            switch definition.outcome {
-            case .live: before = []
-            case .partly(let complaints): before = complaints
-            default: return []
-            }
-            guard let last = definition.outcome, definition.hears(table) else { return [] }
-            return definition.groups.keys.flatMap { [($0, .partly(before + [loss])), ($0, last)] }
-        }
     }
 
     /// Takes over the tables and returns the definitions that are to be bound again: those that failed, those whose

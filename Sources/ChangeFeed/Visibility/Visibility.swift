@@ -104,6 +104,17 @@ struct Visibility: ~Copyable {
         return endings
     }
 
+    /// Of which tables somebody is shown nothing, and for how long yet.
+    func endings(
+        for claims: Claims, as role: Name, at now: ContinuousClock.Instant
+    ) -> [(PolicyEnding, left: Duration)] {
+        if told.isEmpty { return [] }
+        return told.compactMap { ending, since in
+            let left = since + PolicyTrials.bar - now
+            return ending.role == role && ending.claims == claims && left > .zero ? (ending, left) : nil
+        }
+    }
+
     private static func policyQuestion(_ question: VisibilityQuestion) -> PolicyQuestion {
         PolicyQuestion(
             table: question.table, command: .select, role: question.role, rows: question.rows.map(\.record),
@@ -139,10 +150,15 @@ struct PolicyEnding: Hashable {
 
     var complaint: SubscriptionComplaint {
         SubscriptionComplaint(
-            "Changes of \(name) are not shown to you for \(PolicyTrials.bar.components.seconds / 60) minutes, because its policies "
-                + "end the session of Postgres that asks them what you may see; changes are missing since. Load your data "
-                + "again.",
+            "Changes of \(name) are not shown to you for up to \(PolicyTrials.bar.components.seconds / 60) minutes, because its "
+                + "policies end the session of Postgres that asks them what you may see; changes are missing since. Load "
+                + "your data again.",
             isError: false)
+    }
+
+    /// What tells those of a group whom it concerns.
+    func event(in group: ChangeGroupID, for time: Duration) -> FeedEvent {
+        .complaint(complaint, group, claims, milliseconds: Int64(time / .milliseconds(1)))
     }
 }
 

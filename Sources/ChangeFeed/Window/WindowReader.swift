@@ -52,7 +52,7 @@ final class WindowReader {
     /// Rows of tables that nobody hears, `Snapshot.mostPassed` at most.
     private(set) var passed = 0
     /// Nothing was written that the hub is to hear of or to pass over.
-    var isEmpty: Bool { handed.isEmpty && passed == 0 }
+    var isEmpty: Bool { handed.isEmpty && passed == 0 && lossy.isEmpty }
 
     enum Obstacle {
         /// A table that the catalog does not know, or knows otherwise than the record shows it.
@@ -263,6 +263,8 @@ struct OutboxRow {
     var table: UInt32 { UInt32(truncatingIfNeeded: result.integer(0, 1) ?? 0) }
     /// What happened, by the letter that the triggers write.
     var letter: UInt8? { result.bytes(0, 2)?.first }
+    /// It stands for a change of the table that could not be recorded.
+    var isLoss: Bool { letter == UInt8(ascii: "L") }
     /// Values were left out, as the row is too large.
     var isReduced: Bool { result.flag(0, 3) }
     var writtenAt: UnsafeBufferPointer<UInt8>? { result.bytes(0, 4) }

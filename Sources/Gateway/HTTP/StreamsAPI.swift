@@ -134,13 +134,7 @@ final class StreamsAPI {
 
     /// The policies' word. Whoever asked may be gone by now: what it sent is appended all the same.
     func decide(_ exchange: Int, _ outcome: AuthorizationOutcome) {
-        guard let pending = undecided.removeValue(forKey: exchange) else {
-            return uploads.decide(exchange, outcome, &rights)
-        }
-        undecidedBytes -= pending.body.count
-        if let owner = StreamOwner(pending.sender.claims), let his = undecidedBytesOf[owner] {
-            undecidedBytesOf[owner] = his > pending.body.count ? his - pending.body.count : nil
-        }
+        guard let pending = takeUndecided(exchange) else { return uploads.decide(exchange, outcome, &rights) }
         guard case .decided(let extensions, _) = outcome else {
             return answer(exchange, .refusal(503, .databaseUnavailable))
         }
@@ -151,6 +145,15 @@ final class StreamsAPI {
             return answer(exchange, Self.forbidden)
         }
         loop.router.replied(exchange, carryOut(pending.sender, pending.body, exchange: exchange))
+    }
+
+    private func takeUndecided(_ exchange: Int) -> Pending? {
+        guard let pending = undecided.removeValue(forKey: exchange) else { return nil }
+        undecidedBytes -= pending.body.count
+        if let owner = StreamOwner(pending.sender.claims), let his = undecidedBytesOf[owner] {
+            undecidedBytesOf[owner] = his > pending.body.count ? his - pending.body.count : nil
+        }
+        return pending
     }
 
     private func answer(_ exchange: Int, _ response: HTTPResponse) {
@@ -332,7 +335,7 @@ final class StreamsAPI {
     func abandoned(_ exchange: Int) {
         refreshing[exchange] = nil
         // What was to be read is read for nobody; what was to be appended is.
-        if undecided[exchange]?.sender.call.isRead == true { undecided[exchange] = nil }
+        if undecided[exchange]?.sender.call.isRead == true { _ = takeUndecided(exchange) }
         uploads.abandoned(exchange)
         guard let poll = polls.removeValue(forKey: exchange) else { return }
         loop.limits.requests.leave(poll.hold)

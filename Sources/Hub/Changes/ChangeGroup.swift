@@ -127,11 +127,16 @@ package final class ChangeGroup {
 
     /// Says which of the bindings are not served, behind the word that the others are. Returns as `sendState` does.
     func sendComplaints(to membership: Membership, _ hub: inout HubContext) -> Bool {
-        for complaint in complaints {
-            hub.system(membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
-            if complaint.isError { hub.report(JoinFailure(rowChanges: complaint.message), on: membership.slot) }
-        }
+        for complaint in complaints { hub.tell(complaint, to: membership) }
         return complaints.contains(where: \.isError)
+    }
+}
+
+extension HubContext {
+    /// Tells a subscriber what it is not served.
+    mutating func tell(_ complaint: SubscriptionComplaint, to membership: Membership) {
+        system(membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
+        if complaint.isError { report(JoinFailure(rowChanges: complaint.message), on: membership.slot) }
     }
 }
 
@@ -142,9 +147,22 @@ final class ChangePrincipal {
     var count = 1
     /// Those whose join is answered.
     var audience = Audience()
+    /// What they alone are not served of the group, each with when that is over, in monotonic milliseconds.
+    private var complaints: [(complaint: SubscriptionComplaint, until: Int64)] = []
 
     init(claims: Claims) {
         self.claims = claims
+    }
+
+    func isTold(_ complaint: SubscriptionComplaint, until end: Int64) {
+        complaints.removeAll { $0.complaint == complaint }
+        complaints.append((complaint, end))
+    }
+
+    /// What whoever of them begins to hear the group is to be told.
+    func complaints(at now: Int64) -> [SubscriptionComplaint] {
+        if !complaints.isEmpty { complaints.removeAll { $0.until <= now } }
+        return complaints.map(\.complaint)
     }
 }
 

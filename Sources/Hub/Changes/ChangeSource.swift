@@ -103,8 +103,12 @@ package enum FeedEvent: Sendable {
     /// Until the next boundary some change waits for somebody, as a policy fails on it: who has all up to a later change
     /// may lack it.
     case withheld
-    /// Those of a group who brought these claims are told what they are not served of it.
-    case complaint(SubscriptionComplaint, ChangeGroupID, Claims)
+    /// Those of a group who brought these claims are told what they are not served of it, and so is whoever of them begins to hear
+    /// it within so many milliseconds.
+    case complaint(SubscriptionComplaint, ChangeGroupID, Claims, milliseconds: Int64)
+    /// All who hear a group's changes are told that some are missing: nobody can be told them. Who recovers over that place is told
+    /// by its recovery.
+    case loss(String, ChangeGroupID)
     /// Changes that nobody was told of are gone.
     case gap
     /// Messages to such channels may be gone.

@@ -11,18 +11,30 @@ extension Hub {
         case .boundary(let mark): rows.progress.reach(mark)
         case .reached(let cursor): rows.progress.reach(cursor: cursor)
         case .withheld: rows.progress.leaveGap()
-        case .complaint(let complaint, let group, let claims): tell(complaint, claims, in: group)
+        case .complaint(let complaint, let group, let claims, let time): tell(complaint, claims, in: group, for: time)
+        case .loss(let message, let group): tellOfLoss(message, in: group)
         case .gap: changesAreGone()
         case .broadcastGap(let patterns): broadcastsAreGone(patterns)
         }
     }
 
-    private func tell(_ complaint: SubscriptionComplaint, _ claims: Claims, in id: ChangeGroupID) {
+    private func tell(
+        _ complaint: SubscriptionComplaint, _ claims: Claims, in id: ChangeGroupID, for milliseconds: Int64
+    ) {
+        guard let group = rows.groups[id], let principal = group.principals[claims] else { return }
+        principal.isTold(complaint, until: context.now.monotonic + milliseconds)
+        for slot in principal.audience.slots {
+            guard let membership = context.member(slot, of: group.channel) else { continue }
+            context.tell(complaint, to: membership)
+        }
+    }
+
+    private func tellOfLoss(_ message: String, in id: ChangeGroupID) {
+        // Whose join is not answered yet stands before it, and lacks it.
+        rows.progress.leaveGap()
         guard let group = rows.groups[id] else { return }
-        group.audience(of: [claims]).forEachReader { slot in
-            guard let membership = context.member(slot, of: group.channel) else { return }
-            context.system(
-                membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
+        for membership in rows.subscribers(of: group, &context) {
+            context.system(membership, extension: "postgres_changes", ok: true, message: message)
         }
     }
 

@@ -73,7 +73,10 @@ extension KeptChannel {
         // Asked for in any case: it marks the session that the client leaves behind as taken.
         let found =
             arrival.hasSession
-            ? sessions.takeOver(session.key, session.trace, hasAsked: arrival.after == nil, readers: readers) : nil
+            ? sessions.position(
+                ofUserOf: session,
+                noLaterThan: sessions.takeOver(
+                    session.key, session.trace, hasAsked: arrival.after == nil, readers: readers)) : nil
         var (wanted, gap) = (arrival.liveFrom, HistoryGap?.none)
         if let after = arrival.after {
             (wanted, gap) = position(after, liveFrom: arrival.liveFrom)

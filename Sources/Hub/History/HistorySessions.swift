@@ -6,14 +6,25 @@ struct HistorySessions {
     private var buckets: [HistoryKey: SessionBucket<HistorySession>] = [:]
     /// No session ends before this.
     private var nextEnd = Int64.max
-    /// How many have ended and are kept.
-    private var keptCount = 0
+    /// How many have ended and are kept, of each user.
+    private var kept: [Int: Int] = [:]
+    /// Where sessions of a user stood that gave way to others of the same user, in a few steps of time (`SessionShares`).
+    private var places: [Int: SessionBucket<HistorySession>] = [:]
+
+    /// Of one user so many sessions are kept, whatever presence keys it comes with. Tokens without a user are many people's.
+    private static let mostOfUser = 100
+    private static let mostOfRole = 2_000
 
     /// Milliseconds, as `SessionRegistry.longestProof`.
     private static let longestProof: Int64 = 8_000
 
     /// Nobody is waited for.
-    var isEmpty: Bool { keptCount == 0 }
+    var isEmpty: Bool { kept.isEmpty && places.isEmpty }
+
+    /// How many are kept, and how many places in which sessions gave way.
+    var counts: (sessions: Int, places: Int) {
+        (kept.values.reduce(0, +), places.values.reduce(0) { $0 + $1.ended.count })
+    }
 
     mutating func enter(_ session: HistorySession) {
         buckets[session.key, default: SessionBucket()].add(session)
@@ -28,7 +39,11 @@ struct HistorySessions {
     }
 
     /// Takes a membership out; one that was lost may come back until `until`.
-    mutating func end(_ session: HistorySession, lostAt position: HistoryPosition?, until: Int64, goneAt: Int? = nil) {
+    ///
+    /// - Parameter step: the moments until which places are kept of sessions that gave way are so far apart.
+    mutating func end(
+        _ session: HistorySession, lostAt position: HistoryPosition?, until: Int64, step: Int64 = 1, goneAt: Int? = nil
+    ) {
         // Where it was not answered, a client that was here before has its session of before still.
         let isOwn = session.trace.isSettled || session.trace.evidence != .refs
         change(session.key) { bucket in
@@ -36,6 +51,27 @@ struct HistorySessions {
             bucket.lose(session, at: position, until: until, goneAt: goneAt)
         }
         nextEnd = min(nextEnd, until)
+        bound(session.key, step)
+    }
+
+    /// Where the user has left too many behind, the oldest under this key gives way: nobody is denied what it may have missed, and
+    /// whoever comes of that user is sent it.
+    private mutating func bound(_ key: HistoryKey, _ step: Int64) {
+        let most = key.hasSubject ? Self.mostOfUser : Self.mostOfRole
+        guard kept[key.user] ?? 0 > most else { return }
+        var gone: SessionBucket<HistorySession>.Ended?
+        change(key) { gone = $0.giveWay() }
+        guard let gone, !gone.isTaken else { return }
+        let until = (gone.until + step - 1) / step * step
+        _ = places[key.user, default: SessionBucket()].keepMany(
+            at: gone.position.forAnybody, until: until, goneAt: gone.goneAt)
+    }
+
+    /// Where a member has to start that may stand for sessions of its user which gave way; no later than `position`.
+    func position(ofUserOf session: HistorySession, noLaterThan position: HistoryPosition?) -> HistoryPosition? {
+        guard let bucket = places[session.key.user] else { return position }
+        let others = bucket.ended.filter { $0.mayBe(of: session.trace) }.map(\.position)
+        return .earliest(of: others + (position.map { [$0] } ?? []))
     }
 
     /// Live memberships that may be dead ones of the client that joins.
@@ -67,6 +103,11 @@ struct HistorySessions {
     mutating func forget(at now: Int64) {
         guard now >= nextEnd else { return }
         nextEnd = .max
+        for user in Array(places.keys) {
+            places[user]?.ended.removeAll { $0.until <= now }
+            if places[user]?.isEmpty == true { places[user] = nil }
+            for one in places[user]?.ended ?? [] { nextEnd = min(nextEnd, one.until) }
+        }
         for key in Array(buckets.keys) {
             change(key) { $0.forget(until: now) }
             for one in buckets[key]?.ended ?? [] { nextEnd = min(nextEnd, one.until) }
@@ -75,10 +116,12 @@ struct HistorySessions {
 
     private mutating func change(_ key: HistoryKey, _ body: (inout SessionBucket<HistorySession>) -> Void) {
         var bucket = buckets.removeValue(forKey: key) ?? SessionBucket()
-        keptCount -= bucket.ended.count
+        let before = bucket.ended.count
         body(&bucket)
-        keptCount += bucket.ended.count
         if !bucket.isEmpty { buckets[key] = bucket }
+        guard bucket.ended.count != before else { return }
+        let count = (kept[key.user] ?? 0) - before + bucket.ended.count
+        kept[key.user] = count > 0 ? count : nil
     }
 }
 
@@ -90,6 +133,8 @@ struct HistorySessions {
 struct HistoryKey: Hashable, Sendable {
     private let high: Int
     private let low: Int
+    /// The same for all keys of the user, or of all of a role whose tokens name none.
+    let user: Int
     /// Without a user, all who ask for the same look alike.
     let hasSubject: Bool
 
@@ -106,6 +151,10 @@ struct HistoryKey: Hashable, Sendable {
         high = digest(0)
         low = digest(1)
         hasSubject = claims.subject != nil
+        var hasher = Hasher()
+        hasher.combine(claims.subject)
+        hasher.combine(claims.role)
+        user = hasher.finalize()
     }
 }
 

@@ -41,6 +41,14 @@ package final class HistoryStore: Sendable {
         state.withLock { ($0.channels.count, $0.count, $0.bytes) }
     }
 
+    /// How many sessions wait to be taken over, and how many places are kept of those that gave way.
+    package var awaited: (sessions: Int, places: Int) {
+        state.withLock { state in
+            let counts = state.channels.values.map(\.sessions.counts)
+            return (counts.reduce(0) { $0 + $1.sessions }, counts.reduce(0) { $0 + $1.places })
+        }
+    }
+
     // MARK: Loops
 
     /// A member with history is joining. With the loop's first one it is passed on from here what is new.
@@ -115,7 +123,8 @@ package final class HistoryStore: Sendable {
             guard let reader = state.channels[key]?.readers[session.member.loop] else { return }
             let position = lost && window > 0 ? session.acknowledged(by: reader) : nil
             state.channels[key]?.sessions.end(
-                session, lostAt: position, until: now.monotonic + window, goneAt: goneAt)
+                session, lostAt: position, until: now.monotonic + window, step: max(1, window / SessionShares.steps),
+                goneAt: goneAt)
         }
     }
 

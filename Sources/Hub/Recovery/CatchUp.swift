@@ -174,6 +174,9 @@ package struct CatchUp {
         guard let group = membership.group, rows.start(membership) else { return }
         membership.recovery?.session.isLive(acknowledgedFrom: membership.connection.nextPing)
         sendState(of: group, to: membership, &hub)
+        for complaint in membership.rows?.principal.complaints(at: hub.now.monotonic) ?? [] {
+            hub.tell(complaint, to: membership)
+        }
     }
 
     /// What an answer of the feed to a member's question leads to.
@@ -211,6 +214,9 @@ package struct CatchUp {
                 send(change, to: membership, &hub)
                 recovery.hasSent(change)
             }
+        case .changesLost:
+            recovery.isOwedWordOfLoss = true
+            tellOfLoss(membership, &hub)
         case .caughtUp(let cursor):
             endQuestion(of: recovery)
             recovery.point = nil
@@ -270,7 +276,7 @@ package struct CatchUp {
     }
 
     /// Says that changes are missing for good to a client that no reply tells: behind the reply, and before anything that it
-    /// missed, so that whoever answers a later ping has read it. It is no error: that would make the Kotlin client deaf and end
+    /// missed and that follows them, so that whoever answers a later ping has read it. It is no error: that would make the Kotlin client deaf and end
     /// the channel in the Python client, and nothing is better after another join.
     func tellOfLoss(_ membership: Membership, _ hub: inout HubContext) {
         guard let recovery = membership.recovery, recovery.isOwedWordOfLoss, membership.join.isJoined else { return }

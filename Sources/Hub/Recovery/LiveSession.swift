@@ -122,7 +122,6 @@ struct RecoveryPosition: SessionPosition, Sendable, Equatable {
 
     func isEarlier(than other: RecoveryPosition) -> Bool { point.isEarlier(than: other.point) }
 
-    /// The earliest of several; where there is one, all that is known of it.
     static func earliest(of positions: [RecoveryPosition]) -> RecoveryPosition? {
         guard positions.count > 1 else { return positions.first }
         return RecoveryPoint.earliest(of: positions.map(\.point)).map { RecoveryPosition(point: $0) }

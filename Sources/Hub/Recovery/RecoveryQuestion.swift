@@ -46,6 +46,8 @@ package enum RecoveryStep: Sendable {
     case began(RecoveryStart)
     /// What was missed, in order, for this member alone.
     case changes([ChangeDelivery])
+    /// Something of what was missed cannot be told, as it could not be recorded; the rest follows.
+    case changesLost
     /// The end: all that lies behind this cursor comes live.
     case caughtUp(cursor: String)
     /// The end as far as the feed knows; but the member's socket took so long that what comes live since this cursor has

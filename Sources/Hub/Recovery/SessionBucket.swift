@@ -12,10 +12,11 @@ protocol SessionPosition {
     func isEarlier(than other: Self) -> Bool
     /// The same without what is true of this one client alone.
     var forAnybody: Self { get }
+    /// The earliest of several; where there is one, all that is known of it.
+    static func earliest(of positions: [Self]) -> Self?
 }
 
 extension SessionPosition {
-    /// The earliest of several; where there is one, all that is known of it.
     static func earliest(of positions: [Self]) -> Self? {
         guard positions.count > 1 else { return positions.first }
         return positions.min { $0.isEarlier(than: $1) }?.forAnybody

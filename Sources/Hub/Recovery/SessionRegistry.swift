@@ -31,6 +31,8 @@ package final class SessionRegistry: Sendable {
         /// In the order of their end, for forgetting them; one for each key and moment.
         var ends: [(key: RecoveryKey, until: Int64)] = []
         var firstEnd = 0
+        /// Whose users' places are forgotten when (`SessionShares`): a few moments, later than those of the sessions that follow.
+        var userEnds: [Int64: [RecoveryKey]] = [:]
         /// When the registry was last told the time.
         var now = Int64.min
         /// Until when those come back whom the hub's last process served, by the registry's clock; nil before the first join.
@@ -131,7 +133,7 @@ package final class SessionRegistry: Sendable {
             session.trace.isSettled = true
             guard window > 0 else { return nil }
             var found = takeOver(for: session, here, &state, at: now.monotonic)
-            let places = Self.places(ofUserOf: session.key, state)
+            let places = Self.places(ofUserOf: session, state)
             if !places.isEmpty { found = .earliest(of: places + (found.map { [$0] } ?? [])) }
             // Nobody knows whom the last process served, so that anybody may have been there.
             if let until = state.restartUntil, state.clock.time(at: now.monotonic) < until, state.restored == nil {
@@ -243,7 +245,11 @@ package final class SessionRegistry: Sendable {
     }
 
     /// How many keys are to be looked at later, because sessions of theirs run out then; some count twice.
-    package var expectedEnds: Int { state.withLock { $0.ends.count - $0.firstEnd } }
+    package var expectedEnds: Int {
+        state.withLock { state in
+            state.ends.count - state.firstEnd + state.userEnds.values.reduce(0) { $0 + $1.count }
+        }
+    }
 
     /// How many sessions wait to be taken over.
     package var endedSessions: Int {
@@ -299,14 +305,21 @@ package final class SessionRegistry: Sendable {
         while state.firstEnd < state.ends.count, state.ends[state.firstEnd].until <= time {
             let key = state.ends[state.firstEnd].key
             state.firstEnd += 1
-            guard state.buckets[key] != nil else { continue }
-            state.buckets[key]?.sessions.forget(until: time)
-            note(key, &state)
+            forget(key, until: time, &state)
+        }
+        for end in state.userEnds.keys where end <= time {
+            for key in state.userEnds.removeValue(forKey: end) ?? [] { forget(key, until: time, &state) }
         }
         if state.firstEnd > 1024, state.firstEnd * 2 > state.ends.count {
             state.ends.removeFirst(state.firstEnd)
             state.firstEnd = 0
         }
+    }
+
+    private static func forget(_ key: RecoveryKey, until time: Int64, _ state: inout State) {
+        guard state.buckets[key] != nil else { return }
+        state.buckets[key]?.sessions.forget(until: time)
+        note(key, &state)
     }
 }
 

@@ -92,22 +92,24 @@ extension SessionRegistry {
             guard let point = gone.position.point.withoutCursors else { continue }
             let step = max(1, window / SessionShares.steps)
             let until = (gone.until + step - 1) / step * step
-            state.buckets[key.ofUser, default: Bucket()].sessions.keepMany(at: point, until: until)
-            expectEnd(of: key.ofUser, until, &state)
+            let isNew = state.buckets[key.ofUser, default: Bucket()].sessions.keepMany(
+                at: RecoveryPosition(point: point), until: until, goneAt: gone.goneAt)
+            if isNew { state.userEnds[until, default: []].append(key.ofUser) }
             note(key.ofUser, &state)
         }
     }
 
-    /// Where sessions of the user stood that gave way.
-    static func places(ofUserOf key: RecoveryKey, _ state: State) -> [RecoveryPosition] {
-        state.buckets[key.ofUser]?.sessions.ended.map(\.position) ?? []
+    /// Where sessions of the member's user stood that gave way, and may have been its client's.
+    static func places(ofUserOf session: LiveSession, _ state: State) -> [RecoveryPosition] {
+        guard let bucket = state.buckets[session.key.ofUser] else { return [] }
+        return bucket.sessions.ended.filter { $0.mayBe(of: session.trace) }.map(\.position)
     }
 
     /// How many sessions gave way to others of the same user.
     package var sessionsGivenWay: Int { state.withLock { $0.givenWay } }
 }
 
-extension SessionBucket where Session == LiveSession {
+extension SessionBucket {
     /// The session that ended first is kept no longer.
     /// Its client, if it comes all the same, comes for nobody else's.
     mutating func giveWay() -> Ended? {
@@ -117,14 +119,19 @@ extension SessionBucket where Session == LiveSession {
         return gone
     }
 
-    /// Many may stand here whom nobody counts; those that are kept until the same moment are one.
-    mutating func keepMany(at point: RecoveryPoint, until: Int64) {
-        let position = RecoveryPosition(point: point)
-        if let place = ended.firstIndex(where: { $0.until == until && $0.isMany }) {
-            ended[place].position = .earliest(of: [ended[place].position, position]) ?? position
-        } else {
-            ended.append(Ended(position: position, until: until, acknowledged: nil, isMany: true))
+    /// Many may stand here whom nobody counts; those that are kept until the same moment are one, and so are those of them whose
+    /// clients said that they go.
+    ///
+    /// - Returns: whether they are the first.
+    mutating func keepMany(at position: Session.Position, until: Int64, goneAt: Int?) -> Bool {
+        let known = ended.firstIndex { $0.until == until && $0.isMany && ($0.goneAt == nil) == (goneAt == nil) }
+        guard let known else {
+            ended.append(Ended(position: position, until: until, acknowledged: nil, isMany: true, goneAt: goneAt))
+            return true
         }
+        ended[known].position = .earliest(of: [ended[known].position, position]) ?? position
+        ended[known].goneAt = goneAt.flatMap { ref in ended[known].goneAt.map { min($0, ref) } }
+        return false
     }
 }
 

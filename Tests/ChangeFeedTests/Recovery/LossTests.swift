@@ -134,6 +134,58 @@ extension FeedTests {
             }
         }
 
+        /// Whoever recovers over it is told once, by slice or by scan, with a filter or without.
+        @Test func whatCouldNotBeRecordedIsToldToWhoRecoversOverIt() throws {
+            let database = try Self.prepared()
+            try SubscriberStage.with(database, oldestMark: { 0 }) { stage in
+                let group = try stage.join(Self.binding, as: "ann")
+                let choosy = try stage.join(
+                    #"{"event":"*","schema":"public","table":"t","filter":"n=eq.2"}"#, as: "ann")
+                let other = try stage.join(#"{"event":"*","schema":"public","table":"marker"}"#, as: "ann")
+                try database.run("insert into t values (0)")
+                try eventually("one, and a mark") { stage.count == 1 && !stage.marks.isEmpty }
+                let (mark, cursor) = (try #require(stage.marks.first), try #require(stage.seen.last?.cursor))
+                try database.run(
+                    """
+                    insert into t values (1);
+                    insert into roost.change (relid, op) select 't'::regclass, 'L' from generate_series(1, 3);
+                    insert into t values (2)
+                    """)
+                try stage.settle(database)
+                try eventually("a word, live") { stage.losses.count == 2 }
+                #expect(Set(stage.losses.map(\.group)) == [group, choosy])
+                for point in [RecoveryPoint.mark(mark), .cursor(cursor), .earliest([.mark(mark), .cursor(cursor)])] {
+                    let told = try stage.recovery(of: group, from: point)
+                    #expect(told.start == .resumed && told.losses == 1 && told.faults == 0, "\(point)")
+                    #expect(told.changes.suffix(2).map { ResumeTests.key($0.data).filter(\.isNumber) } == ["1", "2"])
+                    let few = try stage.recovery(of: choosy, from: point)
+                    #expect(few.losses == 1 && few.changes.count == 1 && few.faults == 0, "\(point)")
+                    #expect(try stage.recovery(of: other, from: point).losses == 0)
+                }
+                let last = try #require(stage.seen.last { $0.group == group }?.cursor)
+                #expect(try stage.recovery(of: group, from: .cursor(last)).losses == 0, "it lies behind that")
+                try database.run("insert into t select generate_series(10, 5000)")
+                try stage.settle(database)
+                let much = try stage.recovery(of: group, from: .cursor(cursor))
+                #expect(much.losses == 1 && much.changes.count == 2 + 4991)
+                #expect(stage.losses.count == 2)
+            }
+        }
+
+        /// What a role may not read it is told nothing of, not even the name.
+        @Test func nobodyElseIsToldOfATable() throws {
+            let database = try Self.prepared()
+            try SubscriberStage.with(database) { stage in
+                let all = #"{"event":"*","schema":"public"}"#
+                let reader = try stage.join(all, as: "ann")
+                let stranger = try stage.join(all, role: "anon", as: "eve")
+                try database.run("insert into roost.change (relid, op) values ('t'::regclass, 'L')")
+                try eventually("a word") { !stage.losses.isEmpty }
+                try stage.settle(database)
+                #expect(stage.losses.map(\.group) == [reader], "and not \(stranger)")
+            }
+        }
+
         @Test func anOldSnapshotTruncatesNothing() throws {
             let database = try Self.prepared()
             for level in ["repeatable read", "serializable"] {

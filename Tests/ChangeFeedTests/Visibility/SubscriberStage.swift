@@ -27,12 +27,19 @@ final class SubscriberStage: ChangeSink {
         let message: String
     }
 
+    struct Loss: Sendable, Equatable {
+        let group: ChangeGroupID
+        let message: String
+    }
+
     private struct Content {
         var seen: [Seen] = []
         var broadcasts: [DatabaseBroadcast] = []
         var outcomes: [ChangeGroupID: [ChangeSubscriptionOutcome]] = [:]
         /// Complaints to single members.
         var told: [Told] = []
+        /// What groups were told of changes that could not be recorded.
+        var losses: [Loss] = []
         var isReady = false
         var serial = 0
         var recoveries: [RecoveryID: Recovered] = [:]
@@ -49,6 +56,8 @@ final class SubscriberStage: ChangeSink {
     struct Recovered: Sendable {
         var start: RecoveryStart?
         var changes: [Seen] = []
+        /// How often it was told that changes are missing that could not be recorded.
+        var losses = 0
         /// Where its changes come live, and how many had come to everybody by then.
         var seam: (cursor: String, seen: Int)?
         var isUnavailable = false
@@ -135,6 +144,7 @@ final class SubscriberStage: ChangeSink {
     func outcomes(of id: ChangeGroupID) -> [ChangeSubscriptionOutcome] { content.withLock { $0.outcomes[id] ?? [] } }
 
     var told: [Told] { content.withLock { $0.told } }
+    var losses: [Loss] { content.withLock { $0.losses } }
 
     /// The sentence that a subscription, or one of its bindings, failed with.
     func refusal(_ id: ChangeGroupID) -> String? {
@@ -184,8 +194,9 @@ final class SubscriberStage: ChangeSink {
                 case .boundary(let mark): content.marks.append(mark)
                 case .reached: break
                 case .withheld: content.withheldAt.append(content.seen.count)
-                case .complaint(let complaint, _, let claims):
+                case .complaint(let complaint, _, let claims, _):
                     content.told.append(Told(subject: claims.subject?.text ?? "", message: complaint.message))
+                case .loss(let message, let group): content.losses.append(Loss(group: group, message: message))
                 case .gap: content.gapsAt.append(content.seen.count)
                 case .broadcastGap: break
                 case .recovery: break
@@ -215,6 +226,9 @@ final class SubscriberStage: ChangeSink {
                 case .changes(let changes):
                     if isFirst { content.recoveries[id]?.faults += 1 }
                     content.recoveries[id]?.changes += changes.map(Self.seen)
+                case .changesLost:
+                    if isFirst { content.recoveries[id]?.faults += 1 }
+                    content.recoveries[id]?.losses += 1
                 case .caughtUp(let cursor):
                     if isFirst { content.recoveries[id]?.faults += 1 }
                     content.recoveries[id]?.seam = (cursor, content.seen.count)

@@ -9,14 +9,14 @@ import Wire
 
     private struct Room {
         let stage: Stage
+        let store: HistoryStore
         let key = ChannelKey(topic: "realtime:a", isPrivate: false)
         private var n = 0
 
         init(window: Int64 = 120_000) throws {
+            store = HistoryStore(window: window)
             stage = Stage(
-                hub: Hub(
-                    loop: 0, verifier: TestVerifier(), random: SeededGenerator(seed: 1),
-                    history: HistoryStore(window: window)))
+                hub: Hub(loop: 0, verifier: TestVerifier(), random: SeededGenerator(seed: 1), history: store))
             // Somebody who stays, so that the channel does.
             stage.connect(9, subject: "stays")
             try stage.join("realtime:a", 9, HistorySessionTests.asked)
@@ -78,6 +78,32 @@ import Wire
         try room.stage.disconnect(1)
         try room.publish()
         #expect(try room.join(3, "cid") == [], "somebody else was lost")
+    }
+
+    /// A client may come with as many presence keys as it likes. Less is remembered then, and nothing is missed.
+    @Test func whatOneUserLeavesBehindIsBounded() throws {
+        func keyed(_ number: Int) -> String {
+            #"{"broadcast":{"history":true},"presence":{"key":"k\#(number)"}}"#
+        }
+        var room = try Room()
+        #expect(try room.join(2, "bob") == [])
+        try room.stage.disconnect(2)
+        for number in 0..<300 {
+            #expect(try room.join(1, "ann", keyed(number)) == [])
+            try room.stage.disconnect(1)
+            if number % 100 == 99 { try room.stage.tick(after: 10_000) }
+        }
+        let left = room.store.awaited
+        #expect(left.sessions == 1 + 100 && (1...9).contains(left.places), "\(left)")
+        try room.publish()
+        #expect(try room.join(2, "bob") == [1])
+        #expect(try room.join(3, "ann", keyed(5)) == [1])
+        #expect(try room.join(4, "ann", keyed(299)) == [1], "it gave way")
+        #expect(try room.join(5, "cid", keyed(299)) == [], "somebody else")
+        for slot in Slot(2)...5 { try room.stage.say(#"["1","2","realtime:a","phx_leave",{}]"#, from: slot) }
+        try room.stage.tick(after: 136_000)
+        #expect(room.store.awaited == (0, 0))
+        #expect(try room.join(6, "ann", keyed(299)) == [])
     }
 
     @Test func whoLeftHasNothingComing() throws {

@@ -171,6 +171,25 @@ import Wire
         #expect(told.count == 1 && told.first?.contains(lost) == true, "\(told)")
     }
 
+    /// No reply tells of it, so that it makes no difference whether the client has a cursor.
+    @Test(arguments: [false, true]) func changesThatCouldNotBeRecordedAreToldToWhoRecovers(hasCursor: Bool) throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        stage.connect(2, subject: "ann")
+        let config = hasCursor ? String(Self.config.dropLast() + #","resume":{"cursor":"abc.1"}}"#) : Self.config
+        try stage.join("realtime:a", 2, ref: "7", config)
+        if let group = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
+        let (id, question) = try question(stage)
+        let began = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
+        #expect(began.count == 1 && began.contains { $0.contains(#""resumed":true"#) } == hasCursor, "\(began)")
+        let told = try stage.watch { $0.deliver(.recovery(id, .changesLost)) }
+        #expect(told.count == 1 && told.first?.contains(#""status":"ok","message":"ChangesLost: "#) == true, "\(told)")
+        let change = change(question.group, "1", cursor: "x.1")
+        #expect(try stage.watch { $0.deliver(.recovery(id, .changes([change]))) }.count == 1)
+        let started = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "c"))) }
+        #expect(isSubscribed(started) && !started.contains { $0.contains("ChangesLost") })
+    }
+
     @Test func aNewTokenGivesUpNothing() throws {
         let stage = try stage()
         let lines = try stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 1)

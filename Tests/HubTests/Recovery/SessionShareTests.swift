@@ -17,10 +17,10 @@ import Wire
     /// Where the join has to recover from.
     private func join(
         _ stage: Stage, _ slot: Slot, _ topic: String, by user: String?, role: String = "authenticated",
-        _ config: String = config
+        ref: Int = 1, _ config: String = config
     ) throws -> RecoveryPoint? {
         stage.connect(slot, role: role, subject: user)
-        try stage.join("realtime:\(topic)", slot, config)
+        try stage.join("realtime:\(topic)", slot, ref: "\(ref)", config)
         var point = ReturningTests.point(stage)
         for group in stage.subscribed {
             _ = try stage.watch { $0.changeSubscription(group, is: .live) }
@@ -92,6 +92,56 @@ import Wire
         }
         try pass(136, stage, registry)
         #expect(registry.endedSessions == 0)
+    }
+
+    /// Its place is kept a little longer, and holds up nobody else's end.
+    @Test func whatGaveWayIsForgottenBehindWhatEndsLater() throws {
+        let registry = registry(10)
+        let stage = try stage(registry)
+        // The window has eight steps of 15 s: one has just begun.
+        try stage.tick(after: 15_000 - stage.now.monotonic % 15_000 + 1_000)
+        try comeAndGo(stage, 0..<11, by: "ann")
+        try pass(1, stage, registry)
+        _ = try join(stage, 2, "cids", by: "cid")
+        try stage.disconnect(2)
+        try pass(120, stage, registry)
+        #expect(registry.endedSessions == 1 && registry.expectedEnds == 1)
+        try pass(15, stage, registry)
+        #expect(registry.endedSessions == 0 && registry.expectedEnds == 0)
+    }
+
+    /// Its client comes all the same, and not for what another client of the same user left.
+    @Test func whoseSessionGaveWayTakesNobodyElsesPlace() throws {
+        let registry = registry(10)
+        let stage = try stage(registry)
+        let ann = ReturningTests()
+        try ann.join(stage, 11, ref: 1)
+        try ann.join(stage, 12, ref: 1, alive: [11])
+        _ = try stage.watch { $0.deliver(.boundary(4)) }
+        try stage.disconnect(11)
+        try pass(60, stage, registry)
+        try stage.disconnect(12)
+        try comeAndGo(stage, 0..<9, by: "ann")
+        #expect(registry.sessionsGivenWay == 1)
+        #expect(try ann.join(stage, 13, ref: 7).point != nil)
+        // What is kept of the one that gave way ends before the other one does.
+        try pass(80, stage, registry)
+        #expect(try ann.join(stage, 14, ref: 9, alive: [13]).point != nil, "it is still expected")
+    }
+
+    /// Only one comes for it whose refs go on, as before it gave way.
+    @Test func aPageThatIsUnloadedIsNobodyElses() throws {
+        let registry = registry(10)
+        let stage = try stage(registry)
+        for number in 0..<12 {
+            let slot = Slot(100 + number)
+            _ = try join(stage, slot, "t\(number)", by: "ann")
+            try stage.disconnect(slot, isUnloaded: true)
+            _ = try stage.watch { $0.deliver(.boundary(4 + number)) }
+        }
+        #expect(registry.sessionsGivenWay == 2 && registry.endedSessions == 1 + 10 + 1)
+        #expect(try join(stage, 2, "t1", by: "ann") == nil)
+        #expect(try join(stage, 3, "t0", by: "ann", ref: 9) == .mark(3), "the page is shown again")
     }
 
     /// Each loss counts for the window: four in five channels, and one more on its way.

@@ -404,6 +404,30 @@ import Wire
         #expect(said.contains { $0.hasPrefix("2 ⇐") && $0.contains("thumbs_up") })
     }
 
+    /// Room on its socket does not bring it what it was waiting for.
+    @Test func whoseTokenHasRunOutIsToldNothing() throws {
+        var limits = HubLimits()
+        limits.tokenGrace = 30
+        let stream = try shelf.add("reply/1")
+        let stage = Stage(limits: limits, streams: shelf)
+        var full: Set<Slot> = []
+        stage.hub.askForRoom(hasRoom: { !full.contains($0) }, awaitRoom: { _ in })
+        stage.connect(1, subject: "ann", expiresAt: 1010)
+        stage.connect(2, subject: "bob")
+        for slot in [1, 2] as [Slot] { try stage.joinPrivate(Self.topic, slot) }
+        try stage.tick(after: 1000)
+        full = [1]
+        let first = frame("2", #""id":"7","at":0,"delta":"secret","next":6"#)
+        #expect(try stage.append("secret", to: stream) == [first])
+        try stage.tick(after: 9000)
+        full = []
+        #expect(try stage.watch { $0.hasRoom(1) }.isEmpty)
+        #expect(try stage.append("s", to: stream) == [frame("2", #""id":"7","at":6,"delta":"s","next":7"#)])
+        try stage.say(
+            #"["1","8","\#(Self.topic)","access_token",{"access_token":"good anon 9000 ann"}]"#, from: 1)
+        #expect(try stage.decide(.decided(.all)).contains { $0.hasPrefix("1 ") && $0.contains("secrets") })
+    }
+
     /// Readers with rooms and rhythms of their own, who leave and come again: what each has put together is the stream.
     @Test(arguments: 0..<10) func whateverHappensTheTextIsWhole(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
