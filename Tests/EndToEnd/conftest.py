@@ -51,7 +51,7 @@ def plain():
 @pytest.fixture(scope="session")
 def shared_hub(cluster):
     # Two loops, so that what one loop tells the other is tested on any machine. The safety poll is what notices a table
-    # that was altered or dropped and not written since; every second, so that tests need not wait for five.
+    # that was altered or dropped and not written since; every second, so that tests need not wait for three.
     hub = Hub(cluster.create_database("shared"), ROOST_LOOPS="2", ROOST_FEED_SAFETY_POLL_SECONDS="1")
     try:
         hub.run("migrate")
