@@ -99,8 +99,9 @@ test-clocks: ## the tests that measure how long the hub takes, alone on the mach
 	scripts/leg.sh "end-to-end tests that look at a clock" $(PYTEST) Tests/EndToEnd -m clock $(ARGS)
 
 .PHONY: test-stress
-test-stress: ## half a minute of `make stress` with a fixed seed, on .build/release/roost
+test-stress: ## half a minute of `make stress` with a fixed seed, and of its model, on .build/release/roost
 	@scripts/leg.sh "stress" loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
+	scripts/leg.sh "model" loadtest/stress.sh --hub .build/release/roost --model --seed 3 --seconds 3
 
 # Not part of `make test`, for the time that it takes: half an hour on two cores.
 .PHONY: test-versions

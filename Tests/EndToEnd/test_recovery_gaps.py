@@ -213,3 +213,29 @@ async def test_nobody_is_disturbed_where_nothing_is_lost(own_hub, table, emptied
     await client.settled()
     assert not [message for message in client.client.messages if message.event == "phx_error"]
     await client.close()
+
+
+async def test_who_was_away_is_told_of_what_was_written_to_a_partition_before_it_was_watched(own_hub, cluster):
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute("create table p (id int primary key) partition by range (id)")
+        sql.execute("create table p1 partition of p for values from (0) to (10)")
+        sql.execute("grant select on p to authenticated")
+        own_hub.watch("p")
+        own_hub.start()
+        plain, exact = Returning(own_hub, "realtime:r", "p", sub="plain"), Returning(own_hub, "realtime:r", "p", sub="exact")
+        await plain.enter()
+        await exact.enter(resume={})
+        sql.execute("insert into p values (1)")
+        for client in (plain, exact):
+            await client.has([1])
+            await client.cut()
+        await asyncio.to_thread(own_hub.stop)
+        sql.execute("create table p2 partition of p for values from (10) to (20)")
+        sql.execute("insert into p2 values (11)")
+        own_hub.watch("p")
+        own_hub.start()
+        assert (await exact.enter(resume={"cursor": exact.frames[-1]["cursor"]}))["resumed"] is False
+        await plain.enter()
+        await plain.client.next("system", where=lambda message: message.payload["message"].startswith("ChangesLost: "))
+        for client in (plain, exact):
+            await client.close()

@@ -142,13 +142,23 @@ class ModelFaults(Faults):
     async def _unwatch(self, fault, chance):
         table = chance.choice(TABLES)
         async with self._hole(f"unwatch {table}"):
-            await asyncio.to_thread(self.hubs[0].run, "unwatch", table)
+            await self._insist(self.hubs[0].run, "unwatch", table)
             await asyncio.sleep(fault.seconds)
             await self.rewatch(table)
 
     async def rewatch(self, *tables):
         for table in tables:
-            await asyncio.to_thread(self._watch, table, self.captures[table])
+            await self._insist(self._watch, table, self.captures[table])
+
+    @staticmethod
+    async def _insist(command, *arguments, times=5):
+        """Other faults end sessions of Postgres, a command's too; it may be given again."""
+        for last in range(1, times + 1):
+            try:
+                return await asyncio.to_thread(command, *arguments)
+            except AssertionError:
+                if last == times:
+                    raise
 
     async def _triggers_off(self, fault, chance):
         table = self._table(chance, "triggers")

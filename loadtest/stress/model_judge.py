@@ -80,6 +80,10 @@ class Judge:
                       and not self._is_explained(step.change, former, reload)]
         return found
 
+    def needless(self):
+        """Loads that it was told to make before any fault that loses changes."""
+        return [reload for reload in self.fold.reloads if reload.why and not any(hole.began < reload.at for hole in self.holes)]
+
     def _is_explained(self, change, former, reload):
         """Nobody had been told of it yet when a hole began, or this client was away; and so it was when the change was committed,
         or the hole was not over yet. A client that is refused its place misses all that came until it is back."""
@@ -153,6 +157,8 @@ class Judge:
             f"{change.table} {key_of(change.table, change.new)} version {change.new['version']} ({change.event} by "
             f"{change.transaction}, committed at {change.after - self.truth.began:.3f}) had not come when \"{reload.why}\" was told at "
             f"{reload.at - self.truth.began:.3f}, and no fault took it" for change, reload in self.unexplained()]
+        found.wrong += [f"{self.fold.table}: \"{reload.why}\" was told at {reload.at - self.truth.began:.3f}, where nothing was lost"
+                        for reload in self.needless()]
         for key, shown, allowed in self.disagreements():
             found.wrong.append(f"{self.fold.table} {key} is shown as {shown}, and should be one of {allowed}")
             found.story = found.story or self._story(key)

@@ -4,6 +4,8 @@
 -- Invariants
 --   * meta.unread_lsn is where the WAL ended when an interruption was noted (note_captures) of which much was unread: no hub read
 --     it, or the one that did was far behind. One that follows has stored the rest before any client that is told has come back.
+--   * A partition that gets its triggers later than its root, and has been written to by then, may have been written to by its own
+--     name: that is an interruption. Whether it was cannot be seen, only that its file is not empty.
 --   * The hub that leads calls settle_captures every few seconds. Once all up to there is stored, what it stored since counts as
 --     what may be gone: whoever is told loads what came before, and is sent what came behind.
 -- Lock order: as in Migration016Watched.sql.
@@ -27,6 +29,27 @@ begin
 end
 $$;
 revoke all on function roost.note_loss() from public;
+
+create or replace view roost.capture_news as
+with here as (
+    select s.system_identifier || '.' || d.oid as place
+    from pg_control_system() s, pg_database d where d.datname = current_database()
+), stored as (
+    select c.* from roost.captured c join here using (place)
+), present as (
+    select m.relid, m.mark, m.is_whole, n.nspname as schema, c.relname as name
+    from roost.capture_mark m join pg_class c on c.oid = m.relid join pg_namespace n on n.oid = c.relnamespace
+)
+select coalesce(p.relid, s.relid) as relid, here.place, coalesce(p.schema, s.schema) as schema, coalesce(p.name, s.name) as name,
+       coalesce(p.mark, '') as mark, coalesce(p.is_whole, false) as is_whole,
+       s.relid is not null or exists (
+           select from stored o where o.schema = p.schema and o.name = p.name)
+       or pg_relation_size(p.relid) > 0 and exists (
+           select from stored o
+           where o.relid = pg_partition_root(p.relid)::oid and o.relid <> p.relid and o.mark <> '') as is_interrupted
+from present p full join stored s on s.relid = p.relid cross join here
+where s.mark is distinct from coalesce(p.mark, '')
+    and (p.relid is not null or exists (select from pg_class c where c.oid = s.relid));
 
 create or replace function roost.note_captures() returns setof text
     language plpgsql security definer
