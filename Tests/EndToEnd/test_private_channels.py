@@ -185,8 +185,9 @@ async def test_a_denied_broadcast_is_answered_where_its_sender_waits_for_it(hub,
         ann.send_binary(kind3(ref, "73", topic, "e", b"{}"))
     ann.push(topic, "broadcast", message, None, ref)
     await ann.settled()
+    await hub.settled()
+    await ann.settled()
     await service.settled()
-    hub.settle()
     expected = {"status": "error", "response": {"reason": denied("write to", name)}}
     answers = [m.payload for m in ann.messages if m.event == "phx_reply" and m.topic == topic]
     assert answers == [expected] * ((4 if version == 2 else 3) if ack else 0)

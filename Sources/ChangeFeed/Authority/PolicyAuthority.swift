@@ -42,6 +42,9 @@ package final class PolicyAuthority: ChannelAuthority {
     ) {
         if !inbox.post(PendingQuestion(question: question, answer: answer)) { answer(.unavailable) }
     }
+
+    /// Calls back once all that was asked before this call is answered; from the authority's thread, or this one where it has ended.
+    package func awaitAnswers(_ done: @escaping @Sendable (Bool) -> Void) { inbox.await(done) }
 }
 
 /// A question and the way back.
@@ -60,6 +63,8 @@ struct AuthorityInbox: Sendable {
         var bytes = 0
         /// By the token's user.
         var ofUsers: [[UInt8]: (count: Int, bytes: Int)] = [:]
+        /// Who waits until no question does.
+        var barriers: [@Sendable (Bool) -> Void] = []
         var isStopping = false
     }
 
@@ -96,13 +101,30 @@ struct AuthorityInbox: Sendable {
         }
     }
 
+    func await(_ done: @escaping @Sendable (Bool) -> Void) {
+        let isTaken = mailbox.post { content in
+            if !content.isStopping { content.barriers.append(done) }
+            return !content.isStopping
+        }
+        if !isTaken { done(true) }
+    }
+
+    /// Who waited until no question does; none where some do.
+    func takeBarriers() -> [@Sendable (Bool) -> Void] {
+        mailbox.look { content in
+            guard content.waiting.isEmpty else { return [] }
+            defer { content.barriers = [] }
+            return content.barriers
+        }
+    }
+
     var isStopping: Bool { mailbox.look { $0.isStopping } }
 
     func stop() { mailbox.post { $0.isStopping = true } }
 
     /// Waits for questions, for `stop`, or until `deadline`; takes up to `limit` questions.
     func take(_ limit: Int, until deadline: ContinuousClock.Instant?) -> [PendingQuestion] {
-        if mailbox.look({ $0.waiting.isEmpty && !$0.isStopping }) { mailbox.wait(until: deadline) }
+        if mailbox.look({ $0.waiting.isEmpty && $0.barriers.isEmpty && !$0.isStopping }) { mailbox.wait(until: deadline) }
         return mailbox.take { content in
             var bytes = 0
             let count =
@@ -153,11 +175,13 @@ struct AuthorityLoop: ~Copyable {
             } else if session == nil, reconnector.isDue {
                 connect()
             }
+            for done in inbox.takeBarriers() { done(true) }
         }
         session = nil
         while case let rest = inbox.take(Self.batch, until: .now), !rest.isEmpty {
             for question in rest { question.answer(.unavailable) }
         }
+        for done in inbox.takeBarriers() { done(true) }
     }
 
     /// Answers every question of the batch.

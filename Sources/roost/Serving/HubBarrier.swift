@@ -14,6 +14,7 @@ import Synchronization
 struct HubBarrier: Barrier {
     let gateway: Gateway
     let subscriptions: ChangeService
+    let authority: PolicyAuthority
     let streams: FileStreamService?
     let cluster: ClusterService?
 
@@ -33,9 +34,12 @@ struct HubBarrier: Barrier {
         if let streams { shared.append(("the streams are not written", { streams.awaitCommits($0) })) }
         if let cluster { shared.append(("the other hubs are not reached", { cluster.awaitHead($0) })) }
         let feed: Question = { [subscriptions] in subscriptions.awaitWindow($0) }
-        for (problem, question) in shared + [("the change feed has not delivered all that was committed", feed)]
-            + shared
-        {
+        let rights: Question = { [authority] in authority.awaitAnswers($0) }
+        let own = [
+            ("the policies for private channels are not answered", rights),
+            ("the change feed has not delivered all that was committed", feed),
+        ]
+        for (problem, question) in shared + own + shared {
             guard await isDone(loops, by: deadline) else { return "the event loops are busy" }
             guard await isDone(question, by: deadline) else { return problem }
         }
