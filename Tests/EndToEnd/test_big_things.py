@@ -20,7 +20,7 @@ class Counter:
         data = message.payload["data"]
         self.ids.append((data.get("record") or data["old_record"])[self.key])
 
-    async def reached(self, count, within=40):
+    async def reached(self, count, within=120):
         await eventually(lambda: len(self.ids) >= count, within, lambda: f"{len(self.ids)} of {count} rows")
         return self.ids
 
@@ -93,7 +93,7 @@ async def test_ten_thousand_rows_to_the_python_client(hub, sql, table, name):
     async with python_client(hub) as client:
         listener = await Listener(client, name).on_changes("INSERT", schema="public", table=table).subscribe()
         await asyncio.to_thread(sql.execute, f"insert into {table} select g from generate_series(1, 10000) g")
-        changes = await listener.take(10_000, within=20)
+        changes = await listener.take(10_000, within=90)
         assert [change["record"]["id"] for change in changes] == list(range(1, 10_001))
         assert listener.states == [("SUBSCRIBED", None)]
 

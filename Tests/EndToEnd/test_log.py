@@ -93,7 +93,7 @@ async def test_a_thousand_ends_at_once_are_not_a_thousand_lines(logging_hub):
     def untold():
         return sum(int(found.group(1)) for event in events(hub) if (found := more.fullmatch(event["message"])))
 
-    await eventually(lambda: len(ends(hub)) + untold() == 600, what=lambda: f"{len(ends(hub))} + {untold()} ends")
+    await eventually(lambda: len(ends(hub)) + untold() == 600, 60, lambda: f"{len(ends(hub))} + {untold()} ends")
     seconds = {}
     for event in ends(hub):
         second = event["time"][:19]

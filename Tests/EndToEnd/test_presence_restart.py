@@ -65,7 +65,8 @@ async def test_a_thousand_are_still_there_after_a_restart(own_hub, cluster, endi
         keys = {member.key for member in members}
         for listener in listeners:
             await eventually(lambda: listener.channel.presence_state().keys() == keys, what="all shown")
-        await eventually(lambda: members[0].counts[-1] == {"members": MEMBERS, "keys": MEMBERS}, what="all counted")
+        await eventually(lambda: all(member.counts[-1:] == [{"members": MEMBERS, "keys": MEMBERS}] for member in members), 30,
+                         "all counted, and told all")
         with cluster.connect(own_hub.database) as sql:
             # A moment later it is written down.
             await eventually(lambda: sql.execute("select count(*) from roost.presence").fetchone()[0] == MEMBERS,

@@ -208,6 +208,7 @@ async def test_stalled_readers_of_changes_hold_up_nobody_for_long(capped, cluste
         await client.close()
 
 
+@pytest.mark.clock
 async def test_most_readers_lag_and_are_waited_for(capped, cluster):
     """A transaction of many times the cap, to readers that are busy with it: nobody is cut off."""
     hub = capped(131_072, ROOST_LOOPS="1")

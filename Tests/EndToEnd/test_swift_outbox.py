@@ -85,7 +85,7 @@ async def test_a_thousand_sends_while_hub_and_network_go_up_and_down(chat, tmp_p
         await states("idle", "connecting", "connected", "disconnected", "connected", "disconnected", "connected")
 
         await probe.see("written", 20)
-        await eventually(lambda: len(probe.all("sent")) >= MESSAGES and len(probe.all("row")) >= MESSAGES, 20,
+        await eventually(lambda: len(probe.all("sent")) >= MESSAGES and len(probe.all("row")) >= MESSAGES, 90,
                          lambda: f"{len(probe.all('sent'))} sent, {len(probe.all('row'))} seen: {probe.events[-20:]}")
         # Whatever would come twice is on its way before this one.
         sql.execute("insert into messages (conversation_id, sender_id, body) values (%s, %s, 'last')", [A, ADA.sub])

@@ -82,7 +82,7 @@ struct TooLate: Error, CustomStringConvertible {
 ///
 /// - Throws: `TooLate` at the deadline.
 func eventually(
-    _ what: String, within limit: Duration = .seconds(15), _ condition: () throws -> Bool
+    _ what: String, within limit: Duration = .seconds(40), _ condition: () throws -> Bool
 ) throws {
     let deadline = ContinuousClock.now + limit
     while try !condition() {

@@ -63,8 +63,10 @@ struct AuthorityInbox: Sendable {
         var bytes = 0
         /// By the token's user.
         var ofUsers: [[UInt8]: (count: Int, bytes: Int)] = [:]
-        /// Who waits until no question does.
-        var barriers: [@Sendable (Bool) -> Void] = []
+        /// Questions that were ever taken.
+        var asked = 0
+        /// Who waits until so many are answered.
+        var barriers: [(asked: Int, done: @Sendable (Bool) -> Void)] = []
         var isStopping = false
     }
 
@@ -96,6 +98,7 @@ struct AuthorityInbox: Sendable {
                 content.ofUsers[user] = (count + 1, bytes + question.bytes)
             }
             content.waiting.append(question)
+            content.asked += 1
             content.bytes += question.bytes
             return true
         }
@@ -103,18 +106,18 @@ struct AuthorityInbox: Sendable {
 
     func await(_ done: @escaping @Sendable (Bool) -> Void) {
         let isTaken = mailbox.post { content in
-            if !content.isStopping { content.barriers.append(done) }
+            if !content.isStopping { content.barriers.append((content.asked, done)) }
             return !content.isStopping
         }
         if !isTaken { done(true) }
     }
 
-    /// Who waited until no question does; none where some do.
+    /// Whose time has come, once all that was taken is answered.
     func takeBarriers() -> [@Sendable (Bool) -> Void] {
         mailbox.look { content in
-            guard content.waiting.isEmpty else { return [] }
-            defer { content.barriers = [] }
-            return content.barriers
+            let answered = content.asked - content.waiting.count
+            defer { content.barriers.removeAll { $0.asked <= answered } }
+            return content.barriers.filter { $0.asked <= answered }.map(\.done)
         }
     }
 
@@ -124,7 +127,8 @@ struct AuthorityInbox: Sendable {
 
     /// Waits for questions, for `stop`, or until `deadline`; takes up to `limit` questions.
     func take(_ limit: Int, until deadline: ContinuousClock.Instant?) -> [PendingQuestion] {
-        if mailbox.look({ $0.waiting.isEmpty && $0.barriers.isEmpty && !$0.isStopping }) { mailbox.wait(until: deadline) }
+        let isIdle = mailbox.look { $0.waiting.isEmpty && $0.barriers.isEmpty && !$0.isStopping }
+        if isIdle { mailbox.wait(until: deadline) }
         return mailbox.take { content in
             var bytes = 0
             let count =

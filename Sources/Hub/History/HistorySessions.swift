@@ -15,9 +15,6 @@ struct HistorySessions {
     private static let mostOfUser = 100
     private static let mostOfRole = 2_000
 
-    /// Milliseconds, as `SessionRegistry.longestProof`.
-    private static let longestProof: Int64 = 8_000
-
     /// Nobody is waited for.
     var isEmpty: Bool { kept.isEmpty && places.isEmpty }
 
@@ -92,9 +89,6 @@ struct HistorySessions {
         change(key) { bucket in
             owed = bucket.takeOver(for: trace, hasUser: key.hasSubject, amongLive: hasAsked) {
                 $0.acknowledged(by: readers[$0.member.loop])
-            } lagging: {
-                let positions = readers.values.map { $0.position(before: trace.began - Self.longestProof) }
-                return HistoryPosition(position: positions.min() ?? 0, member: nil)
             }
         }
         return .earliest(of: owed.all)

@@ -158,22 +158,40 @@ extension RecoveryPoint {
     /// Cursors are what clients said, who may say anything: they stand beside the others, so that one that is good for nothing takes
     /// nothing from anybody else. Of many some are left out: whoever had one brings it again.
     static func earliest(of points: [RecoveryPoint]) -> RecoveryPoint? {
-        var parts: [RecoveryPoint] = []
-        for point in points {
-            let some = if case .earliest(let some) = point { some } else { [point] }
-            for part in some where !parts.contains(part) { parts.append(part) }
-        }
-        let own = parts.filter { !$0.isForeign && !$0.isCursor }.min { $0.isEarlier(than: $1) }
-        var foreign = parts.filter(\.isForeign)
-        if foreign.count > mostApart {
-            // Where each hub left all of its clients lies no later, and is the same for many.
-            foreign = foreign.reduce(into: []) { some, part in
-                let part = if case .peer(_, let stored) = part { RecoveryPoint.snapshot(stored) } else { part }
-                if !some.contains(part) { some.append(part) }
+        let parts = distinct(points)
+        return parts.count > 1 ? .earliest(parts) : parts.first
+    }
+
+    /// The earliest of this process's own, and of the others so many as are kept apart: the time that it takes does not grow with the
+    /// square of their number.
+    static func distinct(_ points: [RecoveryPoint]) -> [RecoveryPoint] {
+        var own: RecoveryPoint?
+        var (cursors, foreign, isFolded): ([RecoveryPoint], [RecoveryPoint], Bool) = ([], [], false)
+        func add(_ part: RecoveryPoint) {
+            if part.isCursor {
+                if cursors.count < mostApart, !cursors.contains(part) { cursors.append(part) }
+            } else if part.isForeign {
+                let part = isFolded ? part.folded : part
+                guard !foreign.contains(part) else { return }
+                foreign.append(part)
+                guard foreign.count > mostApart, !isFolded else { return }
+                // Where each hub left all of its clients lies no later, and is the same for many.
+                isFolded = true
+                foreign = foreign.reduce(into: []) { some, part in
+                    if !some.contains(part.folded) { some.append(part.folded) }
+                }
+            } else if own.map({ part.isEarlier(than: $0) }) ?? true {
+                own = part
             }
         }
-        parts = (own.map { [$0] } ?? []) + parts.filter(\.isCursor).prefix(mostApart) + foreign
-        return parts.count > 1 ? .earliest(parts) : parts.first
+        for point in points {
+            if case .earliest(let some) = point { some.forEach(add) } else { add(point) }
+        }
+        return (own.map { [$0] } ?? []) + cursors + foreign
+    }
+
+    private var folded: RecoveryPoint {
+        if case .peer(_, let stored) = self { .snapshot(stored) } else { self }
     }
 }
 

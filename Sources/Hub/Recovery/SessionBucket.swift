@@ -84,7 +84,7 @@ struct SessionBucket<Session: RecoverableSession> {
     private static var mostEnded: Int { 64 }
     /// Of more none is asked whether it lives.
     private static var mostAsked: Int { 16 }
-    /// Of more that have no user no one is looked at: where those stand who lag least of all that lag stands for them.
+    /// Of more none is looked at.
     private static var mostLookedAt: Int { 1024 }
 
     var isEmpty: Bool { live.isEmpty && ended.isEmpty }
@@ -129,10 +129,10 @@ struct SessionBucket<Session: RecoverableSession> {
     /// - Parameters:
     ///   - hasUser: false where all who have none look alike.
     ///   - amongLive: false where none was asked whether it lives.
-    ///   - lagging: no later than where anybody stands who has lagged for so long only that its socket may be open yet.
+    ///   - lowest: where live ones are too many to be looked at, a position no later than any of theirs; nil where none counts then.
     mutating func takeOver(
-        for trace: ClientTrace, hasUser: Bool, amongLive: Bool = true, position: (Session) -> Session.Position,
-        lagging: () -> Session.Position
+        for trace: ClientTrace, hasUser: Bool, amongLive: Bool = true, lowest: Session.Position? = nil,
+        position: (Session) -> Session.Position
     ) -> Owed {
         // Most joins, so that they cost nothing: nobody else is there or away.
         guard !ended.isEmpty || live.count > 1 || !overdue.isEmpty else { return Owed() }
@@ -146,28 +146,40 @@ struct SessionBucket<Session: RecoverableSession> {
         var owed = Owed(ended: free.map { ended[$0].position })
         var suspects: [Session] = []
         if amongLive, hasUser || trace.evidence == .refs {
-            if !hasUser, live.count > Self.mostLookedAt {
-                owed.live = [lagging()]
-                return owed
+            if isCrowd {
+                owed.live = lowest.map { [$0] } ?? []
+            } else {
+                suspects = live.filter { isSuspect($0, for: trace) }
+                owed.live = suspects.map(position)
             }
-            suspects = live.filter { isSuspect($0, for: trace) }
-            owed.live = suspects.map(position)
         }
-        guard trace.evidence != .none, suspects.count <= Self.mostAsked else { return owed }
+        guard trace.evidence != .none else { return owed }
+        let wereAsked = !isCrowd && suspects.count <= Self.mostAsked
+        // Who has no user takes one of those that are known to be lost, or the list of them would only grow.
+        guard wereAsked || !hasUser else { return owed }
         if trace.evidence == .refs, let late = overdue.firstIndex(where: { $0 < trace.ref }) {
             overdue.remove(at: late)
+        } else if wereAsked {
+            claim(owed, free, suspects, for: trace, mayEndLive: hasUser)
         } else {
-            claim(owed, free, suspects, for: trace)
+            claim(Owed(ended: owed.ended), free, [], for: trace, mayEndLive: false)
         }
         return owed
     }
 
-    private mutating func claim(_ owed: Owed, _ free: [Int], _ suspects: [Session], for trace: ClientTrace) {
+    /// They are too many to be looked at for each join.
+    var isCrowd: Bool { live.count > Self.mostLookedAt }
+
+    /// - Parameter mayEndLive: false where the client that joins may be a stranger, who says what he likes: a live session that does
+    ///   not answer stays its client's.
+    private mutating func claim(
+        _ owed: Owed, _ free: [Int], _ suspects: [Session], for trace: ClientTrace, mayEndLive: Bool
+    ) {
         let claim = SessionClaim(trace: trace, isCertain: trace.evidence == .refs)
         let positions = owed.all
         let latest = positions.indices.max { positions[$0].isEarlier(than: positions[$1]) }
         if let latest, latest >= free.count {
-            suspects[latest - free.count].trace.claims.append(claim)
+            if mayEndLive { suspects[latest - free.count].trace.claims.append(claim) }
         } else if let latest, !ended[free[latest]].isMany {
             if claim.isCertain {
                 prolong(to: ended.remove(at: free[latest]).until)

@@ -45,8 +45,13 @@ extension SessionRegistry {
             state.recording.slow = slow
             var (latest, proven): (Int, Int?) = (0, nil)
             var moved: [(key: RecoveryKey, mark: Int?)] = []
+            var crowds: [(key: RecoveryKey, lowest: RecoveryPoint?)] = []
             for (key, bucket) in state.buckets {
-                guard let place = bucket.place, let stand = bucket.sessions.stand(at: now.monotonic) else { continue }
+                guard bucket.place != nil || bucket.sessions.isCrowd,
+                    let stand = bucket.sessions.stand(at: now.monotonic)
+                else { continue }
+                if bucket.sessions.isCrowd { crowds.append((key, .earliest(of: stand.points))) }
+                guard let place = bucket.place else { continue }
                 if let mark = stand.mark { latest = max(latest, mark) }
                 let follows = stand.mark.map { $0 >= slow } ?? false && !Self.isAwaited(key, state)
                 switch (place, stand.mark) {
@@ -58,6 +63,7 @@ extension SessionRegistry {
                 case (.at, _): break
                 }
             }
+            for (key, lowest) in crowds { state.buckets[key]?.lowest = lowest }
             state.recording.pace.note(latest, at: now.monotonic)
             if let proven { state.recording.proven = max(state.recording.proven, proven) }
             for (key, mark) in moved {
@@ -71,6 +77,21 @@ extension SessionRegistry {
     }
 
     // MARK: Under the lock
+
+    /// Where those of a crowd stand who lag most, as of the last survey, or as of now where there was none; nil of no crowd.
+    static func lowest(ofCrowd key: RecoveryKey, _ state: inout State, at now: Int64) -> RecoveryPoint? {
+        guard let bucket = state.buckets[key], bucket.sessions.isCrowd else { return nil }
+        if let lowest = bucket.lowest { return lowest }
+        let lowest = RecoveryPoint.earliest(of: bucket.sessions.stand(at: now)?.points ?? [])
+        state.buckets[key]?.lowest = lowest
+        return lowest
+    }
+
+    /// A session begins, perhaps further back than any other of a crowd. From there on it only comes nearer.
+    static func noteLowest(_ session: LiveSession, _ state: inout State) {
+        guard let lowest = state.buckets[session.key]?.lowest else { return }
+        state.buckets[session.key]?.lowest = .earliest(of: [lowest, session.origin.point])
+    }
 
     /// Somebody may come back.
     private static func isAwaited(_ key: RecoveryKey, _ state: State) -> Bool {
@@ -109,15 +130,16 @@ extension SessionBucket<LiveSession> {
     }
 
     /// Nil where nobody is here.
-    fileprivate func stand(at now: Int64) -> Stand? {
+    func stand(at now: Int64) -> Stand? {
         var lowest: Int?
         var others: [RecoveryPoint] = []
         for session in live where session.trace.isSettled && !session.trace.isGone {
             switch session.position(at: now).point {
             case .mark(let mark): lowest = min(lowest ?? mark, mark)
-            case let point: if !others.contains(point) { others.append(point) }
+            case let point: others.append(point)
             }
         }
+        others = RecoveryPoint.distinct(others)
         guard lowest != nil || !others.isEmpty else { return nil }
         return Stand(mark: others.isEmpty ? lowest : nil, points: others + (lowest.map { [.mark($0)] } ?? []))
     }

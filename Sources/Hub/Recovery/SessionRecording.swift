@@ -184,7 +184,10 @@ extension SessionRegistry {
             guard state.recording.isKept else { return true }
             if waited >= Self.longestQuestion, session.elsewhere == nil { session.elsewhere = session.presumed }
             guard session.elsewhere != nil || !state.recording.looksElsewhere else { return false }
-            guard let bucket = state.buckets[session.key], bucket.recorded >= session.needed else { return false }
+            // Of those that were to be written with it, some may have gone since.
+            guard let bucket = state.buckets[session.key],
+                bucket.recorded >= min(session.needed, Self.count(of: session.key, state))
+            else { return false }
             return bucket.place?.covers(session.origin.point, proven: state.recording.proven) ?? false
         }
     }
@@ -257,7 +260,8 @@ extension SessionRegistry {
         let isSought = state.recording.looksElsewhere && session?.isSought ?? false
         let isPlaced = isPlaced(key, session, state)
         if count == recorded, isPlaced, !isSought {
-            state.recording.changed.remove(key)
+            // Another one may wait for what a write tells of other hubs.
+            if session != nil || !state.recording.looksElsewhere { state.recording.changed.remove(key) }
         } else {
             state.recording.changed.insert(key)
         }

@@ -15,6 +15,8 @@ package final class SessionRegistry: Sendable {
         var recorded = 0
         /// Where they are written down to stand; nil where that is to be written.
         var place: Place?
+        /// Of a crowd, no later than where any of those stands who have settled; nil where that was not looked for (`survey`).
+        var lowest: RecoveryPoint?
         /// The last of the moments at which some of them are forgotten (`State.ends`).
         var lastEnd = Int64.min
         /// As whose sessions they are counted, and as how many (`SessionShares`); zero where they are not.
@@ -132,7 +134,7 @@ package final class SessionRegistry: Sendable {
             defer { Self.note(session.key, needing: session, &state) }
             session.trace.isSettled = true
             guard window > 0 else { return nil }
-            var found = takeOver(for: session, here, &state, at: now.monotonic)
+            var found = Self.takeOver(for: session, here, &state, at: now.monotonic)
             let places = Self.places(ofUserOf: session, state)
             if !places.isEmpty { found = .earliest(of: places + (found.map { [$0] } ?? [])) }
             // Nobody knows whom the last process served, so that anybody may have been there.
@@ -146,6 +148,7 @@ package final class SessionRegistry: Sendable {
             let whole = RecoveryPoint.earliest(of: points).map { RecoveryPosition(point: $0) }
             let position = before == nil ? found ?? whole : whole
             session.settles(at: position ?? RecoveryPosition(point: .mark(mark)), hadMissed: found != nil)
+            Self.noteLowest(session, &state)
             return found?.exact
         }
     }
@@ -157,6 +160,7 @@ package final class SessionRegistry: Sendable {
             session.settles(at: position, hadMissed: false)
             trace.isSettled = true
             state.buckets[key, default: Bucket()].sessions.add(session)
+            Self.noteLowest(session, &state)
             Self.note(key, needing: session, &state)
             return session
         }
@@ -259,15 +263,15 @@ package final class SessionRegistry: Sendable {
     // MARK: Under the lock
 
     /// What the joining client may have to be sent.
-    private func takeOver(
+    private static func takeOver(
         for session: LiveSession, _ here: LoopPosition, _ state: inout State, at now: Int64
     ) -> RecoveryPosition? {
         let trace = session.trace
-        let slow = state.recording.pace.mark(at: now - longestProof)
-        let owed = state.buckets[session.key]?.sessions.takeOver(for: trace, hasUser: session.key.hasSubject) {
+        let lowest = Self.lowest(ofCrowd: session.key, &state, at: now).map { RecoveryPosition(point: $0) }
+        let owed = state.buckets[session.key]?.sessions.takeOver(
+            for: trace, hasUser: session.key.hasSubject, lowest: lowest
+        ) {
             $0.position(at: trace.began)
-        } lagging: {
-            RecoveryPosition(point: .mark(slow))
         }
         guard let owed else { return nil }
         let lacking = owed.live.filter { !here.isReached($0) }

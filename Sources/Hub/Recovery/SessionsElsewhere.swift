@@ -62,6 +62,7 @@ extension SessionRegistry {
         guard let all = RecoveryPoint.earliest(of: (point.map { [$0] } ?? []) + others) else { return nil }
         guard !others.isEmpty else { return point }
         session.settles(at: RecoveryPosition(point: all), hadMissed: true)
+        state.withLock { Self.noteLowest(session, &$0) }
         return all
     }
 

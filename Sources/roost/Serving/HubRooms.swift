@@ -149,7 +149,8 @@ struct HubRooms: Sendable {
         services.opsHandler = OpsPages(
             health: health, access: access, figures: { figures.all },
             barrier: HubBarrier(
-                gateway: gateway, subscriptions: subscriptions, authority: authority, streams: streams, cluster: cluster))
+                gateway: gateway, subscriptions: subscriptions, authority: authority, streams: streams, cluster: cluster
+            ))
         var sources = reload.dashboard(.standard, { figures.all })
         sources.streams = streams
         let node = configuration.nodeName

@@ -37,11 +37,15 @@ import Wire
         let asked = stage.actions.flatMap {
             if case .ping(let places) = $0 { places.map(\.slot) } else { [Slot]() }
         }
+        return (try point(stage, registry), asked)
+    }
+
+    /// Where it recovers from; what is to be written for that is.
+    private func point(_ stage: Stage, _ registry: SessionRegistry) throws -> RecoveryPoint? {
+        if let point = ReturningTests.point(stage) { return point }
         registry.isWritten(registry.takeChanged(upTo: 10), successfully: true)
-        var point = ReturningTests.point(stage)
         try stage.tick(after: 100)
-        point = point ?? ReturningTests.point(stage)
-        return (point, asked)
+        return ReturningTests.point(stage)
     }
 
     /// Where they are few, each is asked. Mine does not answer.
@@ -54,7 +58,7 @@ import Wire
             #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
         }
         try stage.tick(after: 1_010)
-        #expect(ReturningTests.point(stage) == .mark(3))
+        #expect(try point(stage, registry) == .mark(3))
     }
 
     /// Where they are many none is asked, and whoever was certainly here before begins where the last of them stands.
@@ -64,10 +68,35 @@ import Wire
         #expect(joined.asked.isEmpty && joined.point == .mark(3))
     }
 
-    /// Where they are more than can be looked at, it begins where those stood who had everything some seconds ago.
-    @Test func ofACrowdNoneIsLookedAt() throws {
+    /// Where they are more than can be looked at, it begins where the last of them stood a second ago, whatever others have proven since.
+    @Test func ofACrowdTheLastOneCounts() throws {
         let (stage, registry) = try stage(of: 1_100)
+        try stage.tick(after: 20_000)
+        _ = registry.survey(at: stage.now)
         #expect(try join(stage, registry, ref: 2).point == .mark(3))
+    }
+
+    /// It takes one of those who were lost: who comes for the first time afterwards is sent nothing of it.
+    @Test(arguments: [3, 18]) func whoIsBackIsWaitedForNoLonger(count: Int) throws {
+        let (stage, registry) = try stage(of: count)
+        try stage.disconnect(Self.mine)
+        let joined = try join(stage, registry, ref: 2)
+        for slot in joined.asked {
+            let ping = try #require(stage.hub.acknowledgementPing(for: slot))
+            #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
+        }
+        if joined.point == nil { _ = try stage.watch { $0.wake(at: stage.now) } }
+        #expect(try joined.point ?? point(stage, registry) == .mark(3))
+        #expect(registry.endedSessions == 0)
+    }
+
+    /// A stranger who says that he was here before, while somebody does not answer, takes nothing from him.
+    @Test func whoSleepsKeepsItsSession() throws {
+        let (stage, registry) = try stage(of: 3)
+        _ = try join(stage, registry, ref: 1000)
+        try stage.tick(after: 1_010)
+        for slot in 1...3 as ClosedRange<Slot> { try stage.disconnect(slot) }
+        #expect(registry.endedSessions == 3)
     }
 
     /// And is not kept waiting by strangers.
