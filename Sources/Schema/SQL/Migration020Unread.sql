@@ -4,6 +4,7 @@
 -- Invariants
 --   * meta.unread_lsn is where the WAL ended when an interruption was noted (note_captures) of which much was unread: no hub read
 --     it, or the one that did was far behind. One that follows has stored the rest before any client that is told has come back.
+--     A new slot has nothing from before, so begin_capture clears it.
 --   * A partition that gets its triggers later than its root, and has been written to by then, may have been written to by its own
 --     name: that is an interruption. Whether it was cannot be seen, only that its file is not empty.
 --   * The hub that leads calls settle_captures every few seconds. Once all up to there is stored, what it stored since counts as
@@ -79,7 +80,7 @@ begin
     where exists (
         select from pg_replication_slots s
         where s.slot_name = roost.slot_name()
-            and (not s.active or pg_current_wal_insert_lsn() - s.confirmed_flush_lsn > 1024 * 1024));
+            and (not s.active or pg_current_wal_insert_lsn() - s.confirmed_flush_lsn > 16 * 1024 * 1024));
     return query select unnest(interrupted);
 end
 $$;
@@ -101,3 +102,31 @@ begin
     return true;
 end
 $$;
+
+-- As in Migration014Capture.sql. What the slot before had unread is lost with it, and a number that came with a dump is of another
+-- server.
+create or replace function roost.begin_capture(place pg_lsn) returns boolean
+    language plpgsql security definer
+    set search_path = pg_catalog, pg_temp
+as $$
+declare
+    known name;
+begin
+    select slot into known from roost.capture for update;
+    update roost.meta set unread_lsn = null where unread_lsn is not null;
+    if known is distinct from roost.slot_name() then
+        -- The first one; another name came with a dump, whose cursors count for nothing here.
+        insert into roost.capture (slot, lsn) values (roost.slot_name(), place)
+        on conflict (singleton) do update
+        set slot = excluded.slot, lsn = excluded.lsn, partial_lsn = null, partial_rows = 0, stored_at = clock_timestamp();
+        return false;
+    end if;
+    update roost.capture set lsn = place, partial_lsn = null, partial_rows = 0, stored_at = clock_timestamp();
+    -- This transaction is the one of which a change is gone.
+    perform roost.note_loss();
+    return true;
+end
+$$;
+
+-- As with note_captures: a hub's role need not be the owner, and default privileges may give it nothing.
+grant execute on function roost.settle_captures() to public;
