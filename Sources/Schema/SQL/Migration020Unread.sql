@@ -6,7 +6,8 @@
 --     it, or the one that did was far behind. One that follows has stored the rest before any client that is told has come back.
 --     A new slot has nothing from before, so begin_capture clears it.
 --   * A partition that gets its triggers later than its root, and has been written to by then, may have been written to by its own
---     name: that is an interruption. Whether it was cannot be seen, only that its file is not empty.
+--     name: that is an interruption. Whether it was cannot be seen, only that its file is not empty. So `roost watch` gives the
+--     root its triggers last, and where a whole table leaves the WAL, which had its partitions' changes, says so (keep_partitions).
 --   * The hub that leads calls settle_captures every few seconds. Once all up to there is stored, what it stored since counts as
 --     what may be gone: whoever is told loads what came before, and is sent what came behind.
 -- Lock order: as in Migration016Watched.sql.
@@ -125,6 +126,26 @@ begin
     -- This transaction is the one of which a change is gone.
     perform roost.note_loss();
     return true;
+end
+$$;
+
+-- A published table left the publication in this transaction, and it and its partitions got triggers: what was written to a
+-- partition by its own name was in the WAL until then, so nothing is missing. To be called behind keep_captures.
+create function roost.keep_partitions(root oid) returns void
+    language plpgsql security definer
+    set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into roost.captured as c (relid, place, schema, name, mark, is_whole)
+    select n.relid, n.place, n.schema, n.name, n.mark, n.is_whole
+    from roost.capture_news n
+    where n.mark <> '' and n.relid in (select t.relid::oid from pg_partition_tree(root) t where t.level > 0)
+        and exists (
+            select from roost.captured r join roost.capture_mark m on m.relid = r.relid
+            where r.relid = root and r.place = n.place and r.is_whole and r.mark = m.mark)
+    on conflict (relid) do update
+    set place = excluded.place, schema = excluded.schema, name = excluded.name, mark = excluded.mark, is_whole = excluded.is_whole
+    where c.place <> excluded.place;
 end
 $$;
 
