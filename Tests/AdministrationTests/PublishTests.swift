@@ -271,8 +271,8 @@ extension CommandTests {
 
         /// Partitions get their triggers one after another, and a hub may look in between.
         @Test func aFirstWatchOfPartitionsTellsNobody() throws {
-            try database.run("insert into tree values (1, 'a'), (11, 'b')")
             let database = database
+            try database.run("insert into tree values (1, 'a'), (11, 'b')")
             let waiting =
                 "select from pg_locks where relation = 'tree_high'::regclass and mode = $1 and granted = $2::bool"
             let told = "select pruned_xid from roost.meta"
