@@ -126,7 +126,9 @@ extension TableCapture {
         }
         let second = try AdminSession.open(conninfo)
         let triggers = TriggerChange(plan: .watchTable, turns: turns)
-        let closing = try statements(.retractTable, table) + [Self.keeping(table)]
+        let closing =
+            try statements(.retractTable, table)
+            + [Self.keeping(table), "select roost.keep_partitions(\(table.oid)::oid)"]
         // Where the triggers are there already, the lock still makes the cut.
         let lock = "lock table \(table.name) in share row exclusive mode"
         try turns.change(

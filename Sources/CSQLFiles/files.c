@@ -122,11 +122,8 @@ static const unsigned char Migration018Cluster[] = {
 static const unsigned char Migration019Places[] = {
 #embed "../Schema/SQL/Migration019Places.sql"
 };
-static const unsigned char Migration020Slots[] = {
-#embed "../Schema/SQL/Migration020Slots.sql"
-};
-static const unsigned char Migration021Unread[] = {
-#embed "../Schema/SQL/Migration021Unread.sql"
+static const unsigned char Migration020Unread[] = {
+#embed "../Schema/SQL/Migration020Unread.sql"
 };
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
@@ -200,8 +197,7 @@ static const struct roost_sql_file files[] = {
     {"Migration017Streams.sql", Migration017Streams, sizeof Migration017Streams},
     {"Migration018Cluster.sql", Migration018Cluster, sizeof Migration018Cluster},
     {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
-    {"Migration020Slots.sql", Migration020Slots, sizeof Migration020Slots},
-    {"Migration021Unread.sql", Migration021Unread, sizeof Migration021Unread},
+    {"Migration020Unread.sql", Migration020Unread, sizeof Migration020Unread},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},

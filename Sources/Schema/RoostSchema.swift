@@ -26,8 +26,7 @@ package enum RoostSchema {
         ("017 streams", SQLFile.text("Migration017Streams.sql")),
         ("018 cluster", SQLFile.text("Migration018Cluster.sql")),
         ("019 places", SQLFile.text("Migration019Places.sql")),
-        ("020 slots", SQLFile.text("Migration020Slots.sql")),
-        ("021 unread", SQLFile.text("Migration021Unread.sql")),
+        ("020 unread", SQLFile.text("Migration020Unread.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -61,6 +61,17 @@ extension CommandTests {
             #expect(Doctor.examine(conninfo: conninfo).allSatisfy { $0.severity == .good })
         }
 
+        /// What every hub calls, whichever role it is.
+        @Test func revokedDefaultPrivilegesStopNoHub() throws {
+            try database.run("alter default privileges revoke execute on functions from public")
+            try Migrator.migrate(conninfo: database.conninfo)
+            for name in ["note_captures", "settle_captures"] {
+                let granted = try database.value(
+                    "select has_function_privilege('public', 'roost.\(name)()', 'execute')")
+                #expect(granted == "t", "\(name)")
+            }
+        }
+
         @Test func feedSaysWhatToRunAndGoesOn() throws {
             let collector = Collector()
             let feed = ChangeFeed(

@@ -237,6 +237,68 @@ extension CommandTests {
             }
         }
 
+        /// Whenever a hub looks, nothing of a table with rows in its partitions is missing.
+        @Test func partitionsChangeOverWithoutAWord() throws {
+            defer { #expect(throws: Never.self) { try cleanUp() } }
+            try database.run("insert into tree values (1, 'a'), (11, 'b')")
+            // The slot stays whatever comes of the other table.
+            try watch("keyless")
+            let session = try database.session()
+            func look() throws -> [[String?]] {
+                _ = try session.rows("select roost.note_captures()")
+                return try session.rows("select pruned_xid, unread_lsn from roost.meta")
+            }
+            let before = try look()
+            try capturing {
+                for method in [CaptureMethod.wal, .triggers, .wal, .triggers] {
+                    let outcome = try watch("tree", method)
+                    #expect(!outcome.changed.isEmpty)
+                    let after = try look()
+                    #expect(after == before, "\(method)")
+                    try database.run("insert into tree_low values (2, 'c'); insert into tree values (12, 'd')")
+                }
+            }
+            // What a partition was written before it had triggers is still missing.
+            try database.run(
+                """
+                create table tree_top partition of tree for values from (20) to (30);
+                insert into tree_top values (21, 'e')
+                """)
+            try watch("tree", .triggers)
+            let after = try look()
+            #expect(after != before)
+        }
+
+        /// Partitions get their triggers one after another, and a hub may look in between.
+        @Test func aFirstWatchOfPartitionsTellsNobody() throws {
+            let database = database
+            try database.run("insert into tree values (1, 'a'), (11, 'b')")
+            let waiting =
+                "select from pg_locks where relation = 'tree_high'::regclass and mode = $1 and granted = $2::bool"
+            let told = "select pruned_xid from roost.meta"
+            let before = try database.session().rows(told)
+            try concurrently(2) { index in
+                let session = try database.session()
+                if index == 0 {
+                    try session.run("begin; insert into tree_high values (12, 'c')")
+                    try eventually("the command to wait") {
+                        try !session.rows(waiting, ["ShareRowExclusiveLock", "false"]).isEmpty
+                    }
+                    try database.run("select roost.note_captures()")
+                    try session.run("commit")
+                } else {
+                    try eventually("the partition to be in use") {
+                        try !session.rows(waiting, ["RowExclusiveLock", "true"]).isEmpty
+                    }
+                    let outcome = try watch("tree", .triggers)
+                    #expect(outcome.changed == ["tree_low", "tree_high", "tree"])
+                }
+            }
+            try database.run("select roost.note_captures()")
+            let after = try database.session().rows(told)
+            #expect(after == before)
+        }
+
         @Test func membersOfAScopeAndPublicationsFollow() throws {
             defer { #expect(throws: Never.self) { try cleanUp() } }
             try database.run(

@@ -84,8 +84,6 @@ struct CaptureStage {
     func settle() throws {
         let session = try database.session()
         let place = try session.rows("select pg_current_wal_insert_lsn()").first?.first ?? nil
-        // So much that it is acknowledged at once.
-        try session.run("select pg_logical_emit_message(true, 'roost', repeat('-', 2048))")
         try eventually("all to be stored up to \(place ?? "")", within: .seconds(20)) {
             try session.rows(
                 "select from pg_replication_slots where slot_name = roost.slot_name() and confirmed_flush_lsn >= $1::pg_lsn",

@@ -79,10 +79,9 @@ select not exists (
     select from pg_replication_slots s where s.slot_name = roost.slot_name() and s.confirmed_flush_lsn < $1::pg_lsn)
 
 -- name: PushWAL
--- Commits something, so that the WAL before it is written out, which is all that a walsender may read. So much that the hub
--- acknowledges it at once (LevelNoting).
+-- Commits something, so that the WAL before it is written out, which is all that a walsender may read.
 -- Locks: none.
-select pg_logical_emit_message(true, 'roost', repeat('-', 2048))
+select pg_logical_emit_message(true, 'roost', '')
 
 -- name: TableMembership
 -- Whether a table ($1, an oid) is in the publication, and whether it is unlogged, itself or a partition.

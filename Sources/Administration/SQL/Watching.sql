@@ -38,9 +38,10 @@ order by 1
 -- the right to make triggers does not do for that. ONLY: on a partitioned table some versions would look for the trigger on
 -- partitions that have none yet.
 -- Statement triggers are not inherited: a statement on the root fires the root's, one on a partition only its own, so
--- every member gets them. $1 is the root's oid.
+-- every member gets them. $1 is the root's oid. The root comes last: a partition that gets its triggers later than its root
+-- may have been written to without (Migration020Unread.sql).
 -- Locks (of the statements): ShareRowExclusive on the member, for an instant, where one is made or enabled;
--- AccessExclusive where one is made anew. Root before partitions.
+-- AccessExclusive where one is made anew. Of one member in a transaction; of all only behind LOCK TABLE of the root.
 select m.relid::regclass::text, s.statement
 from (
     select relid, level from pg_partition_tree($1::oid) union select $1::oid, 0
@@ -74,7 +75,7 @@ cross join lateral (values
         case when t.fits then t.tgname else 'roost_' || o.op end) end)
 ) s (step, statement)
 where c.relkind in ('r', 'p') and s.statement is not null
-order by m.level, m.relid, o.place, s.step
+order by m.level desc, m.relid, o.place, s.step
 
 -- name: UnwatchTable
 -- The statements that take roost's triggers off a table and its partitions ($1 is the oid).

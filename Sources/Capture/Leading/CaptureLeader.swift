@@ -13,7 +13,6 @@ final class CaptureLeader {
     private var pacing = StorePacing(at: .now)
     private var heartbeatAt = ContinuousClock.now
     private var beats = 0
-    private var noting = LevelNoting()
     /// No table is left to read: once all up to here is stored, the slot is dropped.
     private var lastPlace: LSN?
 
@@ -30,13 +29,12 @@ final class CaptureLeader {
         self.slot = slot
         self.sockets = sockets
         self.published = published
-        sockets.tick = { [unowned self] in try self.stream.acknowledge() }
+        sockets.tick = { [unowned self] in try self.stream.acknowledge(stored: self.store.position.lsn) }
     }
 
     deinit { sockets.tick = {} }
 
     func serve(isStopping: () -> Bool) throws {
-        try note(stream.mayAcknowledge)
         while !isStopping() {
             stream.mostRows = trials.mostRows
             let hasMore = try stream.read { pacing.dueAt.map { $0 <= .now } ?? false }
@@ -47,12 +45,7 @@ final class CaptureLeader {
             }
             let isDue = stream.isFull || pacing.dueAt.map { $0 <= now } ?? false
             if isDue, stream.isAtBoundary { try storeBatch() }
-            if let level = stream.level,
-                noting.dueAt(level, after: stream.mayAcknowledge, atOnce: lastPlace != nil) <= .now
-            {
-                try note(level)
-            }
-            if stream.acknowledgementDue <= .now { try stream.acknowledge() }
+            if stream.acknowledgementDue <= .now { try stream.acknowledge(stored: store.position.lsn) }
             if heartbeatAt <= .now { try beat() }
             if let lastPlace, stream.acknowledgedUpTo >= lastPlace { break }
             if !hasMore { rest() }
@@ -73,7 +66,6 @@ final class CaptureLeader {
             throw error
         }
         trials.done(rows: batch.rows)
-        stream.mayAcknowledge = max(stream.mayAcknowledge, store.position.lsn)
         published.waitingSince = nil
         published.rows += batch.rows
         published.rowsAsTexts += outcome.asTexts
@@ -83,13 +75,6 @@ final class CaptureLeader {
         pacing.stored(rows: batch.rows, at: .now)
         batch.removeAll()
         heartbeatAt = max(heartbeatAt, .now)
-    }
-
-    /// Writes down that nothing is to be stored up to there, after which the slot may be told.
-    private func note(_ level: LSN) throws {
-        _ = try store.connection.query(CaptureSQL.noteLevel, [level.description])
-        stream.mayAcknowledge = max(stream.mayAcknowledge, level)
-        noting.notedAt = .now
     }
 
     /// Shows other hubs that this one lives, and looks how much WAL the slot keeps.
@@ -114,23 +99,6 @@ final class CaptureLeader {
     private func rest() {
         var due = min(stream.acknowledgementDue, heartbeatAt)
         if let store = pacing.dueAt, stream.isAtBoundary { due = min(due, store) }
-        if let level = stream.level {
-            due = min(due, noting.dueAt(level, after: stream.mayAcknowledge, atOnce: lastPlace != nil))
-        }
         sockets.rest(watching: [stream.connection.descriptor, store.connection.descriptor], until: due)
-    }
-}
-
-/// When it is written down how far there is nothing to store: each time is a commit, which is WAL itself.
-struct LevelNoting {
-    var notedAt = ContinuousClock.now
-
-    /// What a note of its own is, and somebody's vacuum, may wait for longer.
-    private static let little: UInt64 = 1024
-    private static let (often, seldom) = (Duration.milliseconds(500), Duration.seconds(2))
-
-    func dueAt(_ level: LSN, after known: LSN, atOnce: Bool) -> ContinuousClock.Instant {
-        if atOnce { return notedAt }
-        return notedAt + (level.rawValue - known.rawValue > Self.little ? Self.often : Self.seldom)
     }
 }

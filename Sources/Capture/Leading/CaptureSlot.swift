@@ -11,43 +11,32 @@ struct CaptureSlot {
     let report: (String) -> Void
 
     /// - Parameter stream: a walsender's session, which makes the slot where there is none.
-    /// - Returns: the slot's name, where to go on, and what it may have been told; nil where the hub stops meanwhile.
-    func find(
-        by stream: PostgresConnection
-    ) throws -> (name: String, position: CapturePosition, acknowledged: LSN)? {
+    /// - Returns: the slot's name and where to go on; nil where the hub stops meanwhile.
+    func find(by stream: PostgresConnection) throws -> (name: String, position: CapturePosition)? {
         try lock()
         defer { unlock() }
         guard let name = try connection.query(CaptureSQL.requirements).text(0, 1) else { return nil }
         let state = try connection.query(CaptureSQL.slotState)
         let isThere = state.count > 0 && state.flag(0, 0)
-        let isMoved = isThere && state.flag(0, 3)
-        if isThere, !isMoved, let position = try storedPosition() {
-            return (name, position, max(position.lsn, state.text(0, 1).flatMap { LSN($0) } ?? position.lsn))
-        }
+        if isThere, let position = try storedPosition() { return (name, position) }
         var begin = isThere ? state.text(0, 1) : nil
-        if isMoved {
-            _ = try connection.query(CaptureSQL.slotIsGone)
-        } else if begin == nil {
+        if begin == nil {
             _ = try connection.query(CaptureSQL.slotIsGone)
             if state.count > 0 { _ = try connection.query(CaptureSQL.dropSlot) }
             begin = try make(name, by: stream)
         }
         guard let begin else { return nil }
         if try connection.query(CaptureSQL.beginCapture, [begin]).flag(0, 0) {
-            let what =
-                isMoved
-                ? "was moved on by somebody else (pg_replication_slot_advance, or a reader that is none of Roost's)"
-                : "was gone, and another was created"
             logger.warning(
                 """
-                The logical slot \(name) \(what): changes that were committed in between are missing. Clients connected \
-                for row changes are told to load their data again.
+                The logical slot \(name) was gone, and another was created: changes that were committed in between are \
+                missing. Clients connected for row changes are told to load their data again.
                 """)
         } else {
             logger.info("Changes are read from the WAL, by the logical slot \(name).")
         }
         guard let position = try storedPosition() else { return nil }
-        return (name, position, position.lsn)
+        return (name, position)
     }
 
     /// Nil where nothing was stored yet, or where nobody knows what was.

@@ -8,8 +8,6 @@ final class CaptureStream {
     /// All that was committed before was sent.
     private var sentUpTo = LSN(0)
     private var acknowledged = LSN(0)
-    /// Up to here the slot may be told: all of it is stored, or it is written down that there is nothing to store.
-    var mayAcknowledge: LSN
     private var acknowledgedAt = ContinuousClock.now
     private var wantsReply = false
     /// Since when the walsender owes an answer.
@@ -26,13 +24,9 @@ final class CaptureStream {
 
     /// Begins to read.
     ///
-    /// - Parameter acknowledged: what the slot may have been told.
     /// - Throws: `PostgresError`; of SQLSTATE 55006 where somebody else reads the slot.
-    init(
-        of slot: String, after position: CapturePosition, acknowledged: LSN, on connection: PostgresConnection
-    ) throws {
+    init(of slot: String, after position: CapturePosition, on connection: PostgresConnection) throws {
         self.connection = connection
-        mayAcknowledge = acknowledged
         decoder = CaptureDecoder(after: position)
         try connection.beginStream(
             "START_REPLICATION SLOT \"\(slot)\" LOGICAL \(position.lsn) (proto_version '1', publication_names '\"roost\"')"
@@ -77,19 +71,15 @@ final class CaptureStream {
         acknowledgedAt + (wantsReply ? .zero : isAcknowledged ? Self.seldom : Self.often)
     }
 
-    private var isAcknowledged: Bool { mayAcknowledge <= acknowledged }
-
-    /// Up to where nothing is waiting to be stored: all that was sent, so that a quiet publication in a busy database keeps no WAL. Nil
-    /// where something is waiting, or where all of that may be acknowledged already.
-    var level: LSN? {
-        guard batch.isEmpty, !decoder.isInTransaction else { return nil }
-        let level = max(position.lsn, sentUpTo)
-        return level > mayAcknowledge ? level : nil
+    private var isAcknowledged: Bool {
+        batch.isEmpty && !decoder.isInTransaction && max(position.lsn, sentUpTo) <= acknowledged
     }
 
-    /// Tells the walsender how far changes are stored, so that the WAL before may go.
-    func acknowledge() throws {
-        acknowledged = max(acknowledged, mayAcknowledge)
+    /// Tells the walsender how far changes are stored, so that the WAL before may go. Where nothing is waiting to be stored
+    /// that is all it has sent, so that a quiet publication in a busy database keeps no WAL.
+    func acknowledge(stored: LSN) throws {
+        let isLevel = batch.isEmpty && !decoder.isInTransaction
+        acknowledged = max(acknowledged, isLevel ? max(stored, position.lsn, sentUpTo) : stored)
         let asks = askedAt == nil && .now - acknowledgedAt >= Self.seldom
         if asks { askedAt = .now }
         try connection.putStreamMessage(StreamMessage.acknowledgement(of: acknowledged, asks: asks))

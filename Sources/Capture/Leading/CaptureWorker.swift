@@ -60,9 +60,9 @@ struct CaptureWorker: ~Copyable {
         let slot = CaptureSlot(
             connection: store, sockets: sockets, logger: setup.logger, isStopping: { stopSignal.isStopping },
             report: setup.report)
-        guard let (name, position, acknowledged) = try slot.find(by: stream) else { return }
+        guard let (name, position) = try slot.find(by: stream) else { return }
         let leader = CaptureLeader(
-            stream: try begin(name, after: position, acknowledged, on: stream, beside: store),
+            stream: try begin(name, after: position, on: stream, beside: store),
             store: try CaptureStore(store, from: position, log: setup.logger), slot: slot, sockets: sockets,
             published: published, trials: trials)
         defer { trials = leader.trials }
@@ -155,13 +155,13 @@ struct CaptureWorker: ~Copyable {
 
     /// Begins to stream; whoever else reads the slot is ended, as this session leads.
     private func begin(
-        _ slot: String, after position: CapturePosition, _ acknowledged: LSN, on connection: PostgresConnection,
+        _ slot: String, after position: CapturePosition, on connection: PostgresConnection,
         beside store: PostgresConnection
     ) throws -> CaptureStream {
         let end = ContinuousClock.now + .seconds(8)
         while true {
             do {
-                return try CaptureStream(of: slot, after: position, acknowledged: acknowledged, on: connection)
+                return try CaptureStream(of: slot, after: position, on: connection)
             } catch let error as PostgresError where error.sqlState == SQLState.objectInUse && ContinuousClock.now < end
             {
                 _ = try store.query(CaptureSQL.endReader)

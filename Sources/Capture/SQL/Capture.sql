@@ -62,27 +62,13 @@ select active_pid, pg_terminate_backend(active_pid) from pg_replication_slots
 where slot_name = roost.slot_name() and active_pid is not null
 
 -- name: SlotState
--- Whether the slot is there and can be read, how far it was acknowledged, how many bytes that is behind, and whether somebody
--- else moved it on (Migration020Slots.sql); no row where there is none.
+-- Whether the slot is there and can be read, and how far it was acknowledged; no row where there is none.
 -- Columns that some versions lack are read through to_jsonb.
 -- Locks: none.
 select plugin = 'pgoutput' and database = current_database() and wal_status is distinct from 'lost'
            and to_jsonb(s) ->> 'invalidation_reason' is null,
-       confirmed_flush_lsn, (pg_current_wal_lsn() - confirmed_flush_lsn)::bigint,
-       coalesce((
-           select s.confirmed_flush_lsn > greatest(c.lsn, c.acknowledged) from roost.capture c
-           where c.slot = s.slot_name and c.lsn is not null
-             and c.acknowledged_on = (select system_identifier from pg_control_system())
-       ), false)
+       confirmed_flush_lsn, (pg_current_wal_lsn() - confirmed_flush_lsn)::bigint
 from pg_replication_slots s where slot_name = roost.slot_name()
-
--- name: NoteLevel
--- Up to a place in the WAL ($1) nothing is to be stored beyond what is. Before the slot is told so (Migration020Slots.sql).
--- Locks: the row of roost.capture.
-update roost.capture c
-set acknowledged = case when c.acknowledged_on = s.system_identifier then greatest(c.acknowledged, $1::pg_lsn) else $1::pg_lsn end,
-    acknowledged_on = s.system_identifier
-from pg_control_system() s where c.slot = roost.slot_name()
 
 -- name: StoredPosition
 -- How far changes are stored; no row where none ever were, or where the row came with a dump of another database.
@@ -177,6 +163,6 @@ select (pg_current_wal_lsn() - restart_lsn)::bigint, (pg_current_wal_lsn() - con
 from pg_replication_slots where slot_name = roost.slot_name()
 
 -- name: SettleCaptures
--- Has clients told once more of an interruption before which the WAL was unread, once it is stored (Migration021Unread.sql).
+-- Has clients told once more of an interruption before which the WAL was unread, once it is stored (Migration020Unread.sql).
 -- Locks: the row of roost.meta where it is so.
 select roost.settle_captures()

@@ -37,12 +37,6 @@ final class RecoveryMember {
         told = present
     }
 
-    /// Whether its client has yet to be told that a change is missing which this row stands for.
-    func isOwedWord(of row: RecoveredRow) -> Bool { lacks(row) && told?.sees(row.transaction) != true }
-
-    /// Its client is told that changes are missing, whichever of those that `upper` sees.
-    func isTold(upTo upper: Snapshot) { told = upper }
-
     /// Whether it lacks something that may be gone, and does not know it.
     func mayMiss(_ pruned: Snapshot) -> Bool {
         (told ?? start?.seen).map { !pruned.precedes($0) } ?? false
@@ -59,17 +53,17 @@ final class RecoveryMember {
         return end?.has(row.transaction, row.id) ?? true
     }
 
-    /// What the member has that was told all up to this row of what `upper` sees.
+    /// What the member has that was told all up to this id of what `upper` sees.
     ///
     /// Before the id where its own window broke off, that is not one window's part but two's, and neither is it where all
     /// ends in the middle of a window; the cursor it came with stands for them, so that whoever breaks off there again is
     /// told a few changes twice.
-    func cursor(at row: RecoveredRow, of upper: Snapshot) -> String {
+    func cursor(at row: Int64, of upper: Snapshot) -> String {
         guard let start else { return "" }
-        if end != nil || row.id < start.id { return start.text }
+        if end != nil || row < start.id { return start.text }
         let window = covering ?? CursorWindow(epoch: start.epoch, seen: start.seen, window: upper)
         covering = window
-        return window.cursor(row.id)
+        return window.cursor(row)
     }
 
     /// It was told all that `upper` sees, up to this id; nothing more is told of this reading.

@@ -236,16 +236,35 @@ package final class RecoveryScheduler: @unchecked Sendable {
         forget(member.key)
     }
 
-    /// Tells members what they lack of some rows, which are in the order of their ids.
+    /// Tells members what they lack of some rows, which are in the order of their ids; and behind that, once for these
+    /// rows, that changes are missing which could not be recorded. An application loads its data at that word, and a
+    /// version from before the loss that came behind it would stay.
     ///
     /// - Throws: `PostgresError` where policies cannot be asked.
     func tell(_ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot) throws {
-        tellOfLosses(rows, to: served, of: upper)
+        let losses = self.losses(among: rows, for: served)
+        try tellOfChanges(rows, to: served, of: upper, before: losses)
+        for key in losses.keys {
+            guard let member = served[key], !member.isGone else { continue }
+            sink.recovery(member.id, [.changesLost], whenTaken: {})
+        }
+    }
+
+    /// - Parameter losses: who is told of losses behind these changes, and the first one's id: what comes behind that
+    ///   leaves the member before it, so that whoever breaks off before the word hears it when it comes back.
+    private func tellOfChanges(
+        _ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot,
+        before losses: [ChangeGroupID: Int64]
+    ) throws {
         let shown = rows.filter { $0.change != nil }
         guard !shown.isEmpty, !registry.isEmpty, let catalog = registry.catalog else { return }
         let audience = RecoveryAudience(
             lacks: { key, place in served[key]?.lacks(shown[place]) ?? false },
-            cursor: { key, place in served[key]?.cursor(at: shown[place], of: upper) ?? "" })
+            cursor: { key, place in
+                let id = shown[place].id
+                let known = losses[key].map { min(id, $0 - 1) } ?? id
+                return served[key]?.cursor(at: known, of: upper) ?? ""
+            })
         var batch = DeliveryBatch(
             shown.compactMap { $0.change.map { .change($0) } }, catalog: catalog, for: .recovering(audience))
         var unbound: Set<ChangeGroupID> = []
@@ -279,21 +298,22 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
     }
 
-    /// Tells members of changes that could not be recorded: once, whatever their number.
-    private func tellOfLosses(
-        _ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot
-    ) {
+    /// Who lacks changes that could not be recorded, and the id of the first row that stands for one.
+    private func losses(
+        among rows: ArraySlice<RecoveredRow>, for served: [ChangeGroupID: RecoveryMember]
+    ) -> [ChangeGroupID: Int64] {
+        var losses: [ChangeGroupID: Int64] = [:]
         var audiences: [UInt32: [RecoveryMember]] = [:]
         for row in rows {
             guard let oid = row.lossOf, let table = registry.catalog?.table(oid) else { continue }
             let audience = audiences[oid] ?? registry.groups(hearing: table).compactMap { served[$0] }
             audiences[oid] = audience.filter { member in
-                guard member.isOwedWord(of: row) else { return true }
-                member.isTold(upTo: upper)
-                sink.recovery(member.id, [.changesLost], whenTaken: {})
+                guard member.lacks(row) else { return true }
+                if losses[member.key] == nil { losses[member.key] = row.id }
                 return false
             }
         }
+        return losses
     }
 }
 

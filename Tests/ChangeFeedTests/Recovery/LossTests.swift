@@ -134,7 +134,8 @@ extension FeedTests {
             }
         }
 
-        /// Whoever recovers over it is told once, by slice or by scan, with a filter or without.
+        /// Whoever recovers over it is told, by slice or by scan, with a filter or without; behind all that was written
+        /// before it, as an application that loads its data at the word would keep an older version that came later.
         @Test func whatCouldNotBeRecordedIsToldToWhoRecoversOverIt() throws {
             let database = try Self.prepared()
             try SubscriberStage.with(database, oldestMark: { 0 }) { stage in
@@ -158,6 +159,10 @@ extension FeedTests {
                     let told = try stage.recovery(of: group, from: point)
                     #expect(told.start == .resumed && told.losses == 1 && told.faults == 0, "\(point)")
                     #expect(told.changes.suffix(2).map { ResumeTests.key($0.data).filter(\.isNumber) } == ["1", "2"])
+                    #expect(told.lossesAt == [told.changes.count], "\(point)")
+                    // Who breaks off before the word hears it after all.
+                    let broken = try #require(told.changes.last?.cursor)
+                    #expect(try stage.recovery(of: group, from: .cursor(broken)).losses == 1, "\(point)")
                     let few = try stage.recovery(of: choosy, from: point)
                     #expect(few.losses == 1 && few.changes.count == 1 && few.faults == 0, "\(point)")
                     #expect(try stage.recovery(of: other, from: point).losses == 0)
@@ -167,7 +172,9 @@ extension FeedTests {
                 try database.run("insert into t select generate_series(10, 5000)")
                 try stage.settle(database)
                 let much = try stage.recovery(of: group, from: .cursor(cursor))
-                #expect(much.losses == 1 && much.changes.count == 2 + 4991)
+                #expect(much.changes.count == 2 + 4991)
+                // Once for each part that is read.
+                #expect((1...3).contains(much.losses) && much.lossesAt.allSatisfy { $0 > 0 })
                 #expect(stage.losses.count == 2)
             }
         }

@@ -56,8 +56,9 @@ final class SubscriberStage: ChangeSink {
     struct Recovered: Sendable {
         var start: RecoveryStart?
         var changes: [Seen] = []
-        /// How often it was told that changes are missing that could not be recorded.
-        var losses = 0
+        /// How many changes it had been told, each time that it was told of some that could not be recorded.
+        var lossesAt: [Int] = []
+        var losses: Int { lossesAt.count }
         /// Where its changes come live, and how many had come to everybody by then.
         var seam: (cursor: String, seen: Int)?
         var isUnavailable = false
@@ -228,7 +229,8 @@ final class SubscriberStage: ChangeSink {
                     content.recoveries[id]?.changes += changes.map(Self.seen)
                 case .changesLost:
                     if isFirst { content.recoveries[id]?.faults += 1 }
-                    content.recoveries[id]?.losses += 1
+                    let count = content.recoveries[id]?.changes.count ?? 0
+                    content.recoveries[id]?.lossesAt.append(count)
                 case .caughtUp(let cursor):
                     if isFirst { content.recoveries[id]?.faults += 1 }
                     content.recoveries[id]?.seam = (cursor, content.seen.count)

@@ -4,8 +4,10 @@
 -- Invariants
 --   * meta.unread_lsn is where the WAL ended when an interruption was noted (note_captures) of which much was unread: no hub read
 --     it, or the one that did was far behind. One that follows has stored the rest before any client that is told has come back.
+--     A new slot has nothing from before, so begin_capture clears it.
 --   * A partition that gets its triggers later than its root, and has been written to by then, may have been written to by its own
---     name: that is an interruption. Whether it was cannot be seen, only that its file is not empty.
+--     name: that is an interruption. Whether it was cannot be seen, only that its file is not empty. So `roost watch` gives the
+--     root its triggers last, and where a whole table leaves the WAL, which had its partitions' changes, says so (keep_partitions).
 --   * The hub that leads calls settle_captures every few seconds. Once all up to there is stored, what it stored since counts as
 --     what may be gone: whoever is told loads what came before, and is sent what came behind.
 -- Lock order: as in Migration016Watched.sql.
@@ -79,7 +81,7 @@ begin
     where exists (
         select from pg_replication_slots s
         where s.slot_name = roost.slot_name()
-            and (not s.active or pg_current_wal_insert_lsn() - s.confirmed_flush_lsn > 1024 * 1024));
+            and (not s.active or pg_current_wal_insert_lsn() - s.confirmed_flush_lsn > 16 * 1024 * 1024));
     return query select unnest(interrupted);
 end
 $$;
@@ -101,3 +103,51 @@ begin
     return true;
 end
 $$;
+
+-- As in Migration014Capture.sql. What the slot before had unread is lost with it, and a number that came with a dump is of another
+-- server.
+create or replace function roost.begin_capture(place pg_lsn) returns boolean
+    language plpgsql security definer
+    set search_path = pg_catalog, pg_temp
+as $$
+declare
+    known name;
+begin
+    select slot into known from roost.capture for update;
+    update roost.meta set unread_lsn = null where unread_lsn is not null;
+    if known is distinct from roost.slot_name() then
+        -- The first one; another name came with a dump, whose cursors count for nothing here.
+        insert into roost.capture (slot, lsn) values (roost.slot_name(), place)
+        on conflict (singleton) do update
+        set slot = excluded.slot, lsn = excluded.lsn, partial_lsn = null, partial_rows = 0, stored_at = clock_timestamp();
+        return false;
+    end if;
+    update roost.capture set lsn = place, partial_lsn = null, partial_rows = 0, stored_at = clock_timestamp();
+    -- This transaction is the one of which a change is gone.
+    perform roost.note_loss();
+    return true;
+end
+$$;
+
+-- A published table left the publication in this transaction, and it and its partitions got triggers: what was written to a
+-- partition by its own name was in the WAL until then, so nothing is missing. To be called behind keep_captures.
+create function roost.keep_partitions(root oid) returns void
+    language plpgsql security definer
+    set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into roost.captured as c (relid, place, schema, name, mark, is_whole)
+    select n.relid, n.place, n.schema, n.name, n.mark, n.is_whole
+    from roost.capture_news n
+    where n.mark <> '' and n.relid in (select t.relid::oid from pg_partition_tree(root) t where t.level > 0)
+        and exists (
+            select from roost.captured r join roost.capture_mark m on m.relid = r.relid
+            where r.relid = root and r.place = n.place and r.is_whole and r.mark = m.mark)
+    on conflict (relid) do update
+    set place = excluded.place, schema = excluded.schema, name = excluded.name, mark = excluded.mark, is_whole = excluded.is_whole
+    where c.place <> excluded.place;
+end
+$$;
+
+-- As with note_captures: a hub's role need not be the owner, and default privileges may give it nothing.
+grant execute on function roost.settle_captures() to public;
