@@ -65,22 +65,22 @@ async def main(port, table):
         if status == 429:
             refused.add(what)
 
-    # What he does, round by round.
+    # What he does, round by round. A pause belongs to the round behind it, whose connection it may end.
 
     async def ask(what, make):
         async with await HTTPConnection.open(port) as http:
             while True:
                 note(what, (await make(http)).status)
-                await asyncio.sleep(PAUSE)
                 yield
+                await asyncio.sleep(PAUSE)
 
     async def poll():
         async with await HTTPConnection.open(port) as http:
             while True:
                 answer = await Stream(http, "ann/first", **me).read("?offset=now&live=long-poll", within=PATIENCE)
                 note("long-polls", answer.status)
-                await asyncio.sleep(1)
                 yield
+                await asyncio.sleep(1)
 
     async def read_events():
         while True:
