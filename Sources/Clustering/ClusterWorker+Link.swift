@@ -283,13 +283,11 @@ extension ClusterWorker {
         case .look(let names): looked(names, value, at: now)
         case .lease: break
         case .holder:
-            let holder = value.text.flatMap { UInt64($0) }
-            // What no hub can have written is nobody's lease, and may have no end.
-            if holder == nil, value != .null {
+            if LogScripts.isForeignLease(value) {
                 damagedLines += 1
-                asked(link.command(["DEL", .text(keys.lease(of: setup.own.name))], tag: tag(.nothing), at: now))
+                asked(scripts.removeForeignLease(of: setup.own.name, on: link, tag: tag(.nothing), at: now))
             }
-            learn(holder: holder, at: now)
+            learn(holder: LogScripts.leaseHolder(value), at: now)
         case .bye: isLeaving = false
         case .piece(let bytes):
             untakenPieces -= bytes
@@ -339,7 +337,7 @@ extension ClusterWorker {
             behind = Int(max(0, head.place.offset - place.offset))
         }
         var holders: [String: UInt64?] = [:]
-        for (name, value) in zip(names, values.dropFirst()) { holders[name] = .some(value.text.flatMap { UInt64($0) }) }
+        for (name, value) in zip(names, values.dropFirst()) { holders[name] = .some(LogScripts.leaseHolder(value)) }
         var found: [PeerTableAction] = []
         peers.leases(holders, at: Self.milliseconds, &found)
         perform(found, at: now)

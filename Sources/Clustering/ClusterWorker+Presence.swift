@@ -37,7 +37,7 @@ extension ClusterWorker {
         guard var pull = pulls.removeValue(forKey: hub), let body else { return }
         var out: [ClusterState.Output] = []
         do {
-            switch try PresenceAnswer(body, at: Self.milliseconds) {
+            switch try pull.read(body, at: Self.milliseconds) {
             case nil: return
             case .digests(let hubs):
                 for theirs in hubs where mayName(theirs.hub, hub) {
@@ -48,8 +48,7 @@ extension ClusterWorker {
                 state.replace(boot, in: pieces, covered, by: snapshot, isOfDead: boot != hub.boot, &out)
             }
         } catch {
-            // The same question would bring the same answer. Its next beat shows that something is missing.
-            return cannotRead(hub, at: now)
+            cannotRead(hub, at: now)
         }
         perform(out)
         if let next = pull.next, askPresence(next, of: hub, at: now) { pulls[hub] = pull }

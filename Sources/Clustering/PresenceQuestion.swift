@@ -151,6 +151,17 @@ struct PresencePull {
 
     private static let mostNumbers = 4096
 
+    /// What an answer says; nil for a kind that this hub does not know. Where it cannot be read, nothing more is asked: the same question
+    /// would bring the same answer, at once and without end. The next beat shows that something is missing.
+    mutating func read(_ answer: [UInt8], at now: Int64) throws(RelayReader.Malformed) -> PresenceAnswer? {
+        do throws(RelayReader.Malformed) {
+            return try PresenceAnswer(answer, at: now)
+        } catch {
+            wanted = []
+            throw error
+        }
+    }
+
     /// Which pieces of a hub are not the same here.
     mutating func compare(_ theirs: PresenceAnswer.Digests, with own: [UInt64]) {
         let numbers = zip(theirs.digests, own).enumerated().filter { $0.element.0 != $0.element.1 }.map(\.offset)

@@ -229,6 +229,28 @@ import Wire
         #expect(pull.next == .pieces(of: 1, pieces, Array(2..<pieces.count)))
     }
 
+    @Test func anAnswerThatCannotBeReadEndsIt() throws {
+        let pieces = PresencePieces(bits: 2)
+        func wanting() -> PresencePull {
+            var pull = PresencePull()
+            pull.compare(.init(hub: 1, pieces: pieces, digests: [1, 2, 3, 4]), with: [0, 0, 0, 0])
+            return pull
+        }
+        let answer = PresenceAnswer.pieces(of: 1, pieces, covered: [0], ClusterState.Snapshot())
+        let bytes = answer.encoded(at: 0)
+        for length in bytes.indices {
+            var (pull, isRead) = (wanting(), true)
+            #expect(pull.next == .pieces(of: 1, pieces, [0, 1, 2, 3]))
+            do { _ = try pull.read(Array(bytes[..<length]), at: 0) } catch { isRead = false }
+            #expect(!isRead)
+            #expect(pull.next == nil, "the same would be asked again")
+        }
+        var pull = wanting()
+        let read = try pull.read(bytes, at: 0)
+        #expect(read == answer)
+        #expect(pull.next == .pieces(of: 1, pieces, [0, 1, 2, 3]))
+    }
+
     // MARK: Bytes
 
     static let member = PeerMessage.PresentMember(

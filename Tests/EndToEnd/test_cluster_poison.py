@@ -41,7 +41,7 @@ def pipes(redis):
     """Commands by the hundred, and what Redis says about them is all the same."""
     def send(*commands):
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(10)
+            connection.settimeout(60)
             connection.connect(redis.socket)
             for command in commands:
                 parts = [part if isinstance(part, bytes) else str(part).encode() for part in command]
@@ -58,7 +58,7 @@ class Listener:
 
     def __init__(self, redis, channel):
         self.connection = socket.socket(socket.AF_UNIX)
-        self.connection.settimeout(10)
+        self.connection.settimeout(60)
         self.connection.connect(redis.socket)
         self.connection.sendall(b"*2\r\n$9\r\nSUBSCRIBE\r\n$%d\r\n%s\r\n" % (len(channel), channel.encode()))
         self.file = self.connection.makefile("rb")
@@ -101,17 +101,23 @@ async def everything_works(hubs):
     for number, client in enumerate(clients):
         heard = set()
         while heard != {0, 1, 2} - {number}:
-            message = await client.next("broadcast", topic, where=lambda m: m.payload.get("event") == "e")
+            message = await client.next("broadcast", topic, within=20, where=lambda m: m.payload.get("event") == "e")
             heard.add(message.payload["payload"]["n"])
     async with await HTTPConnection.open(hubs.all[0].port) as here, await HTTPConnection.open(hubs.all[1].port) as there:
         streams = [Stream(here), Stream(there)]
         streams[1].name = streams[0].name
-        assert (await streams[0].create()).status == 201
-        assert (await streams[1].append(b"Hello")).status == 204
+
+        # A hub whose connection was cut may say that it is whole a moment longer; then it refuses.
+        async def is_made():
+            return (await streams[0].create()).status in (200, 201)
+
+        async def is_taken():
+            return (await streams[1].append(b"Hello")).status == 204
 
         async def has_it():
-            return (await streams[0].read()).body == b"Hello"
-        await eventually(has_it, 10)
+            return (await streams[0].read()).body.startswith(b"Hello")
+        for step in (is_made, is_taken, has_it):
+            await eventually(step, 20, step.__name__)
     for client in clients:
         await client.close()
 
@@ -230,6 +236,7 @@ async def test_entries_that_nobody_wrote(hubs, redis, pipes):
 
 
 async def test_streams_that_nobody_wrote(hubs, redis, pipes):
+    await everything_works(hubs)
     async with await HTTPConnection.open(hubs.all[0].port) as http:
         streams = [Stream(http) for _ in range(6)]
         for stream in streams:
@@ -237,6 +244,7 @@ async def test_streams_that_nobody_wrote(hubs, redis, pipes):
         index = redis.ask("HGETALL", PREFIX + "s")
         places = dict(zip(index[::2], index[1::2]))
         ids = [places[stream.name].split()[0] for stream in streams]
+        before = damage(hubs)
         pipes(
             # Logs that are cut, longer, noise, of another type; and places that are none.
             ("SET", f"{PREFIX}s:{ids[0]}", "H"), ("APPEND", f"{PREFIX}s:{ids[1]}", b"\xff" * 300),
@@ -245,7 +253,6 @@ async def test_streams_that_nobody_wrote(hubs, redis, pipes):
             *[("HSET", PREFIX + "s", f"nobody/{number}", text)
               for number, text in enumerate([f"{huge} {huge}" for huge in HUGE] + ["", "a1", "a1 -5", "zz 5", f"a1 {HUGE[3]}"])],
             ("HSET", PREFIX + "s", b"\xff\xfe", "a1 5"))
-        before = damage(hubs)
         for stream in streams:
             for _ in range(2):
                 assert (await stream.append(b"more")).status in (204, 404, 409, 503)
@@ -253,7 +260,7 @@ async def test_streams_that_nobody_wrote(hubs, redis, pipes):
         redis.kill_clients("normal")
         await asyncio.to_thread(wait_until_shared, hubs.all, 30)
         alive(hubs)
-        assert damage(hubs) > before
+        await eventually(lambda: damage(hubs) > before, 20)
         # Others go on beside them, and what is deleted by its name is over.
         await everything_works(hubs)
         await asyncio.to_thread(hubs.all[1].stop)

@@ -236,6 +236,7 @@ async def test_who_was_away_is_told_of_what_was_written_to_a_partition_before_it
         own_hub.start()
         assert (await exact.enter(resume={"cursor": exact.frames[-1]["cursor"]}))["resumed"] is False
         await plain.enter()
-        await plain.client.next("system", where=lambda message: message.payload["message"].startswith("ChangesLost: "))
+        await plain.client.next(
+            "system", within=20, where=lambda message: message.payload["message"].startswith("ChangesLost: "))
         for client in (plain, exact):
             await client.close()

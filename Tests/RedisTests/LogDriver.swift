@@ -53,6 +53,13 @@ struct LogDriver {
         return try LogScripts.piece(try driver.reply(3))
     }
 
+    func removeForeignLease(of hub: String) throws -> RedisValue {
+        guard LogScripts(keys).removeForeignLease(of: hub, on: driver.link, tag: 5, at: .now) else {
+            throw RedisFixtureError(description: "refused")
+        }
+        return try driver.reply(5)
+    }
+
     func head() throws -> LogOpening? {
         guard LogScripts(keys).readHead(on: driver.link, tag: 4, at: .now) else {
             throw RedisFixtureError(description: "refused")

@@ -236,6 +236,43 @@ import Testing
         #expect(try log.read(after: opened).map(\.batch) == [[2]])
     }
 
+    /// A lease of another type, or that is no number, is removed; one that a hub took meanwhile stays.
+    @Test func onlyForeignLeasesAreRemoved() throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        let session = try server.session()
+        let key = log.keys.lease(of: "a")
+        #expect(try log.removeForeignLease(of: "a") == .integer(0))
+        for lease in ["0", "5", "9999999999999999999", "18446744073709551615"] {
+            _ = try session.ask("SET", .text(key), .text(lease), "PX", 60_000)
+            let read = try log.driver.reply(to: "GET", .text(key))
+            #expect(!LogScripts.isForeignLease(read))
+            #expect(try log.removeForeignLease(of: "a") == .integer(0))
+            #expect(try session.ask("GET", .text(key)) == .bytes(Array(lease.utf8)))
+        }
+        for lease in ["", "x", "-1", "5 5", "1e3", "18446744073709551616", "5\u{0}"] {
+            _ = try session.ask("SET", .text(key), .text(lease))
+            let read = try log.driver.reply(to: "GET", .text(key))
+            #expect(LogScripts.isForeignLease(read))
+            #expect(try log.removeForeignLease(of: "a") == .integer(1))
+            #expect(try session.ask("EXISTS", .text(key)) == .integer(0))
+        }
+        for command in ["RPUSH", "SADD"] {
+            _ = try session.ask(.text(command), .text(key), "5")
+            let read = try log.driver.reply(to: "GET", .text(key))
+            #expect(LogScripts.isForeignLease(read))
+            #expect(try log.removeForeignLease(of: "a") == .integer(1))
+            #expect(try session.ask("EXISTS", .text(key)) == .integer(0))
+        }
+    }
+
+    @Test func errorsOfRedisSayNothingAboutALease() {
+        for text in ["BUSY a script runs", "LOADING the data set", "NOPERM no permission", "ERR what"] {
+            #expect(!LogScripts.isForeignLease(.error(text)))
+        }
+        #expect(!LogScripts.isForeignLease(.null))
+    }
+
     /// Heads of epochs are kept, 16 of them, also of those without entries.
     @Test func olderHeads() throws {
         let server = try RedisFixture(["appendonly yes"])

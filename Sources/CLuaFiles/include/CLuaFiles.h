@@ -17,6 +17,7 @@ struct roost_lua_file {
 struct roost_lua_file roost_lua_open(void);
 struct roost_lua_file roost_lua_publish(void);
 struct roost_lua_file roost_lua_read(void);
+struct roost_lua_file roost_lua_remove_foreign_lease(void);
 struct roost_lua_file roost_lua_open_streams(void);
 struct roost_lua_file roost_lua_write_streams(void);
 

@@ -69,12 +69,13 @@ package enum LogRefusal: Error, Sendable, Equatable {
 
 /// The scripts that hubs share their log by, and reading it: what is asked, and what the answers say.
 ///
-/// Invariants stand in `Lua/Open.lua`, `Lua/Publish.lua` and `Lua/Read.lua`.
+/// Invariants stand in `Lua/Open.lua`, `Lua/Publish.lua`, `Lua/Read.lua` and `Lua/RemoveForeignLease.lua`.
 package struct LogScripts: Sendable {
     package static let open = RedisScript(roost_lua_open())
     package static let publish = RedisScript(roost_lua_publish())
     package static let read = RedisScript(roost_lua_read())
-    package static let all = [open, publish, read]
+    package static let removeForeignLease = RedisScript(roost_lua_remove_foreign_lease())
+    package static let all = [open, publish, read, removeForeignLease]
 
     private let keys: LogKeys
 
@@ -176,6 +177,27 @@ package struct LogScripts: Sendable {
         return LogOpening(
             head: head, tag: tag,
             older: words.dropFirst(4).compactMap { LogEntryID(String($0)) })
+    }
+
+    /// Whose a lease is that was read: the boot of that hub; nil where nobody has it, or it was not read.
+    package static func leaseHolder(_ value: RedisValue) -> UInt64? { value.text.flatMap { UInt64($0) } }
+
+    /// Whether what was read in the place of a lease is what no hub can have written: of another type, or no number. It is nobody's, and
+    /// may have no end. Redis' other errors say nothing about it.
+    package static func isForeignLease(_ value: RedisValue) -> Bool {
+        switch value {
+        case .error(let text): text.hasPrefix("WRONGTYPE")
+        case .bytes: leaseHolder(value) == nil
+        default: false
+        }
+    }
+
+    /// Queues the removal of what stands in the place of a lease, unless it is one by then.
+    ///
+    /// - Returns: as `RedisLink.command`.
+    package func removeForeignLease(of hub: String, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool
+    {
+        link.call(Self.removeForeignLease, keys: [keys.lease(of: hub)], arguments: [], tag: tag, at: now)
     }
 
     private static func entry(_ id: LogEntryID, _ value: RedisValue) -> StoredLogEntry? {
