@@ -113,8 +113,14 @@ test-versions: ## the feed's tests on Postgres 13 to 18, and upgrades from one t
 
 # Not part of `make test`: it runs until it is stopped, and finds more the longer it runs. What it found became a test of its reader.
 .PHONY: fuzz
-fuzz: ## libFuzzer on every reader of bytes from outside, a minute each (ARGS="600 log redis": seconds, targets)
+fuzz: ## libFuzzer on every reader of bytes from outside, under the address sanitizer, a minute each (ARGS="600 log redis": seconds, targets)
 	@scripts/fuzz.sh $(ARGS)
+
+# Not part of `make test`: two builds of everything, and programs that are several times as slow.
+.PHONY: test-sanitizers
+test-sanitizers: ## the tests under clang's address and thread sanitizers (ARGS="thread e2e cluster": sanitizer, leg, filter)
+	@scripts/setup.sh --tests
+	ON_POSTGRES='$(ON_POSTGRES)' CLOCKS='$(CLOCKS)' scripts/test-sanitizers.sh $(ARGS)
 
 # Debian's package of it is unpacked in .build, and not installed. Not part of `make test`, for the time that alerts take.
 .PHONY: test-prometheus

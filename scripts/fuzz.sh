@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# scripts/fuzz.sh [SECONDS] [TARGET…]: builds roost-fuzz with libFuzzer in .build/fuzz and runs each target for so long (60 seconds).
+# scripts/fuzz.sh [SECONDS] [TARGET…]: builds roost-fuzz with libFuzzer and the address sanitizer in .build/fuzz, and runs each target for
+# so long (60 seconds).
 #
 # What a target has found stays in .build/fuzz/corpus/TARGET for the next run. An input that ends the process is a finding: it stands in
-# .build/fuzz/findings, and `.build/fuzz/release/roost-fuzz TARGET .build/fuzz/corpus/TARGET FILE` repeats it.
+# .build/fuzz/findings, and `.build/fuzz/release/roost-fuzz TARGET FILE` repeats it. Each run is a line of
+# .build/fuzz/runs: when, the target, seconds, inputs, how many branches its inputs had reached at its beginning and at its end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +16,9 @@ if [ -z "$library" ]; then
     echo "fuzz: this Swift toolchain has no libFuzzer (libclang_rt.fuzzer_no_main)" >&2
     exit 1
 fi
-ROOST_FUZZ=$library swift build -c release --product roost-fuzz --scratch-path .build/fuzz
+# Optimized, whatever ROOST_BUILD says; a finding names functions, and no lines.
+ROOST_BUILD='' ROOST_FUZZ=$library swift build -c release -debug-info-format none --sanitize=address --product roost-fuzz \
+    --scratch-path .build/fuzz
 program=.build/fuzz/release/roost-fuzz
 
 # Swift's own report of a crash would come instead of libFuzzer's, and takes minutes.
@@ -29,12 +33,22 @@ for target in "${targets[@]}"; do
     corpus=.build/fuzz/corpus/$target
     mkdir -p "$corpus"
     log=.build/fuzz/$target.log
-    if "$program" "$target" "$corpus" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
-        -artifact_prefix=".build/fuzz/findings/$target-" -print_final_stats=1 </dev/null >"$log" 2>&1; then
-        echo "fuzz: $target: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs, no finding"
+    outcome="no finding"
+    # On a busy machine, the seconds that it ran say more than those that went by.
+    TIMEFORMAT=%U
+    ran=$({ time "$program" "$target" "$corpus" -max_total_time="$seconds" -max_len=4096 -timeout=25 -rss_limit_mb=2048 \
+        -artifact_prefix=".build/fuzz/findings/$target-" -print_final_stats=1 </dev/null >"$log" 2>&1; } 2>&1) || outcome="a finding"
+    inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    reached=$(sed -n '/INITED/,$s/^#.* cov: \([0-9]*\) .*/\1/p' "$log")
+    branches="branches ${reached%%$'\n'*} to ${reached##*$'\n'}"
+    inputs=${inputs:-an unknown number of}
+    echo "$(date -u +%FT%TZ) $target: $seconds s, of which it ran ${ran%.*}, $inputs inputs, $branches, $outcome" >>.build/fuzz/runs
+    if [ "$outcome" = "no finding" ]; then
+        echo "fuzz: $target: ${ran%.*} s, $inputs inputs, $branches, no finding"
     else
         echo "fuzz: $target: a finding; see $log" >&2
         failed+=("$target")
+        cp "$log" ".build/fuzz/findings/$target.log"
     fi
 done
 [ ${#failed[@]} = 0 ]

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import urllib.error
@@ -102,6 +103,13 @@ class Hub:
         return self.process.wait(within)
 
     def remove(self):
+        # What a process has leaked is known when it ends by itself (scripts/test-sanitizers.sh).
+        if "ROOST_SANITIZER" in os.environ and self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            try:
+                self.stop(within=60)
+            except subprocess.TimeoutExpired:
+                print(f"a hub did not stop within a minute: {self.log[-2000:]}", file=sys.stderr)
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -1,7 +1,7 @@
 import CFuzzer
 import Glibc
 
-// roost-fuzz TARGET CORPUS [libFuzzer's arguments]: `scripts/fuzz.sh` runs it.
+// roost-fuzz TARGET CORPUS [libFuzzer's arguments]: `scripts/fuzz.sh` runs it. roost-fuzz TARGET FILE repeats one input.
 //
 // The target's seeds are put into the corpus first. Whatever ends the process is a finding, and libFuzzer leaves the input.
 
@@ -11,7 +11,9 @@ guard CommandLine.arguments.count > 2, let target = FuzzTarget(rawValue: Command
     exit(2)
 }
 
-for (number, seed) in target.seeds.enumerated() {
+var named = stat()
+let isFolder = stat(CommandLine.arguments[2], &named) == 0 && named.st_mode & S_IFMT == S_IFDIR
+for (number, seed) in target.seeds.enumerated() where isFolder {
     guard let file = fopen(CommandLine.arguments[2] + "/seed-\(number)", "w") else {
         print("\(CommandLine.arguments[2]) cannot be written")
         exit(2)
