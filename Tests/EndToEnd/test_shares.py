@@ -136,11 +136,11 @@ async def test_requests_of_one_user_that_stay_open(held):
 
 @pytest.fixture
 def slow(own_hub, cluster):
-    """A hub on which one user may have one request open, and whose policies think for half a second about who reads."""
+    """A hub on which one user may have one request open, and whose policies think for a second and a half about who reads."""
     own_hub.environment |= {"ROOST_LOOPS": "1", "ROOST_LIMITS_REQUESTS_PER_USER": "1"}
     with cluster.connect(own_hub.database) as sql:
         sql.execute(OWN + """
-            create policy slow on realtime.messages for select to authenticated using (pg_sleep(0.5) is not null);""")
+            create policy slow on realtime.messages for select to authenticated using (pg_sleep(1.5) is not null);""")
     return own_hub.start()
 
 
