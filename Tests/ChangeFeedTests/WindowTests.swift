@@ -58,7 +58,7 @@ extension FeedTests {
                 #expect(seen.count == total)
                 #expect(Set(seen.map(\.change.id)).count == total)
                 // The open transaction lasts 3 s; a machine that is busy elsewhere must not fail this.
-                #expect(delays[delays.count * 99 / 100] < .seconds(1))
+                #expect(delays[delays.count * 99 / 100] < .seconds(2))
                 #expect(feed.statistics.missedRings == 0)
                 print(
                     """

@@ -52,6 +52,7 @@ async def in_batches(coroutines, size=50):
         await asyncio.gather(*coroutines[start:start + size])
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize("ending", ["stop", "kill"])
 async def test_a_thousand_are_still_there_after_a_restart(own_hub, cluster, ending):
     """The must-show: zero leaves, and the same refs, for those who stayed and for those who returned."""

@@ -121,7 +121,7 @@ async def test_what_takes_a_restart_is_named_each_time(filed):
     hub = filed("limits.channels_per_connection: 2\n")
     hub.file.write_text("node.name: other\nfeed:\n  retention_hours: 48\nlimits.channels_per_connection: 3\n")
     for told in ("limits.channels_per_connection", "nothing that a reload changes is new"):
-        first, *rest = await hub.reload()
+        first, *rest = await hub.reload(lines=3)
         assert told in first
         assert [line.partition("] ")[2] for line in rest] == [
             "node.name needs a restart: it is roost until then, and is to be other (config/roost.yaml:1).",

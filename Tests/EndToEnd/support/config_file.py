@@ -28,11 +28,12 @@ class FileHub(Hub):
     def reloads(self):
         return len(WORDS.findall(self.log))
 
-    async def reload(self):
-        """SIGHUP; the lines that the hub writes on it."""
+    async def reload(self, lines=1):
+        """SIGHUP; the lines that the hub writes on it, at least so many."""
         length, before = len(self.log), self.reloads
         self.process.send_signal(signal.SIGHUP)
         await eventually(lambda: self.reloads > before, what=lambda: f"a word on the reload in {self.log[length:]}")
+        await eventually(lambda: len(self.log[length:].splitlines()) >= lines, what=lambda: f"{lines} lines in {self.log[length:]}")
         # What needs a restart follows at once.
         await self.settled()
         return self.log[length:].splitlines()
