@@ -273,6 +273,8 @@ async def test_an_id_of_one_hub_counts_on_another(hubs, member, topic):
     for n in range(1, 6):
         say(publisher, topic, n)
     await publisher.settled()
+    for hub in hubs:
+        await hub.settled()
     back = await member(hubs[2], topic, {"broadcast": {"history": {"after": last}}})
     assert back.joined[1]["history"]["complete"] is True, back.joined
     assert await numbers(back, topic, 5) == [1, 2, 3, 4, 5]
