@@ -5,7 +5,7 @@ struct TriggerChange {
     /// Lists (member, statement) pairs for a table's oid (`$1`), until nothing is left to do.
     let plan: WatchingSQL
     let turns: TableTurns
-    /// What each member's transaction ends with.
+    /// The statement that each member's transaction ends with.
     var closing: [String] = []
 
     /// One transaction per member: nobody's writes wait longer than one table takes.

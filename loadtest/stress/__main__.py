@@ -44,6 +44,9 @@ def options():
     parser.add_argument("--self-test", action="store_true",
                         help="no faults, but clients that drop, swap and make up changes: does the check find them?")
     found = parser.parse_args()
+    # A run of nothing would be a green one.
+    if found.seeds < 1:
+        parser.error(f"--seeds is {found.seeds}, expected 1 or more")
     kinds = KINDS if found.hubs == 1 else OF_HUBS
     if found.model:
         from model_plan import kinds as of_model

@@ -65,7 +65,7 @@ struct AuthorityInbox: Sendable {
         var ofUsers: [[UInt8]: (count: Int, bytes: Int)] = [:]
         /// Questions that were ever taken.
         var asked = 0
-        /// Who waits until so many are answered.
+        /// Callbacks that wait until so many are answered.
         var barriers: [(asked: Int, done: @Sendable (Bool) -> Void)] = []
         var isStopping = false
     }
@@ -112,7 +112,7 @@ struct AuthorityInbox: Sendable {
         if !isTaken { done(true) }
     }
 
-    /// Whose time has come, once all that was taken is answered.
+    /// The barriers whose questions are all answered; to be called when everything that was taken is.
     func takeBarriers() -> [@Sendable (Bool) -> Void] {
         mailbox.look { content in
             let answered = content.asked - content.waiting.count

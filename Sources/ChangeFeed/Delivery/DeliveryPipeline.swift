@@ -51,7 +51,7 @@ final class DeliveryPipeline {
         return events
     }
 
-    /// What they are to be told who come to a group with these claims and are known to be shown nothing of a table.
+    /// The complaints for whoever comes to a group with these claims and is known to be shown nothing of a table.
     func complaints(
         about claims: Claims, in group: ChangeGroupID, of registry: borrowing SubscriptionRegistry
     ) -> [FeedEvent] {

@@ -88,7 +88,7 @@ struct FeedHistory {
         return kept(start)
     }
 
-    /// What is there from before the last loss is not told: its client loads its data when it is told of the loss, and an older
+    /// Changes that are left from before the last loss are not told: its client loads its data when it is told of the loss, and an older
     /// version that comes then would stay for good where the one behind it is what was lost.
     private func kept(_ cursor: FeedCursor) -> Start {
         guard let pruned, !pruned.precedes(cursor.seen) else { return .from(cursor) }

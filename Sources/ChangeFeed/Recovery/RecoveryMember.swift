@@ -53,7 +53,7 @@ final class RecoveryMember {
         return end?.has(row.transaction, row.id) ?? true
     }
 
-    /// What the member has that was told all up to this id of what `upper` sees.
+    /// The cursor of a member that was told all up to this id of what `upper` sees.
     ///
     /// Before the id where its own window broke off, that is not one window's part but two's, and neither is it where all
     /// ends in the middle of a window; the cursor it came with stands for them, so that whoever breaks off there again is

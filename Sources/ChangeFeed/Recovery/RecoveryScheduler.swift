@@ -274,7 +274,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
             subscriptions.end(end.binding, of: definition.key, because: end.reason)
         }
         try pipeline.judge(&batch, for: registry)
-        // Whose policies ended the session that asked them: whoever hears the same live is told now, the others when they do.
+        // Policies ended the session that asked them: whoever hears the same live is told now, the others when they do.
         for (loop, complaints) in pipeline.complaints(in: subscriptions.registry).enumerated()
         where !complaints.isEmpty {
             sink.deliver(complaints, to: loop, whenTaken: {})
@@ -298,7 +298,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
     }
 
-    /// Who lacks changes that could not be recorded, and the id of the first row that stands for one.
+    /// The members that lack changes which could not be recorded, and the id of the first row that stands for one.
     private func losses(
         among rows: ArraySlice<RecoveredRow>, for served: [ChangeGroupID: RecoveryMember]
     ) -> [ChangeGroupID: Int64] {

@@ -33,7 +33,7 @@ enum RecoveryStatement {
             "xmax": String(lowest), "bound": String(upper.xmax), "upper": upper.text,
             "xip": "{" + running.sorted().map(String.init).joined(separator: ",") + "}",
             "committed": form.committed, "record": form.record, "old": form.oldRecord,
-            // What could not be recorded has no values to look at.
+            // A change that could not be recorded has no values to look at.
             "wanted": "op <> 'M'" + (prefilter.map { " and (op = 'L' or \($0.sql(isUTF8: form.isUTF8)))" } ?? ""),
         ]
         switch reading {

@@ -116,7 +116,7 @@ final class LiveSubscriptions: @unchecked Sendable {
         }
     }
 
-    /// What those are to be told who hear one of the tables, as changes of it could not be recorded; they are served as before.
+    /// The messages for those who hear one of the tables, as changes of it could not be recorded; they are served as before.
     func losses(of tables: Set<UInt32>) -> [(ChangeGroupID, message: String)] {
         (registry.catalog?.tables ?? []).filter { tables.contains($0.oid) }.flatMap { table in
             let name = "\(table.schema).\(table.name)"
