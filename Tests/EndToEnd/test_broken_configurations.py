@@ -20,7 +20,7 @@ def run(command, broken, path, folder):
         ["--config", str(path), *broken.arguments]
     return subprocess.run(
         [BINARY, *command, *arguments], env={**PLAIN, **RIGHT, **broken.variables}, cwd=folder, capture_output=True, text=True,
-        errors="replace", stdin=subprocess.DEVNULL, timeout=20)
+        errors="replace", stdin=subprocess.DEVNULL, timeout=60)
 
 
 def wrong(broken, path, result):

@@ -35,7 +35,7 @@ async def open_page(browser, demo, request, tmp_path):
         page = await browser.page(demo.page + query)
         pages.append(page)
         for pane in panes:
-            await page.until(live(pane), 15)
+            await page.until(live(pane))
             await page.until(f"{hook(pane, 'message-list')}.dataset.state === 'ready'")
         return page
 
@@ -78,7 +78,7 @@ def psql(demo, session, statement):
 def get(demo, path, headers=None, method="GET", body=None):
     request = urllib.request.Request(f"http://127.0.0.1:{demo.port}{path}", headers=headers or {}, method=method, data=body)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, dict(answer.headers), answer.read()
     except urllib.error.HTTPError as answer:
         return answer.code, dict(answer.headers), answer.read()
@@ -125,7 +125,7 @@ async def test_two_pages_see_each_others_presence_and_typing(open_page):
     assert await ada.run(f"{hook(0, 'typing')}.dataset.users") == await bob.run("document.querySelector('[data-testid=pane-0]').dataset.userId")
     if SCREENSHOTS:
         await ada.screenshot(f"{SCREENSHOTS}/typing.png")
-    await ada.until(f"{hook(0, 'typing')}.dataset.state === 'idle'", 6)
+    await ada.until(f"{hook(0, 'typing')}.dataset.state === 'idle'")
     await say(bob, 0, "ting")
     await ada.until(shows(0, "I am writing"))
     await bob.close()
@@ -176,7 +176,7 @@ async def test_the_page_fits_the_screen(demo, browser, query, panes, width, heig
     page = await browser.page(demo.page + query, width=width, height=height)
     await page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     for pane in panes:
-        await page.until(live(pane), 15)
+        await page.until(live(pane))
         await page.until(f"{hook(pane, 'message-list')}.dataset.state === 'ready'")
     if SCREENSHOTS:
         await page.screenshot(f"{SCREENSHOTS}/demo-{width}-{len(panes)}-{scheme}.png")
@@ -194,16 +194,16 @@ async def test_the_page_fits_the_screen(demo, browser, query, panes, width, heig
 async def test_a_database_that_is_away_is_said_and_what_was_written_goes_out_when_it_is_back(demo, browser):
     page = await browser.page(demo.page)
     for pane in (0, 1):
-        await page.until(live(pane), 15)
+        await page.until(live(pane))
     operator = await browser.page(f"http://127.0.0.1:{demo.ops_port}/")
-    await operator.until("document.querySelector('#ready')?.textContent === 'Ready'", 15)
+    await operator.until("document.querySelector('#ready')?.textContent === 'Ready'")
     demo.postgres("stop")
     try:
-        await operator.until("document.querySelector('#ready').textContent === 'Not ready'", 20)
+        await operator.until("document.querySelector('#ready').textContent === 'Not ready'")
         assert (await operator.run("document.querySelector('#trouble').textContent")).startswith("Not ready: ")
         assert not await operator.run("document.querySelector('#line').checkVisibility()"), "no green word beside a red one"
         for pane in (0, 1):
-            await page.until(f"{hook(pane, 'connection-state')}.dataset.state === 'stalled'", 20)
+            await page.until(f"{hook(pane, 'connection-state')}.dataset.state === 'stalled'")
             assert "Postgres does not answer" in await page.run(f"{hook(pane, 'notice')}.textContent")
         await say(page, 0, "Written in an outage")
         await page.until(f"{messages(0, 'Written in an outage')}[0]?.querySelector('.why').textContent.includes('Postgres does not answer')")
@@ -217,7 +217,7 @@ async def test_a_database_that_is_away_is_said_and_what_was_written_goes_out_whe
         await page.until(live(pane), 30)
         await page.until(shows(pane, "Written in an outage"), 30)
         assert await page.run(f"{hook(pane, 'notice')}.textContent") == ""
-    await operator.until("document.querySelector('#ready').textContent === 'Ready'", 20)
+    await operator.until("document.querySelector('#ready').textContent === 'Ready'")
     for each in (page, operator):
         await each.close()
 
@@ -281,7 +281,7 @@ def test_ctrl_c_during_the_start_leaves_nothing_running(moment):
         demo.start(wait=False)
         until(lambda: any(moment in line for line in demo.output) or demo.process.poll() is not None, 30, f"{moment!r}", every=0.005)
         demo.interrupt(30)
-        until(lambda: not demo.postgres_runs, 5, "no Postgres")
+        until(lambda: not demo.postgres_runs, what="no Postgres")
     finally:
         demo.remove()
 
@@ -292,7 +292,7 @@ def test_the_port_of_postgres_is_in_use(demo):
     try:
         other.start(wait=False)
         assert other.process.wait(40) == 69
-        until(lambda: "--postgres-port" in "".join(other.output), 2, "the sentence that says what to do")
+        until(lambda: "--postgres-port" in "".join(other.output), what="the sentence that says what to do")
     finally:
         other.remove()
 
@@ -303,7 +303,7 @@ def test_the_port_of_the_hub_is_in_use(demo):
     try:
         other.start(wait=False)
         assert other.process.wait(40) == 69
-        until(lambda: str(demo.port) in "".join(other.output), 2, "the sentence that names the port")
+        until(lambda: str(demo.port) in "".join(other.output), what="the sentence that names the port")
         assert not other.postgres_runs
     finally:
         other.remove()
@@ -315,6 +315,6 @@ def test_programs_of_postgres_that_are_not_there(monkeypatch):
     try:
         other.start(wait=False)
         assert other.process.wait(40) == 69
-        until(lambda: "ROOST_POSTGRES_BIN is /nowhere/bin" in "".join(other.output), 2, "the sentence that says what to do")
+        until(lambda: "ROOST_POSTGRES_BIN is /nowhere/bin" in "".join(other.output), what="the sentence that says what to do")
     finally:
         other.remove()

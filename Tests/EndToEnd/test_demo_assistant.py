@@ -127,7 +127,7 @@ async def test_a_page_that_is_loaded_again_or_loses_its_line_goes_on(demo, open_
         await page.until(grows(0, 60))
     before = await ada.run(text(0))
     await ada.call("Page.reload")
-    await ada.until(f"performance.getEntriesByType('navigation')[0].type === 'reload' && ({live(0)} ?? false)", 15)
+    await ada.until(f"performance.getEntriesByType('navigation')[0].type === 'reload' && ({live(0)} ?? false)")
     await ada.until(grows(0))
     first = await ada.run(text(0))
     assert first.startswith(before) and numbers(1600).startswith(first), "all so far, at once"
@@ -165,11 +165,11 @@ async def test_markup_in_a_question_is_text_in_its_reply(demo, open_page):
 async def test_a_reply_fits_the_screen_while_it_grows(demo, browser, query, width, height, scheme):
     page = await browser.page(demo.page + query, width=width, height=height)
     await page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-    await page.until(live(0), 15)
+    await page.until(live(0))
     await page.run(f"{hook(0, 'ask-button')}.click()")
     await page.until(grows(0, 120))
     if SCREENSHOTS:
-        await page.until(grows(0, 330), 20)
+        await page.until(grows(0, 330))
         await page.screenshot(f"{SCREENSHOTS}/reply-{width}-{scheme}.png")
     assert (await page.run(text(0))).startswith("You asked: “What is this reply?”")
     assert await page.run("document.documentElement.scrollWidth <= innerWidth")
@@ -210,7 +210,7 @@ async def test_a_question_that_is_sent_twice_is_answered_once(demo, session):
 
     async def row():
         return rows(demo, numbers(40))
-    await eventually(row, 20, what="the reply's row")
+    await eventually(row, what="the reply's row")
     assert get(demo, f"/streams/{stream}?offset=-1", mine(session))[2].decode() == numbers(40)
     assert get(demo, "/demo/api/messages", mine(session), "POST", body)[0] == 200
     assert len(rows(demo, numbers(40))) == 1

@@ -81,7 +81,7 @@ async def test_sixteen_writers_and_a_transaction_that_stays_open(own_hub, cluste
     wrote = time.monotonic() - began
     total = ROWS // WRITERS * WRITERS + 1
     for into in arrivals:
-        await eventually(lambda: len(into) >= total, 20, lambda: f"{len(into)} of {total} changes")
+        await eventually(lambda: len(into) >= total, what=lambda: f"{len(into)} of {total} changes")
     for client in clients:
         await client.settled()
 

@@ -73,7 +73,7 @@ async def drop(client):
     client.socket.send(CLOSE, (1001).to_bytes(2, "big"))
     began = time.monotonic()
     await client.end()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         assert await client.socket.reader.read() == b""
     client.socket.writer.close()
     return began
@@ -119,7 +119,7 @@ async def half_open(hub):
     client._task.cancel()
     client.socket.writer.transport.pause_reading()
     began = time.monotonic()
-    at, _ = await watcher.hears("leaves", "ann", 20)
+    at, _ = await watcher.hears("leaves", "ann")
     assert 4 + WINDOWS["active"] - MARGIN < at - began < 4 + WINDOWS["active"] + 7, f"{at - began:.2f} s"
     client.socket.abort()
     await watcher.close()
@@ -127,11 +127,11 @@ async def half_open(hub):
 
 async def every_state(demo, browser):
     """kill -9 in each state, and an RST for each way to tell it, seen by all kinds of watchers."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/demo/api/session", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/demo/api/session", timeout=30) as answer:
         users = {user["name"]: user for user in json.load(answer)["users"]}
     page = await browser.page(demo.page + "?user=ada")
     crew = f"{PANE} [data-conversation-id=\"{LAUNCH_CREW}\"]')"
-    await page.until(f"{crew} !== null", 15)
+    await page.until(f"{crew} !== null")
     await page.run(f"{crew}.click()")
     await page.until(f"{PANE} [data-testid=conversation]').dataset.id === '{LAUNCH_CREW}'")
 
@@ -167,7 +167,7 @@ async def every_state(demo, browser):
             member.kill()
         for client in raw.values():
             cut(client)
-        await eventually(lambda: all(len(watcher.told("leaves")) >= len(keys) for watcher in watchers), 22, what=lambda:
+        await eventually(lambda: all(len(watcher.told("leaves")) >= len(keys) for watcher in watchers), what=lambda:
                          f"{len(keys)} leaves: {[watcher.told('leaves') for watcher in watchers]}", every=0.05)
         for watcher in watchers:
             await watcher.settled()
@@ -415,7 +415,7 @@ async def test_every_loss_has_the_window_of_its_topic_and_state(quick_hub):
             await watcher.hears("joins", "ann")
         began = await lose(client) if asyncio.iscoroutinefunction(lose) else lose(client)
         for watcher in watchers:
-            at, _ = await watcher.hears("leaves", "ann", 9)
+            at, _ = await watcher.hears("leaves", "ann")
             about(at - began, window, MARGIN if window else AT_ONCE)
         for watcher in watchers:
             await watcher.close()
@@ -435,7 +435,7 @@ async def test_every_loss_has_the_window_of_its_topic_and_state(quick_hub):
         await drop(client)
         client = await present(port, "realtime:inherits", "ann")
         began = cut(client)
-        at, _ = await watcher.hears("leaves", "ann", 9)
+        at, _ = await watcher.hears("leaves", "ann")
         about(at - began, 3)
         await watcher.close()
 
@@ -448,7 +448,7 @@ async def test_every_loss_has_the_window_of_its_topic_and_state(quick_hub):
         began = cut(client)
         other = await present(port, "realtime:else", "same", apikey=token(sub="bob"))
         _, new = await watcher.hears("joins", "same")
-        at, old = await watcher.hears("leaves", "same", 9)
+        at, old = await watcher.hears("leaves", "same")
         about(at - began, 1)
         assert old["phx_ref"] != new["phx_ref"]
         await watcher.close()
@@ -471,7 +471,7 @@ async def test_every_loss_has_the_window_of_its_topic_and_state(quick_hub):
         assert {meta["on"]: meta["phx_ref"] for meta in state["ann"]["metas"]} == before
         # One of them stays away now, and only it is missed.
         began = cut(phone)
-        at, left = await watcher.hears("leaves", "ann", 9)
+        at, left = await watcher.hears("leaves", "ann")
         about(at - began, 3)
         assert left["on"] == "phone"
         for each in (watcher, desk):

@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect as websockets_connect
 from websockets.exceptions import InvalidStatus
 
 from support.certificates import Authority
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.hub import Hub
 from support.http import HTTPConnection
 from support.tokens import token
@@ -78,7 +78,7 @@ async def replies(http, count):
     return [json.loads((await socket.receive())[1])[1] for _ in range(count)]
 
 
-async def raw(http, within=5):
+async def raw(http, within=PATIENCE):
     """All that comes until the end."""
     return await http.ended(within)
 
@@ -371,7 +371,7 @@ async def test_unfinished_requests_share_a_cap(front, http):
         statuses.append(await connection.answer(within=30))
 
     tasks = [asyncio.create_task(send(connection)) for connection in connections]
-    await eventually(lambda: statuses, 20, lambda: "none of the bodies was refused")
+    await eventually(lambda: statuses, what=lambda: "none of the bodies was refused")
     assert statuses[0].status == 503 and statuses[0].headers["retry-after"] == "1"
     await eventually(lambda: refused_as_unfinished(front) >= len(statuses), what="the figure")
     http.write(post())
@@ -387,7 +387,7 @@ async def test_unfinished_requests_share_a_cap(front, http):
     while True:
         async with await HTTPConnection.open(front.port) as other:
             other.write(post(body=body))
-            if (await other.answer(within=10)).status == 202:
+            if (await other.answer()).status == 202:
                 break
         assert time.monotonic() < deadline, "the bytes were not given back"
 
@@ -412,7 +412,7 @@ async def test_who_sends_little_is_heard_though_the_cap_is_full(front, http):
     await eventually(lambda: unread(front.port) == 0, what="all of it read")
     async with await HTTPConnection.open(front.port) as over:
         over.write(post(body=b"x" * 20_000)[:-1])
-        assert (await over.answer(within=20)).status == 503, "the cap is full"
+        assert (await over.answer()).status == 503, "the cap is full"
     http.write(data[-1:])
     assert (await http.answer()).status == 202
     for connection in large:
@@ -446,7 +446,7 @@ async def test_unfinished_messages_count_too(front):
                 closed.append(error)
 
         tasks = [asyncio.create_task(watched(http)) for http in sockets]
-        await eventually(lambda: closed, 20, lambda: "no socket was closed")
+        await eventually(lambda: closed, what=lambda: "no socket was closed")
         assert getattr(closed[0], "code", None) == 1013, closed
         for task in tasks:
             task.cancel()
@@ -468,7 +468,7 @@ async def test_a_failing_address_is_counted_over_all_loops(cluster):
         began = time.monotonic()
         async with await HTTPConnection.open(hub.port, source="127.0.7.7") as http:
             http.write(upgrade().replace(token().encode(), b"x"))
-            assert (await http.answer(within=20)).status == 401
+            assert (await http.answer()).status == 401
         assert time.monotonic() - began >= 1.9
     finally:
         hub.remove()
@@ -579,7 +579,7 @@ async def test_every_answer_over_tls_is_the_last(encrypted):
             (f"POST /api/broadcast/t/events/e HTTP/1.1\r\nhost: x\r\n{bearer()}transfer-encoding: chunked\r\n\r\n0\r\n\r\n".encode(), 411)):
         async with await HTTPConnection.open(encrypted.port, tls=encrypted.trust) as http:
             http.write(data)
-            everything = await raw(http, 10)
+            everything = await raw(http)
             assert everything.startswith(b"HTTP/1.1 %d " % status), everything[:200]
             assert everything.count(b"HTTP/1.") == 1
             assert b"connection: close" in everything
@@ -594,7 +594,7 @@ async def test_swallowed_lines_over_tls_have_no_second_request(encrypted):
         for name in ("X", "X-Auth", "If", "Proxy", "Content"):
             async with await HTTPConnection.open(encrypted.port, tls=encrypted.trust) as http:
                 http.write((f"GET /healthcheck HTTP/1.1\r\nhost: x\r\n{name}: a\r\ncontent-length: {len(hidden)}\r\n\r\n").encode() + hidden)
-                assert (await raw(http, 15)).count(b"HTTP/1.1") <= 1
+                assert (await raw(http)).count(b"HTTP/1.1") <= 1
         await client.settled()
         assert [m for m in client.messages if m.event == "broadcast"] == []
 

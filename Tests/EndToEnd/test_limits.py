@@ -199,7 +199,7 @@ async def test_the_python_client_comes_in_when_there_is_room(small):
         attempt = asyncio.create_task(listener.subscribe())
         await eventually(lambda: refused(small, "connections") > 0 and not attempt.done(), what="a refusal")
         await closed(clients)
-        await asyncio.wait_for(attempt, 20)
+        await asyncio.wait_for(attempt, 30)
 
 
 async def test_without_free_files_the_hub_waits_and_does_not_spin(cluster):
@@ -242,7 +242,7 @@ async def test_joins_over_the_rate_are_refused_and_later_not(paced):
     async with Bystander(paced), await Client.connect(paced.port) as client:
         for number in range(400):
             client.push("realtime:again", "phx_join", {"config": {}}, str(number), str(number))
-        replies = [await client.next("phx_reply", ref=str(number), within=10) for number in range(400)]
+        replies = [await client.next("phx_reply", ref=str(number)) for number in range(400)]
         errors = [reply.payload["response"]["reason"] for reply in replies if reply.payload["status"] == "error"]
         assert 120 <= 400 - len(errors) <= 160
         assert set(errors) == {
@@ -267,7 +267,7 @@ async def test_presence_over_the_rate_is_answered_with_an_error(paced, topic):
         await other.join(topic, config={"presence": {"enabled": True}})
         for number in range(300):
             client.push(topic, "presence", {"type": "presence", "event": "track", "payload": {"n": number}}, str(number + 9))
-        replies = [await client.next("phx_reply", ref=str(number + 9), within=10) for number in range(300)]
+        replies = [await client.next("phx_reply", ref=str(number + 9)) for number in range(300)]
         accepted = [number for number, reply in enumerate(replies) if reply.payload["status"] == "ok"]
         assert 120 <= len(accepted) <= 150
         assert replies[-1].payload["response"]["reason"].startswith(
@@ -291,7 +291,7 @@ async def test_a_flood_of_messages_waits_and_loses_nothing(paced, topic, version
         for number in range(3000):
             client.push(topic, "broadcast", {"event": "e", "payload": {"n": number}}, f"r{number}")
         client.push("phoenix", "heartbeat", {}, "beat")
-        await client.next("phx_reply", "phoenix", "beat", within=20)
+        await client.next("phx_reply", "phoenix", "beat")
         assert elapsed.seconds > 3
         elapsed.assert_at_most(9, "3,000 messages")
         replies = [message for message in client.messages if message.event == "phx_reply"]
@@ -317,7 +317,7 @@ async def test_a_flood_of_bytes_waits_and_loses_nothing(paced, topic):
         for number in range(3):
             client.push(topic, "broadcast", {"event": "e", "payload": {"n": number, "t": "x" * 1_000_000}}, f"r{number}")
         for number in range(3):
-            assert (await client.next("phx_reply", ref=f"r{number}", within=20)).payload["status"] == "ok"
+            assert (await client.next("phx_reply", ref=f"r{number}")).payload["status"] == "ok"
         assert elapsed.seconds > 3
         elapsed.assert_at_most(8, "3 MB")
         for number in range(3):

@@ -29,7 +29,7 @@ class Member:
 
     async def come(self, tracks=True):
         self.client = await Client.connect(self.hub.port, 1 + self.number % 2, apikey=token(sub=f"user {self.number}"))
-        await self.client.join(TOPIC, config={"presence": {"key": self.key, "occupancy": True}}, within=20)
+        await self.client.join(TOPIC, config={"presence": {"key": self.key, "occupancy": True}})
         if tracks:
             payload = {"n": self.number, "name": f"Nömber {self.number}"}
             self.client.push(TOPIC, "presence", {"type": "presence", "event": "track", "payload": payload})

@@ -28,7 +28,7 @@ async def test_both_prefixes(connect, path):
 async def test_version_1_is_the_default(hub):
     socket = await WebSocket.open(hub.port, f"/socket/websocket?apikey={token()}")
     socket.send(TEXT, json.dumps({"event": "heartbeat", "payload": {}, "topic": "phoenix", "ref": None, "join_ref": None}))
-    _, answer = await asyncio.wait_for(socket.receive(), 5)
+    _, answer = await asyncio.wait_for(socket.receive(), 30)
     assert json.loads(answer) == {
         "topic": "phoenix", "event": "phx_reply", "payload": {"status": "ok", "response": {}}, "ref": None}
     await socket.close()

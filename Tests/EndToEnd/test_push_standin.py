@@ -444,6 +444,6 @@ def test_curl_is_a_client_too(apns):
     result = subprocess.run(
         ["curl", "-sS", "--http2", "--cacert", apns.ca_file, "-w", "%{http_code} %{http_version}", "-H",
          f"authorization: bearer {token}", "-H", "apns-push-type: alert", "-H", f"apns-topic: {BUNDLE}", "-d",
-         json.dumps(ALERT), f"{apns.url}/3/device/{device}"], capture_output=True, text=True, timeout=10)
+         json.dumps(ALERT), f"{apns.url}/3/device/{device}"], capture_output=True, text=True, timeout=30)
     assert (result.stdout, result.stderr) == ("200 2", "")
     assert len(apns.taken_by(device)) == 1 and new_violations(apns, before) == []

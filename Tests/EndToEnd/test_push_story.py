@@ -164,12 +164,12 @@ class Day:
         await self.phone.register()
         for body in "one", "two":
             self.says(body)
-            await eventually(lambda: len(self.apns.pushes) > self.seen, 5, f"the attempt of {body}", every=0.05)
+            await eventually(lambda: len(self.apns.pushes) > self.seen, what=f"the attempt of {body}", every=0.05)
             [push] = self.new()
             assert (push["token"], push["status"]) == (self.phone.device, 410), "it is still tried"
         self.apns.tell(self.phone.device)
         message = self.says("three")
-        await eventually(lambda: len(self.apns.pushes) > self.seen, 5, "the alert", every=0.05)
+        await eventually(lambda: len(self.apns.pushes) > self.seen, what="the alert", every=0.05)
         [push] = self.new()
         self.check_alert(push, "three", 11, message)
 

@@ -126,7 +126,7 @@ async def test_a_page_that_is_reloaded_in_a_browser_is_sent_nothing_old(hub, sql
             may_begin.clear()
             is_loaded.clear()
             await page.call("Page.reload")
-            await asyncio.wait_for(is_loaded.wait(), 10)
+            await asyncio.wait_for(is_loaded.wait(), 30)
             await eventually(has_no_socket, what="the good-bye")
             sql.execute(f"insert into {table} values ({first + 5})")
             may_begin.set()

@@ -96,7 +96,7 @@ async def test_who_types(connect, backend, topic, name):
     typist.push(topic, "broadcast", {"type": "broadcast", "event": "typing", "payload": {"typing": True, "name": "Ann"}})
     await other.next("broadcast", topic)
     typists = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         # The other loop, which may be the one that is asked, is told a moment later.
         while not typists:
             typists = (await backend.get(f"/channels/{name}/typing"))["typists"]

@@ -99,7 +99,7 @@ async def test_at_its_cap_a_slow_reader_is_told_to_come_back(capped):
     # The close frame is waited for only so long: the reader goes on as soon as the hub has closed it.
     await hub.settled()
     go_on(slow)
-    end = await slow.end(10)
+    end = await slow.end()
     assert hub.metric("roost_slow_reader_closed_total") == 1
     assert end.code == 1013, "all three clients come back from it"
     numbers = [m.payload["payload"]["n"] for m in slow.messages if m.event == "broadcast"]
@@ -145,7 +145,7 @@ async def test_a_reader_that_takes_nothing_is_cut_off_and_costs_no_memory(capped
     stall(slow)
     await flood(sender, "realtime:room")
     assert hub.resident_bytes - before < 12 * MEGABYTE
-    await eventually(lambda: hub.metric("roost_connections") == 1, 10, "the end of the stalled socket")
+    await eventually(lambda: hub.metric("roost_connections") == 1, what="the end of the stalled socket")
     await hub.settled()
     assert hub.metric("roost_slow_reader_cut_total") == 1
     assert hub.metric("roost_slow_reader_closed_total") == 1
@@ -162,7 +162,7 @@ async def test_what_comes_in_one_burst_is_not_the_readers_fault(capped):
         await client.join("realtime:room")
     for number in range(500):
         sender.push("realtime:room", "broadcast", {"event": "e", "payload": {"n": number, "x": "y" * 2000}})
-    await eventually(lambda: sum(m.event == "broadcast" for m in reader.messages) == 500 or reader.closed, 10)
+    await eventually(lambda: sum(m.event == "broadcast" for m in reader.messages) == 500 or reader.closed)
     assert reader.closed is None
     assert [m.payload["payload"]["n"] for m in reader.messages if m.event == "broadcast"] == list(range(500))
     for client in (reader, sender):
@@ -192,7 +192,7 @@ async def test_stalled_readers_of_changes_hold_up_nobody_for_long(capped, cluste
             for _ in range(200):
                 number, began = next(numbers), time.monotonic()
                 await asyncio.to_thread(sql.execute, "insert into t values (%s, repeat('x', 100000))", (number,))
-                await eventually(lambda: all(got and got[-1][0] == number for got in seen.values()), 10, every=0.002)
+                await eventually(lambda: all(got and got[-1][0] == number for got in seen.values()), every=0.002)
                 slowest = max(slowest, time.monotonic() - began)
         await eventually(lambda: hub.metric("roost_slow_reader_closed_total") == 3, what="three closes")
         await hub.settled()
@@ -244,7 +244,7 @@ async def test_who_was_closed_as_too_slow_catches_up(capped, cluster, stays_stal
         async def come():
             client = await Client.connect(hub.port, apikey=mine)
             client.on_message = lambda m: seen.append(m.payload["data"]["record"]["id"])
-            await client.watch("realtime:r", binding, within=20)
+            await client.watch("realtime:r", binding)
             return client
 
         slow = await come()
@@ -260,7 +260,7 @@ async def test_who_was_closed_as_too_slow_catches_up(capped, cluster, stays_stal
         if stays_stalled:
             await eventually(lambda: hub.metric("roost_slow_reader_cut_total") == 1, what="the cut")
         go_on(slow)
-        end = await slow.end(20)
+        end = await slow.end()
         if not stays_stalled:
             assert end.code == 1013
             # As every client does, and the one of these tests does not.

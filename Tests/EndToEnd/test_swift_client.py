@@ -128,14 +128,14 @@ async def test_an_app_in_the_background_is_told_later(way, name, probe):
     # Back in front of its user, who gets the shorter window from here on.
     seen = len(probe.events)
     probe.do("app_state", state="active")
-    await probe.see("state", after=seen, state="disconnected", within=3)
+    await probe.see("state", after=seen, state="disconnected")
 
 
 async def test_a_token_is_renewed_before_it_runs_out(hub, sql, table, name, probe):
     tokens = [token(sub="someone", lifetime=4), token(sub="someone")]
     expired = time.time() + 4.5
     await join(probe, hub.url, name, table, tokens=tokens)
-    await probe.see("token", count=2, within=5)
+    await probe.see("token", count=2)
     assert time.time() < expired - 0.5
     await asyncio.sleep(expired - time.time())
     sql.execute(f"insert into {table} values (1)")
@@ -304,10 +304,10 @@ async def test_tail_leaves_when_it_is_interrupted(hub, connect, name, topic):
     await watcher.join(topic)
     tail = await asyncio.create_subprocess_exec(
         BINARY, "tail", name, env=hub.environment, cwd=hub.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    first = json.loads(await asyncio.wait_for(tail.stdout.readline(), 10))
+    first = json.loads(await asyncio.wait_for(tail.stdout.readline(), 30))
     assert (first["event"], first["payload"]["status"]) == ("phx_reply", "ok")
     connections = hub.metric("roost_connections")
     tail.send_signal(signal.SIGINT)
-    assert await asyncio.wait_for(tail.wait(), 5) == 0
+    assert await asyncio.wait_for(tail.wait(), 30) == 0
     assert (await tail.stderr.read()).decode().strip() == ""
     await eventually(lambda: hub.metric("roost_connections") == connections - 1, what="the end of the connection")

@@ -148,13 +148,13 @@ async def test_keys_of_a_file_and_rotation_without_a_restart(keyed_hub, tmp_path
         await until_let_in(hub, new)
         # Half a file, as an editor leaves it for a moment, changes nothing.
         path.write_text(key_set(new)[:50])
-        await eventually(lambda: "cannot be used" in hub.log, 10, "a complaint")
+        await eventually(lambda: "cannot be used" in hub.log, what="a complaint")
         assert await outcome(hub, {"apikey": keys[0].token()}) is None
         path.write_text(key_set(new))
 
         async def old_is_out():
             return await outcome(hub, {"apikey": keys[0].token()}) == UNKNOWN
-        await eventually(old_is_out, 10, "the old keys are out", every=0.1)
+        await eventually(old_is_out, what="the old keys are out", every=0.1)
         assert await outcome(hub, {"apikey": new.token()}) is None
         await client.ask("realtime:room", "phx_join", {"config": {}, "access_token": new.token()})
     assert str(path) in hub.log
@@ -163,7 +163,7 @@ async def test_keys_of_a_file_and_rotation_without_a_restart(keyed_hub, tmp_path
 async def until_let_in(hub, key):
     async def is_let_in():
         return await outcome(hub, {"apikey": key.token()}) is None
-    await eventually(is_let_in, 15, f"{key.kid} is let in", every=0.1)
+    await eventually(is_let_in, what=f"{key.kid} is let in", every=0.1)
 
 
 async def test_keys_of_a_url_and_rotation_without_a_restart(keyed_hub):
@@ -187,7 +187,7 @@ async def test_keys_of_a_url_and_rotation_without_a_restart(keyed_hub):
         async def is_let_in():
             return await outcome(hub, {"apikey": new.token(**good)}) is None
         # As a client does: a first fetch was made just before, so this one waits for the pause.
-        await eventually(is_let_in, 15, "the new key", every=0.2)
+        await eventually(is_let_in, what="the new key", every=0.2)
         assert await outcome(hub, {"apikey": old.token(**good)}) is None
         asked = server.requests
         server.body = None

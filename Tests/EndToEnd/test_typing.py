@@ -9,7 +9,7 @@ import pytest
 
 from support.channels import INSTALL, Rights
 from support.chat import A, ADA, GRACE, install, message, person
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.hub import Hub
 from support.member import Member
 from support.pypi import Listener, python_client
@@ -109,7 +109,7 @@ def state_of(client):
             if each.event == "broadcast" and event_of(each)[0] == "typing_state"]
 
 
-async def hears(client, count, within=5):
+async def hears(client, count, within=PATIENCE):
     """What it was told once it was told so many, and no more by then."""
     await eventually(lambda: len(typing_of(client)) >= count, within, lambda: f"{count} of {client.messages}")
     await client.settled()
@@ -127,7 +127,7 @@ class Ear(Listener):
         self.channel.on_broadcast("typing", lambda b: self.told.append((time.monotonic(), b["payload"])))
         self.channel.on_broadcast("typing_state", lambda b: self.states_told.append(b["payload"]))
 
-    async def hears(self, count, within=5):
+    async def hears(self, count, within=PATIENCE):
         await eventually(lambda: len(self.told) >= count, within, lambda: f"{count} of {self.told}")
         return self.told
 
@@ -155,7 +155,7 @@ async def thinned_out(hub, name):
             await typist.channel.send_broadcast("typing", says(True))
             last = time.monotonic()
             await asyncio.sleep(max(0, began + 0.21 * (number + 1) - last))
-        told = await ear.hears(4, 6)
+        told = await ear.hears(4)
         assert [payload["typing"] for _, payload in told] == [True, True, True, False], told
         for (before, _), (after, _) in zip(told[:2], told[1:3]):
             assert after - before >= RHYTHM - 0.02, "one a second"
@@ -437,7 +437,7 @@ async def test_postgres_hears_nothing_of_it(cluster, chat_hub, chat, enter, topi
         def at_rest():
             seen.append((count(admin), admin.execute(sessions).fetchall()))
             return len(seen) > 1 and seen[-1] == seen[-2]
-        await eventually(at_rest, 15, what=lambda: f"a hub at rest: {seen[-2:]}", every=1.2)
+        await eventually(at_rest, what=lambda: f"a hub at rest: {seen[-2:]}", every=1.2)
         for _ in range(100):
             for typist in typists:
                 say(typist, topic, True)
@@ -453,7 +453,7 @@ async def test_postgres_hears_nothing_of_it(cluster, chat_hub, chat, enter, topi
         # The question can be answered otherwise.
         for _ in range(150):
             chat.execute("delete from typing_indicators")
-        await eventually(lambda: count(admin)[0] - before > 100, 15, what="an answer")
+        await eventually(lambda: count(admin)[0] - before > 100, what="an answer")
 
 
 async def test_rows_in_a_table_work_as_well(chat_hub, chat, name):

@@ -7,7 +7,7 @@ import pytest
 
 from support.chat import ADA, GRACE, LINUS, OUTSIDER, Principal, install, statement
 from support.cluster import Cluster
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.hub import Hub
 from support.wsclient import Client
 
@@ -74,7 +74,7 @@ class Online:
             return sql.execute("select status, seen, extract(epoch from at)::float8 from audit where who = %s order by id",
                                [who.sub]).fetchall()
 
-    async def becomes(self, who, status, within=WRITTEN):
+    async def becomes(self, who, status, within=PATIENCE):
         await eventually(lambda: self.status(who) == status, within, lambda: f"{who} {status}: {self.told(who)}", every=0.05)
 
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from support.chat import Principal, install, person
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.epochs import Epoch, Span, Timeline
 from support.markers import Markers
 from support.wsclient import Client
@@ -122,7 +122,7 @@ class Socket:
             self.numbers.taken += 1
         self._news.set()
 
-    async def has(self, conversation, number, within=10):
+    async def has(self, conversation, number, within=PATIENCE):
         async with asyncio.timeout(within):
             while number not in self.received[conversation]:
                 self._news.clear()
