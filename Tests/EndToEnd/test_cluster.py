@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from support.bounds import at_most, in_time
 from support.deadline import PATIENCE, eventually, until
 from support.freezing import freeze
 from support.http import HTTPConnection
@@ -113,7 +114,8 @@ def present(key):
 
 
 async def diff(client, topic, part, key, within=AT_ONCE):
-    return await client.next("presence_diff", topic, within=within, where=lambda m: key in m.payload[part])
+    with at_most(within, f"the word that {key} {part}"):
+        return await client.next("presence_diff", topic, where=lambda m: key in m.payload[part])
 
 
 def leaves(client, topic):
@@ -147,6 +149,10 @@ async def test_messages_by_http_reach_all(hubs, member, topic, name):
 
 
 async def test_typing_is_one_set(hubs, member, topic):
+    await in_time(3, lambda number: typing(hubs, member, f"{topic}_{number}"))
+
+
+async def typing(hubs, member, topic):
     typist = await member(hubs[0], topic, sub="ann")
     watcher = await member(hubs[1], topic, sub="bob")
     typist.push(topic, "broadcast", {"type": "broadcast", "event": "typing", "payload": {"typing": True, "user_id": "ann"}})
@@ -174,8 +180,9 @@ async def test_who_is_present_on_one_hub_is_present_on_all(hubs, member, topic):
     first = await member(hubs[0], topic, present("ann"), sub="ann")
     track(first, topic, name="Ann")
     watcher = await member(hubs[1], topic, present("bob"), sub="bob")
-    await eventually(lambda: any("ann" in {**m.payload, **m.payload.get("joins", {})} for m in watcher.messages
-                                 if m.event in ("presence_state", "presence_diff")), AT_ONCE)
+    with at_most(AT_ONCE, "the word of ann"):
+        await eventually(lambda: any("ann" in {**m.payload, **m.payload.get("joins", {})} for m in watcher.messages
+                                     if m.event in ("presence_state", "presence_diff")))
     track(watcher, topic, name="Bob")
     joined = await diff(first, topic, "joins", "bob")
     assert joined.payload["joins"]["bob"]["metas"][0]["name"] == "Bob"
@@ -216,7 +223,7 @@ async def test_members_of_a_hub_that_dies_count_for_their_windows_and_leave_once
     # Within the window, by the last state of his app.
     back = await member(hubs[2], topic, present("bob"), sub="bob")
     track(back, topic, name="bob")
-    await diff(watcher, topic, "leaves", "ann")
+    await diff(watcher, topic, "leaves", "ann", within=15)
     await back.settled()
     late = await member(hubs[1], topic, present("x"), sub="x")
     state = await late.next("presence_state", topic)
@@ -405,8 +412,9 @@ async def test_without_redis_each_hub_goes_on_alone_and_then_they_are_one_again(
     for n, client in enumerate(clients):
         for other in range(3):
             if other != n:
-                await eventually(lambda: any(f"m{other}" in {**m.payload, **m.payload.get("joins", {})} for m in client.messages
-                                             if m.event.startswith("presence")), AT_ONCE)
+                with at_most(AT_ONCE, f"the word of m{other}"):
+                    await eventually(lambda: any(f"m{other}" in {**m.payload, **m.payload.get("joins", {})} for m in client.messages
+                                                 if m.event.startswith("presence")))
     beside = await member(hubs[0], topic)
     shared_hubs.redis.kill()
     for hub in hubs:

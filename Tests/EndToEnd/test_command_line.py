@@ -26,7 +26,7 @@ async def test_token(hub):
     text = hub.run("token", "--role", "authenticated", "--sub", "user-1", "--expires-in", "15m").stdout.strip()
     said = claims(text)
     assert (said["role"], said["sub"]) == ("authenticated", "user-1")
-    assert abs(said["exp"] - time.time() - 900) < 5
+    assert abs(said["exp"] - time.time() - 900) < 60
     assert text == signed(said), "signed with jwt.secret"
     async with await Client.connect(hub.port, apikey=text) as client:
         await client.settled()

@@ -39,7 +39,7 @@ async def test_the_newest_streams_and_all_in_figures(operator, http):
     # Bounded, the latest first; of those that were made in the same millisecond none is later.
     assert len(payload["newest"]) == 25 and {row["name"] for row in payload["newest"]} <= {stream.name for stream in streams}
     row = payload["newest"][0]
-    assert row["state"] == "open" and row["bytes"] == 5 and row["type"] == "text/plain" and 0 <= row["seconds"] < 30
+    assert row["state"] == "open" and row["bytes"] == 5 and row["type"] == "text/plain" and 0 <= row["seconds"] < 300
     assert row["webSockets"] == row["events"] == row["longPolls"] == row["requests"] == row["sockets"] == 0
     # Nothing was appended, and nobody numbers it.
     assert row["silence"] is None and row["producer"] is None and row["appends"] == 0
@@ -57,7 +57,7 @@ async def test_those_that_grow_with_their_rates(operator, http, stream):
             row = line(stream, "busiest")((await operator.next("state", "ops:streams")).payload)
     # A survey is a second after the one before, on a busy machine some.
     assert 0 < row["byteRate"] <= 10 * row["appendRate"] + 0.1 and row["appendRate"] < 1000
-    assert row["appends"] >= 10 and row["silence"] < 10
+    assert row["appends"] >= 10 and row["silence"] < 100
     payload = await state_where(operator, "ops:streams", lambda payload: not line(stream, "busiest")(payload))
     assert not line(quiet, "busiest")(payload), "what does not grow is not busy, however large"
 

@@ -106,6 +106,7 @@ async def latencies(client, sql, rows=40):
     return took
 
 
+@pytest.mark.clock
 async def test_others_hardly_notice_a_hundred_subscribers_with_the_worst_that_is_let_in(hub, sql):
     async with await Client.connect(hub.port) as ann:
         await ann.watch("realtime:ann", entry("room=eq.1"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shlex
 import time
 
@@ -130,8 +131,8 @@ async def test_a_join_with_a_bad_token_is_an_error_with_the_reason(hub, name):
             await client.set_auth(bad)
             state, error = await Listener(client, f"{name}_{number}").attempt()
             assert state == "CHANNEL_ERROR"
-            # A second may have gone by.
-            assert reason.replace("30 seconds", "") in error.replace("30 seconds", "").replace("31 seconds", ""), error
+            # Some seconds may have gone by.
+            assert reason in re.sub(r"\b[3-9]\d seconds", "30 seconds", error), error
 
 
 async def test_a_client_recovers_with_a_good_token(hub, name):
@@ -249,10 +250,13 @@ async def test_security_that_is_turned_on_later_counts_too(hub, sql, table, name
 
 
 async def test_a_new_access_token_replaces_one_that_runs_out(hub, table, sql, name):
-    async with python_client(hub, token(lifetime=3)) as fresh, python_client(hub, token(lifetime=3)) as stale:
+    async with python_client(hub) as fresh, python_client(hub) as stale:
         one = await Listener(fresh, name).on_changes(schema="public", table=table).subscribe()
         two = await Listener(stale, name).on_changes(schema="public", table=table).subscribe()
-        await fresh.set_auth(token())
+        short = token(lifetime=3)
+        for each in (short, token()):
+            await fresh.set_auth(each)
+        await stale.set_auth(short)
         await two.wait_for_state("CHANNEL_ERROR")
         assert any("Token has expired" in (error or "") for _, error in two.states), two.states
         sql.execute(f"insert into {table} values (1)")

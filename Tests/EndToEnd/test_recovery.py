@@ -286,7 +286,9 @@ async def test_a_session_ends_with_its_window(own_hub, cluster):
         await client.enter()
         await client.cut()
         sql.execute("insert into t values (1)")
-        await asyncio.sleep(2.5)
+        # The hub has noticed, and the window begins.
+        await own_hub.settled()
+        await asyncio.sleep(1.5)
         await client.enter()
         sql.execute("insert into t values (2)")
         await client.has([2])

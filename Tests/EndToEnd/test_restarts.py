@@ -169,13 +169,16 @@ async def test_whoever_is_let_in_while_the_hub_starts_is_served(own_hub, own_tab
             return "served"
         finally:
             await client.close()
-    for _ in range(3):
+    # On a busy machine the hub may be there before the first comes.
+    rounds = early = 0
+    while rounds < 3 or not early:
         own_hub.start(wait=False)
         outcomes = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while outcomes.count("served") < 5:
                 outcomes.extend(await asyncio.gather(attempt(), attempt()))
-        assert outcomes.index("served") > 0, "the test began before the hub did"
+        rounds, early = rounds + 1, early + (outcomes.index("served") > 0)
+        assert rounds < 30, "the test never began before the hub did"
         await asyncio.to_thread(getattr(own_hub, ending))
 
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from support.deadline import until
+from support.deadline import eventually, until
 from support.freezing import freeze
 from support.ops import connect_operator
 from support.redis import Redis
@@ -62,12 +62,13 @@ async def test_every_hub_has_the_same_answer(hubs, members, name):
         assert [one["hub"] for one in stats["hubs"]] == ["hub0", "hub1", "hub2"]
 
 
-async def eventually_is(ask, wanted, within=10):
-    answer = None
-    for _ in range(int(within / 0.05)):
-        if (answer := await ask()) == wanted:
-            return
-    assert answer == wanted
+async def eventually_is(ask, wanted):
+    answers = [None]
+
+    async def is_it():
+        answers.append(await ask())
+        return answers[-1] == wanted
+    await eventually(is_it, what=lambda: f"{wanted}, not {answers[-1]}")
 
 
 async def test_lists_are_joined_page_by_page(hubs, name):

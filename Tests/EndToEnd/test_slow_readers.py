@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from support.bounds import taken, watch_the_machine
 from support.deadline import eventually
 from support.tokens import token
 from support.websocket import CLOSE
@@ -173,6 +174,7 @@ async def test_what_comes_in_one_burst_is_not_the_readers_fault(capped):
 async def test_stalled_readers_of_changes_hold_up_nobody_for_long(capped, cluster):
     """Three, one after the other: the rest waits for each a quarter of a second at most, and for all of them a second."""
     hub = capped(MEGABYTE, ROOST_LOOPS="1")
+    watch_the_machine()
     with cluster.connect(hub.database) as sql:
         sql.execute("create table t (id int primary key, body text)")
         hub.watch("t")
@@ -183,7 +185,7 @@ async def test_stalled_readers_of_changes_hold_up_nobody_for_long(capped, cluste
             client.on_message = lambda m, index=index: seen[index].append((m.payload["data"]["record"]["id"], m.at))
             await client.watch("realtime:r", binding)
         numbers = iter(range(1_000_000))
-        stalled, slowest = [], 0.0
+        stalled, slowest, all_began = [], (0.0, 0.0, 0.0), time.monotonic()
         for _ in range(3):
             stalled.append(await Client.connect(hub.port))
             await stalled[-1].watch("realtime:r", binding)
@@ -193,14 +195,15 @@ async def test_stalled_readers_of_changes_hold_up_nobody_for_long(capped, cluste
                 number, began = next(numbers), time.monotonic()
                 await asyncio.to_thread(sql.execute, "insert into t values (%s, repeat('x', 100000))", (number,))
                 await eventually(lambda: all(got and got[-1][0] == number for got in seen.values()), every=0.002)
-                slowest = max(slowest, time.monotonic() - began)
+                slowest = max(slowest, (time.monotonic() - began, began, time.monotonic()))
         await eventually(lambda: hub.metric("roost_slow_reader_closed_total") == 3, what="three closes")
         await hub.settled()
         assert hub.metric("roost_slow_reader_written_off_total") == 3
         held = hub.metric("roost_changes_held_seconds_total")
-        assert held <= 3 * 0.3, f"{held} s"
+        assert held <= 3 * 0.3 or held - taken(all_began, time.monotonic(), 0.9) <= 3 * 0.3, f"{held} s"
         # Behind the hold there is the path of a row of 100 KB to five readers.
-        assert slowest < 1.5, f"{slowest:.2f} s"
+        took, began, until = slowest
+        assert took < 1.5 or took - taken(began, until, 1.5) < 1.5, f"{took:.2f} s"
         for got in seen.values():
             assert [number for number, _ in got] == list(range(600))
     for client in (*stalled, *others):

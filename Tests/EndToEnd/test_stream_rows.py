@@ -136,7 +136,8 @@ async def test_others_wait_for_a_close_that_takes_long(own_hub, committing):
         stream, other = Stream(one, "reply/slow"), Stream(two, "reply/slow")
         await stream.create()
         closing = asyncio.create_task(stream.append(b"last", stream_closed="true"))
-        await asyncio.sleep(0.2)
+        waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
+        await eventually(lambda: closing.done() or committing.execute(waits).fetchone()[0], what="the row under way")
         assert (await other.append(b"late")).status == 409
         assert (await closing).status == 204
         # It is the row's, and not the cancel's.

@@ -17,8 +17,9 @@ STATEMENTS = {
     "ROOST_ALERTS_AUDIENCE": statement("AudienceOfSampleChat"),
     "ROOST_LIVE_ACTIVITY_FACTS": statement("FactsOfSampleChat"),
 }
-#: Seconds that a phone may be gone and still count as there, by the state of its app: shorter than anybody would have them.
-WINDOWS = {"active": 1, "inactive": 3, "background": 5}
+#: Seconds that a phone may be gone and still count as there, by the state of its app: shorter than anybody would have them, but for
+#: the one that tests come back in.
+WINDOWS = {"active": 1, "inactive": 60, "background": 5}
 #: Nobody may read these.
 SECRETS = "create policy secrets on messages as restrictive for select to authenticated using (body not like 'secret%')"
 #: Seconds in which everybody may come back to a hub that has just started: it takes nobody for away before.
