@@ -18,7 +18,7 @@ from support.returning import Returning
 from support.wsclient import Client
 
 #: How often the leader and Postgres are killed; a night's run sets more.
-KILLS = int(os.environ.get("ROOST_CAPTURE_KILLS", "12"))
+KILLS = int(os.environ.get("ROOST_CAPTURE_KILLS", "6"))
 TABLE = "create table t (id bigint generated always as identity primary key, w int, n int); grant select on t to authenticated, service_role"
 
 

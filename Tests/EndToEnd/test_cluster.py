@@ -113,8 +113,8 @@ def present(key):
     return {"presence": {"key": key, "enabled": True}}
 
 
-async def diff(client, topic, part, key, within=AT_ONCE):
-    with at_most(within, f"the word that {key} {part}"):
+async def diff(client, topic, part, key, bound=AT_ONCE):
+    with at_most(bound, f"the word that {key} {part}"):
         return await client.next("presence_diff", topic, where=lambda m: key in m.payload[part])
 
 
@@ -223,7 +223,7 @@ async def test_members_of_a_hub_that_dies_count_for_their_windows_and_leave_once
     # Within the window, by the last state of his app.
     back = await member(hubs[2], topic, present("bob"), sub="bob")
     track(back, topic, name="bob")
-    await diff(watcher, topic, "leaves", "ann", within=15)
+    await diff(watcher, topic, "leaves", "ann", bound=15)
     await back.settled()
     late = await member(hubs[1], topic, present("x"), sub="x")
     state = await late.next("presence_state", topic)

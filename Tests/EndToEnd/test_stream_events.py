@@ -314,6 +314,7 @@ async def test_something_is_said_on_a_silent_answer(hub, stream):
 
 async def _comments(events):
     try:
+        # It says nothing but a comment now and then.
         await events.next(within=0.5)
     except TimeoutError:
         pass

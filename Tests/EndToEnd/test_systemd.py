@@ -34,12 +34,12 @@ def test_ready_when_it_listens_and_stopping_when_it_drains(own_hub, systemd):
 
 
 def test_it_says_that_it_lives_as_often_as_it_is_asked(own_hub, systemd):
-    own_hub.environment |= {"NOTIFY_SOCKET": systemd.variable, "WATCHDOG_USEC": "4000000"}
+    own_hub.environment |= {"NOTIFY_SOCKET": systemd.variable, "WATCHDOG_USEC": "2000000"}
     own_hub.start()
     until(lambda: systemd.take().count("WATCHDOG=1") >= 2, what="signs of life")
     freeze(own_hub.process.pid)
     seen = len(systemd.take())
-    time.sleep(2.5)
+    time.sleep(1.5)
     assert "WATCHDOG=1" not in systemd.take()[seen:]
     own_hub.process.send_signal(signal.SIGCONT)
     systemd.has("WATCHDOG=1", after=seen)
@@ -47,10 +47,10 @@ def test_it_says_that_it_lives_as_often_as_it_is_asked(own_hub, systemd):
 
 
 def test_a_watchdog_meant_for_another_process_is_none(own_hub, systemd):
-    own_hub.environment |= {"NOTIFY_SOCKET": systemd.variable, "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "1"}
+    own_hub.environment |= {"NOTIFY_SOCKET": systemd.variable, "WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "1"}
     own_hub.start()
     systemd.has("READY=1")
-    time.sleep(2.5)
+    time.sleep(1.5)
     assert "WATCHDOG=1" not in systemd.take()
     own_hub.stop()
 

@@ -308,6 +308,7 @@ async def raw(hub, text):
     writer.write(text.encode("latin-1"))
     writer.write_eof()
     try:
+        # Some of it is answered by nothing.
         async with asyncio.timeout(5):
             return (await reader.read()).decode("latin-1")
     except (TimeoutError, ConnectionError):

@@ -93,6 +93,7 @@ class Subscription(EventReader):
         """Whether what came so far says so."""
         self.take_positions()
         try:
+            # What came so far, and no more.
             await asyncio.wait_for(self._more(), 0.1)
         except TimeoutError:
             pass
