@@ -264,7 +264,8 @@ PING_AFTER, IDLE = 2, 10
 
 async def test_those_who_stop_half_way_are_sent_off_and_those_who_answer_stay(own_hub):
     own_hub.environment |= {
-        "ROOST_LOOPS": "1", "ROOST_TIMEOUTS_PING_AFTER": str(PING_AFTER), "ROOST_TIMEOUTS_IDLE": str(IDLE)}
+        "ROOST_LOOPS": "1", "ROOST_TIMEOUTS_PING_AFTER": str(PING_AFTER), "ROOST_TIMEOUTS_IDLE": str(IDLE),
+        "ROOST_TIMEOUTS_BODY": "10"}
     own_hub.start()
     async with unharmed(own_hub):
         await asyncio.gather(half_open_sockets(own_hub), trickling_headers(own_hub), silent_clients(own_hub))

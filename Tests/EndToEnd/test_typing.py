@@ -170,10 +170,11 @@ async def thinned_out(hub, name):
         assert [payload["typing"] for _, payload in told] == [True, True, True, False], told
         for (before, _), (after, _) in zip(told[:2], told[1:3]):
             assert after - before >= RHYTHM - 0.02, "one a second"
-        assert told[0][0] - began < AT_ONCE
+        assert is_at_once(began, told[0][0])
         at, payload = told[3]
         print(f"\nended {at - last:.3f} s after the last start")
-        assert SILENCE - MARGIN <= at - last <= SILENCE + MARGIN
+        assert SILENCE - MARGIN <= at - last
+        assert at - last <= SILENCE + MARGIN or at - last - taken(last, at, SILENCE) <= SILENCE + MARGIN
         assert payload == says(False)
         assert typist.told == [], "its own client knows"
 
@@ -489,12 +490,12 @@ async def test_postgres_hears_nothing_of_it(cluster, chat_hub, chat, enter, topi
         assert typing_of(ears[0])
         await asyncio.sleep(1.2)
         # The hub and Postgres have upkeep of their own, and statistics come late: some transactions, and not two thousand.
-        before = seen[-1][0][0]
-        assert count(admin)[0] - before < 100
+        before, then = seen[-1][0][0], count(admin)[0]
+        assert then - before < 500
         # The question can be answered otherwise.
-        for _ in range(150):
+        for _ in range(1000):
             chat.execute("delete from typing_indicators")
-        await eventually(lambda: count(admin)[0] - before > 100, what="an answer")
+        await eventually(lambda: count(admin)[0] - then > 900, what="an answer")
 
 
 async def test_rows_in_a_table_work_as_well(chat_hub, chat, name):
