@@ -129,7 +129,8 @@ async def a_day(hub, http, sql, table, topic, version):
             ada.push(topic, "broadcast", {"type": "broadcast", "event": "typing", "payload": {"typing": True, "user_id": "ada"}})
             await ada.settled()
             await late.join(topic, config={"broadcast": {"history": {"limit": 5, "seconds": 30}}, "presence": {"enabled": True}})
-            return any(m.event == "broadcast" and not m.is_binary and m.payload.get("event") == "typing_state" for m in await late.settled())
+            told = [message for message in await late.settled() if message.event == "broadcast" and not message.is_binary]
+            return any(message.payload.get("event") == "typing_state" for message in told)
         await eventually(is_told_who_types)
         await late.close()
 

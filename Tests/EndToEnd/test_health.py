@@ -83,10 +83,10 @@ async def test_readiness_follows_postgres():
                 status, report, found = checks(hub, "/healthz?verbose")
                 assert status == 200 and report["live"] and not report["ready"] and "onnect" in found["feed"], report
                 assert hub.ops("/livez") == (200, "ok\n")
-                assert hub.metric("roost_ready") == 0
+                until(lambda: hub.metric("roost_ready") == 0, what="the same in the metrics")
                 cluster.start()
                 until(lambda: hub.ops("/readyz") == (200, "ok\n"), what="/readyz to notice that it is back")
-            assert hub.metric("roost_ready") == 1
+            until(lambda: hub.metric("roost_ready") == 1, what="the same in the metrics")
         finally:
             hub.remove()
     finally:

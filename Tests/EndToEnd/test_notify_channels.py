@@ -138,6 +138,7 @@ async def test_after_a_session_that_was_killed_members_are_told_and_miss_nothing
             assert {state for state, _ in listener.states} == {"SUBSCRIBED"}, "nobody had to join again"
             assert "'ok'" in str(listener.systems[-1]), listener.systems
         assert told(bystander) == 0
+        await own.settled()
         assert own.metric("roost_notify_up") == 1 and own.metric("roost_notify_gaps_total") == 3
 
 

@@ -216,6 +216,7 @@ async def test_while_postgres_is_away_nobody_new_comes_and_nobody_goes():
             with cluster.connect("away") as sql:
                 sql.execute("insert into t values (1)")
             assert (await client.next("postgres_changes")).payload["data"]["record"] == {"id": 1}
+        await hub.settled()
         assert hub.metric('roost_connections_refused_total{reason="database"}') >= 1
     finally:
         hub.remove()

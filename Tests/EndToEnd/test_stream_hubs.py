@@ -108,7 +108,7 @@ async def test_two_hubs_that_write_one_stream_at_once_lose_nothing(hubs, ways):
     lines = bodies[0].decode().splitlines()
     for number in range(6):
         assert [line for line in lines if line.startswith(f"{number}:")] == [f"{number}:{count}" for count in range(40)]
-    assert sum(hub.metric("roost_stream_conflicts_total") for hub in hubs) > 0
+    await eventually(lambda: sum(hub.metric("roost_stream_conflicts_total") for hub in hubs) > 0, what="conflicts")
 
 
 async def test_a_producer_is_known_at_every_hub(ways):
@@ -292,7 +292,7 @@ async def test_a_redis_that_lost_all_gets_the_streams_back(shared_hubs, redis, h
         await writing
         for got in await asyncio.gather(*watching):
             assert got == producer.said
-    assert sum(hub.metric("roost_streams_returned_total") for hub in hubs) > 0
+    await eventually(lambda: sum(hub.metric("roost_streams_returned_total") for hub in hubs) > 0, what="streams that were given back")
     assert all(hub.metric("roost_streams_forked_total") == 0 for hub in hubs)
 
 

@@ -277,7 +277,8 @@ async def two_sockets_of_a_user_are_one_typist(enter, audience, topic):
 @pytest.mark.parametrize("version, binary", [(1, False), (2, False), (2, True)], ids=["v1", "v2", "binary"])
 async def test_the_users_message_ends_it_before_the_row_is_there(chat_hub, chat, enter, audience, name, version, binary):
     """The must-show: nobody is ever shown a message and that its author is still writing it."""
-    await in_time(SILENCE, lambda number: the_users_message_ends_it_before_the_row_is_there(chat_hub, chat, enter, audience, f"{name}_{number}", version, binary))
+    await in_time(SILENCE, lambda number: the_users_message_ends_it_before_the_row_is_there(
+        chat_hub, chat, enter, audience, f"{name}_{number}", version, binary))
 
 
 async def the_users_message_ends_it_before_the_row_is_there(chat_hub, chat, enter, audience, name, version, binary):
@@ -324,7 +325,8 @@ async def settled(client):
 
 
 async def test_a_joiner_gets_the_state_and_whoever_comes_back_sees_no_ghost(chat_hub, enter, topic, name):
-    await in_time(SILENCE, lambda number: a_joiner_gets_the_state_and_whoever_comes_back_sees_no_ghost(chat_hub, enter, f"{topic}_{number}", f"{name}_{number}"))
+    await in_time(SILENCE, lambda number: a_joiner_gets_the_state_and_whoever_comes_back_sees_no_ghost(
+        chat_hub, enter, f"{topic}_{number}", f"{name}_{number}"))
 
 
 async def a_joiner_gets_the_state_and_whoever_comes_back_sees_no_ghost(chat_hub, enter, topic, name):

@@ -53,7 +53,8 @@ class Bystander:
         """No message took longer, without what the machine took from everybody."""
         if self.slowest > seconds:
             lost = taken(*self.then, seconds)
-            assert self.slowest - lost <= seconds, f"a bystander's message took {self.slowest:.2f} s, of which the machine took {lost:.2f} s"
+            assert self.slowest - lost <= seconds, (
+                f"a bystander's message took {self.slowest:.2f} s, of which the machine took {lost:.2f} s")
 
     async def __aexit__(self, kind, *_):
         if kind is None:

@@ -15,7 +15,8 @@ import time
 EVERY, LATE = 0.005, 0.02
 #: Seconds between two notes of what was waited for a core.
 NOTE = 0.1
-#: Linux' pressure stall information: microseconds in which something that could run had no core to run on (Documentation/accounting/psi.rst).
+#: Linux' pressure stall information: microseconds in which something that could run had no core to run on
+#: (Documentation/accounting/psi.rst).
 PRESSURE = "/proc/pressure/cpu"
 
 
