@@ -2,7 +2,8 @@
 """Holds the end-to-end tests to what does not race on a busy machine.
 
 An error: a bound of time from above that counts what the machine took from everybody (`assert time.monotonic() - began < 2`);
-`at_most` and `Elapsed` of support/bounds.py do not. A warning: a sleep of a fixed length, where an event or the hub's barrier
+`at_most` and `Elapsed` of support/bounds.py do not. An error, too: a deadline that is shorter than a busy machine may take, where
+nothing is said of why; that of support/deadline.py is the default everywhere, and costs something only where a test fails. A warning: a sleep of a fixed length, where an event or the hub's barrier
 (`hub.settle()`) could be waited for. `--list` names these; a sleep that is the point of its test says so in a comment
 on its line or the one before it, and is not counted. Part of `make lint`.
 """
@@ -14,6 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BOUND = re.compile(r"assert .*time\.(?:monotonic|perf_counter)\(\) - \w+ <(?!=? *\w+ *- )")
 SLEEP = re.compile(r"\b(?:time|asyncio)\.sleep\((\d[\d.]*)\)")
+DEADLINE = re.compile(r"\bwithin=(\d[\d.]*)\b|\basyncio\.timeout\((\d[\d.]*)\)|\bwait_for\(.*, (\d[\d.]*)\)")
+#: Seconds that a deadline has at least.
+PATIENCE = 20
 #: Seconds; a loop that looks every few hundredths of a second is no fixed wait.
 SHORT = 0.1
 
@@ -26,6 +30,11 @@ def main():
             place = f"{path.relative_to(ROOT)}:{number}"
             if path.name != "bounds.py" and BOUND.search(line):
                 errors.append(f"check-tests: {place} bounds a time from above: use at_most or Elapsed of support/bounds.py")
+            deadline = DEADLINE.search(line)
+            if deadline and "#" not in line and not before.startswith("#") and not path.name.startswith("cluster_"):
+                seconds = float(next(filter(None, deadline.groups())))
+                if seconds < PATIENCE:
+                    errors.append(f"check-tests: {place} gives up after {seconds:g} s: leave the deadline out, or say why in a comment")
             sleep = SLEEP.search(line)
             if sleep and float(sleep[1]) >= SHORT and "#" not in line and not before.startswith("#"):
                 sleeps.append((place, float(sleep[1])))

@@ -46,7 +46,7 @@ extension CommandTests {
             // The last table takes the slot with it.
             #expect(try Watcher.unwatch("t", conninfo: database.conninfo).notes.isEmpty)
             let session = try database.session()
-            try eventually("the hub to drop the slot", within: .seconds(20)) {
+            try eventually("the hub to drop the slot") {
                 try session.rows("select from pg_replication_slots where slot_name = roost.slot_name()").isEmpty
             }
         }

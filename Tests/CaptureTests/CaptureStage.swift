@@ -55,7 +55,7 @@ struct CaptureStage {
             interval: .milliseconds(50), report: { problem in if let problem { notes?.add("problem: \(problem)") } })
         capture.start()
         defer { capture.stop() }
-        try eventually("a capture that is \(state), and is \(capture.current.state)", within: .seconds(15)) {
+        try eventually("a capture that is \(state), and is \(capture.current.state)") {
             capture.current.state == state
         }
         try body(capture)
@@ -65,7 +65,7 @@ struct CaptureStage {
     func stored(_ count: Int, of table: String = "t") throws -> [Stored] {
         let session = try database.session()
         var rows: [[String?]] = []
-        try eventually("\(count) rows of \(table), not \(rows.count)", within: .seconds(20)) {
+        try eventually("\(count) rows of \(table), not \(rows.count)") {
             rows = try session.rows(
                 """
                 select id, op, record, old_record, reduced from roost.change where relid = $1::regclass order by id
@@ -84,7 +84,7 @@ struct CaptureStage {
     func settle() throws {
         let session = try database.session()
         let place = try session.rows("select pg_current_wal_insert_lsn()").first?.first ?? nil
-        try eventually("all to be stored up to \(place ?? "")", within: .seconds(20)) {
+        try eventually("all to be stored up to \(place ?? "")") {
             try session.rows(
                 "select from pg_replication_slots where slot_name = roost.slot_name() and confirmed_flush_lsn >= $1::pg_lsn",
                 [place]

@@ -256,7 +256,7 @@ extension CaptureTests {
                 try cluster.stop("immediate")
                 try cluster.start()
             }
-            try eventually("all rows, once", within: .seconds(30)) {
+            try eventually("all rows, once") {
                 try database.session().rows("select count(*), count(distinct record ->> 'id') from roost.change").first
                     == ["200", "200"]
             }

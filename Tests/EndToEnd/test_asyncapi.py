@@ -123,8 +123,15 @@ async def a_day(hub, http, sql, table, topic, version):
         await grace.next("broadcast", topic, where=lambda message: message.payload.get("event") == "note")
         # Back on another socket: who is there, who types, what was said.
         late = await Recorder.connect(hub.port, version, apikey=service)
-        await late.join(topic, config={"broadcast": {"history": {"limit": 5, "seconds": 30}}, "presence": {"enabled": True}})
-        await late.next("broadcast", topic, where=lambda message: message.payload.get("event") == "typing_state")
+
+        async def is_told_who_types():
+            # Typing ends by itself after three seconds.
+            ada.push(topic, "broadcast", {"type": "broadcast", "event": "typing", "payload": {"typing": True, "user_id": "ada"}})
+            await ada.settled()
+            await late.join(topic, config={"broadcast": {"history": {"limit": 5, "seconds": 30}}, "presence": {"enabled": True}})
+            told = [message for message in await late.settled() if message.event == "broadcast" and not message.is_binary]
+            return any(message.payload.get("event") == "typing_state" for message in told)
+        await eventually(is_told_who_types)
         await late.close()
 
         # A stream, and its channel.
@@ -140,8 +147,9 @@ async def a_day(hub, http, sql, table, topic, version):
         assert (await ada.ask("realtime:", "phx_join", {"config": {}})).payload["status"] == "error"
         await ada.join(f"{topic}_nothing", [{"event": "*", "schema": "public", "table": "nowhere"}])
         assert (await ada.next("system", f"{topic}_nothing")).payload["status"] == "error"
-        await ada.join(f"{topic}_short", access_token=token(lifetime=1))
-        await ada.next("phx_error", f"{topic}_short", within=20)
+        short, _ = await ada.join(f"{topic}_short")
+        ada.push(f"{topic}_short", "access_token", {"access_token": token(lifetime=1)}, None, short)
+        await ada.next("phx_error", f"{topic}_short")
         ada.push(topic, "phx_leave", {}, ada.ref(), joined)
         await ada.next("phx_close", topic)
     finally:

@@ -4,6 +4,7 @@ All on one hub with one loop, so that the bystander of each test sits beside the
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -13,7 +14,7 @@ import pytest
 
 from support.bounds import Elapsed
 from support.bystander import Bystander
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.hub import Hub
 from support.http import HTTPConnection
 from support.tokens import token
@@ -25,7 +26,7 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture(scope="module")
 def one_loop(cluster):
-    hub = Hub(cluster.create_database("battered"), ROOST_LOOPS="1", ROOST_LIMITS_JOINS_PER_SECOND="0", ROOST_TIMEOUTS_PING_AFTER="2", ROOST_TIMEOUTS_IDLE="4")
+    hub = Hub(cluster.create_database("battered"), ROOST_LOOPS="1", ROOST_LIMITS_JOINS_PER_SECOND="0")
     try:
         hub.run("migrate")
         yield hub.start()
@@ -38,17 +39,23 @@ async def hub(one_loop):
     """Checks what every one of these tests promises."""
     if one_loop.process.poll() is not None:
         one_loop.start()
+    async with unharmed(one_loop):
+        yield one_loop
+
+
+@contextlib.asynccontextmanager
+async def unharmed(one_loop):
     await eventually(lambda: one_loop.metric("roost_connections") == 0, what="all connections of the last test gone")
     files, memory = one_loop.open_files, one_loop.resident_bytes
     async with Bystander(one_loop):
-        yield one_loop
+        yield
         await asyncio.sleep(0.1)
     assert one_loop.process.poll() is None, f"the hub crashed: {one_loop.log[-3000:]}"
     await eventually(
-        lambda: one_loop.open_files <= files + 2, 8, lambda: f"{one_loop.open_files} files open after, {files} before")
+        lambda: one_loop.open_files <= files + 2, what=lambda: f"{one_loop.open_files} files open after, {files} before")
     await eventually(
-        lambda: one_loop.resident_bytes <= memory + 24 * MEGABYTE, 4,
-        lambda: f"{one_loop.resident_bytes / MEGABYTE:.0f} MB resident after, {memory / MEGABYTE:.0f} before")
+        lambda: one_loop.resident_bytes <= memory + 24 * MEGABYTE,
+        what=lambda: f"{one_loop.resident_bytes / MEGABYTE:.0f} MB resident after, {memory / MEGABYTE:.0f} before")
 
 
 @pytest.fixture
@@ -57,7 +64,7 @@ async def client(hub):
         yield client
 
 
-async def closed_with(client, within=5):
+async def closed_with(client, within=PATIENCE):
     return (await client.end(within)).code
 
 
@@ -207,7 +214,7 @@ async def test_close_frames_of_all_kinds(client, payload):
 async def test_a_thousand_joins_on_one_socket(client):
     for number in range(1000):
         client.push(f"realtime:bomb{number}", "phx_join", {"config": {"presence": {"enabled": True}}}, str(number), str(number))
-    replies = [await client.next("phx_reply", ref=str(number), within=10) for number in range(1000)]
+    replies = [await client.next("phx_reply", ref=str(number)) for number in range(1000)]
     statuses = [reply.payload["status"] for reply in replies]
     assert statuses == ["ok"] * 100 + ["error"] * 900
     assert replies[-1].payload["response"]["reason"].startswith("ChannelRateLimitReached: Too many channels")
@@ -220,7 +227,7 @@ async def test_joining_and_leaving_without_end(hub, client):
         client.push("realtime:turnstile", "phx_leave", {}, f"l{number}", str(number))
         if number % 100 == 0:
             await asyncio.sleep(0)  # the bystander has to answer pings
-    await client.next("phx_reply", ref="l2999", within=15)
+    await client.next("phx_reply", ref="l2999")
 
 
 async def test_a_hundred_thousand_bindings_in_one_join(client):
@@ -228,14 +235,14 @@ async def test_a_hundred_thousand_bindings_in_one_join(client):
     text = json.dumps(["1", "1", "realtime:many", "phx_join", {"config": {"postgres_changes": entries}}], separators=(",", ":"))
     assert 4_000_000 < len(text) < 5_000_000
     client.send_text(text)
-    reply = await client.next("phx_reply", ref="1", within=15)
+    reply = await client.next("phx_reply", ref="1")
     assert reply.payload["status"] in ("ok", "error")
 
 
 async def test_a_hundred_thousand_odd_bindings_in_one_join(client):
     for entries in (["x"] * 100_000, [None] * 100_000, [[]] * 100_000, [{}] * 100_000):
         client.send_text(json.dumps(["1", "1", "realtime:odd", "phx_join", {"config": {"postgres_changes": entries}}]))
-        reply = await client.next("phx_reply", ref="1", within=15)
+        reply = await client.next("phx_reply", ref="1")
         assert reply.payload["status"] in ("ok", "error")
 
 
@@ -251,8 +258,17 @@ async def test_filters_made_to_be_slow(client):
 # Sockets that stop half-way. These wait for the hub's patience to end, so they wait together.
 
 
-async def test_those_who_stop_half_way_are_sent_off_and_those_who_answer_stay(hub):
-    await asyncio.gather(half_open_sockets(hub), trickling_headers(hub), silent_clients(hub))
+#: Seconds. The answering one has to come round to a ping in the rest of this on a busy machine, too; heads have ten seconds anyway.
+PING_AFTER, IDLE = 2, 10
+
+
+async def test_those_who_stop_half_way_are_sent_off_and_those_who_answer_stay(own_hub):
+    own_hub.environment |= {
+        "ROOST_LOOPS": "1", "ROOST_TIMEOUTS_PING_AFTER": str(PING_AFTER), "ROOST_TIMEOUTS_IDLE": str(IDLE),
+        "ROOST_TIMEOUTS_BODY": "10"}
+    own_hub.start()
+    async with unharmed(own_hub):
+        await asyncio.gather(half_open_sockets(own_hub), trickling_headers(own_hub), silent_clients(own_hub))
 
 
 async def half_open_sockets(hub):
@@ -273,7 +289,7 @@ async def half_open_sockets(hub):
             socket.send_bytes(data)
             writers.append(socket.writer)
     # Nobody but the hub ends these. What is left may be those of the other two.
-    await eventually(lambda: hub.open_files < files + 10, 30, lambda: f"{hub.open_files} files open, {files} before")
+    await eventually(lambda: hub.open_files < files + 10, 60, lambda: f"{hub.open_files} files open, {files} before")
     for writer in writers:
         writer.close()
 
@@ -290,19 +306,19 @@ async def trickling_headers(hub):
 
         task = asyncio.create_task(trickle())
         try:
-            await http.ended(within=25)
+            await http.ended()
         finally:
             task.cancel()
 
 
 async def silent_clients(hub):
-    """timeouts.ping_after is 2 s here, timeouts.idle 4 s. One client answers pings and says nothing else."""
+    """One client answers pings and says nothing else."""
     answering = await Client.connect(hub.port)
     deaf = await WebSocket.open(hub.port, f"/socket/websocket?apikey={token()}")
     elapsed = Elapsed()
-    data = await asyncio.wait_for(deaf.reader.read(-1), 30)
-    assert elapsed.seconds > 3
-    elapsed.assert_at_most(12, "the end of a silent client")
+    data = await asyncio.wait_for(deaf.reader.read(-1), 60)
+    assert elapsed.seconds > IDLE - 1
+    elapsed.assert_at_most(IDLE + 8, "the end of a silent client")
     assert data[:1] == b"\x89", "it was pinged"
     assert b"\x88" in data and b"\x03\xe8" in data, "and closed with 1000"
     await answering.settled()
@@ -324,7 +340,7 @@ async def test_http_garbage(hub, data):
     async with await HTTPConnection.open(hub.port) as http:
         http.write(data)
         http.writer.write_eof()
-        answer = await http.ended(within=20)
+        answer = await http.ended()
         if answer:
             assert answer.startswith(b"HTTP/1."), answer[:100]
             # 505: a version that is not spoken here.
@@ -336,7 +352,7 @@ async def test_headers_without_end(hub):
                  b"GET / HTTP/1.1\r\ncookie: " + b"z" * 300_000):
         async with await HTTPConnection.open(hub.port) as http:
             http.write(head + b"\r\n\r\n")
-            answer = await http.ended(within=20)
+            answer = await http.ended()
             assert not answer or 400 <= int(answer.split()[1]) < 500, answer[:100]
 
 
@@ -350,7 +366,7 @@ async def test_upgrades_of_all_sorts(hub):
             lines = "".join(f"{k}: {v}\r\n" for k, v in {**good, **change}.items())
             http.write(f"GET /realtime/v1/websocket?apikey={token()}&vsn=2.0.0 HTTP/1.1\r\nhost: x\r\n{lines}\r\n".encode())
             try:
-                status, _ = await asyncio.wait_for(response(http.reader), 20)
+                status, _ = await asyncio.wait_for(response(http.reader), 30)
             except (asyncio.IncompleteReadError, ConnectionError):
                 continue  # hung up
             assert status == 101 or 400 <= status < 500, change
@@ -362,14 +378,14 @@ async def test_data_right_behind_the_upgrade(hub):
         http.write((f"GET /realtime/v1/websocket?apikey={token()}&vsn=2.0.0 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
                     "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n").encode()
                    + frame(TEXT, '[null,"1","phoenix","heartbeat",{}]') + frame(TEXT, '[null,"2","phoenix","heartbeat",{}]'))
-        status, _ = await asyncio.wait_for(response(http.reader), 5)
+        status, _ = await asyncio.wait_for(response(http.reader), 30)
         assert status == 101
         socket = WebSocket(http.reader, http.writer)
         answered = []
         try:
             socket.send(TEXT, '[null,"3","phoenix","heartbeat",{}]')
             while "3" not in answered:
-                _, data = await asyncio.wait_for(socket.receive(), 5)
+                _, data = await asyncio.wait_for(socket.receive(), 30)
                 answered.append(json.loads(data)[1])
             assert answered == sorted(answered)
         except (Closed, ConnectionError):
@@ -392,7 +408,7 @@ async def test_resets_during_a_fan_out(hub):
         await asyncio.sleep(0.005)
         members[number * 2].socket.abort()
     for member in members[1::2]:
-        await member.next("broadcast", where=lambda m: m.payload["payload"]["n"] == 19, within=10)
+        await member.next("broadcast", where=lambda m: m.payload["payload"]["n"] == 19)
     for client in [*members, sender]:
         await client.close()
 
@@ -415,7 +431,7 @@ async def test_a_reader_that_never_reads_is_cut_off_and_costs_no_memory(hub):
     slow.socket.writer.transport.resume_reading()
     with pytest.raises((Closed, AssertionError)) as caught:
         while True:
-            await slow.next("broadcast", within=5)
+            await slow.next("broadcast")
     assert isinstance(caught.value, Closed) and caught.value.code in (1013, None)
     for client in (slow, sender):
         await client.close()

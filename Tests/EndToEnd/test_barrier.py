@@ -82,7 +82,7 @@ async def test_appends_that_were_sent_can_be_read(hub, http):
 def post(hub, method="POST", query="", **headers):
     request = urllib.request.Request(f"http://127.0.0.1:{hub.ops_port}/settled{query}", method=method, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=15) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as answer:
         return answer.code, answer.read().decode()
@@ -126,7 +126,7 @@ async def test_other_hubs_have_heard_of_it(cluster):
             for one in hubs:
                 one.start()
             for one in hubs:
-                until(lambda: one.ops("/readyz") == (200, "ok\n") and one.metric("roost_cluster_hubs") == 1, 20, "two hubs as one")
+                until(lambda: one.ops("/readyz") == (200, "ok\n") and one.metric("roost_cluster_hubs") == 1, what="two hubs as one")
             async with await Client.connect(hubs[0].port) as speaker, await Client.connect(hubs[1].port) as hearer:
                 for client in (speaker, hearer):
                     await client.join("realtime:both")

@@ -127,7 +127,7 @@ async def test_a_socket_that_freezes_is_no_loss_where_refs_begin_anew(hub, topic
     async with Publisher(hub, topic, name) as publisher:
         for turn in range(3):
             client = await Client.connect(hub.port, version, apikey=token(sub=f"freezes {version}"))
-            await client.join(topic, config=HISTORY, within=5)
+            await client.join(topic, config=HISTORY)
             missed = set(range(publisher.sent)) - got
             while missed - got:
                 got.add(read(await client.next("broadcast", topic))[0])

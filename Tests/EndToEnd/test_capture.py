@@ -18,7 +18,7 @@ from support.returning import Returning
 from support.wsclient import Client
 
 #: How often the leader and Postgres are killed; a night's run sets more.
-KILLS = int(os.environ.get("ROOST_CAPTURE_KILLS", "12"))
+KILLS = int(os.environ.get("ROOST_CAPTURE_KILLS", "6"))
 TABLE = "create table t (id bigint generated always as identity primary key, w int, n int); grant select on t to authenticated, service_role"
 
 
@@ -122,7 +122,7 @@ async def test_a_table_changes_over_before_a_clients_eyes(cluster, own_hub):
         assert by == [(True,), (False,), (True,)]
         assert "public.t is not watched now." in own_hub.run("unwatch", "t").stdout
         until(lambda: not sql.execute("select from pg_replication_slots where database = current_database()").fetchall(),
-              15, "the hub to drop the slot")
+              what="the hub to drop the slot")
 
 
 def test_every_row_once_whoever_is_killed(own):
@@ -195,13 +195,13 @@ def test_another_hub_leads_when_the_leader_freezes(own):
     freeze(one.process.pid)
     with cluster.connect("own") as sql:
         sql.execute("insert into t (n) values (1)")
-    until(lambda: len(rows(cluster)) == 1, 20, "the row, by the other hub")
+    until(lambda: len(rows(cluster)) == 1, what="the row, by the other hub")
     assert state(two) == "leading"
     one.process.send_signal(signal.SIGCONT)
-    until(lambda: state(one) == "following", 20, "the first one to follow")
+    until(lambda: state(one) == "following", what="the first one to follow")
     with cluster.connect("own") as sql:
         sql.execute("insert into t (n) values (2)")
-    until(lambda: len(rows(cluster)) == 2, 10, "the next row")
+    until(lambda: len(rows(cluster)) == 2, what="the next row")
 
 
 async def test_clients_are_told_of_a_slot_that_was_lost(own):
@@ -331,7 +331,7 @@ async def test_what_was_written_while_a_table_was_not_captured_is_never_taken_fo
             config = {"config": {"postgres_changes": [binding], "resume": {"cursor": cursor}}}
 
             async def answer():
-                reply = await client.ask("realtime:room", "phx_join", config, within=15)
+                reply = await client.ask("realtime:room", "phx_join", config)
                 return reply.payload["response"] if reply.payload["status"] == "ok" else None
             assert (await eventually(answer, 30, "an answer"))["resumed"] is False
     if not how.startswith("unwatched"):

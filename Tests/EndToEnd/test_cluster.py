@@ -7,7 +7,8 @@ import signal
 
 import pytest
 
-from support.deadline import eventually, until
+from support.bounds import at_most, in_time
+from support.deadline import PATIENCE, eventually, until
 from support.freezing import freeze
 from support.http import HTTPConnection
 from support.hub import Hub
@@ -39,7 +40,7 @@ class Hubs:
         self.wait_until_whole()
         return self
 
-    def wait_until_whole(self, hubs=None, within=15):
+    def wait_until_whole(self, hubs=None, within=PATIENCE):
         hubs = hubs or self.all
         for hub in hubs:
             until(lambda: hub.ops("/readyz") == (200, "ok\n"), within, lambda: f"{hub.ops('/readyz')} {hub.log[-2000:]}")
@@ -95,7 +96,7 @@ def say(client, topic, n):
     client.push(topic, "broadcast", {"type": "broadcast", "event": "e", "payload": {"n": n}})
 
 
-async def numbers(client, topic, count, within=10):
+async def numbers(client, topic, count, within=PATIENCE):
     """Of so many broadcasts what they say."""
     out = []
     for _ in range(count):
@@ -112,8 +113,9 @@ def present(key):
     return {"presence": {"key": key, "enabled": True}}
 
 
-async def diff(client, topic, part, key, within=AT_ONCE):
-    return await client.next("presence_diff", topic, within=within, where=lambda m: key in m.payload[part])
+async def diff(client, topic, part, key, bound=AT_ONCE):
+    with at_most(bound, f"the word that {key} {part}"):
+        return await client.next("presence_diff", topic, where=lambda m: key in m.payload[part])
 
 
 def leaves(client, topic):
@@ -147,6 +149,10 @@ async def test_messages_by_http_reach_all(hubs, member, topic, name):
 
 
 async def test_typing_is_one_set(hubs, member, topic):
+    await in_time(3, lambda number: typing(hubs, member, f"{topic}_{number}"))
+
+
+async def typing(hubs, member, topic):
     typist = await member(hubs[0], topic, sub="ann")
     watcher = await member(hubs[1], topic, sub="bob")
     typist.push(topic, "broadcast", {"type": "broadcast", "event": "typing", "payload": {"typing": True, "user_id": "ann"}})
@@ -155,7 +161,7 @@ async def test_typing_is_one_set(hubs, member, topic):
     late = await member(hubs[2], topic, sub="cid")
     state = await late.next("broadcast", topic, where=lambda m: m.payload["event"] == "typing_state")
     assert [typist["user_id"] for typist in state.payload["payload"]["typing"]] == ["ann"]
-    ended = await watcher.next("broadcast", topic, where=lambda m: m.payload["event"] == "typing", within=6)
+    ended = await watcher.next("broadcast", topic, where=lambda m: m.payload["event"] == "typing")
     assert ended.payload["payload"]["typing"] is False
 
 
@@ -174,8 +180,9 @@ async def test_who_is_present_on_one_hub_is_present_on_all(hubs, member, topic):
     first = await member(hubs[0], topic, present("ann"), sub="ann")
     track(first, topic, name="Ann")
     watcher = await member(hubs[1], topic, present("bob"), sub="bob")
-    await eventually(lambda: any("ann" in {**m.payload, **m.payload.get("joins", {})} for m in watcher.messages
-                                 if m.event in ("presence_state", "presence_diff")), AT_ONCE)
+    with at_most(AT_ONCE, "the word of ann"):
+        await eventually(lambda: any("ann" in {**m.payload, **m.payload.get("joins", {})} for m in watcher.messages
+                                     if m.event in ("presence_state", "presence_diff")))
     track(watcher, topic, name="Bob")
     joined = await diff(first, topic, "joins", "bob")
     assert joined.payload["joins"]["bob"]["metas"][0]["name"] == "Bob"
@@ -216,7 +223,7 @@ async def test_members_of_a_hub_that_dies_count_for_their_windows_and_leave_once
     # Within the window, by the last state of his app.
     back = await member(hubs[2], topic, present("bob"), sub="bob")
     track(back, topic, name="bob")
-    await diff(watcher, topic, "leaves", "ann", within=15)
+    await diff(watcher, topic, "leaves", "ann", bound=15)
     await back.settled()
     late = await member(hubs[1], topic, present("x"), sub="x")
     state = await late.next("presence_state", topic)
@@ -240,7 +247,7 @@ async def test_a_hub_that_is_killed_and_started_at_once_shows_everybody_when_it_
         hubs[2].kill()
         await asyncio.to_thread(hubs[2].start)
         await asyncio.to_thread(shared_hubs.wait_until_whole)
-        await eventually(lambda: hubs[2].metric("roost_cluster_members") > 0, 20, "it knows who is present")
+        await eventually(lambda: hubs[2].metric("roost_cluster_members") > 0, what="it knows who is present")
     finally:
         speaking.cancel()
     watcher = await member(hubs[2], topic, present("w"), sub="w")
@@ -295,7 +302,7 @@ async def test_a_notification_is_kept_once_and_has_one_id(hubs, member, cluster,
             notify(sql, n)
     heard = []
     for client in clients:
-        messages = [await client.next("broadcast", topic, within=10) for _ in range(40)]
+        messages = [await client.next("broadcast", topic) for _ in range(40)]
         assert [m.payload["payload"]["n"] for m in messages] == list(range(40))
         heard.append([m.payload["meta"]["history"] for m in messages])
     assert heard[0] == heard[1] == heard[2]
@@ -318,7 +325,7 @@ async def test_a_client_whose_hub_died_is_brought_its_rows_by_another(hubs, shar
     await client.enter()
     rows = Rows(hubs[0].environment["ROOST_DATABASE_URL"], name, rate=100)
     rows.start()
-    await eventually(lambda: len(client.frames) > 50, 20)
+    await eventually(lambda: len(client.frames) > 50)
     hubs[0].kill()
     client.hub = hubs[1]
     await asyncio.sleep(0.5)
@@ -339,7 +346,7 @@ async def rows_brought(hub, topic, table, sub):
     """How many rows somebody new is brought who joins a hub, and says good-bye."""
     client = Returning(hub, topic, table, sub=sub)
     await client.enter()
-    await client.client.next("system", topic, within=10)
+    await client.client.next("system", topic)
     # Until it has answered the ping behind that, nothing is proven, and the next one would be brought the same.
     await client.settled()
     count = len(client.frames)
@@ -391,7 +398,7 @@ async def test_a_hub_that_is_silent_holds_up_nobody(hubs, shared_hubs, cluster, 
             await client.has(range(1, 21))
         finally:
             hubs[0].process.send_signal(signal.SIGCONT)
-        await eventually(lambda: hubs[1].metric("roost_cluster_questions_unanswered_total") > before, 10)
+        await eventually(lambda: hubs[1].metric("roost_cluster_questions_unanswered_total") > before)
     await client.close()
 
 
@@ -405,12 +412,13 @@ async def test_without_redis_each_hub_goes_on_alone_and_then_they_are_one_again(
     for n, client in enumerate(clients):
         for other in range(3):
             if other != n:
-                await eventually(lambda: any(f"m{other}" in {**m.payload, **m.payload.get("joins", {})} for m in client.messages
-                                             if m.event.startswith("presence")), AT_ONCE)
+                with at_most(AT_ONCE, f"the word of m{other}"):
+                    await eventually(lambda: any(f"m{other}" in {**m.payload, **m.payload.get("joins", {})} for m in client.messages
+                                                 if m.event.startswith("presence")))
     beside = await member(hubs[0], topic)
     shared_hubs.redis.kill()
     for hub in hubs:
-        until(lambda: "degraded" in hub.ops("/readyz")[1], 10)
+        until(lambda: "degraded" in hub.ops("/readyz")[1])
         assert hub.ops("/readyz")[0] == 200
     say(clients[0], topic, 1)
     assert await numbers(beside, topic, 1) == [1], "what is local goes on"
@@ -429,7 +437,7 @@ async def test_a_name_that_is_used_twice_is_refused(hubs, shared_hubs, cluster):
     try:
         other.run("migrate")
         other.start()
-        until(lambda: "is called hub1" in other.log, 15, lambda: other.log[-2000:])
+        until(lambda: "is called hub1" in other.log, what=lambda: other.log[-2000:])
         assert "give each a node.name of its own" in other.ops("/readyz")[1]
         assert "is called hub1" not in hubs[1].log
     finally:
@@ -447,11 +455,11 @@ async def test_a_drain_makes_nobody_leave(hubs, member, topic):
             await diff(watcher, topic, "joins", f"m{n}")
     hubs[0].process.send_signal(signal.SIGTERM)
     for n, client in enumerate(moving):
-        await client.end(15)
+        await client.end()
         back = await member(hubs[1 + n % 2], topic, present(f"m{n}"), sub=f"m{n}")
         track(back, topic, n=n)
         await back.settled()
-    assert hubs[0].process.wait(15) == 0
+    assert hubs[0].process.wait(30) == 0
     for watcher in watchers:
         await watcher.settled()
         assert leaves(watcher, topic) == []

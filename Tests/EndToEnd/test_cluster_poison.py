@@ -101,7 +101,7 @@ async def everything_works(hubs):
     for number, client in enumerate(clients):
         heard = set()
         while heard != {0, 1, 2} - {number}:
-            message = await client.next("broadcast", topic, within=20, where=lambda m: m.payload.get("event") == "e")
+            message = await client.next("broadcast", topic, where=lambda m: m.payload.get("event") == "e")
             heard.add(message.payload["payload"]["n"])
     async with await HTTPConnection.open(hubs.all[0].port) as here, await HTTPConnection.open(hubs.all[1].port) as there:
         streams = [Stream(here), Stream(there)]
@@ -117,7 +117,7 @@ async def everything_works(hubs):
         async def has_it():
             return (await streams[0].read()).body.startswith(b"Hello")
         for step in (is_made, is_taken, has_it):
-            await eventually(step, 20, step.__name__)
+            await eventually(step, what=step.__name__)
     for client in clients:
         await client.close()
 
@@ -186,7 +186,7 @@ async def test_noise_on_a_channel(hubs, redis, pipes, channel):
     pipes(*[("PUBLISH", PREFIX + channel, one) for one in sent])
     await traffic(hubs)
     alive(hubs)
-    await eventually(lambda: damage(hubs) > before, 20)
+    await eventually(lambda: damage(hubs) > before)
     # Beats of hubs that never were are forgotten in their time.
     await everything_works(hubs)
 
@@ -260,7 +260,7 @@ async def test_streams_that_nobody_wrote(hubs, redis, pipes):
         redis.kill_clients("normal")
         await asyncio.to_thread(wait_until_shared, hubs.all, 30)
         alive(hubs)
-        await eventually(lambda: damage(hubs) > before, 20)
+        await eventually(lambda: damage(hubs) > before)
         # Others go on beside them, and what is deleted by its name is over.
         await everything_works(hubs)
         await asyncio.to_thread(hubs.all[1].stop)
@@ -278,5 +278,5 @@ async def test_streams_that_nobody_wrote(hubs, redis, pipes):
 
             async def is_made(stream=stream):
                 return (await stream.create()).status in until_made
-            await eventually(is_made, 20, lambda stream=stream: stream.name)
+            await eventually(is_made, what=lambda stream=stream: stream.name)
     await everything_works(hubs)

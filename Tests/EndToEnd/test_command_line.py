@@ -26,7 +26,7 @@ async def test_token(hub):
     text = hub.run("token", "--role", "authenticated", "--sub", "user-1", "--expires-in", "15m").stdout.strip()
     said = claims(text)
     assert (said["role"], said["sub"]) == ("authenticated", "user-1")
-    assert abs(said["exp"] - time.time() - 900) < 5
+    assert abs(said["exp"] - time.time() - 900) < 60
     assert text == signed(said), "signed with jwt.secret"
     async with await Client.connect(hub.port, apikey=text) as client:
         await client.settled()
@@ -76,14 +76,14 @@ async def test_tail_prints_broadcasts_presence_and_changes(hub, connect, sql, ta
     assert payloads["presence_diff"]["joins"]["me"]["metas"][0]["mood"] == "fine"
     assert payloads["postgres_changes"]["data"]["record"]["id"] == 2
     process.terminate()
-    await asyncio.wait_for(process.wait(), 5)
+    await asyncio.wait_for(process.wait(), 30)
 
 
 async def test_tail_says_why_it_cannot(hub, name, tail):
     """Once: what is refused for good is not tried again."""
     async def ended(*arguments):
         process, _ = await tail(*arguments)
-        said = (await asyncio.wait_for(process.stderr.read(), 20)).decode()
+        said = (await asyncio.wait_for(process.stderr.read(), 30)).decode()
         return await process.wait(), [line for line in said.splitlines() if line.strip()]
 
     for arguments in [(name,), ("--stream", name)]:
@@ -98,11 +98,11 @@ async def test_tail_comes_back_after_a_restart_of_the_hub(own_hub):
     process = await asyncio.create_subprocess_exec(
         BINARY, "tail", "room", env=own_hub.environment, cwd=own_hub.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
-        await asyncio.wait_for(process.stdout.readline(), 10)
+        await asyncio.wait_for(process.stdout.readline(), 30)
         await asyncio.to_thread(own_hub.kill)
         own_hub.start()
         # Its next join brings the next lines.
-        line = await asyncio.wait_for(process.stdout.readline(), 15)
+        line = await asyncio.wait_for(process.stdout.readline(), 30)
         assert json.loads(line)["event"] in ("phx_reply", "presence_state", "presence_diff")
     finally:
         process.kill()
@@ -249,7 +249,7 @@ def test_a_command_that_takes_long_says_what_it_waits_for(hub, cluster, sql, nam
         line = next(line for line in lines if "waits for" in line)
         assert line.startswith(f"watching {name}, ") and f"waits for a lock held by process {other.info.backend_pid} (import" in line, line
         other.execute("commit")
-    out, errors = process.communicate(timeout=10)
+    out, errors = process.communicate(timeout=30)
     assert process.returncode == 0 and "is watched now" in out, (out, errors)
     assert all(line.startswith(f"watching {name}, ") for line in errors.splitlines()), errors
     with cluster.connect("shared", application_name="import") as other:
@@ -270,7 +270,7 @@ def test_a_terminal_has_one_line_that_is_written_anew(hub, cluster, sql, name):
         while shown.count("waits for a lock") < 2:
             shown += os.read(ours, 4096).decode()
         other.execute("commit")
-    assert process.wait(10) == 0
+    assert process.wait(30) == 0
     try:
         while more := os.read(ours, 4096).decode():
             shown += more

@@ -39,7 +39,7 @@ async def test_the_newest_streams_and_all_in_figures(operator, http):
     # Bounded, the latest first; of those that were made in the same millisecond none is later.
     assert len(payload["newest"]) == 25 and {row["name"] for row in payload["newest"]} <= {stream.name for stream in streams}
     row = payload["newest"][0]
-    assert row["state"] == "open" and row["bytes"] == 5 and row["type"] == "text/plain" and 0 <= row["seconds"] < 30
+    assert row["state"] == "open" and row["bytes"] == 5 and row["type"] == "text/plain" and 0 <= row["seconds"] < 300
     assert row["webSockets"] == row["events"] == row["longPolls"] == row["requests"] == row["sockets"] == 0
     # Nothing was appended, and nobody numbers it.
     assert row["silence"] is None and row["producer"] is None and row["appends"] == 0
@@ -57,8 +57,8 @@ async def test_those_that_grow_with_their_rates(operator, http, stream):
             row = line(stream, "busiest")((await operator.next("state", "ops:streams")).payload)
     # A survey is a second after the one before, on a busy machine some.
     assert 0 < row["byteRate"] <= 10 * row["appendRate"] + 0.1 and row["appendRate"] < 1000
-    assert row["appends"] >= 10 and row["silence"] < 10
-    payload = await state_where(operator, "ops:streams", lambda payload: not line(stream, "busiest")(payload), within=20)
+    assert row["appends"] >= 10 and row["silence"] < 100
+    payload = await state_where(operator, "ops:streams", lambda payload: not line(stream, "busiest")(payload))
     assert not line(quiet, "busiest")(payload), "what does not grow is not busy, however large"
 
 
@@ -210,7 +210,7 @@ async def test_a_hub_without_streams(own_hub, browser):
     assert asked.payload["status"] == "error"
     await operator.close()
     page = await browser.page(f"http://127.0.0.1:{own_hub.ops_port}/#/streams")
-    await page.until(LIVE, 15)
+    await page.until(LIVE)
     await page.until("document.querySelector('main').innerText.includes('streams.directory is not set')")
     await page.run("location.hash = '#/'")
     await page.until(f"{hook('connections-0')}?.textContent === '0'")
@@ -234,7 +234,7 @@ async def test_the_page_shows_streams_and_cancels_one_after_asking_back(hub, con
     async def grows():
         await stream.append(b"Tell me. ", **stamp(next(numbers)))
         return await page.run(f"{hook('streams-busiest')}?.textContent.includes({json.dumps(stream.name)})")
-    await eventually(grows, 20, "the stream among those that grow", every=0.05)
+    await eventually(grows, what="the stream among those that grow", every=0.05)
     await page.run(f"[...{hook('streams-newest')}.querySelectorAll('a')].find((a) => a.textContent === {json.dumps(stream.name)}).click()")
     await page.until(f"{hook('stream')}?.textContent.includes('writer') || {hook('producers')}?.textContent.includes('writer')")
     await page.until(f"{hook('watchers')}.textContent.includes('ada')")

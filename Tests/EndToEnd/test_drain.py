@@ -25,8 +25,8 @@ def begin(hub):
     return elapsed
 
 
-async def ended(hub, within):
-    return await asyncio.to_thread(hub.process.wait, within)
+async def ended(hub):
+    return await asyncio.to_thread(hub.process.wait, 60)
 
 
 async def crowd(hub, count, topic="realtime:crowd"):
@@ -50,14 +50,14 @@ async def test_a_thousand_sockets_are_closed_in_batches(own_hub):
     ends = []
 
     async def note(client):
-        end = await client.end(20)
+        end = await client.end()
         ends.append((elapsed.seconds, end.code))
 
     notes = [asyncio.create_task(note(client)) for client in clients]
     await asyncio.sleep(0)
     elapsed = begin(own_hub)
     await asyncio.gather(*notes)
-    assert await ended(own_hub, 15) == 0
+    assert await ended(own_hub) == 0
     elapsed.assert_at_most(8 + MARGIN, "the drain")
     assert {code for _, code in ends} == {1012}, "all three clients come back from it"
     # Spread over half of the time: no quarter of a second has more than a few batches.
@@ -70,7 +70,8 @@ async def test_a_thousand_sockets_are_closed_in_batches(own_hub):
 
 async def test_http_ends_before_the_sockets_do(own_hub):
     """What is idle at once, and what is not behind its answer."""
-    own_hub.environment |= {"ROOST_DRAIN_SECONDS": "8"}
+    # Who closes its socket is not waited for.
+    own_hub.environment |= {"ROOST_DRAIN_SECONDS": "60"}
     own_hub.start()
     clients = await crowd(own_hub, 100)
     async with await HTTPConnection.open(own_hub.port) as idle, await HTTPConnection.open(own_hub.port) as busy:
@@ -86,7 +87,7 @@ async def test_http_ends_before_the_sockets_do(own_hub):
         assert (answer.status, answer.headers["connection"]) == (200, "close")
         assert await busy.ended() == b""
     await close(clients)
-    assert await ended(own_hub, 15) == 0
+    assert await ended(own_hub) == 0
 
 
 @pytest.mark.clock
@@ -102,7 +103,7 @@ async def test_what_waits_for_a_socket_comes_before_its_close(own_hub):
     reader.socket.writer.transport.resume_reading()
     assert (await reader.end()).code == 1012
     assert [message.payload["payload"]["n"] for message in reader.messages if message.event == "broadcast"] == list(range(40))
-    assert await ended(own_hub, 10) == 0
+    assert await ended(own_hub) == 0
     elapsed.assert_at_most(1 + MARGIN, "the drain")
     await close([reader, sender])
 
@@ -118,11 +119,12 @@ async def test_the_load_balancer_hears_it_first(own_hub):
     half = socket.create_connection(("127.0.0.1", own_hub.port))
     half.sendall(b"GET /realtime/v1/websocket?vsn=2.0.0&apikey=")
     elapsed = begin(own_hub)
-    until(lambda: own_hub.ops("/readyz")[0] == 503, 1, "/readyz")
+    until(lambda: own_hub.ops("/readyz")[0] == 503, what="/readyz")
+    elapsed.assert_at_most(1, "/readyz")
     assert "draining" in own_hub.ops("/readyz")[1]
     (late,) = await crowd(own_hub, 1)
     elapsed.assert_at_most(2, "the drain")
-    assert (await late.end(5)).code == 1012
+    assert (await late.end()).code == 1012
     assert elapsed.seconds >= 2
     # Refused; or reset, by a loop that was about to stop listening.
     with pytest.raises((ConnectionRefusedError, ConnectionResetError)):
@@ -130,11 +132,11 @@ async def test_the_load_balancer_hears_it_first(own_hub):
     assert own_hub.ops("/readyz")[0] == 503, "answered while the hub drains"
     half.sendall(b"x HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                  b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n")
-    half.settimeout(5)
+    half.settimeout(30)
     answer = await asyncio.to_thread(half.recv, 4096)
     assert b" 503 " in answer.partition(b"\r\n")[0], answer
     half.close()
-    assert await ended(own_hub, 12) == 0
+    assert await ended(own_hub) == 0
     early.socket.writer.transport.resume_reading()
     await close([early, late])
 
@@ -152,7 +154,7 @@ async def test_a_peer_that_does_not_answer_holds_nothing_up(own_hub):
         sender.push("realtime:crowd", "broadcast", {"event": "e", "payload": {"x": "y" * 100_000}})
         await sender.settled()
     elapsed = begin(own_hub)
-    assert await ended(own_hub, 2 + MARGIN) == 0
+    assert await ended(own_hub) == 0
     elapsed.assert_at_most(5, "the drain")
     assert "did not end in time" in own_hub.log
     for client in stalled:
@@ -178,7 +180,7 @@ async def test_a_postgres_that_hangs_holds_nothing_up(own_hub, cluster):
             sql.execute("insert into t values (1)")
             elapsed = begin(own_hub)
             assert (await client.end()).code == 1012
-            status = await ended(own_hub, 1 + MARGIN)
+            status = await ended(own_hub)
             elapsed.assert_at_most(1 + MARGIN, "the drain")
             # 70 says that something was left undone; what, is in the log.
             assert status == 0 or status == 70 and "storing the cursor" in own_hub.log, own_hub.log[-1000:]
@@ -193,9 +195,9 @@ async def test_who_asks_twice_means_it(own_hub):
     own_hub.environment |= {"ROOST_DRAIN_SECONDS": "30", "ROOST_DRAIN_DELAY_SECONDS": "30"}
     own_hub.start()
     begin(own_hub)
-    until(lambda: own_hub.ops("/readyz")[0] == 503, 2, "/readyz")
+    until(lambda: own_hub.ops("/readyz")[0] == 503, what="/readyz")
     elapsed = begin(own_hub)
-    assert await ended(own_hub, 2) == -signal.SIGTERM
+    assert await ended(own_hub) == -signal.SIGTERM
     elapsed.assert_at_most(1, "the drain")
 
 
@@ -207,7 +209,7 @@ async def test_nobody_connected_is_no_reason_to_wait(own_hub):
     await client.close()
     await eventually(lambda: own_hub.metric("roost_connections") == 0)
     elapsed = begin(own_hub)
-    assert await ended(own_hub, 5) == 0
+    assert await ended(own_hub) == 0
     elapsed.assert_at_most(2, "the drain")
 
 
@@ -216,5 +218,5 @@ async def test_ctrl_c_is_a_drain_too(own_hub):
     (client,) = await crowd(own_hub, 1)
     own_hub.process.send_signal(signal.SIGINT)
     assert (await client.end()).code == 1012
-    assert await ended(own_hub, 1 + MARGIN) == 0
+    assert await ended(own_hub) == 0
     await close([client])

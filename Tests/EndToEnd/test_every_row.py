@@ -8,6 +8,7 @@ import time
 
 import psycopg
 
+from support.bounds import taken, watch_the_machine
 from support.deadline import eventually
 from support.wsclient import Client
 
@@ -58,7 +59,10 @@ async def test_sixteen_writers_and_a_transaction_that_stays_open(own_hub, cluste
     with psycopg.connect(url, autocommit=True) as sql:
         sql.execute("create table busy (id int primary key, seq int)")
     own_hub.watch("busy")
+    # A ring that the feed does not hear is found by the poll, which a busy machine would have come first.
+    own_hub.environment["ROOST_FEED_SAFETY_POLL_SECONDS"] = "60"
     own_hub.start()
+    watch_the_machine()
     clients = [await Client.connect(own_hub.port, version) for version in (2, 1)]
     arrivals = [[], []]
     for client, into in zip(clients, arrivals):
@@ -72,6 +76,7 @@ async def test_sixteen_writers_and_a_transaction_that_stays_open(own_hub, cluste
         for writer in writers:
             writer.start()
         await asyncio.sleep(OPEN_SECONDS)
+        await eventually(lambda: len(arrivals[0]) > 1000, 60, "others that are not held up")
         while_open = len(arrivals[0])
         slow.commit()
         slow_committed = time.monotonic()
@@ -81,7 +86,7 @@ async def test_sixteen_writers_and_a_transaction_that_stays_open(own_hub, cluste
     wrote = time.monotonic() - began
     total = ROWS // WRITERS * WRITERS + 1
     for into in arrivals:
-        await eventually(lambda: len(into) >= total, 20, lambda: f"{len(into)} of {total} changes")
+        await eventually(lambda: len(into) >= total, what=lambda: f"{len(into)} of {total} changes")
     for client in clients:
         await client.settled()
 
@@ -102,7 +107,8 @@ async def test_sixteen_writers_and_a_transaction_that_stays_open(own_hub, cluste
           f" the open transaction's row {slow_delay * 1000:.1f} ms after its commit")
     assert while_open > 1000, "the open transaction held up the others"
     # A second or so beside other programs; what the open transaction held up would come after all the time of it.
-    assert p99 < 1000 * OPEN_SECONDS and slow_delay < OPEN_SECONDS
+    lost = taken(began, time.monotonic(), OPEN_SECONDS) if max(p99 / 1000, slow_delay) >= OPEN_SECONDS else 0
+    assert p99 / 1000 - lost < OPEN_SECONDS and slow_delay - lost < OPEN_SECONDS
     assert own_hub.metric("roost_feed_missed_rings_total") == 0
     for client in clients:
         await client.close()

@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 
+from support.bounds import taken, watch_the_machine
 from support.deadline import eventually
 from support.demo import Demo
 from support.hub import Hub
@@ -23,6 +24,8 @@ WINDOWS = {"active": 2, "inactive": 12, "background": 20}
 MARGIN = 0.5
 #: Seconds for what is to come at once.
 AT_ONCE = 0.3
+#: Seconds without an answer to a ping after which a peer is lost; whoever answers has to come round to it on a busy machine, too.
+IDLE = 10
 LAUNCH_CREW = "c0000000-0000-4000-8000-000000000002"
 #: The beginning of a script that looks for something in the page.
 PANE = "document.querySelector('[data-testid=pane-0]"
@@ -73,14 +76,28 @@ async def drop(client):
     client.socket.send(CLOSE, (1001).to_bytes(2, "big"))
     began = time.monotonic()
     await client.end()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         assert await client.socket.reader.read() == b""
     client.socket.writer.close()
     return began
 
 
-def about(seconds, window, margin=MARGIN):
-    assert window - margin <= seconds <= window + margin, f"{seconds:.2f} s instead of {window}"
+@pytest.fixture(scope="module", autouse=True)
+def watched():
+    watch_the_machine()
+
+
+def lasted(began, at, least, most):
+    """So long from one time to another, without what the machine took from everybody."""
+    seconds = at - began
+    assert seconds >= least, f"{seconds:.2f} s instead of {least} at least"
+    if seconds > most:
+        lost = taken(began, at, most)
+        assert seconds - lost <= most, f"{seconds:.2f} s instead of {most} at most, of which the machine took {lost:.2f} s"
+
+
+def about(began, at, window, margin=MARGIN):
+    lasted(began, at, window - margin, window + margin)
 
 
 # The demo with its page, as a visitor has it
@@ -102,7 +119,7 @@ async def test_a_leave_comes_when_the_window_of_the_app_state_is_over(demo, brow
 
 @pytest.fixture
 def impatient_hub(cluster):
-    hub = Hub(cluster.create_database("impatient"), ROOST_TIMEOUTS_PING_AFTER="1", ROOST_TIMEOUTS_IDLE="4")
+    hub = Hub(cluster.create_database("impatient"), ROOST_TIMEOUTS_PING_AFTER="1", ROOST_TIMEOUTS_IDLE=str(IDLE))
     try:
         hub.run("migrate")
         yield hub.start()
@@ -111,7 +128,7 @@ def impatient_hub(cluster):
 
 
 async def half_open(hub):
-    """The peer is gone without a word: the hub notices after four seconds without an answer to its ping, waits a few more
+    """The peer is gone without a word: the hub notices after some seconds without an answer to its ping, waits a few more
     for one to its close, and then the window begins."""
     watcher = await Watcher.join(hub.port, "realtime:half open")
     client = await present(hub.port, "realtime:half open", "ann")
@@ -119,19 +136,19 @@ async def half_open(hub):
     client._task.cancel()
     client.socket.writer.transport.pause_reading()
     began = time.monotonic()
-    at, _ = await watcher.hears("leaves", "ann", 20)
-    assert 4 + WINDOWS["active"] - MARGIN < at - began < 4 + WINDOWS["active"] + 7, f"{at - began:.2f} s"
+    at, _ = await watcher.hears("leaves", "ann")
+    lasted(began, at, IDLE + WINDOWS["active"] - MARGIN, IDLE + WINDOWS["active"] + 7)
     client.socket.abort()
     await watcher.close()
 
 
 async def every_state(demo, browser):
     """kill -9 in each state, and an RST for each way to tell it, seen by all kinds of watchers."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/demo/api/session", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/demo/api/session", timeout=30) as answer:
         users = {user["name"]: user for user in json.load(answer)["users"]}
     page = await browser.page(demo.page + "?user=ada")
     crew = f"{PANE} [data-conversation-id=\"{LAUNCH_CREW}\"]')"
-    await page.until(f"{crew} !== null", 15)
+    await page.until(f"{crew} !== null")
     await page.run(f"{crew}.click()")
     await page.until(f"{PANE} [data-testid=conversation]').dataset.id === '{LAUNCH_CREW}'")
 
@@ -167,28 +184,30 @@ async def every_state(demo, browser):
             member.kill()
         for client in raw.values():
             cut(client)
-        await eventually(lambda: all(len(watcher.told("leaves")) >= len(keys) for watcher in watchers), 22, what=lambda:
+        await eventually(lambda: all(len(watcher.told("leaves")) >= len(keys) for watcher in watchers), 60, what=lambda:
                          f"{len(keys)} leaves: {[watcher.told('leaves') for watcher in watchers]}", every=0.05)
         for watcher in watchers:
             await watcher.settled()
             assert watcher.told("joins") == []
-            left = {key: at - began for at, key, _ in watcher.told("leaves")}
+            left = {key: at for at, key, _ in watcher.told("leaves")}
             assert len(watcher.told("leaves")) == len(left) == len(keys), "each leaves once"
             for key, window in keys.items():
-                about(left[key], window)
-        print("\nleaves after kill -9:", {state: f"{left[user['id']]:.3f} s" for state, user in killed.items()})
+                about(began, left[key], window)
+            in_order = [[left[key] for key, each in keys.items() if each == window] for window in WINDOWS.values()]
+            assert all(max(shorter) < min(longer) for shorter, longer in zip(in_order, in_order[1:])), "however busy the machine is"
+        print("\nleaves after kill -9:", {state: f"{left[user['id']] - began:.3f} s" for state, user in killed.items()})
         await eventually(lambda: len(listener.told) >= len(keys), what=lambda: f"the Python client's: {listener.told}")
         assert {(kind, key) for _, kind, key in listener.told} == {("leave", key) for key in keys}
         for key, window in keys.items():
             [at] = listener.leaves_of(key)
-            about(at - began, window)
+            about(began, at, window)
     # The page sets the attribute whenever it hears of anybody, and is as free as the others to hear it a moment later.
     await page.until(f"{PANE} [data-testid=presence]').dataset.online === ''")
     noted = await page.run("noted.filter(([, ids], n) => n === 0 || ids !== noted[n - 1][1])")
     assert [set(ids.split()) for _, ids in noted] == [
         {user["id"] for user in list(killed.values())[gone:]} for gone in range(4)], noted
     for (at, _), window in zip(noted[1:], WINDOWS.values()):
-        about(at / 1000 - wall, window)
+        about(began, began + at / 1000 - wall, window)
     assert page.complaints == []
     await page.close()
     for each in [*watchers, *members.values()]:
@@ -234,7 +253,8 @@ async def test_a_new_process_that_comes_back_in_time_was_never_gone(hub, topic, 
         await second.do("unsubscribe")
         for watcher in [*watchers, *late]:
             at, left = await watcher.hears("leaves", "ann")
-            assert at - began < AT_ONCE and left["phx_ref"] == joined["phx_ref"]
+            lasted(began, at, 0, AT_ONCE)
+            assert left["phx_ref"] == joined["phx_ref"]
         await second.end()
     for watcher in [*watchers, *late]:
         await watcher.close()
@@ -246,7 +266,8 @@ async def test_whoever_comes_back_on_another_loop_was_never_gone(hub, topic):
     keys = [f"key {number}" for number in range(12)]
 
     async def come(key):
-        return await present(hub.port, topic, key, {"of": key, "list": [1, {"a": None}]}, apikey=token(sub=key))
+        # In the background: they come back within seconds, and a busy machine has longer than an active app's two.
+        return await present(hub.port, topic, key, {"of": key, "list": [1, {"a": None}]}, "background", apikey=token(sub=key))
     clients = await asyncio.gather(*map(come, keys))
     for watcher in watchers:
         await eventually(lambda: {key for _, key, _ in watcher.told("joins")} == set(keys), what="all joins")
@@ -283,25 +304,39 @@ async def fresh(hub, topic):
 
 
 async def test_without_a_key_of_its_own_a_client_comes_back_by_tracking(hub, topic):
+    """It has its window, and five seconds more from the moment that it joins. A machine that takes longer shows nothing."""
+    for attempt in range(10):
+        if await comes_back_by_tracking(hub, f"{topic}_{attempt}"):
+            return
+    raise AssertionError("too slow for this test, ten times")
+
+
+async def comes_back_by_tracking(hub, topic):
+    """Whether it came in its time."""
     watcher = await Watcher.join(hub.port, topic)
     client = await present(hub.port, topic, None, {"n": 1})
     await eventually(lambda: watcher.told("joins"), what="the join")
     [(_, key, meta)] = watcher.told("joins")
+    lost = time.monotonic()
     await drop(client)
-    # It has its window, and five seconds more from the moment that it joins.
     again = await Client.connect(hub.port, apikey=token(sub="ann"))
+    joins = time.monotonic()
     await again.join(topic)
+    is_in_time = time.monotonic() - lost < WINDOWS["active"]
     stranger = await present(hub.port, topic, None, {"n": 1}, apikey=token(sub="bob"))
     await asyncio.sleep(WINDOWS["active"] + MARGIN)
     track(again, topic, {"n": 1})
     await again.settled()
+    is_in_time = is_in_time and time.monotonic() - joins < 5
     await watcher.settled()
-    [_, (_, other, _)] = watcher.told("joins")
-    assert other != key, "somebody else's without a key is another"
-    assert watcher.told("leaves") == []
-    assert refs((await fresh(hub, topic)).state)[key] == [meta["phx_ref"]]
+    if is_in_time:
+        [_, (_, other, _)] = watcher.told("joins")
+        assert other != key, "somebody else's without a key is another"
+        assert watcher.told("leaves") == []
+        assert refs((await fresh(hub, topic)).state)[key] == [meta["phx_ref"]]
     for each in (again, stranger, watcher):
         await each.close()
+    return is_in_time
 
 
 # Saying goodbye, and saying it again
@@ -319,7 +354,7 @@ async def test_a_leave_and_an_untrack_are_told_at_once(hub, topic, version):
         client.push(topic, event, payload)
         for watcher in watchers:
             at, _ = await watcher.hears("leaves", key)
-            assert at - began < AT_ONCE
+            lasted(began, at, 0, AT_ONCE)
         # What is over is not kept for a socket that is lost later.
         cut(client)
         assert key not in (await fresh(hub, topic)).state
@@ -381,7 +416,7 @@ async def wrong_state(hub, topic, version):
         assert not [message for message in each.messages if message.event == "broadcast"], "for the hub, not for the others"
     began = cut(client)
     at, _ = await watcher.hears("leaves", "ann")
-    about(at - began, WINDOWS["active"])
+    about(began, at, WINDOWS["active"])
     for each in (listener, watcher):
         await each.close()
 
@@ -403,6 +438,7 @@ def quick_hub(cluster):
         hub.remove()
 
 
+@pytest.mark.clock
 async def test_every_loss_has_the_window_of_its_topic_and_state(quick_hub):
     """All at the same time: by topic, by state, by the kind of loss, and for whom the lease is."""
     port = quick_hub.port
@@ -415,17 +451,18 @@ async def test_every_loss_has_the_window_of_its_topic_and_state(quick_hub):
             await watcher.hears("joins", "ann")
         began = await lose(client) if asyncio.iscoroutinefunction(lose) else lose(client)
         for watcher in watchers:
-            at, _ = await watcher.hears("leaves", "ann", 9)
-            about(at - began, window, MARGIN if window else AT_ONCE)
+            at, _ = await watcher.hears("leaves", "ann")
+            about(began, at, window, MARGIN if window else AT_ONCE)
         for watcher in watchers:
             await watcher.close()
 
     async def too_large(client):
+        began = time.monotonic()
         client.send_text("x" * 10_000)
         assert (await client.end()).code == 1009
         # As every client answers the hub's close.
         await client.close()
-        return time.monotonic()
+        return began
 
     async def inherits():
         """Who comes back in the background without saying so again has its window."""
@@ -435,8 +472,8 @@ async def test_every_loss_has_the_window_of_its_topic_and_state(quick_hub):
         await drop(client)
         client = await present(port, "realtime:inherits", "ann")
         began = cut(client)
-        at, _ = await watcher.hears("leaves", "ann", 9)
-        about(at - began, 3)
+        at, _ = await watcher.hears("leaves", "ann")
+        about(began, at, 3)
         await watcher.close()
 
     async def somebody_else():
@@ -448,8 +485,8 @@ async def test_every_loss_has_the_window_of_its_topic_and_state(quick_hub):
         began = cut(client)
         other = await present(port, "realtime:else", "same", apikey=token(sub="bob"))
         _, new = await watcher.hears("joins", "same")
-        at, old = await watcher.hears("leaves", "same", 9)
-        about(at - began, 1)
+        at, old = await watcher.hears("leaves", "same")
+        about(began, at, 1)
         assert old["phx_ref"] != new["phx_ref"]
         await watcher.close()
         await other.close()
@@ -471,8 +508,8 @@ async def test_every_loss_has_the_window_of_its_topic_and_state(quick_hub):
         assert {meta["on"]: meta["phx_ref"] for meta in state["ann"]["metas"]} == before
         # One of them stays away now, and only it is missed.
         began = cut(phone)
-        at, left = await watcher.hears("leaves", "ann", 9)
-        about(at - began, 3)
+        at, left = await watcher.hears("leaves", "ann")
+        about(began, at, 3)
         assert left["on"] == "phone"
         for each in (watcher, desk):
             await each.close()

@@ -101,11 +101,12 @@ async def latencies(client, sql, rows=40):
     for _ in range(rows):
         began = time.monotonic()
         await asyncio.to_thread(sql.execute, "insert into notes (room, body) values (1, %s)", ["ab c1" * 100])
-        took.append((await client.next("postgres_changes", within=15)).at - began)
+        took.append((await client.next("postgres_changes")).at - began)
         await asyncio.sleep(0.005)
     return took
 
 
+@pytest.mark.clock
 async def test_others_hardly_notice_a_hundred_subscribers_with_the_worst_that_is_let_in(hub, sql):
     async with await Client.connect(hub.port) as ann:
         await ann.watch("realtime:ann", entry("room=eq.1"))

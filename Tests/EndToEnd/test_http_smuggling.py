@@ -6,7 +6,7 @@ test_http_proxies.py sends them through proxies, beside somebody else's.
 import asyncio
 import random
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.smuggling import CANDIDATES, Answer, answers, as_h11, as_llhttp, post
 from support.tokens import token
 from support.wsclient import UserBroadcast
@@ -15,7 +15,7 @@ from support.wsclient import UserBroadcast
 SOURCE = "127.0.0.5"
 
 
-async def exchange(port, data, within=20, half_close=False):
+async def exchange(port, data, within=PATIENCE, half_close=False):
     """Sends data on a connection of its own; what was said until the server closed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(SOURCE, 0))
     said = b""
@@ -167,7 +167,7 @@ async def test_no_line_of_an_upgrade_is_swallowed(hub):
             text = "".join((f"{name}: a\r\n" if key == before else "") + f"{key}: {value}\r\n" for key, value in lines.items())
             reader, writer = await asyncio.open_connection("127.0.0.1", hub.port)
             writer.write(f"GET /realtime/v1/websocket?apikey={token()} HTTP/1.1\r\n{text}\r\n".encode())
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 head = await reader.readuntil(b"\r\n\r\n")
             # Of RFC 6455, section 1.3.
             accept = b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="

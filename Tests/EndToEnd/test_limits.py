@@ -199,7 +199,7 @@ async def test_the_python_client_comes_in_when_there_is_room(small):
         attempt = asyncio.create_task(listener.subscribe())
         await eventually(lambda: refused(small, "connections") > 0 and not attempt.done(), what="a refusal")
         await closed(clients)
-        await asyncio.wait_for(attempt, 20)
+        await asyncio.wait_for(attempt, 30)
 
 
 async def test_without_free_files_the_hub_waits_and_does_not_spin(cluster):
@@ -217,11 +217,12 @@ async def test_without_free_files_the_hub_waits_and_does_not_spin(cluster):
         def cpu():
             with open(f"/proc/{hub.process.pid}/stat") as file:
                 return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13])) / 100
-        began, spent = time.monotonic(), cpu()
+        began, before = time.monotonic(), cpu()
         while time.monotonic() - began < 2:
             await keep.settled()
             await asyncio.sleep(0.1)
-        assert cpu() - spent < 0.5, f"{cpu() - spent:.2f} s of CPU in 2 s of waiting for files"
+        spent, took = cpu() - before, time.monotonic() - began
+        assert spent < took / 4, f"{spent:.2f} s of CPU in {took:.1f} s of waiting for files"
         for one in sockets:
             one.close()
         async def again():
@@ -240,11 +241,12 @@ async def test_without_free_files_the_hub_waits_and_does_not_spin(cluster):
 async def test_joins_over_the_rate_are_refused_and_later_not(paced):
     """As many as channels at once, and one second's."""
     async with Bystander(paced), await Client.connect(paced.port) as client:
+        began = time.monotonic()
         for number in range(400):
             client.push("realtime:again", "phx_join", {"config": {}}, str(number), str(number))
-        replies = [await client.next("phx_reply", ref=str(number), within=10) for number in range(400)]
+        replies = [await client.next("phx_reply", ref=str(number)) for number in range(400)]
         errors = [reply.payload["response"]["reason"] for reply in replies if reply.payload["status"] == "error"]
-        assert 120 <= 400 - len(errors) <= 160
+        assert 120 <= 400 - len(errors) <= 140 + 20 * (time.monotonic() - began)
         assert set(errors) == {
             "ClientJoinRateLimitReached: Too many joins per second: one socket may make 20 (limits.joins_per_second); "
             "join again later"}
@@ -265,11 +267,12 @@ async def test_presence_over_the_rate_is_answered_with_an_error(paced, topic):
     async with await Client.connect(paced.port) as client, await Client.connect(paced.port) as other:
         await client.join(topic)
         await other.join(topic, config={"presence": {"enabled": True}})
+        began = time.monotonic()
         for number in range(300):
             client.push(topic, "presence", {"type": "presence", "event": "track", "payload": {"n": number}}, str(number + 9))
-        replies = [await client.next("phx_reply", ref=str(number + 9), within=10) for number in range(300)]
+        replies = [await client.next("phx_reply", ref=str(number + 9)) for number in range(300)]
         accepted = [number for number, reply in enumerate(replies) if reply.payload["status"] == "ok"]
-        assert 120 <= len(accepted) <= 150
+        assert 120 <= len(accepted) <= 140 + 20 * (time.monotonic() - began)
         assert replies[-1].payload["response"]["reason"].startswith(
             "ClientPresenceRateLimitReached: Too many presence messages per second: one socket may send 20 (limits.presence_per_second)")
         await other.settled()
@@ -291,7 +294,7 @@ async def test_a_flood_of_messages_waits_and_loses_nothing(paced, topic, version
         for number in range(3000):
             client.push(topic, "broadcast", {"event": "e", "payload": {"n": number}}, f"r{number}")
         client.push("phoenix", "heartbeat", {}, "beat")
-        await client.next("phx_reply", "phoenix", "beat", within=20)
+        await client.next("phx_reply", "phoenix", "beat")
         assert elapsed.seconds > 3
         elapsed.assert_at_most(9, "3,000 messages")
         replies = [message for message in client.messages if message.event == "phx_reply"]
@@ -317,7 +320,7 @@ async def test_a_flood_of_bytes_waits_and_loses_nothing(paced, topic):
         for number in range(3):
             client.push(topic, "broadcast", {"event": "e", "payload": {"n": number, "t": "x" * 1_000_000}}, f"r{number}")
         for number in range(3):
-            assert (await client.next("phx_reply", ref=f"r{number}", within=20)).payload["status"] == "ok"
+            assert (await client.next("phx_reply", ref=f"r{number}")).payload["status"] == "ok"
         assert elapsed.seconds > 3
         elapsed.assert_at_most(8, "3 MB")
         for number in range(3):
@@ -355,15 +358,14 @@ async def test_everything_at_once_ten_times_over(paced, topic):
                 culprit.push(topic, "presence", {"event": "track", "payload": {"n": number}}, f"p{number}")
                 culprit.push(topic, "broadcast", {"event": "e", "payload": {"n": number}}, f"b{number}")
             culprit.push("phoenix", "heartbeat", {}, "beat")
-            await culprit.next("phx_reply", "phoenix", "beat", within=30)
-            slowest = bystander.slowest
+            await culprit.next("phx_reply", "phoenix", "beat", within=120)
         answered = {message.ref: message.payload["status"] for message in culprit.messages if message.event == "phx_reply"}
         assert len(answered) == 6000, "each got its answer"
         assert all(answered[f"b{number}"] == "ok" for number in range(2000))
         assert {answered[f"j{number}"] for number in range(2000)} == {answered[f"p{number}"] for number in range(2000)} == {"ok", "error"}
         await friend.settled()
         assert [m.payload["payload"]["n"] for m in friend.messages if m.event == "broadcast"] == list(range(2000))
-        assert slowest < 0.25, f"a bystander's message took {slowest:.2f} s"
+        bystander.assert_at_most(0.25)
 
 
 async def test_a_message_over_the_limit_names_it(paced):

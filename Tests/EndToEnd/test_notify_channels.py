@@ -79,7 +79,7 @@ async def test_a_thousand_reach_every_member_once_in_order(own, database):
         for number in range(1000):
             notify(database, payload(1, number))
         for listener in listeners:
-            await eventually(lambda: len(listener.broadcasts) >= 1000, 20, lambda: f"{len(listener.broadcasts)} of 1,000")
+            await eventually(lambda: len(listener.broadcasts) >= 1000, what=lambda: f"{len(listener.broadcasts)} of 1,000")
             assert [message["payload"] for message in listener.broadcasts] == [payload(1, n) for n in range(1000)]
             assert told(listener) == 0
 
@@ -129,7 +129,7 @@ async def test_after_a_session_that_was_killed_members_are_told_and_miss_nothing
         for turn in range(1, 4):
             kill_listener(database)
             for listener in listeners:
-                await eventually(lambda: told(listener) == turn, 15, lambda: f"{turn} times: {listener.systems}")
+                await eventually(lambda: told(listener) == turn, what=lambda: f"{turn} times: {listener.systems}")
             notify(database, payload(3, turn))
             for listener in listeners:
                 await eventually(lambda: len(listener.broadcasts) >= turn)
@@ -138,6 +138,7 @@ async def test_after_a_session_that_was_killed_members_are_told_and_miss_nothing
             assert {state for state, _ in listener.states} == {"SUBSCRIBED"}, "nobody had to join again"
             assert "'ok'" in str(listener.systems[-1]), listener.systems
         assert told(bystander) == 0
+        await own.settled()
         assert own.metric("roost_notify_up") == 1 and own.metric("roost_notify_gaps_total") == 3
 
 

@@ -203,7 +203,7 @@ async def refused(hub, status, first, lines, body, origin):
     head = "\r\n".join([f"{filled[0]} HTTP/1.1", "host: x", *([f"origin: {origin}"] if origin else []), *filled[1:]])
     async with await HTTPConnection.open(hub.port, tls=hub.trust) as http:
         http.write(head.encode() + (b"" if status == 408 and not body else b"\r\n\r\n") + body)
-        answer = await http.answer(within=20)
+        answer = await http.answer()
     assert answer.status == status, answer.body
     return answer.headers
 

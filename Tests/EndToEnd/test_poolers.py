@@ -33,7 +33,7 @@ def pooled(cluster, tmp_path):
         made.append(subprocess.Popen([*AS_POSTGRES, "/usr/sbin/pgbouncer", "-q", file], stderr=subprocess.DEVNULL))
         hub = Hub(f"postgres://postgres@127.0.0.1:{port}/pooled")
         made.append(hub)
-        until(lambda: hub.run("config", "check", check=False).returncode == 0 and _answers(port), 10, "PgBouncer")
+        until(lambda: hub.run("config", "check", check=False).returncode == 0 and _answers(port), what="PgBouncer")
         return hub
 
     yield make
@@ -42,7 +42,7 @@ def pooled(cluster, tmp_path):
             thing.remove()
         else:
             thing.terminate()
-            thing.wait(10)
+            thing.wait(30)
     direct.remove()
 
 

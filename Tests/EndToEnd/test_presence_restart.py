@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from support.bounds import in_time, taken, watch_the_machine
 from support.deadline import eventually
 from support.pypi import python_client
 from support.tokens import token
@@ -29,7 +30,7 @@ class Member:
 
     async def come(self, tracks=True):
         self.client = await Client.connect(self.hub.port, 1 + self.number % 2, apikey=token(sub=f"user {self.number}"))
-        await self.client.join(TOPIC, config={"presence": {"key": self.key, "occupancy": True}}, within=20)
+        await self.client.join(TOPIC, config={"presence": {"key": self.key, "occupancy": True}})
         if tracks:
             payload = {"n": self.number, "name": f"Nömber {self.number}"}
             self.client.push(TOPIC, "presence", {"type": "presence", "event": "track", "payload": payload})
@@ -56,6 +57,7 @@ async def in_batches(coroutines, size=50):
 @pytest.mark.parametrize("ending", ["stop", "kill"])
 async def test_a_thousand_are_still_there_after_a_restart(own_hub, cluster, ending):
     """The must-show: zero leaves, and the same refs, for those who stayed and for those who returned."""
+    watch_the_machine()
     own_hub.environment |= {"ROOST_LOOPS": "2", "ROOST_PRESENCE_RESTART_SECONDS": str(PATIENCE)}
     own_hub.start()
     watchers = [await Watcher.join(own_hub.port, TOPIC, version) for version in (1, 2)]
@@ -117,7 +119,9 @@ async def test_a_thousand_are_still_there_after_a_restart(own_hub, cluster, endi
             await eventually(lambda: len(watcher.told("leaves")) >= STAYING_AWAY, PATIENCE + 10, what="the leaves")
             assert sorted(key for _, key, _ in watcher.told("leaves")) == sorted(away)
             assert watcher.told("joins") == []
-            assert all(PATIENCE - 0.5 < at - began < PATIENCE + 5 for at, _, _ in watcher.told("leaves"))
+            for at, _, _ in watcher.told("leaves"):
+                assert PATIENCE - 0.5 < at - began
+                assert at - began < PATIENCE + 5 or at - began - taken(began, at, PATIENCE) < PATIENCE + 5
         for listener in listeners:
             await eventually(lambda: len(listener.told) >= STAYING_AWAY, what="the Python client's leaves")
             assert sorted(listener.told, key=lambda each: each[2]) == [
@@ -131,8 +135,8 @@ async def test_a_thousand_are_still_there_after_a_restart(own_hub, cluster, endi
         await each.close()
 
 
-async def state(hub):
-    watcher = await Watcher.join(hub.port, TOPIC)
+async def state(hub, topic=TOPIC):
+    watcher = await Watcher.join(hub.port, topic)
     await watcher.close()
     return refs(watcher.state)
 
@@ -141,34 +145,39 @@ async def test_a_second_restart_before_all_are_back_starts_the_time_anew(own_hub
     """Also those who had no chance to come back to the hub in between; and what is not theirs is not given away."""
     own_hub.environment |= {"ROOST_LOOPS": "2", "ROOST_PRESENCE_RESTART_SECONDS": "2"}
     own_hub.start()
+    await in_time(2, lambda number: second_restart(own_hub, cluster, f"{TOPIC}:{number}"))
+
+
+async def second_restart(own_hub, cluster, topic):
+    stored = f"select count(*) from roost.presence where topic like '%{topic.removeprefix('realtime:')}'"
     clients = {}
     for who in ("ann", "bob", "cyd"):
         clients[who] = await Client.connect(own_hub.port, apikey=token(sub=who))
-        await clients[who].join(TOPIC, config={"presence": {"key": who}})
-        clients[who].push(TOPIC, "presence", {"type": "presence", "event": "track", "payload": {"u0000": "\0", "n": 1}})
+        await clients[who].join(topic, config={"presence": {"key": who}})
+        clients[who].push(topic, "presence", {"type": "presence", "event": "track", "payload": {"u0000": "\0", "n": 1}})
         await clients[who].settled()
-    before = await state(own_hub)
+    before = await state(own_hub, topic)
     with cluster.connect(own_hub.database) as sql:
-        await eventually(lambda: sql.execute("select count(*) from roost.presence").fetchone()[0] == 3, what="all stored")
+        await eventually(lambda: sql.execute(stored).fetchone()[0] == 3, what="all stored")
     await asyncio.to_thread(own_hub.kill)
     own_hub.start()
     # One leaves meanwhile: it must not be there again after the next crash.
     again = await Client.connect(own_hub.port, apikey=token(sub="ann"))
-    await again.join(TOPIC, config={"presence": {"key": "ann"}})
-    assert await state(own_hub) == before
-    again.push(TOPIC, "phx_leave", {})
+    await again.join(topic, config={"presence": {"key": "ann"}})
+    assert await state(own_hub, topic) == before
+    again.push(topic, "phx_leave", {})
     with cluster.connect(own_hub.database) as sql:
-        await eventually(lambda: sql.execute("select count(*) from roost.presence").fetchone()[0] == 2, what="one forgotten")
+        await eventually(lambda: sql.execute(stored).fetchone()[0] == 2, what="one forgotten")
     await asyncio.to_thread(own_hub.kill)
     own_hub.start()
-    watcher = await Watcher.join(own_hub.port, TOPIC)
+    watcher = await Watcher.join(own_hub.port, topic)
     assert refs(watcher.state) == {key: before[key] for key in ("bob", "cyd")}
     assert [meta["u0000"] for entry in watcher.state.values() for meta in entry["metas"]] == ["\0", "\0"]
     # Somebody else's key is somebody else's presence.
     thief = await Client.connect(own_hub.port, apikey=token(sub="dan"))
-    await thief.join(TOPIC, config={"presence": {"key": "bob"}})
+    await thief.join(topic, config={"presence": {"key": "bob"}})
     bob = await Client.connect(own_hub.port, apikey=token(sub="bob"))
-    await bob.join(TOPIC, config={"presence": {"key": "bob"}})
+    await bob.join(topic, config={"presence": {"key": "bob"}})
     at, left = await watcher.hears("leaves", "cyd")
     await watcher.settled()
     assert [key for _, key, _ in watcher.told("leaves")] == ["cyd"] and watcher.told("joins") == []

@@ -8,6 +8,7 @@ import time
 import psycopg
 import pytest
 
+from support.bounds import at_most
 from support.channels import INSTALL, Rights
 from support.cluster import Cluster
 from support.deadline import eventually
@@ -91,19 +92,23 @@ async def test_the_python_client_is_told_why(hub, rights, name):
         assert state == "CHANNEL_ERROR" and denied("read from", name) in error
 
 
+@pytest.mark.clock
 async def test_a_changed_policy_counts_within_a_second(connect, sql, rights, topic, name):
     client = await connect(apikey=of("ann"))
-    assert (await client.ask(topic, "phx_join", {"config": PRIVATE})).payload["status"] == "error"
+
+    async def becomes(status):
+        async def is_it():
+            return (await client.ask(topic, "phx_join", {"config": PRIVATE})).payload["status"] == status
+        with at_most(1, f"a policy by which a join is {status}"):
+            await eventually(is_it, every=0.02)
+
+    await becomes("error")
     sql.execute(f"create policy \"{name}\" on realtime.messages for select using (realtime.topic() = '{name}')")
     try:
-        async with asyncio.timeout(1):
-            while (await client.ask(topic, "phx_join", {"config": PRIVATE})).payload["status"] != "ok":
-                await asyncio.sleep(0.02)
+        await becomes("ok")
     finally:
         sql.execute(f'drop policy "{name}" on realtime.messages')
-    async with asyncio.timeout(1):
-        while (await client.ask(topic, "phx_join", {"config": PRIVATE})).payload["status"] != "error":
-            await asyncio.sleep(0.02)
+    await becomes("error")
 
 
 async def test_a_hundred_at_once(connect, rights, topic):
@@ -281,14 +286,16 @@ async def test_so_many_topics_in_one_request(http, rights, name):
 
 async def test_a_fresh_token_keeps_the_channel(connect, rights, topic):
     rights.give("ann")
-    ann, service = await connect(apikey=of("ann", lifetime=3)), await connect(apikey=token("service_role"))
+    ann, service = await connect(apikey=of("ann")), await connect(apikey=token("service_role"))
     ref, _ = await ann.join(topic, config=PRIVATE)
     service_ref, _ = await service.join(topic, config=PRIVATE)
-    ann.push(topic, "access_token", {"access_token": of("ann", lifetime=3600, n=1)}, ann.ref(), ref)
-    end = time.monotonic() + 5
-    while time.monotonic() < end:
+    # One after the other in one piece: how long a machine takes to come to a join is not the question.
+    end = time.time() + 5
+    for fresh in (of("ann", exp=int(end)), of("ann", lifetime=3600, n=1)):
+        ann.push(topic, "access_token", {"access_token": fresh}, ann.ref(), ref)
+    while time.time() < end + 0.5:
         service.push(topic, "broadcast", {"type": "broadcast", "event": "e", "payload": {}}, service.ref(), service_ref)
-        assert (await ann.next(within=2)).event == "broadcast"
+        assert (await ann.next()).event == "broadcast"
         await asyncio.sleep(0.1)
 
 
@@ -330,10 +337,12 @@ async def test_write_rights_are_asked_anew_for_a_new_token(connect, rights, topi
 async def test_expiry_and_coming_back(connect, rights, topic):
     """A client that wakes with a stale token, gets a fresh one and joins again is in."""
     rights.give("ann")
-    ann = await connect(apikey=of("ann", lifetime=2))
-    await ann.join(topic, config=PRIVATE)
-    await ann.next("phx_error", within=5)
-    stale = await ann.ask(topic, "phx_join", {"config": PRIVATE})
+    ann = await connect(apikey=of("ann"))
+    ref, _ = await ann.join(topic, config=PRIVATE)
+    short = of("ann", lifetime=2)
+    ann.push(topic, "access_token", {"access_token": short}, ann.ref(), ref)
+    await ann.next("phx_error")
+    stale = await ann.ask(topic, "phx_join", {"config": PRIVATE, "access_token": short})
     assert stale.payload["response"]["reason"].startswith("InvalidJWTToken: Token has expired")
     await ann.join(topic, config=PRIVATE, access_token=of("ann"))
 
@@ -341,9 +350,9 @@ async def test_expiry_and_coming_back(connect, rights, topic):
 async def test_the_python_client_comes_back_with_a_fresh_token(hub, rights, name):
     rights.give("ann")
     async with python_client(hub, of("ann", lifetime=3600)) as client:
-        await client.set_auth(of("ann", lifetime=2))
         listener = await Listener(client, name, private=True).subscribe()
-        await listener.wait_for_state("CHANNEL_ERROR", within=6)
+        await client.set_auth(of("ann", lifetime=2))
+        await listener.wait_for_state("CHANNEL_ERROR")
         count = len(listener.states)
         await client.set_auth(of("ann"))
         await listener.wait_for_state("SUBSCRIBED", after=count)
@@ -509,14 +518,13 @@ async def test_no_replay_without_the_right_to_read_broadcasts(connect, sql, righ
 
 async def join_although_it_is_busy(client, topic, config):
     """The hub refuses a join whose replay Postgres does not have in time, and clients join again then."""
-    for _ in range(10):
+    async def is_let_in():
         ref = client.ref()
         client.push(topic, "phx_join", {"config": config}, ref, ref)
         reply = await client.next("phx_reply", topic, ref)
-        if reply.payload["status"] == "ok":
-            return
-        assert reply.payload["response"]["reason"].startswith("UnableToReplayMessages"), reply
-    raise AssertionError("refused ten times")
+        assert reply.payload["status"] == "ok" or reply.payload["response"]["reason"].startswith("UnableToReplayMessages"), reply
+        return reply.payload["status"] == "ok"
+    await eventually(is_let_in, 60, "a join that is not refused")
 
 
 async def test_joins_with_a_replay_in_a_stream_miss_nothing(connect, cluster, rights, topic, name):
@@ -580,7 +588,8 @@ async def test_without_a_database_nobody_is_let_in_and_everybody_is_told():
                 reply = await client.ask("realtime:b", "phx_join", {"config": PRIVATE})
                 return reply.payload["response"] == {"reason": away}
             # What was found of a role that is beyond policies holds for a moment.
-            await eventually(is_refused, within=1)
+            with at_most(1, "the end of what was found"):
+                await eventually(is_refused)
             message = {"type": "broadcast", "event": "e", "payload": {}}
             assert (await client.ask("realtime:a", "broadcast", message, ref)).payload["response"] == {"reason": away}
             answer = await http.request("POST", "/api/broadcast/a/events/e?private=true", {}, **service)
@@ -589,7 +598,7 @@ async def test_without_a_database_nobody_is_let_in_and_everybody_is_told():
 
             async def is_back():
                 return (await client.ask("realtime:b", "phx_join", {"config": PRIVATE})).payload["status"] == "ok"
-            await eventually(is_back, within=20, every=0.1)
+            await eventually(is_back, every=0.1)
             assert (await http.request("POST", "/api/broadcast/a/events/e?private=true", {}, **service)).status == 202
             await client.next("broadcast", "realtime:a")
         cluster.stop("immediate")

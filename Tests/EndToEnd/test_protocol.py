@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -28,7 +29,7 @@ async def test_both_prefixes(connect, path):
 async def test_version_1_is_the_default(hub):
     socket = await WebSocket.open(hub.port, f"/socket/websocket?apikey={token()}")
     socket.send(TEXT, json.dumps({"event": "heartbeat", "payload": {}, "topic": "phoenix", "ref": None, "join_ref": None}))
-    _, answer = await asyncio.wait_for(socket.receive(), 5)
+    _, answer = await asyncio.wait_for(socket.receive(), 30)
     assert json.loads(answer) == {
         "topic": "phoenix", "event": "phx_reply", "payload": {"status": "ok", "response": {}}, "ref": None}
     await socket.close()
@@ -414,7 +415,7 @@ async def test_a_bad_access_token_ends_the_channel_in_a_way_that_clients_come_ba
     client.push(topic, "access_token", {"access_token": token(lifetime=-5)}, client.ref(), ref)
     system = await client.next("system")
     assert (system.payload["extension"], system.payload["status"]) == ("system", "error")
-    assert system.payload["message"].startswith("Token has expired 5 seconds ago") or "6 seconds" in system.payload["message"]
+    assert int(re.match(r"Token has expired (\d+) seconds ago", system.payload["message"])[1]) >= 5
     error = await client.next("phx_error")
     assert error.ref == ref and (version == 1 or error.join_ref == ref)
     assert (await client.ask(topic, "broadcast", {"event": "e", "payload": {}})).payload["status"] == "error"

@@ -16,8 +16,8 @@ from support.push_line import Pushes, line, push
 
 #: Of the long run. The 10,000 of the issue: ROOST_E2E_PUSHES=10000 make test-e2e ARGS="-k everything_goes_wrong -s"
 PUSHES = int(os.environ.get("ROOST_E2E_PUSHES", "2000"))
-#: Seconds for an answer, as `roost push --timeout` takes it.
-PATIENCE = "1"
+#: Seconds for an answer, as `roost push --timeout` takes it: where one does not come, and where each does in its time.
+PATIENCE, ANSWERED = "1", "60"
 #: Where much goes on at once: an answer that comes later than that on a busy machine is taken for none.
 MORE_PATIENCE = "2"
 
@@ -59,7 +59,7 @@ def test_every_answer_is_handled(apns):
     for reason, each in lines.items():
         do = {"answer": reason, **({"timestamp": since} if ONCE.get(reason, "u")[0] == "unregistered" else {})}
         apns.script({"match": {"token": each["token"]}, "times": 1, "do": {"status": 418, **do} if reason not in ONCE else do})
-    run = Pushes(apns, lines.values(), "--timeout", PATIENCE)
+    run = Pushes(apns, lines.values(), "--timeout", ANSWERED)
     outcomes = run.run()
     sent = collections.Counter(push["token"] for push in apns.pushes)
     rows = {reason: (outcomes[each["id"]], sent[each["token"]]) for reason, each in lines.items()}
@@ -100,7 +100,7 @@ def test_an_operators_error_stops_the_key_and_says_so(apns):
         lines = [line() for _ in range(8)]
         for each in lines:
             apns.script({"match": {"token": each["token"]}, "do": {"answer": reason}})
-        runs[reason] = Pushes(apns, lines, "--timeout", PATIENCE)
+        runs[reason] = Pushes(apns, lines, "--timeout", ANSWERED)
     print("\nanswered with                  outcomes                         sent of 8")
     everybody = [threading.Thread(target=run.run) for run in runs.values()]
     for each in everybody:
@@ -122,7 +122,7 @@ def test_an_operators_error_stops_the_key_and_says_so(apns):
 def test_a_clock_that_is_wrong_is_named(apns):
     """An hour and a quarter apart: to APNs our tokens have expired, and a new one is no better."""
     apns.set(clock_offset=4500)
-    run = Pushes(apns, [line()], "--timeout", PATIENCE)
+    run = Pushes(apns, [line()], "--timeout", ANSWERED)
     [outcome] = run.run().values()
     assert outcome["outcome"] != "delivered" and "clock" in run.log, run.log
     assert len(apns.pushes) <= 2 and apns.violations == []
@@ -216,7 +216,7 @@ def test_everything_goes_wrong_and_nothing_is_lost_or_shown_twice(apns):
     disturber.start()
     outcomes = run.run(within=120)
     took = time.monotonic() - began
-    disturber.join(10)
+    disturber.join(30)
     assert restarts == [True], "all went well too early"
     fired.update(goaways(apns))
 
@@ -284,9 +284,9 @@ def test_a_frozen_peer_is_given_up(apns):
     tokens = [new_token() for _ in range(4)]
     apns.script({"match": {"token": tokens[0]}, "times": 1, "do": {"delay": 0.3}})
     run = Pushes(apns, [line(token) for token in tokens for _ in range(3)], "--timeout", PATIENCE)
-    vanishing = threading.Thread(target=lambda: until(lambda: apns.pushes, 10) and apns.connections("vanish", 4))
+    vanishing = threading.Thread(target=lambda: until(lambda: apns.pushes) and apns.connections("vanish", 4))
     vanishing.start()
-    outcomes = run.run(20)
+    outcomes = run.run()
     vanishing.join()
     assert {outcome["outcome"] for outcome in outcomes.values()} == {"delivered"}
     account = Account(apns.deliveries(), run.lines)

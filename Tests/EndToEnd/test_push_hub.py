@@ -113,7 +113,7 @@ async def test_a_backends_summary_is_passed_on_to_the_byte(chat):
     now = int(time.time())
     answer = await chat.backend(UPDATE, {"activityId": phone.activity, "contentState": state, "timestamp": now})
     assert (answer.status, answer.json) == (202, {"activityId": phone.activity, "status": "queued"})
-    await eventually(lambda: phone.updates, 15, "the update", every=0.05)
+    await eventually(lambda: phone.updates, what="the update", every=0.05)
     [aps] = phone.updates
     assert aps["content-state"] == state and aps["timestamp"] == now and aps["event"] == "update"
     assert list(aps["content-state"]["deep"]) == ["b", "a"]
@@ -123,11 +123,11 @@ async def test_a_backends_summary_is_passed_on_to_the_byte(chat):
         assert answer.status == 409 and answer.json["message"]
     answer = await chat.backend(
         UPDATE, {"activityId": phone.activity, "contentState": {"n": 1}, "alert": {"title": "T", "body": "B"}})
-    await eventually(lambda: len(phone.updates) == 2, 5, "the update with an alert, at once", every=0.05)
+    await eventually(lambda: len(phone.updates) == 2, what="the update with an alert, at once", every=0.05)
     alerting = chat.apns.taken_by(phone.activity_token)[1]
     assert alerting["headers"]["apns-priority"] == "10" and phone.updates[1]["alert"] == {"title": "T", "body": "B"}
     await chat.backend(UPDATE, {"activityId": phone.activity, "contentState": {"n": 2}, "event": "end"})
-    await eventually(lambda: len(phone.updates) == 3, 5, "the end", every=0.05)
+    await eventually(lambda: len(phone.updates) == 3, what="the end", every=0.05)
     assert phone.updates[2]["event"] == "end" and phone.updates[2]["content-state"] == {"n": 2}
     stamps = [aps["timestamp"] for aps in phone.updates]
     assert stamps == sorted(set(stamps))
@@ -139,7 +139,7 @@ async def test_an_activity_that_nobody_knows_is_told_to_nobody(chat):
     unknown = str(uuid.uuid4())
     answer = await chat.backend(UPDATE, {"activityId": unknown, "contentState": {"n": 1}})
     assert answer.status == 404 and answer.json["message"]
-    await eventually(lambda: unknown in chat.hub.log, 5, "a line about it")
+    await eventually(lambda: unknown in chat.hub.log, what="a line about it")
     assert not any("n" in push["payload"]["aps"].get("content-state", {}) for push in chat.apns.pushes[before:])
 
 
@@ -179,7 +179,7 @@ async def test_an_app_that_joins_is_shown_what_it_missed(chat):
         # Long after the state was told to nobody.
         await asyncio.sleep(4)
         await phone.see_activity()
-        await phone.sees(lambda state: state == {"n": 1}, "the state from before", within=4)
+        await phone.sees(lambda state: state == {"n": 1}, "the state from before")
         assert phone.updates == []
     finally:
         await phone.close()
@@ -191,14 +191,14 @@ async def test_what_no_message_says_is_noticed(chat, sql):
     chat.read(sql, GRACE)
     await phone.show_activity()
     chat.say(sql, ADA, "unread")
-    await eventually(lambda: [aps for aps in phone.updates if aps["content-state"]["unread"] == 1], 15,
-                     lambda: f"1 unread among {phone.updates}")
+    await eventually(lambda: [aps for aps in phone.updates if aps["content-state"]["unread"] == 1],
+                     what=lambda: f"1 unread among {phone.updates}")
     # On another device.
     chat.read(sql, GRACE)
-    await eventually(lambda: phone.updates[-1]["content-state"]["unread"] == 0, 15, lambda: f"none unread: {phone.updates}")
+    await eventually(lambda: phone.updates[-1]["content-state"]["unread"] == 0, what=lambda: f"none unread: {phone.updates}")
     sql.execute("delete from conversation_participants where user_id = %s and conversation_id = %s", [GRACE.sub, A])
     try:
-        await eventually(lambda: phone.updates[-1]["event"] == "end", 15, lambda: f"an end: {phone.updates}")
+        await eventually(lambda: phone.updates[-1]["event"] == "end", what=lambda: f"an end: {phone.updates}")
         assert phone.updates[-1]["content-state"]["preview"] == "unread"
         await phone.has_no_registration()
     finally:
@@ -231,7 +231,7 @@ async def test_a_broadcast_to_a_channel(chat):
         channel = made.headers["apns-channel-id"]
     answer = await chat.backend(BROADCAST, {"channelId": channel, "contentState": {"score": 3}})
     assert answer.status == 202, answer.body
-    await eventually(lambda: [push for push in chat.apns.taken if push.get("channel") == channel], 10, "the broadcast", every=0.05)
+    await eventually(lambda: [push for push in chat.apns.taken if push.get("channel") == channel], what="the broadcast", every=0.05)
     [push] = [push for push in chat.apns.taken if push.get("channel") == channel]
     assert push["payload"]["aps"]["content-state"] == {"score": 3} and push["payload"]["aps"]["event"] == "update"
 
@@ -288,7 +288,7 @@ async def test_a_token_belongs_to_who_registered_it_last(chat, sql):
 async def test_long_messages_are_cut_and_fit(chat, sql):
     phone = await phone_of(chat, GRACE)
     chat.say(sql, ADA, "👩‍🚀" * 800)
-    await eventually(lambda: phone.alerts, 10, "the alert", every=0.05)
+    await eventually(lambda: phone.alerts, what="the alert", every=0.05)
     [push] = phone.alerts
     assert push["size"] <= 4096 and push["payload"]["aps"]["alert"]["body"].startswith("Ada: 👩‍🚀👩‍🚀")
     await phone.api("DELETE", f"/api/devices?token={phone.device}")

@@ -30,12 +30,12 @@ async def kill(cluster, name):
                 before = len(chat.apns.taken)
                 for _ in range(ALIVE):
                     chat.say(sql, ADA)
-                await eventually(lambda: len(chat.apns.taken) > before + 4, 10, "some of them", every=0.01)
+                await eventually(lambda: len(chat.apns.taken) > before + 4, what="some of them", every=0.01)
                 chat.hub.kill()
                 dead += [chat.say(sql, ADA) for _ in range(DEAD)]
                 await asyncio.to_thread(chat.hub.start)
                 last = str(dead[-1])
-                await eventually(lambda: all(last in messages(phone) for phone in phones), 20, "the last one", every=0.1)
+                await eventually(lambda: all(last in messages(phone) for phone in phones), what="the last one", every=0.1)
             await chat.quiet(1)
             times = collections.Counter((push["token"], push["payload"]["messageId"]) for push in chat.apns.taken)
             assert max(times.values()) == 1, [each for each, count in times.items() if count > 1]
@@ -64,7 +64,7 @@ async def stop_without_apple(cluster, name, leave, come_back):
             await asyncio.to_thread(leave, chat.apns)
             said = {str(chat.say(sql, ADA)) for _ in range(ALIVE)}
             count = "select count(*) from roost.alert_device where outcome is null"
-            await eventually(lambda: sql.execute(count).fetchone()[0] > 0, 10, "alerts that the hub has taken", every=0.05)
+            await eventually(lambda: sql.execute(count).fetchone()[0] > 0, what="alerts that the hub has taken", every=0.05)
             assert await asyncio.to_thread(chat.hub.stop) == 0
             assert sql.execute("select outcome, count(*) from roost.alert_device group by 1").fetchall() == []
             assert sql.execute("select distinct state from roost.alert").fetchall() == [("due",)]
@@ -94,9 +94,9 @@ async def restart(cluster, name):
             await asyncio.to_thread(chat.hub.start)
             assert len(before) == 1 and await phone.registrations() == before
             chat.say(sql, ADA, "after the restart")
-            await phone.has_alerts("after the restart", within=15)
+            await phone.has_alerts("after the restart")
             await eventually(
-                lambda: phone.updates and phone.updates[-1]["content-state"]["unread"] == 1, 20, "the update", every=0.1)
+                lambda: phone.updates and phone.updates[-1]["content-state"]["unread"] == 1, what="the update", every=0.1)
             stamps = [aps["timestamp"] for aps in phone.updates]
             assert stamps == sorted(set(stamps)) and chat.apns.violations == []
 
@@ -114,10 +114,10 @@ async def two_hubs(cluster, name):
                 chat.say(sql, ADA, f"A{number}")
                 # Linus has his socket at the other hub.
                 chat.say(sql, GRACE, f"B{number}", conversation=B)
-            await away.has_alerts(*(f"A{number}" for number in range(20)), within=20)
+            await away.has_alerts(*(f"A{number}" for number in range(20)))
             await chat.quiet(2)
             assert there.alerts == []
             await there.close()
             chat.say(sql, GRACE, "gone", conversation=B)
-            await there.has_alerts("gone", within=20)
+            await there.has_alerts("gone")
             assert chat.apns.violations == []

@@ -24,7 +24,7 @@ async def test_insert_update_delete_with_the_default_replica_identity(hub, sql, 
     assert insert["record"] == {"id": 1, "body": "one", "n": 10}
     assert TIMESTAMP.fullmatch(insert["commit_timestamp"]), insert["commit_timestamp"]
     moment = datetime.datetime.fromisoformat(insert["commit_timestamp"])
-    assert abs((moment - before).total_seconds()) < 5
+    assert abs((moment - before).total_seconds()) < 60
 
     assert update["type"] == "UPDATE"
     assert update["record"] == {"id": 1, "body": "eins", "n": 10}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shlex
 import time
 
@@ -130,8 +131,8 @@ async def test_a_join_with_a_bad_token_is_an_error_with_the_reason(hub, name):
             await client.set_auth(bad)
             state, error = await Listener(client, f"{name}_{number}").attempt()
             assert state == "CHANNEL_ERROR"
-            # A second may have gone by.
-            assert reason.replace("30 seconds", "") in error.replace("30 seconds", "").replace("31 seconds", ""), error
+            # Some seconds may have gone by.
+            assert reason in re.sub(r"\b[3-9]\d seconds", "30 seconds", error), error
 
 
 async def test_a_client_recovers_with_a_good_token(hub, name):
@@ -140,7 +141,7 @@ async def test_a_client_recovers_with_a_good_token(hub, name):
         listener = Listener(client, name)
         assert (await listener.attempt())[0] == "CHANNEL_ERROR"
         await client.set_auth(token())
-        await listener.wait_for_state("SUBSCRIBED", within=5)
+        await listener.wait_for_state("SUBSCRIBED")
 
 
 async def test_a_private_channel_needs_the_right_role(hub, name):
@@ -166,7 +167,7 @@ async def test_an_unwatched_table_says_what_to_run_and_works_once_that_was_run(h
     async with python_client(hub) as client:
         listener = Listener(client, name).on_changes("INSERT", schema="public", table=table)
         await listener.attempt()
-        await listener.wait_for_state("CHANNEL_ERROR", within=5)
+        await listener.wait_for_state("CHANNEL_ERROR")
         error = next(error for state, error in listener.states if state == "CHANNEL_ERROR")
         assert "Unable to subscribe to changes of" in error
         assert "not watched" in error
@@ -175,7 +176,7 @@ async def test_an_unwatched_table_says_what_to_run_and_works_once_that_was_run(h
         assert command, error
         assert hub.run(*shlex.split(command), check=False).returncode == 0, command
         seen = len(listener.states)
-        await listener.wait_for_state("SUBSCRIBED", after=seen, within=12)
+        await listener.wait_for_state("SUBSCRIBED", after=seen)
         await eventually(lambda: listener.systems, what="the word that changes flow")
         sql.execute(f'insert into "{quoted}" values (1)')
         [insert] = await listener.take()
@@ -198,7 +199,7 @@ async def test_a_table_that_does_not_exist(hub, name):
     async with python_client(hub) as client:
         listener = Listener(client, name).on_changes("INSERT", schema="public", table="no_such_table")
         await listener.attempt()
-        await listener.wait_for_state("CHANNEL_ERROR", within=5)
+        await listener.wait_for_state("CHANNEL_ERROR")
         assert "no such table" in listener.states[-1][1]
 
 
@@ -211,7 +212,7 @@ async def test_bad_filters_are_explained(hub, table, name):
         for number, (text, named) in enumerate(cases.items()):
             listener = Listener(client, f"{name}_{number}").on_changes(schema="public", table=table, filter=text)
             await listener.attempt()
-            await listener.wait_for_state("CHANNEL_ERROR", within=5)
+            await listener.wait_for_state("CHANNEL_ERROR")
             error = next(error for state, error in listener.states if state == "CHANNEL_ERROR")
             assert named in error.replace(table, "").replace(f"{name}_{number}", ""), error
             await client.remove_channel(listener.channel) if number < len(cases) - 1 else None
@@ -249,11 +250,14 @@ async def test_security_that_is_turned_on_later_counts_too(hub, sql, table, name
 
 
 async def test_a_new_access_token_replaces_one_that_runs_out(hub, table, sql, name):
-    async with python_client(hub, token(lifetime=3)) as fresh, python_client(hub, token(lifetime=3)) as stale:
+    async with python_client(hub) as fresh, python_client(hub) as stale:
         one = await Listener(fresh, name).on_changes(schema="public", table=table).subscribe()
         two = await Listener(stale, name).on_changes(schema="public", table=table).subscribe()
-        await fresh.set_auth(token())
-        await two.wait_for_state("CHANNEL_ERROR", within=6)
+        short = token(lifetime=3)
+        for each in (short, token()):
+            await fresh.set_auth(each)
+        await stale.set_auth(short)
+        await two.wait_for_state("CHANNEL_ERROR")
         assert any("Token has expired" in (error or "") for _, error in two.states), two.states
         sql.execute(f"insert into {table} values (1)")
         await one.take()
@@ -266,7 +270,7 @@ async def test_leaving_ends_the_channel_and_the_client_may_come_back(hub, name):
         keep = await Listener(client, f"{name}_keep").subscribe()
         listener = await Listener(client, name).on_broadcast("e").subscribe()
         await listener.channel.unsubscribe()
-        await listener.wait_for_state("CLOSED", within=5)
+        await listener.wait_for_state("CLOSED")
         again = await Listener(client, name).on_broadcast("e").subscribe()
         sender = await Listener(other, name, ack=True).subscribe()
         await sender.channel.send_broadcast("e", {"n": 1})

@@ -97,14 +97,14 @@ async def test_the_python_client_is_cut_while_many_rows_are_inserted(hub, table,
                 await asyncio.sleep(0.05)
             seen = len(listener.states)
             reset(client)
-            await listener.wait_for_state("SUBSCRIBED", after=seen, within=20)
+            await listener.wait_for_state("SUBSCRIBED", after=seen)
         await eventually(lambda: len(rows.committed) >= RECONNECTS * ROWS_PER_RECONNECT, 60)
         committed = await rows.stop()
         ids = [change["data"]["record"]["id"] for change in listener.changes]
         def received():
             ids[:] = [change["data"]["record"]["id"] for change in listener.changes]
             return set(ids) >= set(committed)
-        await eventually(received, 20, lambda: f"{len(set(committed) - set(ids))} of {len(committed)} rows: "
+        await eventually(received, what=lambda: f"{len(set(committed) - set(ids))} of {len(committed)} rows: "
                          f"{sorted(set(committed) - set(ids))[:20]}")
     print(f"\n{len(committed)} rows, {RECONNECTS} forced reconnects of the PyPI client: lost 0, "
           f"repeats {len(ids) - len(committed)}")
@@ -286,7 +286,9 @@ async def test_a_session_ends_with_its_window(own_hub, cluster):
         await client.enter()
         await client.cut()
         sql.execute("insert into t values (1)")
-        await asyncio.sleep(2.5)
+        # The hub has noticed, and the window begins.
+        await own_hub.settled()
+        await asyncio.sleep(1.5)
         await client.enter()
         sql.execute("insert into t values (2)")
         await client.has([2])

@@ -59,7 +59,7 @@ async def test_every_row_arrives_although_the_hub_ends(own_hub, table, ending):
 
         def missing():
             return set(committed) - {change["data"]["record"]["id"] for change in listener.changes}
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             while missing():
                 await asyncio.sleep(0.05)
     repeats = sum(len(client.ids) for client in clients) - len(clients) * len(committed)

@@ -51,7 +51,7 @@ async def stream(own_hub, client, count=STREAM):
         await asyncio.to_thread(writer.join, 60)
     assert [writer.failure for writer in writers if writer.failure] == []
     await client.has([], 1)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while len(client.frames) < count // 8 * 8:
             await asyncio.sleep(0.01)
     await client.settled()

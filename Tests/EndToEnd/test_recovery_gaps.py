@@ -105,7 +105,7 @@ async def test_a_join_that_can_be_written_nowhere_is_refused(own_hub, table):
         create trigger refuse before insert or update on roost.cursor for each statement execute function refuse();""")
     late = await Returning(own_hub, "realtime:r", "t", sub="late").connect()
     late.client.push("realtime:r", "phx_join", {"config": {"postgres_changes": [late.binding]}}, "1", "1")
-    reply = await late.client.next("phx_reply", "realtime:r", "1", within=9)
+    reply = await late.client.next("phx_reply", "realtime:r", "1")
     assert reply.payload["status"] == "error", reply
     assert "UnableToConnectToProject" in reply.payload["response"]["reason"]
     table.execute("drop function refuse cascade")
@@ -192,7 +192,7 @@ async def test_who_is_connected_is_told_of_rows_that_went_before_the_hub_read_th
         own_hub.process.send_signal(signal.SIGCONT)
     cursor = exact.frames[-1]["cursor"]
     for client in (plain, exact):
-        await client.client.next("phx_error", "realtime:r", within=10)
+        await client.client.next("phx_error", "realtime:r")
     await plain.join()
     answer = await exact.join(resume={"cursor": cursor})
     assert answer["resumed"] is False and "older" in answer["reason"], answer
@@ -239,6 +239,6 @@ async def test_who_was_away_is_told_of_what_was_written_to_a_partition_before_it
         assert (await exact.enter(resume={"cursor": exact.frames[-1]["cursor"]}))["resumed"] is False
         await plain.enter()
         await plain.client.next(
-            "system", within=20, where=lambda message: message.payload["message"].startswith("ChangesLost: "))
+            "system", where=lambda message: message.payload["message"].startswith("ChangesLost: "))
         for client in (plain, exact):
             await client.close()

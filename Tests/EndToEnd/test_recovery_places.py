@@ -41,11 +41,16 @@ async def come_back(client):
 async def come_late(late, others, count, first, owed):
     """Clients join for the first time while rows are written. From `first` on rows may come to them, and after `owed` they have to."""
     for one in late:
-        # Behind what the feed has brought others already it does not begin again. It is as exact as its marks, which are 20 ms apart:
-        # half a second of rows is not looked at.
+        # Behind what the feed has brought others already it does not begin again. It is as exact as its marks, which are 20 ms apart
+        # and made with the next rows: half a second of rows is not looked at, and these come after what a busy machine held up.
         known = count()
         for other in others:
             await other.has([known])
+        await one.hub.settled()
+        after = count()
+        await eventually(lambda: count() > after)
+        for other in others:
+            await other.has([after + 1])
         first[one] = known - 10
         await one.enter()
         # One more may be committed already that is not counted yet.

@@ -4,10 +4,12 @@ import asyncio
 import json
 import os
 import struct
+import time
 import urllib.parse
 
 import pytest
 
+from support.bounds import taken, watch_the_machine
 from support.deadline import eventually
 from support.proxy import Proxy
 from support.pypi import Listener, python_client
@@ -126,7 +128,7 @@ async def test_a_page_that_is_reloaded_in_a_browser_is_sent_nothing_old(hub, sql
             may_begin.clear()
             is_loaded.clear()
             await page.call("Page.reload")
-            await asyncio.wait_for(is_loaded.wait(), 10)
+            await asyncio.wait_for(is_loaded.wait(), 30)
             await eventually(has_no_socket, what="the good-bye")
             sql.execute(f"insert into {table} values ({first + 5})")
             may_begin.set()
@@ -210,6 +212,8 @@ async def test_who_says_only_after_its_join_who_it_is_is_brought_what_it_missed(
 
 async def test_a_token_that_is_refreshed_right_after_a_row_does_not_repeat_it(hub, sql, table, topic):
     client = Returning(hub, topic, table, sub="refreshes")
+    watch_the_machine()
+    began = time.monotonic()
     await client.enter()
     for turn in range(1, 31):
         sql.execute(f"insert into {table} values ({turn})")
@@ -225,7 +229,9 @@ async def test_a_token_that_is_refreshed_right_after_a_row_does_not_repeat_it(hu
     expected = [*range(1, 31), *range(1003, 1031, 3)]
     assert set(client.ids) == set(expected)
     # Each once, but for a handover that takes so long, on a busy machine, that it is still under way when the next begins.
-    assert len(client.ids) - len(expected) <= 10, sorted(client.ids)
+    repeats, took = len(client.ids) - len(expected), time.monotonic() - began
+    is_busy = repeats > 10 and taken(began, began + took, took) > took / 4
+    assert repeats <= (len(expected) if is_busy else 10), sorted(client.ids)
     await client.close()
 
 

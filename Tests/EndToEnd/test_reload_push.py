@@ -13,7 +13,7 @@ async def test_the_text_of_an_alert_is_reloaded(cluster):
         with chat.sql() as sql:
             phone = await Phone(chat, GRACE).register()
             chat.say(sql, ADA, "one")
-            await eventually(lambda: phone.alerts, 10, "the first alert", every=0.05)
+            await eventually(lambda: phone.alerts, what="the first alert", every=0.05)
             file = pathlib.Path(chat.hub.folder, "config/roost.yaml")
             file.parent.mkdir()
             file.write_text("alerts:\n  body: 'New: {preview}'\n  tables: public.notes\n")
@@ -21,6 +21,6 @@ async def test_the_text_of_an_alert_is_reloaded(cluster):
             await eventually(lambda: "alerts.tables needs a restart" in chat.hub.log, what="the end of the reload")
             assert "The configuration was reloaded: alerts.body." in chat.hub.log
             chat.say(sql, ADA, "two")
-            await eventually(lambda: len(phone.alerts) == 2, 10, "the second alert", every=0.05)
+            await eventually(lambda: len(phone.alerts) == 2, what="the second alert", every=0.05)
             first, second = ([push["payload"]["aps"]["alert"]["body"] for push in chat.apns.taken_by(phone.device)])
             assert first.endswith(": one") and second == "New: two"

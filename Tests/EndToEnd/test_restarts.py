@@ -71,7 +71,7 @@ async def test_a_drain_ends_all_sockets_within_its_time(own_hub):
     await eventually(lambda: own_hub.metric("roost_connections") == 120, what="all counted")
     elapsed = Elapsed()
     stopping = asyncio.create_task(asyncio.to_thread(own_hub.stop))
-    ends = await asyncio.gather(*(client.end(8) for client in clients))
+    ends = await asyncio.gather(*(client.end() for client in clients))
     assert {end.code for end in ends} == {1012}
     assert await stopping == 0
     elapsed.assert_at_most(5, "the drain")
@@ -94,7 +94,7 @@ async def test_changes_while_the_hub_is_away_are_read_when_it_is_back(own_hub, o
     def seen():
         return own_hub.metric("roost_feed_changes_total") + own_hub.metric("roost_feed_passed_total")
 
-    await eventually(lambda: seen() >= 1000, 5, what="the changes of the time without a hub")
+    await eventually(lambda: seen() >= 1000, what="the changes of the time without a hub")
 
 
 ROWS = {"config": {"postgres_changes": [{"event": "*", "schema": "public", "table": "t"}]}}
@@ -130,7 +130,7 @@ async def test_the_hub_starts_before_postgres(requires):
                 assert "Realtime was unable to connect to the project database" in reply.payload["response"]["reason"]
                 await client.join("realtime:chat")
             cluster.start()
-            hub.wait_until_listening(within=20)
+            hub.wait_until_listening()
             assert hub.ops("/readyz") == (200, "ok\n")
             if requires:
                 client = await Client.connect(hub.port)
@@ -169,13 +169,16 @@ async def test_whoever_is_let_in_while_the_hub_starts_is_served(own_hub, own_tab
             return "served"
         finally:
             await client.close()
-    for _ in range(3):
+    # On a busy machine the hub may be there before the first comes.
+    rounds = early = 0
+    while rounds < 3 or not early:
         own_hub.start(wait=False)
         outcomes = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while outcomes.count("served") < 5:
                 outcomes.extend(await asyncio.gather(attempt(), attempt()))
-        assert outcomes.index("served") > 0, "the test began before the hub did"
+        rounds, early = rounds + 1, early + (outcomes.index("served") > 0)
+        assert rounds < 30, "the test never began before the hub did"
         await asyncio.to_thread(getattr(own_hub, ending))
 
 
@@ -213,6 +216,7 @@ async def test_while_postgres_is_away_nobody_new_comes_and_nobody_goes():
             with cluster.connect("away") as sql:
                 sql.execute("insert into t values (1)")
             assert (await client.next("postgres_changes")).payload["data"]["record"] == {"id": 1}
+        await hub.settled()
         assert hub.metric('roost_connections_refused_total{reason="database"}') >= 1
     finally:
         hub.remove()
@@ -249,7 +253,7 @@ async def test_postgres_restarts_while_clients_are_connected(mode):
             with cluster.connect("shaky") as sql:
                 for number in range(200, 400):
                     sql.execute("insert into t values (%s)", (number,))
-            await eventually(lambda: len(seen) >= 400, 20, lambda: f"{len(seen)} of 400")
+            await eventually(lambda: len(seen) >= 400, what=lambda: f"{len(seen)} of 400")
             assert hub.ops("/readyz")[0] == 200
             with cluster.connect("shaky") as sql:
                 sql.execute("insert into t values (400)")
@@ -280,7 +284,7 @@ async def test_the_hubs_sessions_are_terminated_under_load(own_hub, own_table, c
                                    " and datname = current_database() and pid <> %s", (sql.info.backend_pid,))
 
     await asyncio.to_thread(write)
-    await eventually(lambda: len(set(seen)) == 3000, 25, lambda: f"{len(set(seen))} of 3000")
+    await eventually(lambda: len(set(seen)) == 3000, what=lambda: f"{len(set(seen))} of 3000")
     assert seen == list(range(3000)), f"{len(seen) - 3000} twice"
     assert client.closed is None
     await client.close()

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from support.bounds import taken, watch_the_machine
 from support.deadline import eventually
 from support.tokens import token
 from support.websocket import CLOSE
@@ -99,7 +100,7 @@ async def test_at_its_cap_a_slow_reader_is_told_to_come_back(capped):
     # The close frame is waited for only so long: the reader goes on as soon as the hub has closed it.
     await hub.settled()
     go_on(slow)
-    end = await slow.end(10)
+    end = await slow.end()
     assert hub.metric("roost_slow_reader_closed_total") == 1
     assert end.code == 1013, "all three clients come back from it"
     numbers = [m.payload["payload"]["n"] for m in slow.messages if m.event == "broadcast"]
@@ -145,7 +146,7 @@ async def test_a_reader_that_takes_nothing_is_cut_off_and_costs_no_memory(capped
     stall(slow)
     await flood(sender, "realtime:room")
     assert hub.resident_bytes - before < 12 * MEGABYTE
-    await eventually(lambda: hub.metric("roost_connections") == 1, 10, "the end of the stalled socket")
+    await eventually(lambda: hub.metric("roost_connections") == 1, what="the end of the stalled socket")
     await hub.settled()
     assert hub.metric("roost_slow_reader_cut_total") == 1
     assert hub.metric("roost_slow_reader_closed_total") == 1
@@ -162,7 +163,7 @@ async def test_what_comes_in_one_burst_is_not_the_readers_fault(capped):
         await client.join("realtime:room")
     for number in range(500):
         sender.push("realtime:room", "broadcast", {"event": "e", "payload": {"n": number, "x": "y" * 2000}})
-    await eventually(lambda: sum(m.event == "broadcast" for m in reader.messages) == 500 or reader.closed, 10)
+    await eventually(lambda: sum(m.event == "broadcast" for m in reader.messages) == 500 or reader.closed)
     assert reader.closed is None
     assert [m.payload["payload"]["n"] for m in reader.messages if m.event == "broadcast"] == list(range(500))
     for client in (reader, sender):
@@ -173,6 +174,7 @@ async def test_what_comes_in_one_burst_is_not_the_readers_fault(capped):
 async def test_stalled_readers_of_changes_hold_up_nobody_for_long(capped, cluster):
     """Three, one after the other: the rest waits for each a quarter of a second at most, and for all of them a second."""
     hub = capped(MEGABYTE, ROOST_LOOPS="1")
+    watch_the_machine()
     with cluster.connect(hub.database) as sql:
         sql.execute("create table t (id int primary key, body text)")
         hub.watch("t")
@@ -183,7 +185,7 @@ async def test_stalled_readers_of_changes_hold_up_nobody_for_long(capped, cluste
             client.on_message = lambda m, index=index: seen[index].append((m.payload["data"]["record"]["id"], m.at))
             await client.watch("realtime:r", binding)
         numbers = iter(range(1_000_000))
-        stalled, slowest = [], 0.0
+        stalled, slowest, all_began = [], (0.0, 0.0, 0.0), time.monotonic()
         for _ in range(3):
             stalled.append(await Client.connect(hub.port))
             await stalled[-1].watch("realtime:r", binding)
@@ -192,15 +194,16 @@ async def test_stalled_readers_of_changes_hold_up_nobody_for_long(capped, cluste
             for _ in range(200):
                 number, began = next(numbers), time.monotonic()
                 await asyncio.to_thread(sql.execute, "insert into t values (%s, repeat('x', 100000))", (number,))
-                await eventually(lambda: all(got and got[-1][0] == number for got in seen.values()), 10, every=0.002)
-                slowest = max(slowest, time.monotonic() - began)
+                await eventually(lambda: all(got and got[-1][0] == number for got in seen.values()), every=0.002)
+                slowest = max(slowest, (time.monotonic() - began, began, time.monotonic()))
         await eventually(lambda: hub.metric("roost_slow_reader_closed_total") == 3, what="three closes")
         await hub.settled()
         assert hub.metric("roost_slow_reader_written_off_total") == 3
         held = hub.metric("roost_changes_held_seconds_total")
-        assert held <= 3 * 0.3, f"{held} s"
+        assert held <= 3 * 0.3 or held - taken(all_began, time.monotonic(), 0.9) <= 3 * 0.3, f"{held} s"
         # Behind the hold there is the path of a row of 100 KB to five readers.
-        assert slowest < 1.5, f"{slowest:.2f} s"
+        took, began, until = slowest
+        assert took < 1.5 or took - taken(began, until, 1.5) < 1.5, f"{took:.2f} s"
         for got in seen.values():
             assert [number for number, _ in got] == list(range(600))
     for client in (*stalled, *others):
@@ -244,7 +247,7 @@ async def test_who_was_closed_as_too_slow_catches_up(capped, cluster, stays_stal
         async def come():
             client = await Client.connect(hub.port, apikey=mine)
             client.on_message = lambda m: seen.append(m.payload["data"]["record"]["id"])
-            await client.watch("realtime:r", binding, within=20)
+            await client.watch("realtime:r", binding)
             return client
 
         slow = await come()
@@ -260,7 +263,7 @@ async def test_who_was_closed_as_too_slow_catches_up(capped, cluster, stays_stal
         if stays_stalled:
             await eventually(lambda: hub.metric("roost_slow_reader_cut_total") == 1, what="the cut")
         go_on(slow)
-        end = await slow.end(20)
+        end = await slow.end()
         if not stays_stalled:
             assert end.code == 1013
             # As every client does, and the one of these tests does not.

@@ -272,7 +272,7 @@ async def test_a_browser_comes_back_by_itself(own_hub, busy, browser):
                 busy.execute(f"insert into t values ({number + 100})")
                 await say(http, "talk", "n", {"n": number + 100})
                 await network.open()
-                await page.until(f"got.filter(one => one[0] == 'connected').length == {(number + 3) // 2}", within=20)
+                await page.until(f"got.filter(one => one[0] == 'connected').length == {(number + 3) // 2}")
                 await page.until(f"got.filter(one => one[0] == 'n').some(one => one[1].payload.n == {number + 100})")
                 await page.run(f"got = got.filter(one => !(one[0] == 'n' && one[1].payload.n == {number + 100}))")
                 await page.until(f"got.some(one => one[1].payload.data?.record.id == {number + 100})")
@@ -304,14 +304,14 @@ async def test_an_answer_that_began_while_postgres_was_away_ends_when_it_is_back
         hub.start()
         rows = channel("rows", postgres_changes=[{"event": "*", "schema": "public", "table": "t"}])
         cluster.stop()
-        await eventually(lambda: asyncio.to_thread(lambda: hub.metric("roost_feed_up") == 0), 20, "the feed to be down")
-        async with await Subscription.to(hub.port, channel("talk"), rows, within=20) as events:
+        await eventually(lambda: asyncio.to_thread(lambda: hub.metric("roost_feed_up") == 0), what="the feed to be down")
+        async with await Subscription.to(hub.port, channel("talk"), rows) as events:
             assert events.status == 200, events.first
             assert events.channels["rows"]["code"] == 503 and events.channels["talk"]["status"] == "ok"
             cluster.start(roles=False)
             while await events.message(within=60) is not None:
                 pass
-        async with await Subscription.to(hub.port, channel("talk"), rows, within=20) as events:
+        async with await Subscription.to(hub.port, channel("talk"), rows) as events:
             assert events.channels["rows"]["status"] == "ok", events.first
             with cluster.connect("own") as sql:
                 sql.execute("insert into t values (1)")

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from support.bounds import at_most
 from support.deadline import eventually
 from support.pypi import Listener, python_client
 from support.streams import Stream, bearer, offset, stamp
@@ -117,7 +118,9 @@ async def test_a_producer_whose_socket_ends_has_stalled(hub, connect, stream, se
         case "close": await writer.close()
         case "abort": writer.socket.writer.transport.abort()
         case "leave": await writer.ask(topic(stream), "phx_leave", {})
-    text = await frames(watcher, Text(), lambda text: text.status == "stalled")
+    # Sooner than somebody who is there and says nothing has stalled (streams.stalled_after).
+    with at_most(5, "the word of the stall"):
+        text = await frames(watcher, Text(), lambda text: text.status == "stalled")
     assert text.text == "a"
     await stream.append(b"b")
     await frames(watcher, text, lambda text: text.status == "open" and text.text == "ab")

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from support.deadline import PATIENCE
 from support.hub import BINARY
 from support.streams import Stream, bearer, new_name
 
@@ -19,7 +20,7 @@ def command(hub, *arguments, **options):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
-async def ended(process, within=20, as_bytes=False):
+async def ended(process, within=PATIENCE, as_bytes=False):
     out, err = await asyncio.wait_for(asyncio.to_thread(process.communicate), within)
     return (process.returncode, out, err) if as_bytes else (process.returncode, out.decode(), err.decode())
 
@@ -90,7 +91,7 @@ async def test_what_is_read_is_what_was_written(hub, http, kind, pieces):
         if number:
             assert (await stream.append(piece, kind)).status == 204
         while len(shown) < len(b"".join(pieces[:number + 1])):
-            got = await asyncio.wait_for(asyncio.to_thread(reader.stdout.read1), 20)
+            got = await asyncio.wait_for(asyncio.to_thread(reader.stdout.read1), 30)
             assert got, await ended(reader)
             shown += got
         assert shown == b"".join(pieces[:number + 1])
@@ -104,7 +105,7 @@ async def test_messages_are_printed_in_lines(hub, http):
     await stream.create("application/json", body=b'[{"a": [1, "\\r"]},\n  "two"]')
     # Unbuffered: what is behind the line is left for `ended`.
     reader = command(hub, "read", stream.name, bufsize=0)
-    line = await asyncio.wait_for(asyncio.to_thread(reader.stdout.readline), 20)
+    line = await asyncio.wait_for(asyncio.to_thread(reader.stdout.readline), 30)
     assert json.loads(line) == {"a": [1, "\r"]}
     await stream.append(b"[3, [4]]", "application/json")
     await stream.close()
@@ -115,10 +116,10 @@ async def test_a_reader_of_the_command_may_leave(hub, http):
     stream = Stream(http)
     await stream.create(body=b"x")
     reader = command(hub, "read", stream.name)
-    assert await asyncio.wait_for(asyncio.to_thread(reader.stdout.read, 1), 20) == b"x"
+    assert await asyncio.wait_for(asyncio.to_thread(reader.stdout.read, 1), 30) == b"x"
     reader.stdout.close()
     await stream.append(b"y")
-    assert await asyncio.wait_for(asyncio.to_thread(reader.wait), 20) == -signal.SIGPIPE
+    assert await asyncio.wait_for(asyncio.to_thread(reader.wait), 30) == -signal.SIGPIPE
 
 
 async def test_a_hub_that_is_not_there(hub):

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.hub import ROOT
 from support.streams import Stream
 from support.tokens import token
@@ -42,7 +42,7 @@ def node(hub, tmp_path):
     return start
 
 
-async def said(process, within=20):
+async def said(process, within=PATIENCE):
     out, _ = await asyncio.wait_for(process.communicate(), within)
     assert process.returncode == 0, out.decode()
     return out.decode()
@@ -73,7 +73,7 @@ async def test_a_long_request_writes_as_it_comes_and_is_told_of_a_stop(node, str
 
     async def is_there():
         return (await stream.read("?offset=-1")).body == b"Hello"
-    await eventually(is_there, 20, what="what was said, before the request ends")
+    await eventually(is_there, what="what was said, before the request ends")
     await stream.cancel()
     assert await said(process) == "stopped by a reader\n"
     assert (await stream.read("?offset=-1")).body == b"Hello"

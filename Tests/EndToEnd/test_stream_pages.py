@@ -114,13 +114,13 @@ async def test_a_reply_in_pieces_of_text(app, open_page):
         assert await cut.run("app.pieces") == 100
         await network.open()
         # Its browser comes back by itself, with what it had last, and the page does not know.
-        await cut.until("app.pieces == 200 && app.opened == 2", within=20)
+        await cut.until("app.pieces == 200 && app.opened == 2")
         await backend.say(*pieces[200:])
         await backend.say({"text": "", "isDone": True}, stream_closed="true")
         for page in (first, cut, late):
             await page.until("app.done && app.pieces == 301")
             # The page did not close it: the hub tells the browser to stay away, and it gets nothing again.
-            await page.until("source.readyState == EventSource.CLOSED", within=20)
+            await page.until("source.readyState == EventSource.CLOSED")
             assert await page.run("app.pieces") == 301 and await page.run("app.text") == "".join(words)
         after = await open_page(REPLY, path)
         await after.until("app.done && app.pieces == 301")
@@ -156,7 +156,7 @@ async def test_a_reply_in_text_and_sound(app, open_page):
             await backend.say(*spoken(number))
         await late.until("app.indexes.length == 110")
         await network.open()
-        await cut.until("app.indexes.length == 110 && app.opened == 2", within=20)
+        await cut.until("app.indexes.length == 110 && app.opened == 2")
         for number in range(110, 120):
             await backend.say(*spoken(number))
         await backend.say({"type": "done"}, stream_closed="true")
@@ -177,6 +177,6 @@ async def test_speech_that_fails_says_so_by_an_event(app, open_page):
     backend = await Backend(http, "voice/d2").begin()
     await backend.say({"type": "textChunk", "text": "I was about to"})
     await backend.say({"type": "error", "message": "no voice <b>today</b>"}, stream_closed="true")
-    await page.until("source.readyState == EventSource.CLOSED", within=20)
+    await page.until("source.readyState == EventSource.CLOSED")
     assert await page.run("app.errors") == ["no voice <b>today</b>"] and await page.run("app.text") == "I was about to"
     assert await page.run("app.done") == 0

@@ -136,7 +136,8 @@ async def test_others_wait_for_a_close_that_takes_long(own_hub, committing):
         stream, other = Stream(one, "reply/slow"), Stream(two, "reply/slow")
         await stream.create()
         closing = asyncio.create_task(stream.append(b"last", stream_closed="true"))
-        await asyncio.sleep(0.2)
+        waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
+        await eventually(lambda: closing.done() or committing.execute(waits).fetchone()[0], what="the row under way")
         assert (await other.append(b"late")).status == 409
         assert (await closing).status == 204
         # It is the row's, and not the cancel's.
@@ -158,7 +159,7 @@ async def test_a_database_that_is_away(own_hub, committing, cluster):
 
         async def closed():
             return (await stream.append(b"!", stream_closed="true")).status == 204
-        await eventually(closed, 15, what="a close once the database is back", every=0.2)
+        await eventually(closed, what="a close once the database is back", every=0.2)
     assert rows(committing) == [("reply/away", "kept!")]
 
 
@@ -193,7 +194,7 @@ async def test_kills_in_the_middle_of_a_close(own_hub, committing):
                 assert answer.status in (200, 204, 422, 503), answer
                 return answer.status in (200, 204)
             before = len([row for row in rows(committing) if row[0] == name])
-            await eventually(is_settled, 15, what="the close", every=0.1)
+            await eventually(is_settled, what="the close", every=0.1)
             assert (await stream.read("?offset=-1")).body == b"one two"
         found = [row for row in rows(committing) if row[0] == name]
         assert found == [(name, "one two")], f"kill {number}: {found}"

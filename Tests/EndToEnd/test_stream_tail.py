@@ -9,7 +9,7 @@ import termios
 
 import pytest
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.hub import BINARY
 from support.streams import Stream
 from support.tokens import token
@@ -37,7 +37,7 @@ class Growing:
         return self.bytes.decode()
 
 
-async def ended(process, within=30):
+async def ended(process, within=PATIENCE):
     status = await asyncio.wait_for(process.wait(), within)
     return status, (await process.stderr.read()).decode()
 
@@ -51,7 +51,7 @@ async def test_tail_prints_a_stream_through_cuts(stream, way, hub):
         way.cut()
         said += (piece := f"\n{number} 🐦")
         await stream.append(piece.encode())
-        await eventually(lambda: shown.bytes.decode(errors="ignore") == said, 20, what="the rest")
+        await eventually(lambda: shown.bytes.decode(errors="ignore") == said, what="the rest")
     await stream.close()
     status, told = await ended(process)
     assert status == 0 and await shown.whole() == said
@@ -85,7 +85,7 @@ async def test_a_terminal_obeys_no_stream(stream, hub, command):
     termios.tcsetattr(ours, termios.TCSANOW, attributes)
     process = await asyncio.create_subprocess_exec(
         BINARY, *command, stream.name, env=hub.environment, cwd=hub.folder, stdout=ours)
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert await asyncio.wait_for(process.wait(), 30) == 0
     assert os.read(theirs, 4096).decode() == "a?]0;owned?b??2Jc?\tÄ\n"
     os.close(theirs)
     os.close(ours)

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from support.bounds import Elapsed, at_most
 from support.deadline import eventually
 from support.hub import BINARY
 from support.returning import Rows
@@ -92,11 +93,20 @@ async def test_a_cut_in_the_middle_of_everything(hub, sql, table, name, way, pro
     assert states_of(probe) == ["idle", "connecting", "connected"]
 
 
+async def say_state(probe, channel, state):
+    """Of its app; it and the hub have it when this returns."""
+    probe.do("app_state", state=state)
+    seen = len(probe.events)
+    probe.do("send", channel=channel, text="state", count=1)
+    await probe.see("sent", after=seen)
+
+
 async def test_a_ui_is_told_of_losses_that_last(way, name, probe):
     await join(probe, way.url, name)
     shown = ["idle", "connecting", "connected"]
     assert states_of(probe) == shown
-    # A second is within the window of an active app.
+    # A second is within the window of an inactive app, however busy the machine is.
+    await say_state(probe, name, "inactive")
     await way.close()
     await probe.see("socket", what='lost(reason: "The connection broke.")')
     await asyncio.sleep(1)
@@ -105,12 +115,14 @@ async def test_a_ui_is_told_of_losses_that_last(way, name, probe):
     probe.do("network_is_back")
     await probe.see("socket", what="connected", after=seen)
     assert states_of(probe) == shown
-    # Four are not.
-    seen = len(probe.events)
+    # Four are not within that of an active one.
+    await say_state(probe, name, "active")
+    seen, elapsed = len(probe.events), Elapsed()
     await way.close()
     told = await probe.see("state", after=seen, state="disconnected")
+    elapsed.assert_at_most(2.5, "the word of a loss that lasts")
     lost = await probe.see("socket", after=seen, what='lost(reason: "The connection broke.")')
-    assert 1.9 < told["at"] - lost["at"] < 2.5
+    assert 1.9 < told["at"] - lost["at"]
     await asyncio.sleep(2)
     await way.open()
     probe.do("network_is_back")
@@ -120,7 +132,7 @@ async def test_a_ui_is_told_of_losses_that_last(way, name, probe):
 
 async def test_an_app_in_the_background_is_told_later(way, name, probe):
     await join(probe, way.url, name)
-    probe.do("app_state", state="inactive")
+    await say_state(probe, name, "inactive")
     await way.close()
     await probe.see("socket", what='lost(reason: "The connection broke.")')
     await asyncio.sleep(2.5)
@@ -128,16 +140,17 @@ async def test_an_app_in_the_background_is_told_later(way, name, probe):
     # Back in front of its user, who gets the shorter window from here on.
     seen = len(probe.events)
     probe.do("app_state", state="active")
-    await probe.see("state", after=seen, state="disconnected", within=3)
+    with at_most(3, "the word of the loss"):
+        await probe.see("state", after=seen, state="disconnected")
 
 
 async def test_a_token_is_renewed_before_it_runs_out(hub, sql, table, name, probe):
     tokens = [token(sub="someone", lifetime=4), token(sub="someone")]
-    expired = time.time() + 4.5
+    expired, elapsed = time.time() + 4.5, Elapsed()
     await join(probe, hub.url, name, table, tokens=tokens)
-    await probe.see("token", count=2, within=5)
-    assert time.time() < expired - 0.5
-    await asyncio.sleep(expired - time.time())
+    await probe.see("token", count=2)
+    elapsed.assert_at_most(4, "another token")
+    await asyncio.sleep(max(0, expired - time.time()))
     sql.execute(f"insert into {table} values (1)")
     await probe.see("insert", id=1)
     assert sockets_of(probe) == ["connecting", "connected"]
@@ -203,6 +216,8 @@ async def test_a_client_that_returns_in_its_window_was_never_away(way, hub, name
     watcher.do("subscribe", channel=name)
     await watcher.see("subscribed")
     await join(present, way.url, name, name="ada")
+    # Within its window it comes back, however busy the machine is.
+    present.do("app_state", state="inactive")
     present.do("track", channel=name, text="fine")
     await watcher.see("presence", members=["ada"], joined=["ada"])
     told = len(watcher.all("presence"))
@@ -230,9 +245,10 @@ async def test_who_stops_without_a_word_types_no_more(hub, name, probes):
     reader.do("send", channel=name, text="n", count=1)
     await reader.see("sent")
     typist.do("type", channel=name, text="ada")
-    began = await reader.see("typing", users=["ada"])
+    began, elapsed = await reader.see("typing", users=["ada"]), Elapsed()
     ended = await reader.see("typing", users=[])
-    assert 2.7 < ended["at"] - began["at"] < 3.3
+    elapsed.assert_at_most(3.3, "typing")
+    assert 2.7 < ended["at"] - began["at"]
 
 
 async def test_typing_is_a_set_that_a_loss_clears(way, hub, name, probes):
@@ -304,10 +320,10 @@ async def test_tail_leaves_when_it_is_interrupted(hub, connect, name, topic):
     await watcher.join(topic)
     tail = await asyncio.create_subprocess_exec(
         BINARY, "tail", name, env=hub.environment, cwd=hub.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    first = json.loads(await asyncio.wait_for(tail.stdout.readline(), 10))
+    first = json.loads(await asyncio.wait_for(tail.stdout.readline(), 30))
     assert (first["event"], first["payload"]["status"]) == ("phx_reply", "ok")
     connections = hub.metric("roost_connections")
     tail.send_signal(signal.SIGINT)
-    assert await asyncio.wait_for(tail.wait(), 5) == 0
+    assert await asyncio.wait_for(tail.wait(), 30) == 0
     assert (await tail.stderr.read()).decode().strip() == ""
     await eventually(lambda: hub.metric("roost_connections") == connections - 1, what="the end of the connection")

@@ -50,11 +50,11 @@ async def test_a_thousand_sends_while_hub_and_network_go_up_and_down(chat, tmp_p
 
         async def more_rows(count):
             wanted = len(probe.all("row")) + count
-            await eventually(lambda: len(probe.all("row")) >= wanted, 20, lambda: f"{wanted} rows in {probe.events[-20:]}")
+            await eventually(lambda: len(probe.all("row")) >= wanted, what=lambda: f"{wanted} rows in {probe.events[-20:]}")
 
         async def states(*wanted):
-            await eventually(lambda: [line["state"] for line in probe.all("state")] == list(wanted), 20,
-                             lambda: f"{wanted} and not {probe.all('state')}")
+            await eventually(lambda: [line["state"] for line in probe.all("state")] == list(wanted),
+                             what=lambda: f"{wanted} and not {probe.all('state')}")
 
         await probe.see("subscribed")
         await more_rows(50)
@@ -63,7 +63,7 @@ async def test_a_thousand_sends_while_hub_and_network_go_up_and_down(chat, tmp_p
         for number in range(3):
             way_to_hub.cut()
             way_to_server.cut()
-            await eventually(lambda: len(probe.all("socket")) == number + 2, 20, "a new connection")
+            await eventually(lambda: len(probe.all("socket")) == number + 2, what="a new connection")
             await more_rows(40)
         await states("idle", "connecting", "connected")
 
@@ -71,7 +71,7 @@ async def test_a_thousand_sends_while_hub_and_network_go_up_and_down(chat, tmp_p
         hub.kill()
         sent = len(probe.all("sent"))
         await states("idle", "connecting", "connected", "disconnected")
-        await eventually(lambda: len(probe.all("sent")) > sent + 50, 20, "sends without the hub")
+        await eventually(lambda: len(probe.all("sent")) > sent + 50, what="sends without the hub")
         hub.start()
         await states("idle", "connecting", "connected", "disconnected", "connected")
         await more_rows(50)
@@ -84,7 +84,7 @@ async def test_a_thousand_sends_while_hub_and_network_go_up_and_down(chat, tmp_p
         await way_to_hub.open()
         await states("idle", "connecting", "connected", "disconnected", "connected", "disconnected", "connected")
 
-        await probe.see("written", 20)
+        await probe.see("written")
         await eventually(lambda: len(probe.all("sent")) >= MESSAGES and len(probe.all("row")) >= MESSAGES, 90,
                          lambda: f"{len(probe.all('sent'))} sent, {len(probe.all('row'))} seen: {probe.events[-20:]}")
         # Whatever would come twice is on its way before this one.
@@ -116,7 +116,7 @@ async def test_an_app_that_is_killed_sends_what_it_had_taken_on(chat, tmp_path):
         probe = await start(tmp_path, way_to_hub.port, way_to_server.port, first=100, count=100, rate=1_000)
         stored = (await probe.see("stored"))["count"]
         assert 0 < stored <= 100 - known, "what was told as sent is not stored any more"
-        await eventually(lambda: len(probe.all("sent")) == stored + 100, 20, lambda: f"{stored} + 100 in {probe.events[-20:]}")
+        await eventually(lambda: len(probe.all("sent")) == stored + 100, what=lambda: f"{stored} + 100 in {probe.events[-20:]}")
         await probe.close()
     check_rows(sql, 200)
     assert probe.all("failed") == []

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.http import HTTPConnection
 from support.streams import Stream, new_name
 from support.tokens import token
@@ -39,7 +39,7 @@ async def whole(stream):
     return (await stream.read("?offset=-1")).body.decode()
 
 
-async def read_to_the_end(probe, reason="complete", within=20):
+async def read_to_the_end(probe, reason="complete", within=PATIENCE):
     await probe.see("ended", name="reader", within=within)
     end, = probe.all("stream_end")
     assert end["reason"] == reason and probe.all("failed") == []

@@ -7,9 +7,10 @@ import time
 
 import pytest
 
+from support.bounds import at_most, in_time, taken, watch_the_machine
 from support.channels import INSTALL, Rights
 from support.chat import A, ADA, GRACE, install, message, person
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.hub import Hub
 from support.member import Member
 from support.pypi import Listener, python_client
@@ -109,7 +110,7 @@ def state_of(client):
             if each.event == "broadcast" and event_of(each)[0] == "typing_state"]
 
 
-async def hears(client, count, within=5):
+async def hears(client, count, within=PATIENCE):
     """What it was told once it was told so many, and no more by then."""
     await eventually(lambda: len(typing_of(client)) >= count, within, lambda: f"{count} of {client.messages}")
     await client.settled()
@@ -127,14 +128,24 @@ class Ear(Listener):
         self.channel.on_broadcast("typing", lambda b: self.told.append((time.monotonic(), b["payload"])))
         self.channel.on_broadcast("typing_state", lambda b: self.states_told.append(b["payload"]))
 
-    async def hears(self, count, within=5):
+    async def hears(self, count, within=PATIENCE):
         await eventually(lambda: len(self.told) >= count, within, lambda: f"{count} of {self.told}")
         return self.told
+
+
+@pytest.fixture(scope="module", autouse=True)
+def watched():
+    watch_the_machine()
+
+
+def is_at_once(began, at):
+    return at - began < AT_ONCE or at - began - taken(began, at, AT_ONCE) < AT_ONCE
 
 
 # Time
 
 
+@pytest.mark.clock
 async def test_a_start_is_passed_on_and_the_hub_ends_it_after_three_seconds(cluster, chat_hub, name):
     """The must-show with two unmodified clients: repeated starts are thinned out, and silence ends them. At the same time
     a hub where all of this is turned off."""
@@ -142,7 +153,7 @@ async def test_a_start_is_passed_on_and_the_hub_ends_it_after_three_seconds(clus
     try:
         off.run("migrate")
         off.start()
-        await asyncio.gather(thinned_out(chat_hub, name), turned_off(off))
+        await asyncio.gather(thinned_out(chat_hub, name), not_the_same_again(chat_hub, f"{name}_drafts"), turned_off(off))
     finally:
         off.remove()
 
@@ -155,23 +166,30 @@ async def thinned_out(hub, name):
             await typist.channel.send_broadcast("typing", says(True))
             last = time.monotonic()
             await asyncio.sleep(max(0, began + 0.21 * (number + 1) - last))
-        told = await ear.hears(4, 6)
+        told = await ear.hears(4)
         assert [payload["typing"] for _, payload in told] == [True, True, True, False], told
         for (before, _), (after, _) in zip(told[:2], told[1:3]):
             assert after - before >= RHYTHM - 0.02, "one a second"
-        assert told[0][0] - began < AT_ONCE
+        assert is_at_once(began, told[0][0])
         at, payload = told[3]
         print(f"\nended {at - last:.3f} s after the last start")
-        assert SILENCE - MARGIN <= at - last <= SILENCE + MARGIN
+        assert SILENCE - MARGIN <= at - last
+        assert at - last <= SILENCE + MARGIN or at - last - taken(last, at, SILENCE) <= SILENCE + MARGIN
         assert payload == says(False)
-        # What is not the same again is passed on, and of an app's own event of that name all is.
+        assert typist.told == [], "its own client knows"
+
+
+async def not_the_same_again(hub, name):
+    """It is passed on, and of an app's own event of that name all is."""
+    async with python_client(hub, token(sub="ada")) as one, python_client(hub, token(sub="bob")) as two:
+        typist, ear = await Ear(one, name).subscribe(), await Ear(two, name).subscribe()
         drafts = [says(True, draft=draft) for draft in ("h", "he", "hel", "hell", "hello")]
         for draft in drafts:
             await typist.channel.send_broadcast("typing", draft)
-        told = await ear.hears(9)
+        told = await ear.hears(5)
         await asyncio.sleep(SILENCE + MARGIN)
-        assert [payload for _, payload in told[4:]] == drafts, "and nothing is made up"
-        assert typist.told == [], "its own client knows"
+        assert [payload for _, payload in told] == drafts, "and nothing is made up"
+        assert typist.told == []
 
 
 async def turned_off(hub):
@@ -214,7 +232,7 @@ async def test_the_python_clients_stop_loss_and_leave_end_it_at_once(chat_hub, e
         else:
             typist.kill()
         [_, (at, payload)] = await ear.hears(2)
-        assert payload == says(False) and at - began < AT_ONCE
+        assert payload == says(False) and is_at_once(began, at)
         for raw in ears:
             assert [payload for _, payload in await hears(raw, 2)] == [says(True), says(False)]
         if end == "stop":
@@ -225,6 +243,10 @@ async def test_the_python_clients_stop_loss_and_leave_end_it_at_once(chat_hub, e
 
 
 async def test_two_sockets_of_a_user_are_one_typist(enter, audience, topic):
+    await in_time(SILENCE, lambda number: two_sockets_of_a_user_are_one_typist(enter, audience, f"{topic}_{number}"))
+
+
+async def two_sockets_of_a_user_are_one_typist(enter, audience, topic):
     ears = await audience(topic)
     phone, desk = await enter(topic, token(sub="ada")), await enter(topic, token(sub="ada"), version=1)
     say(phone, topic, True)
@@ -255,6 +277,11 @@ async def test_two_sockets_of_a_user_are_one_typist(enter, audience, topic):
 @pytest.mark.parametrize("version, binary", [(1, False), (2, False), (2, True)], ids=["v1", "v2", "binary"])
 async def test_the_users_message_ends_it_before_the_row_is_there(chat_hub, chat, enter, audience, name, version, binary):
     """The must-show: nobody is ever shown a message and that its author is still writing it."""
+    await in_time(SILENCE, lambda number: the_users_message_ends_it_before_the_row_is_there(
+        chat_hub, chat, enter, audience, f"{name}_{number}", version, binary))
+
+
+async def the_users_message_ends_it_before_the_row_is_there(chat_hub, chat, enter, audience, name, version, binary):
     topic = f"realtime:{name}"
     changes = [{"event": "INSERT", "schema": "public", "table": "messages", "filter": f"conversation_id=eq.{A}"}]
     ears = await audience(topic, user=GRACE.token(), changes=changes)
@@ -298,6 +325,11 @@ async def settled(client):
 
 
 async def test_a_joiner_gets_the_state_and_whoever_comes_back_sees_no_ghost(chat_hub, enter, topic, name):
+    await in_time(SILENCE, lambda number: a_joiner_gets_the_state_and_whoever_comes_back_sees_no_ghost(
+        chat_hub, enter, f"{topic}_{number}", f"{name}_{number}"))
+
+
+async def a_joiner_gets_the_state_and_whoever_comes_back_sees_no_ghost(chat_hub, enter, topic, name):
     first = await enter(topic, version=1)
     await first.settled()
     assert state_of(first) == [], "nobody typed, so there is nothing to say"
@@ -334,6 +366,10 @@ async def test_a_joiner_gets_the_state_and_whoever_comes_back_sees_no_ghost(chat
 
 
 async def test_acknowledgement_and_echo_are_those_of_any_broadcast(enter, topic):
+    await in_time(SILENCE, lambda number: acknowledgement_and_echo_are_those_of_any_broadcast(enter, f"{topic}_{number}"))
+
+
+async def acknowledgement_and_echo_are_those_of_any_broadcast(enter, topic):
     ear = await enter(topic)
     for version in (1, 2):
         typist = await enter(topic, token(sub=f"ada {version}"), version, broadcast={"ack": True, "self": True})
@@ -356,6 +392,10 @@ async def test_acknowledgement_and_echo_are_those_of_any_broadcast(enter, topic)
 
 
 async def test_more_than_twenty_are_counted_and_move_up(enter, audience, topic):
+    await in_time(SILENCE, lambda number: more_than_twenty_are_counted_and_move_up(enter, audience, f"{topic}_{number}"))
+
+
+async def more_than_twenty_are_counted_and_move_up(enter, audience, topic):
     ears = await audience(topic)
     typists = [await enter(topic, token(sub=f"typist {number}"), version=1 + number % 2) for number in range(SHOWN + 5)]
     for number, typist in enumerate(typists):
@@ -381,6 +421,10 @@ async def test_more_than_twenty_are_counted_and_move_up(enter, audience, topic):
 
 
 async def test_who_may_not_write_cannot_type(chat, enter, topic, name):
+    await in_time(SILENCE, lambda number: who_may_not_write_cannot_type(chat, enter, f"{topic}_{number}", f"{name}_{number}"))
+
+
+async def who_may_not_write_cannot_type(chat, enter, topic, name):
     rights = Rights(chat, name).give("ann").give("eve", "read broadcast")
     ann, eve = [await enter(topic, token(sub=who), private=True) for who in ("ann", "eve")]
     for version in (1, 2):
@@ -437,7 +481,7 @@ async def test_postgres_hears_nothing_of_it(cluster, chat_hub, chat, enter, topi
         def at_rest():
             seen.append((count(admin), admin.execute(sessions).fetchall()))
             return len(seen) > 1 and seen[-1] == seen[-2]
-        await eventually(at_rest, 15, what=lambda: f"a hub at rest: {seen[-2:]}", every=1.2)
+        await eventually(at_rest, 60, what=lambda: f"a hub at rest: {seen[-2:]}", every=1.2)
         for _ in range(100):
             for typist in typists:
                 say(typist, topic, True)
@@ -448,12 +492,12 @@ async def test_postgres_hears_nothing_of_it(cluster, chat_hub, chat, enter, topi
         assert typing_of(ears[0])
         await asyncio.sleep(1.2)
         # The hub and Postgres have upkeep of their own, and statistics come late: some transactions, and not two thousand.
-        before = seen[-1][0][0]
-        assert count(admin)[0] - before < 100
+        before, then = seen[-1][0][0], count(admin)[0]
+        assert then - before < 500
         # The question can be answered otherwise.
-        for _ in range(150):
+        for _ in range(1000):
             chat.execute("delete from typing_indicators")
-        await eventually(lambda: count(admin)[0] - before > 100, 15, what="an answer")
+        await eventually(lambda: count(admin)[0] - then > 900, what="an answer")
 
 
 async def test_rows_in_a_table_work_as_well(chat_hub, chat, name):
@@ -509,7 +553,8 @@ async def test_five_hundred_typists_are_a_bounded_stream_of_frames(chat_hub, ent
         assert len(ends) <= len(starts)
         assert len(starts) >= 2 * SHOWN, "and who goes on typing is told of again"
         busiest = max(sum(at <= other < at + 1 for other in starts) for at in starts)
-        assert busiest <= 2 * SHOWN + 2
+        # What the machine kept from this process comes to it at once.
+        assert busiest <= 2 * SHOWN + 2 + SHOWN * (taken(began, began + spent, spent) if busiest > 2 * SHOWN + 2 else 0)
     # All are lost at once. Whoever moved up meanwhile goes, too: at the end nobody types, to nobody.
     for typist in typists:
         typist.socket.abort()
@@ -519,15 +564,15 @@ async def test_five_hundred_typists_are_a_bounded_stream_of_frames(chat_hub, ent
             for _, payload in typing_of(ear):
                 types[payload["id"]] = payload["typing"]
             return [number for number, still in types.items() if still]
-        await eventually(lambda: not typing(), SILENCE, what=lambda: f"nobody, but there are {typing()}")
+        with at_most(SILENCE, "the end of all"):
+            await eventually(lambda: not typing(), what=lambda: f"nobody, but there are {typing()}")
     # Of five hundred lost sockets a busy hub may have some yet to hear of, whom it has told nobody about.
     async def is_empty():
         late = await enter(topic)
         await late.settled()
         return state_of(late) == [{"typing": [], "count": 0}]
-    end = time.monotonic() + SILENCE
-    while not await is_empty():
-        assert time.monotonic() < end, "somebody who is gone still types"
+    with at_most(SILENCE, "the end of whoever is gone"):
+        await eventually(is_empty)
     for ear in ears:
         await ear.settled()
         assert not typing()

@@ -97,14 +97,14 @@ async def test_an_upgrade_without_a_key_or_with_another_version(hub):
 
 @pytest.mark.clock
 async def test_the_first_failures_are_answered_at_once_and_those_that_go_on_late(hub):
-    source, times = next(_hosts), []
+    source = next(_hosts)
     # Ten (`limits.failures_per_minute`), whichever loop they reach.
-    for _ in range(11):
-        before = time.monotonic()
+    for _ in range(10):
+        with at_most(1, "a developer's first mistake"):
+            await refusal(hub, f"{PATH}?vsn=2.0.0&apikey=nonsense", source=source)
+    with at_most(4, "an address that keeps failing") as elapsed:
         await refusal(hub, f"{PATH}?vsn=2.0.0&apikey=nonsense", source=source)
-        times.append(time.monotonic() - before)
-    assert max(times[:10]) < 1, "a developer's first mistakes are answered at once"
-    assert 1.5 < times[-1] < 4, "an address that keeps failing waits"
+        assert elapsed.seconds > 1.5, "it waits"
     # Nobody else does.
     with at_most(1, "the refusal of another address"):
         await refusal(hub, f"{PATH}?vsn=2.0.0&apikey=nonsense")
@@ -119,4 +119,4 @@ async def test_a_loop_that_waits_is_not_called_busy(own_hub):
             await client.settled()
         await asyncio.sleep(0.3)
     # A busy machine may stop the hub now and then, but not each time.
-    assert own_hub.metric("roost_loop_stalls_total") < 3
+    assert own_hub.metric("roost_loop_stalls_total") < 8

@@ -24,7 +24,7 @@ def demo():
 
 @pytest.fixture
 def tokens(demo):
-    with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/demo/api/session", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/demo/api/session", timeout=30) as answer:
         return {user["id"]: user["token"] for user in json.load(answer)["users"]}
 
 
@@ -75,7 +75,7 @@ async def test_the_page_shows_each_user_their_conversations_only(demo, browser):
                 f"[data-testid=conversation-item][data-conversation-id=\"{CORNER}\"]')")
 
     for pane in (0, 1):
-        await page.until(f"{hook(pane, 'connection-state')}?.dataset.state === 'live'", 15)
+        await page.until(f"{hook(pane, 'connection-state')}?.dataset.state === 'live'")
         await page.until(f"{hook(pane, 'message-list')}.dataset.state === 'ready'")
     await page.until(f"{corner(1)} !== null")
     assert await page.run(f"{corner(0)} === null"), "Ada is not in Compiler corner"
@@ -87,6 +87,6 @@ async def test_the_page_shows_each_user_their_conversations_only(demo, browser):
     # The same pane as Linus, who is in there.
     await page.run(f"(select => {{ select.value = '{LINUS}'; select.dispatchEvent(new Event('change', {{bubbles: true}})) }})"
                    f"({hook(0, 'user-select')})")
-    await page.until(f"{corner(0)}?.textContent.includes('A row for Grace')", 15)
+    await page.until(f"{corner(0)}?.textContent.includes('A row for Grace')")
     assert page.complaints == []
     await page.close()

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from support.bounds import Elapsed
 from support.chat import A, ADA, GRACE, OUTSIDER, Principal, install, message, person
-from support.markers import Markers
+from support.markers import TOPIC, Markers
 from support.wsclient import Client
 
 SECOND = 1.0  # within which changed policies count
@@ -40,20 +41,27 @@ class Writer:
         self.sql = sql
         self.texts = POLICIES[0][1]
         self.before = self.texts
-        self.settled = 0.0
+        self.is_settled = True
         #: For each message whether a member sees it; None where the policy had just changed.
         self.seen = {}
         self.numbers = itertools.count(100)
         #: The first message after each user left or came.
         self.left, self.came = {}, {}
 
-    def turn(self, policy, texts, leaver, comer):
+    def change(self, policy, texts):
         """All that was written before has been judged."""
         self.sql.execute(f'alter policy "members read" on messages using ({policy})')
-        self.before, self.texts = self.texts, texts
-        self.settled = time.monotonic() + SECOND
-        while time.monotonic() < self.settled:
-            self.write()
+        self.before, self.texts, self.is_settled = self.texts, texts, False
+
+    def write_for(self, seconds):
+        """The number of the last."""
+        end = time.monotonic() + seconds
+        while (last := self.write()) and time.monotonic() < end:
+            pass
+        return last + 1
+
+    def come_and_go(self, leaver, comer):
+        self.is_settled = True
         for _ in range(20):
             self.write()
         self.sql.execute(f"delete from conversation_participants where user_id = '{leaver.sub}'")
@@ -67,10 +75,9 @@ class Writer:
         """Two rows. The number of the first."""
         first = next(self.numbers)
         for number, body in ((first, "plain"), (next(self.numbers), "secret")):
-            is_settled = time.monotonic() > self.settled
             self.sql.execute(message(number, A, ADA.sub, body))
             by_old, by_new = body in self.before, body in self.texts
-            self.seen[number] = by_new if is_settled or by_old == by_new else None
+            self.seen[number] = by_new if self.is_settled or by_old == by_new else None
         # What no policy reads concerns nobody's answers.
         self.sql.execute(f"update conversation_participants set last_read_at = now() where user_id = '{GRACE.sub}'")
         return first
@@ -92,11 +99,29 @@ async def test_policies_and_members_that_change_under_load_show_no_row_too_many(
         await markers.follow(clients[someone])
         await clients[someone].watch("realtime:all", {"event": "INSERT", "schema": "public", "table": "messages"})
     writer = Writer(chat)
-    for (policy, texts), leaver, comer in zip(turns, leavers, comers):
-        await asyncio.to_thread(writer.turn, policy, texts, leaver, comer)
+
+    async def take(*people):
         marker = markers.write()
-        for someone, client in clients.items():
-            came[someone] += [frame.payload["data"]["record"]["id"] for frame in await markers.reach(client, marker)]
+        for someone in people:
+            # Markers of those who were taken alone may be among them.
+            came[someone] += [frame.payload["data"]["record"]["id"] for frame in await markers.reach(clients[someone], marker)
+                              if frame.topic != TOPIC]
+
+    for (policy, texts), leaver, comer in zip(turns, leavers, comers):
+        await asyncio.to_thread(writer.change, policy, texts)
+        changed, is_in_force = Elapsed(), False
+        await asyncio.to_thread(writer.write_for, SECOND)
+        # It is in force now, but on a machine that stood still meanwhile.
+        while not is_in_force:
+            began = changed.seconds
+            last = await asyncio.to_thread(writer.write_for, 0)
+            await take(GRACE)
+            is_in_force = {last - 1, last} & set(came[GRACE]) == {
+                n for n, text in ((last - 1, "plain"), (last, "secret")) if text in texts}
+            if not is_in_force:
+                changed.assert_at_most(SECOND, "the new policy", changed.since + began)
+        await asyncio.to_thread(writer.come_and_go, leaver, comer)
+        await take(*clients)
     assert own_hub.metric("roost_visibility_kept_total") > 0, "a scope was in use"
     visible = {n for n, seen in writer.seen.items() if seen}
     hidden = {n for n, seen in writer.seen.items() if seen is False}

@@ -125,11 +125,11 @@ async def test_what_happens_is_told(webhook_hub, receiver):
     await ada.ask("realtime:room", "presence", {"type": "presence", "event": "track", "payload": {"n": 2}})
     await ada.ask("realtime:room", "phx_leave", {})
     await ada.close()
-    await eventually(lambda: "client.disconnected" in kinds(receiver.events), 10, lambda: receiver.events)
+    await eventually(lambda: "client.disconnected" in kinds(receiver.events), what=lambda: receiver.events)
     assert kinds(receiver.events, channel="room") == ["channel.occupied", "member.joined"]
     # Cut off: the channel is empty at once, the member is there until its window is over.
     other.socket.abort()
-    await eventually(lambda: "member.left" in kinds(receiver.events), 15, lambda: receiver.events)
+    await eventually(lambda: "member.left" in kinds(receiver.events), what=lambda: receiver.events)
     assert kinds(receiver.events, channel="room") == [
         "channel.occupied", "member.joined", "channel.vacated", "member.left"]
     joined = next(event for event in receiver.events if event["type"] == "member.joined")
@@ -187,7 +187,7 @@ async def test_a_killed_hub_leaves_no_ghosts(webhook_hub, receiver):
         return client
 
     clients = [await enter(f"k{number}") for number in range(6)]
-    await eventually(lambda: len(present()) == 6, 10, present)
+    await eventually(lambda: len(present()) == 6, what=present)
     assert kinds(receiver.events)[0] == "hub.started"
     receiver.verdict = lambda: 503
     for client in clients[:4]:
@@ -197,7 +197,7 @@ async def test_a_killed_hub_leaves_no_ghosts(webhook_hub, receiver):
     webhook_hub.kill()
     receiver.verdict = lambda: 200
     await asyncio.to_thread(webhook_hub.start)
-    await eventually(lambda: kinds(receiver.events).count("hub.started") == 2, 20, lambda: receiver.events)
+    await eventually(lambda: kinds(receiver.events).count("hub.started") == 2, what=lambda: receiver.events)
     stays = await enter("k5")
     # The windows of those who do not come back are over.
     await eventually(lambda: present() == {"k5"}, 40, present)
@@ -210,7 +210,7 @@ async def test_what_is_too_much_is_said(own_hub, receiver):
         "ROOST_WEBHOOKS_URL": receiver.url, "ROOST_WEBHOOKS_SECRET": f"whsec_{KEY}", "ROOST_WEBHOOKS_QUEUE": "100"}
     own_hub.start()
     async with await Client.connect(own_hub.port, apikey=token(sub="ada")) as client:
-        await eventually(lambda: receiver.attempts > 0, 10, "an attempt")
+        await eventually(lambda: receiver.attempts > 0, what="an attempt")
         for number in range(75):
             await client.join(f"realtime:r{number}")
             await client.ask(f"realtime:r{number}", "phx_leave", {})
@@ -219,7 +219,7 @@ async def test_what_is_too_much_is_said(own_hub, receiver):
         receiver.verdict = lambda: 200
         await eventually(lambda: own_hub.metric("roost_webhook_events_waiting") == 0, 30, "an empty queue", every=0.1)
         await client.join("realtime:last")
-        await eventually(lambda: "events.missed" in kinds(receiver.events), 10, lambda: receiver.events[-3:])
+        await eventually(lambda: "events.missed" in kinds(receiver.events), what=lambda: receiver.events[-3:])
     gap = next(event for event in receiver.events if event["type"] == "events.missed")
     assert gap["count"] == missed
     assert "more were waiting than webhooks.queue" in own_hub.log

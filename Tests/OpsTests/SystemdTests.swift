@@ -129,7 +129,7 @@ struct SystemdNotifierTests {
         #expect(throws: SystemdNotifier.Failure.self) {
             for _ in 0..<100_000 { try notifier.send(["WATCHDOG=1"]) }
         }
-        #expect(ContinuousClock.now - began < .seconds(5))
+        #expect(ContinuousClock.now - began < .seconds(60))
         #expect(manager.next() == "WATCHDOG=1")
     }
 

@@ -154,7 +154,7 @@ package struct RedisFixtureError: Error, CustomStringConvertible {
 ///
 /// - Throws: `RedisFixtureError` at the deadline.
 package func eventuallyOnRedis(
-    _ what: String, within limit: Duration = .seconds(20), _ condition: () throws -> Bool
+    _ what: String, within limit: Duration = .seconds(40), _ condition: () throws -> Bool
 ) throws {
     let deadline = ContinuousClock.now + limit
     while try !condition() {

@@ -120,7 +120,7 @@ final class NotedChanges: StreamSink {
 
 /// Waits for what another thread does.
 func eventually(_ what: String, _ condition: () throws -> Bool) throws {
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = ContinuousClock.now + .seconds(40)
     while try !condition() {
         try #require(ContinuousClock.now < deadline, "not in time: \(what)")
         usleep(1000)

@@ -52,7 +52,7 @@ extension FeedTests.FilterCostTests {
             try eventually("others have the last rows while the filter is undecided", within: .seconds(30)) {
                 stage.shown("ann", others).count == 10
             }
-            try eventually("its channel has what it gets for certain", within: .seconds(10)) {
+            try eventually("its channel has what it gets for certain") {
                 stage.shown("eve", held).count == 10
             }
             #expect(stage.refusal(held)?.contains("limits.undecided_filters") == true)

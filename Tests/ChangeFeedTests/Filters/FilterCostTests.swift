@@ -118,7 +118,7 @@ extension FeedTests {
                 for id in 1...4 {
                     let seen = stage.count
                     try database.run("insert into notes values (\(id), 'x', '(good)')")
-                    try eventually("others have row \(id)", within: .seconds(5)) {
+                    try eventually("others have row \(id)") {
                         stage.shown("ann", others).count == id
                     }
                     // From the first that waits on no mark is told; one of before may have been on its way until then.
@@ -319,7 +319,7 @@ extension FeedTests {
             }
             #expect(session.isBroken)
             let other = try database.session()
-            try eventually("its backend is at rest", within: .seconds(10)) {
+            try eventually("its backend is at rest") {
                 try other.rows(
                     "select 1 from pg_stat_activity where pid = $1::int and state = 'active'", ["\(session.backendID)"]
                 ).isEmpty

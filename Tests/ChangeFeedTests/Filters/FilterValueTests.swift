@@ -1,6 +1,7 @@
 import ChangeFeed
 import Foundation
 import Hub
+import TestSupport
 import Testing
 
 @testable import PostgresFixtures
@@ -80,11 +81,10 @@ extension FeedTests {
                             decoding: try JSONSerialization.data(
                                 withJSONObject: ["event": "*", "schema": "public", "table": "t", "filter": filter]),
                             as: UTF8.self)
-                        let began = ContinuousClock.now
+                        let elapsed = Elapsed()
                         let group = try stage.join(entry, as: "eve")
-                        let took = ContinuousClock.now - began
-                        if took > .milliseconds(250) { slow.insert("\(type): \(name)") }
-                        #expect(took < .seconds(3), "\(type), \(name): \(took)")
+                        if elapsed.time > .milliseconds(250) { slow.insert("\(type): \(name)") }
+                        #expect(elapsed.isAtMost(.seconds(3)), "\(type), \(name): \(elapsed.time)")
                         let said = stage.refusal(group) ?? ""
                         for secret in ["root:", "does not exist: vault", "relation", "function \"vault"] {
                             #expect(!said.contains(secret), "\(type), \(name): \(said)")

@@ -12,7 +12,7 @@ import threading
 import urllib.error
 import urllib.request
 
-from support.deadline import until
+from support.deadline import PATIENCE, until
 from support.freezing import freeze
 from support.hub import ROOT
 
@@ -54,7 +54,7 @@ class APNs:
         errors.close()
         listening = threading.Event()
         threading.Thread(target=self._read, args=(self.process, listening), daemon=True).start()
-        until(lambda: listening.is_set() or self.process.poll() is not None, 15, "`listening` of the APNs stand-in")
+        until(lambda: listening.is_set() or self.process.poll() is not None, what="`listening` of the APNs stand-in")
         assert listening.is_set(), f"the APNs stand-in ended: {self.errors[-2000:]}"
         return self
 
@@ -73,7 +73,7 @@ class APNs:
         if self.process and self.process.poll() is None:
             self.kills += 1
             self.process.send_signal(signal.SIGKILL)
-            self.process.wait(10)
+            self.process.wait(PATIENCE)
 
     def pause(self):
         freeze(self.process.pid)
@@ -127,7 +127,7 @@ class APNs:
             f"http://127.0.0.1:{self.control_port}{path}", method=method,
             data=None if body is None else json.dumps(body).encode())
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{method} {path}: {error.read().decode()}") from None
@@ -192,7 +192,7 @@ class APNs:
         """The `aps` of each push that reached this phone."""
         return [record["payload"]["aps"] for record in self.taken_by(token)]
 
-    def wait_for(self, token, count, within=10):
+    def wait_for(self, token, count, within=PATIENCE):
         """The first `count` pushes that reached this phone; fails if there are more."""
         until(lambda: len(self.taken_by(token)) >= count, within, f"{count} pushes to {token[:8]}, there are {self.aps(token)}")
         taken = self.taken_by(token)

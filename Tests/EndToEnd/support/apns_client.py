@@ -14,6 +14,7 @@ import h2.settings
 import jwt
 
 from support.apns import BUNDLE, KEY_ID, TEAM
+from support.deadline import PATIENCE
 
 
 def provider_token(key, team=TEAM, key_id=KEY_ID, algorithm="ES256", **claims):
@@ -43,7 +44,7 @@ class APNsClient:
         tls = ssl.create_default_context(cafile=apns.ca_file)
         if alpn:
             tls.set_alpn_protocols(list(alpn))
-        plain = socket.create_connection(("127.0.0.1", apns.port), timeout=5)
+        plain = socket.create_connection(("127.0.0.1", apns.port), timeout=PATIENCE)
         self.socket = tls.wrap_socket(plain, server_hostname="127.0.0.1")
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(
             validate_outbound_headers=False, normalize_outbound_headers=False, header_encoding="utf-8"))
@@ -119,7 +120,7 @@ class APNsClient:
         """Sends and waits; the answer."""
         return self.wait(self.send(token, payload, **options))
 
-    def wait(self, answer, within=5):
+    def wait(self, answer, within=PATIENCE):
         end = time.monotonic() + within
         while not (answer.is_whole or answer.reset is not None or self.is_ended):
             assert time.monotonic() < end, "no answer"

@@ -13,7 +13,7 @@ import urllib.request
 
 import websockets
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 
 
 class Browser:
@@ -40,19 +40,19 @@ class Browser:
 
     async def _port(self):
         path = f"{self.folder}/DevToolsActivePort"
-        await eventually(lambda: os.path.exists(path) and open(path).read().count("\n"), 20, "Chromium")
+        await eventually(lambda: os.path.exists(path) and open(path).read().count("\n"), what="Chromium")
         with open(path) as file:
             return int(file.readline())
 
     def _open(self, port):
         request = urllib.request.Request(f"http://127.0.0.1:{port}/json/new?about:blank", method="PUT")
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.load(answer)
 
     def close(self):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -83,7 +83,7 @@ class Page:
         self._calls += 1
         future = self._waiting[self._calls] = asyncio.get_running_loop().create_future()
         await self.socket.send(json.dumps({"id": self._calls, "method": method, "params": parameters}))
-        answer = await asyncio.wait_for(future, 15)
+        answer = await asyncio.wait_for(future, PATIENCE)
         assert "error" not in answer, answer["error"]
         return answer["result"]
 
@@ -92,7 +92,7 @@ class Page:
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
-    async def until(self, script, within=10):
+    async def until(self, script, within=PATIENCE):
         return await eventually(lambda: self.run(script), within, lambda: f"{script}; complaints: {self.complaints}", every=0.05)
 
     async def type(self, text, enter=False):

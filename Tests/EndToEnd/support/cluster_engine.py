@@ -77,7 +77,7 @@ class EngineFaults:
                     await asyncio.sleep(0.01)
             flooding = asyncio.create_task(flood())
             try:
-                await eventually(lambda: self._overflows(primary) > before, 15, every=0.05)
+                await eventually(lambda: self._overflows(primary) > before, every=0.05)
                 self.overflows += 1
             except AssertionError:
                 self.run.note("redis-overflow: it did not come to that")

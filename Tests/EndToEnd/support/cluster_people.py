@@ -90,7 +90,8 @@ class Person:
     async def _enter(self):
         self.hub = await self.run.choose(self.chance) if self.sittings else self.first
         self.sittings += 1
-        self.socket = await Socket.connect(self.run.hubs[self.hub].address, 2,
+        # A hub that says nothing is left for another one.
+        self.socket = await Socket.connect(self.run.hubs[self.hub].address, 2, within=5,
                                            apikey=token(sub=self.name, lifetime=3600 + self.sittings))
         self.socket.person, self.socket._refs = self, self._refs
         self.sitting = Sitting(self.name, self.sittings, self.hub)

@@ -219,7 +219,7 @@ class ClusterRun:
         for number, hub in enumerate(self.hubs.all):
             async with await Client.connect(hub.address, 2, apikey=token(sub="newcomer")) as client:
                 await client.join(ROOM, config={"presence": {"enabled": True}})
-                state = await client.next("presence_state", ROOM, within=15)
+                state = await client.next("presence_state", ROOM)
                 self.history.shown[number] = {key: {meta["phx_ref"] for meta in entry["metas"]}
                                               for key, entry in state.payload.items()}
 

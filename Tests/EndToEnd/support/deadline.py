@@ -1,10 +1,17 @@
-"""Waiting for a condition, never for a length of time."""
+"""Waiting for a condition, never for a length of time.
+
+What is to come is waited for as long as no machine takes, however busy it is: a deadline costs something only where the test fails
+anyway. How soon something has to come is another question, which `at_most` and `Elapsed` of support/bounds.py ask.
+"""
 
 import asyncio
 import time
 
+#: Seconds. A process that is one of many on a busy machine may stand still for several of them, and run at a fifth of its pace.
+PATIENCE = 30.0
 
-def until(condition, within=10.0, what="the condition", every=0.02):
+
+def until(condition, within=PATIENCE, what="the condition", every=0.02):
     """The first truthy value of `condition()`; fails after `within` seconds."""
     end = time.monotonic() + within
     while True:
@@ -16,7 +23,7 @@ def until(condition, within=10.0, what="the condition", every=0.02):
         time.sleep(every)
 
 
-async def eventually(condition, within=10.0, what="the condition", every=0.01):
+async def eventually(condition, within=PATIENCE, what="the condition", every=0.01):
     """`until` for coroutines: the event loop goes on meanwhile. `condition` may be async."""
     end = time.monotonic() + within
     while True:

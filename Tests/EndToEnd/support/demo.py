@@ -10,7 +10,7 @@ import threading
 
 import psycopg
 
-from support.deadline import until
+from support.deadline import PATIENCE, until
 from support.hub import BINARY
 from support.ports import free_port
 
@@ -39,7 +39,7 @@ class Demo:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
         if wait:
-            until(lambda: self.is_listening or self.process.poll() is not None, 40, f"`listening on`: {self.output}")
+            until(lambda: self.is_listening or self.process.poll() is not None, 60, f"`listening on`: {self.output}")
             assert self.is_listening, "".join(self.output)
         return self
 
@@ -51,7 +51,7 @@ class Demo:
     def is_listening(self):
         return any(line.startswith("listening on ") for line in self.output)
 
-    def interrupt(self, within=15):
+    def interrupt(self, within=PATIENCE):
         """Ctrl-C, which a terminal sends to all of the group."""
         os.killpg(self.process.pid, signal.SIGINT)
         return self.process.wait(within)
@@ -62,7 +62,7 @@ class Demo:
     @property
     def postgres_runs(self):
         try:
-            psycopg.connect(f"postgresql://postgres@127.0.0.1:{self.postgres_port}/postgres", connect_timeout=3).close()
+            psycopg.connect(f"postgresql://postgres@127.0.0.1:{self.postgres_port}/postgres", connect_timeout=20).close()
             return True
         except psycopg.OperationalError as error:
             return "starting up" in str(error) or "shutting down" in str(error)
@@ -91,12 +91,12 @@ class Demo:
         if self.process and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGTERM)
             try:
-                self.process.wait(15)
+                self.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
         pid_file = f"{self.folder}/.roost/postgres/postmaster.pid"
         if os.path.exists(pid_file):
             with open(pid_file) as file:
                 os.kill(int(file.readline()), signal.SIGQUIT)
-            until(lambda: not os.path.exists(pid_file), 10, "the demo's Postgres gone")
+            until(lambda: not os.path.exists(pid_file), what="the demo's Postgres gone")
         shutil.rmtree(self.folder, ignore_errors=True)

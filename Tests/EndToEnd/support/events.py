@@ -5,6 +5,7 @@ import collections
 import json
 import zlib
 
+from support.deadline import PATIENCE
 from support.websocket import response
 
 Event = collections.namedtuple("Event", "name data id")
@@ -23,7 +24,7 @@ class EventReader:
         self._text = b""
 
     @classmethod
-    async def open(cls, port, path, version="1.1", within=10, method="GET", body=None, buffer=None, **headers):
+    async def open(cls, port, path, version="1.1", within=PATIENCE, method="GET", body=None, buffer=None, **headers):
         sock = None
         if buffer:
             import socket
@@ -68,7 +69,7 @@ class EventReader:
         self._text += self.unpack(piece[:-2])
         return size > 0
 
-    async def next(self, within=10):
+    async def next(self, within=PATIENCE):
         """The next event; None at the end of the answer."""
         async with asyncio.timeout(within):
             while True:
@@ -90,11 +91,11 @@ class EventReader:
                 if data:
                     return Event(name, "\n".join(data), self.id)
 
-    async def json(self, within=10):
+    async def json(self, within=PATIENCE):
         event = await self.next(within)
         return event and (event.name, json.loads(event.data))
 
-    async def body(self, within=10):
+    async def body(self, within=PATIENCE):
         """What an answer that is no stream of events says."""
         async with asyncio.timeout(within):
             return await self.reader.readexactly(int(self.headers["content-length"]))

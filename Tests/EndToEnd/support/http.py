@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+from support.deadline import PATIENCE
 from support.websocket import response
 
 
@@ -42,7 +43,7 @@ class HTTPConnection:
         self.writer.write(self._gathered)
         self._gathered = b""
 
-    async def request(self, method, path, body=None, within=5, **headers):
+    async def request(self, method, path, body=None, within=PATIENCE, **headers):
         """Header names are written with underscores; None leaves a header out."""
         if isinstance(body, (dict, list)):
             body = json.dumps(body).encode()
@@ -51,13 +52,13 @@ class HTTPConnection:
         self.write("\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode() + (body or b""))
         return await self.answer(within, has_body=method != "HEAD")
 
-    async def answer(self, within=5, has_body=True):
+    async def answer(self, within=PATIENCE, has_body=True):
         async with asyncio.timeout(within):
             status, headers = await response(self.reader)
             size = int(headers.get("content-length", 0)) if has_body and status not in (204, 304) else 0
             return Answer(status, headers, await self.reader.readexactly(size))
 
-    async def ended(self, within=5):
+    async def ended(self, within=PATIENCE):
         """What else comes until the server closes."""
         async with asyncio.timeout(within):
             try:

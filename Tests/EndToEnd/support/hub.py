@@ -13,7 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 
-from support.deadline import until
+from support.deadline import PATIENCE, until
 from support.ports import free_port
 from support.tokens import SECRET
 
@@ -84,18 +84,18 @@ class Hub:
     def is_listening(self):
         return self._listening.is_set()
 
-    def wait_until_listening(self, within=15):
+    def wait_until_listening(self, within=PATIENCE):
         until(
             lambda: self.is_listening or self.process.poll() is not None, within,
             f"`listening on`; the hub said: {self.log[-2000:]}")
         assert self.is_listening, f"the hub ended with {self.process.returncode}: {self.log[-2000:]}"
 
-    def stop(self, within=10):
+    def stop(self, within=PATIENCE):
         """As a service manager does. The exit status."""
         return self._end(signal.SIGTERM, within)
 
     def kill(self):
-        return self._end(signal.SIGKILL, 10)
+        return self._end(signal.SIGKILL, PATIENCE)
 
     def _end(self, number, within):
         if self.process is None or self.process.poll() is not None:
@@ -118,7 +118,7 @@ class Hub:
         """Another command with the hub's configuration, until it ends."""
         result = subprocess.run(
             [*self.within, self.binary, *arguments], env={**self.environment, **settings}, cwd=self.folder, capture_output=True, text=True,
-            timeout=30)
+            timeout=2 * PATIENCE)
         if check:
             assert result.returncode == 0, f"roost {' '.join(arguments)}: {result.stdout}{result.stderr}"
         return result
@@ -140,7 +140,7 @@ class Hub:
 
     def _ops(self, path):
         try:
-            with urllib.request.urlopen(f"http://{self.host}:{self.ops_port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{self.host}:{self.ops_port}{path}", timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as answer:
             return answer.code, answer.read().decode()
@@ -149,13 +149,13 @@ class Hub:
                 return None
             raise
 
-    def settle(self, within=20):
+    def settle(self):
         """The hub's barrier: what had reached it before this call is done, and every observer may be read.
 
         Nothing is known of bytes that the network still has: `client.settled()` first, where a client has sent something.
         """
-        request = urllib.request.Request(f"http://{self.host}:{self.ops_port}/settled", method="POST")
-        with urllib.request.urlopen(request, timeout=within) as answer:
+        request = urllib.request.Request(f"http://{self.host}:{self.ops_port}/settled?seconds={PATIENCE:.0f}", method="POST")
+        with urllib.request.urlopen(request, timeout=2 * PATIENCE) as answer:
             assert answer.read() == b"ok\n"
 
     async def settled(self):

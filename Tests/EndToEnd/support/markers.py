@@ -2,6 +2,8 @@
 
 import itertools
 
+from support.deadline import PATIENCE
+
 TOPIC = "realtime:marker"
 
 
@@ -21,7 +23,7 @@ class Markers:
         return number
 
     @staticmethod
-    async def reach(client, number, within=10.0):
+    async def reach(client, number, within=PATIENCE):
         """Waits for a marker. The row changes that came before it, in order; they are taken from the client."""
         await client.next(
             "postgres_changes", TOPIC, within=within, where=lambda m: m.payload["data"]["record"] == {"id": number})
@@ -29,6 +31,6 @@ class Markers:
         client.messages = [m for m in client.messages if m.event != "postgres_changes"]
         return changes
 
-    async def pass_by(self, client, within=10.0):
+    async def pass_by(self, client, within=PATIENCE):
         """What the client was told of all that is committed."""
         return await self.reach(client, self.write(), within)

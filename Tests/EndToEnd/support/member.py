@@ -9,6 +9,8 @@ import sys
 
 from realtime import AsyncRealtimeClient
 
+from support.deadline import PATIENCE
+
 FOLDER = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -32,7 +34,7 @@ class Member:
         return self
 
     async def _done(self):
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             assert await self.process.stdout.readline() == b"done\n", "the member ended; see its standard error"
 
     def kill(self):

@@ -36,4 +36,4 @@ async def came_to(hub, **wanted):
     def fits():
         values = scrape(hub)
         return all(values.get(name) == value for name, value in wanted.items())
-    await eventually(fits, 5, what=lambda: f"{wanted}; it is {({name: scrape(hub).get(name) for name in wanted})}")
+    await eventually(fits, what=lambda: f"{wanted}; it is {({name: scrape(hub).get(name) for name in wanted})}")

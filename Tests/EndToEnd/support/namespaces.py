@@ -89,4 +89,4 @@ class Network:
 
     def remove(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(30)

@@ -4,7 +4,7 @@ import itertools
 import os
 import socket
 
-from support.deadline import until
+from support.deadline import PATIENCE, until
 
 _numbers = itertools.count(1)
 
@@ -34,7 +34,7 @@ class NotifySocket:
             except BlockingIOError:
                 return self.lines
 
-    def has(self, line, within=15, after=0):
+    def has(self, line, within=PATIENCE, after=0):
         until(lambda: line in self.take()[after:], within, f"{line} from the hub, which said {self.lines}")
 
     @property

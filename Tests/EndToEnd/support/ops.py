@@ -3,6 +3,7 @@
 import asyncio
 import urllib.parse
 
+from support.deadline import PATIENCE
 from support.websocket import WebSocket
 from support.wsclient import Client
 
@@ -22,7 +23,7 @@ async def watch(operator, topic):
     return (await operator.next(topic=topic)).payload
 
 
-async def state_where(operator, topic, holds, within=8):
+async def state_where(operator, topic, holds, within=PATIENCE):
     """The first state of a topic of which something holds."""
     async with asyncio.timeout(within):
         while True:

@@ -161,14 +161,14 @@ class Reader:
     def expect(self, rest, where):
         name, wanted, unwanted = re.fullmatch(r'(\w+) prints "(.*?)"(?: and not "(.*)")?', rest).groups()
         terminal = self.terminals[name]
-        until(lambda: wanted in _without(terminal.text, unwanted), 30, lambda: f"{where}: {terminal.text}")
+        until(lambda: wanted in _without(terminal.text, unwanted), 60, lambda: f"{where}: {terminal.text}")
         assert not unwanted or unwanted not in terminal.text, f"{where}: {terminal.text}"
 
     def end(self, terminal):
         if terminal.process.poll() is None:
             os.killpg(terminal.process.pid, signal.SIGINT)
             try:
-                terminal.process.wait(15)
+                terminal.process.wait(30)
             except subprocess.TimeoutExpired:
                 os.killpg(terminal.process.pid, signal.SIGKILL)
                 terminal.process.wait()

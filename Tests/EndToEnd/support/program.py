@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 
 
 class Program:
@@ -25,13 +25,13 @@ class Program:
     def type(self, line):
         self.process.stdin.write(line.encode() + b"\n")
 
-    async def prints(self, what, within=15):
+    async def prints(self, what, within=PATIENCE):
         """The first line that has this in it."""
         return await eventually(
             lambda: next((line for line in self.lines if what in line), None), within,
             lambda: f"{what!r} of {self.command}, which said {self.lines[-30:]}")
 
-    async def ends(self, within=15):
+    async def ends(self, within=PATIENCE):
         """The exit status, once its input has ended."""
         self.process.stdin.close()
         async with asyncio.timeout(within):

@@ -7,7 +7,7 @@ import uuid
 
 from support.apns import APNs, new_token
 from support.chat import A, install, statement
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.http import HTTPConnection
 from support.hub import Hub
 from support.tokens import token
@@ -17,8 +17,9 @@ STATEMENTS = {
     "ROOST_ALERTS_AUDIENCE": statement("AudienceOfSampleChat"),
     "ROOST_LIVE_ACTIVITY_FACTS": statement("FactsOfSampleChat"),
 }
-#: Seconds that a phone may be gone and still count as there, by the state of its app: shorter than anybody would have them.
-WINDOWS = {"active": 1, "inactive": 3, "background": 5}
+#: Seconds that a phone may be gone and still count as there, by the state of its app: shorter than anybody would have them, but for
+#: the one that tests come back in.
+WINDOWS = {"active": 1, "inactive": 60, "background": 5}
 #: Nobody may read these.
 SECRETS = "create policy secrets on messages as restrictive for select to authenticated using (body not like 'secret%')"
 #: Seconds in which everybody may come back to a hub that has just started: it takes nobody for away before.
@@ -161,7 +162,7 @@ class Phone:
         async def none():
             return await self.registrations() == []
 
-        await eventually(none, 10, "no registration")
+        await eventually(none, what="no registration")
 
     # The app
 
@@ -184,7 +185,7 @@ class Phone:
     async def is_online(self, sql):
         """The hubs have heard of this phone's socket: they write it down for one another."""
         query = "select from roost.online_user where user_id = %s"
-        await eventually(lambda: sql.execute(query, [self.who.sub]).fetchone() is not None, 5, "a word of the socket")
+        await eventually(lambda: sql.execute(query, [self.who.sub]).fetchone() is not None, what="a word of the socket")
 
     async def is_now(self, state):
         await self.socket.ask("realtime:lobby", "app_state", {"type": "app_state", "state": state})
@@ -205,7 +206,7 @@ class Phone:
         return [message.payload["payload"] for message in self.socket.messages
                 if message.event == "broadcast" and message.payload["event"] == "summary"]
 
-    async def sees(self, fits, what, within=12):
+    async def sees(self, fits, what, within=PATIENCE):
         """A summary that fits comes by the socket."""
         await eventually(lambda: any(fits(each["contentState"]) for each in self.summaries), within,
                          lambda: f"{what} among {self.summaries}")
@@ -220,7 +221,7 @@ class Phone:
     def updates(self):
         return self.chat.apns.aps(self.activity_token)
 
-    async def has_alerts(self, *bodies, within=10):
+    async def has_alerts(self, *bodies, within=PATIENCE):
         """Alerts with these texts at their ends, in any order, and no others."""
         def texts():
             return sorted(push["payload"]["aps"]["alert"]["body"].rpartition(": ")[2] for push in self.alerts)

@@ -30,7 +30,7 @@ class Pushes:
             [BINARY, "push", "--file", "-", *options], env=environment, cwd=apns.folder, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def run(self, within=60):
+    def run(self, within=120):
         """Until it ends: id → what it said about it, exactly one line each."""
         text = "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in self.lines.values())
         try:
@@ -49,7 +49,7 @@ class Pushes:
         return self.outcomes
 
 
-def push(apns, *lines, within=60, options=(), **settings):
+def push(apns, *lines, within=120, options=(), **settings):
     """The outcomes of these lines, in their order."""
     outcomes = Pushes(apns, lines, *options, **settings).run(within)
     return [outcomes[each["id"]] for each in lines]

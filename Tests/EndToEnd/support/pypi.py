@@ -5,7 +5,7 @@ import re
 
 from realtime import AsyncRealtimeClient
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.tokens import token
 
 
@@ -56,11 +56,11 @@ class Listener:
         await self.channel.subscribe(lambda state, error: self.states.append((state.value, str(error) if error else None)))
         return self.states[-1]
 
-    async def wait_for_state(self, state, after=0, within=15):
+    async def wait_for_state(self, state, after=0, within=PATIENCE):
         await eventually(
             lambda: any(seen == state for seen, _ in self.states[after:]), within, lambda: f"{state} among {self.states}")
 
-    async def take(self, count=1, within=5, of=None):
+    async def take(self, count=1, within=PATIENCE, of=None):
         """The next `count` row changes' data; fails if more came with them."""
         changes = self.changes if of is None else of
         await eventually(lambda: len(changes) >= count, within, lambda: f"{count} changes among {changes}")
@@ -69,7 +69,7 @@ class Listener:
         assert len(taken) == count, taken
         return taken
 
-    async def take_until(self, is_last, within=10):
+    async def take_until(self, is_last, within=PATIENCE):
         """The row changes' data before the one that `is_last`; that one is taken, too."""
         def place():
             return next((n for n, change in enumerate(self.changes) if is_last(change["data"])), None)

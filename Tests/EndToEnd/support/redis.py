@@ -6,7 +6,7 @@ import socket
 import subprocess
 import tempfile
 
-from support.deadline import until
+from support.deadline import PATIENCE, until
 from support.freezing import freeze
 from support.ports import free_port
 
@@ -129,7 +129,7 @@ class Redis:
         """
         family, address = (socket.AF_UNIX, self.socket) if not self._arguments else (socket.AF_INET, ("127.0.0.1", self.port))
         with socket.socket(family) as connection:
-            connection.settimeout(10)
+            connection.settimeout(PATIENCE)
             connection.connect(address)
             with connection.makefile("rwb") as file:
                 if self.password:
@@ -149,7 +149,7 @@ class Redis:
     def follow(self, primary):
         """Becomes a replica of the other one, and waits until it has its data."""
         self.ask("REPLICAOF", "127.0.0.1", primary.port)
-        until(lambda: self.information("replication").get("master_link_status") == "up", within=30, what="the replica is in step")
+        until(lambda: self.information("replication").get("master_link_status") == "up", what="the replica is in step")
 
     def cut_off(self):
         """A replica stays one, and hears nothing of its primary any more: what comes now is a tail that it lacks."""

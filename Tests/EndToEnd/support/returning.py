@@ -5,7 +5,7 @@ import threading
 
 import psycopg
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.tokens import token
 from support.wsclient import Client
 
@@ -42,7 +42,7 @@ class Returning:
             self.early.append(message.payload)
         self.frames.append(message.payload)
 
-    async def join(self, within=15, **config):
+    async def join(self, within=PATIENCE, **config):
         """The reply's response."""
         _, response = await self.client.join(self.topic, [self.binding], config, within=within)
         self._refs = self.client._refs
@@ -83,7 +83,7 @@ class Returning:
     def ids(self):
         return [record["id"] for record in self.records]
 
-    async def has(self, ids, within=20):
+    async def has(self, ids, within=PATIENCE):
         wanted = set(ids)
 
         def what():

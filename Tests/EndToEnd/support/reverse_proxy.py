@@ -151,5 +151,5 @@ class ReverseProxy:
     def remove(self):
         if self.process and self.process.poll() is None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(30)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,5 +1,6 @@
 """The HTTP API for backends, as a backend calls it."""
 
+from support.deadline import PATIENCE
 from support.http import HTTPConnection
 from support.tokens import token
 
@@ -10,7 +11,7 @@ class Backend:
     def __init__(self, hub, prefix="/api"):
         self.hub, self.prefix = hub, prefix
 
-    async def call(self, method, path, body=None, within=10, **headers):
+    async def call(self, method, path, body=None, within=PATIENCE, **headers):
         headers = {"authorization": "Bearer " + token("service_role"), **headers}
         async with await HTTPConnection.open(self.hub.port) as http:
             return await http.request(method, self.prefix + path, body, within=within, **headers)

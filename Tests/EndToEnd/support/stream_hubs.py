@@ -12,6 +12,8 @@ from support.tokens import token
 from support.websocket import Closed, Refused
 from support.wsclient import Client
 
+#: Seconds after which a hub that says nothing is taken for gone.
+SILENT = 5
 #: What a connection says that is gone, or a hub that is starting.
 GONE = (OSError, EOFError, asyncio.IncompleteReadError, asyncio.TimeoutError, TimeoutError, Broken,
         Closed, Refused)
@@ -63,7 +65,7 @@ class Producer(Wanderer):
         while True:
             try:
                 http = http or await HTTPConnection.open(self.hub.port)
-                answer = await Stream(http, self.name).append(body, **headers)
+                answer = await Stream(http, self.name).append(body, within=SILENT, **headers)
                 if answer.status in (200, 204):
                     self.repeated += answer.status == 204
                     return http
@@ -114,7 +116,7 @@ class PollWatcher(Watcher):
 class EventWatcher(Watcher):
     async def watch(self):
         path = f"/streams/{self.name}?offset={offset(len(self.got))}&live=sse"
-        async with await EventReader.open(self.hub.port, path, **bearer()) as events:
+        async with await EventReader.open(self.hub.port, path, within=SILENT, **bearer()) as events:
             if events.status == 503:
                 return
             assert events.status == 200, events.status
@@ -131,7 +133,7 @@ class ChannelWatcher(Watcher):
     id = None
 
     async def watch(self):
-        client = await Client.connect(self.hub.port, 1, apikey=token("service_role"))
+        client = await Client.connect(self.hub.port, 1, apikey=token("service_role"), within=SILENT)
         try:
             topic = f"realtime:stream:{self.name}"
             config = {"private": True, "stream": {"every_ms": 0, **({"id": self.id, "at": len(self.got)} if self.id else {})}}

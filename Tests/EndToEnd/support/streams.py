@@ -2,6 +2,7 @@
 
 import itertools
 
+from support.deadline import PATIENCE
 from support.tokens import token
 
 _numbers = itertools.count(1)
@@ -39,7 +40,7 @@ class Stream:
     async def cancel(self):
         return await self.http.request("POST", self.path + "/cancel", None, **self.headers)
 
-    async def read(self, query="", within=10, **headers):
+    async def read(self, query="", within=PATIENCE, **headers):
         return await self.http.request("GET", self.path + query, None, within=within, **self.headers, **headers)
 
     async def head(self):
@@ -64,7 +65,7 @@ class Upload:
     def end(self):
         self.connection.write(b"0\r\n\r\n")
 
-    async def answer(self, within=10):
+    async def answer(self, within=PATIENCE):
         return await self.connection.answer(within)
 
 

@@ -5,6 +5,7 @@ import collections
 import json
 from urllib.parse import quote, urlencode
 
+from support.deadline import PATIENCE
 from support.events import EventReader
 from support.tokens import token
 
@@ -45,7 +46,7 @@ class Subscription(EventReader):
     async def to(cls, port, *channels, **options):
         return await cls.open(port, "/api/sse" + query(channels), **options)
 
-    async def message(self, within=10):
+    async def message(self, within=PATIENCE):
         """The next event; None at the end of the answer."""
         if self.is_lines:
             return await self._line(within)
@@ -71,7 +72,7 @@ class Subscription(EventReader):
                 if data:
                     return Message(data["event"], data.get("topic"), data["event"], data["payload"], data, self.id)
 
-    async def until(self, *wanted, within=10):
+    async def until(self, *wanted, within=PATIENCE):
         """The next event of one of these names, others being passed over."""
         async with asyncio.timeout(within):
             while True:
@@ -80,7 +81,7 @@ class Subscription(EventReader):
                 if message.name in wanted:
                     return message
 
-    async def known(self, wanted, within=10):
+    async def known(self, wanted, within=PATIENCE):
         """Reads on until the answer's position is such; there must be no event before."""
         async with asyncio.timeout(within):
             while not (self.id and wanted(self.id)):
@@ -92,6 +93,7 @@ class Subscription(EventReader):
         """Whether what came so far says so."""
         self.take_positions()
         try:
+            # What came so far, and no more.
             await asyncio.wait_for(self._more(), 0.1)
         except TimeoutError:
             pass

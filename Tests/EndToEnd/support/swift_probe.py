@@ -6,7 +6,7 @@ import os
 import pathlib
 import subprocess
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.hub import BINARY
 
 PROBE = os.environ.get("ROOST_CLIENT_PROBE", str(pathlib.Path(BINARY).with_name("client-probe")))
@@ -37,7 +37,7 @@ class Probe:
     def all(self, event):
         return [line for line in self.events if line["event"] == event]
 
-    async def see(self, event, within=10, after=0, **details):
+    async def see(self, event, within=PATIENCE, after=0, **details):
         """The first such line behind the first `after` lines."""
         def found():
             return next(

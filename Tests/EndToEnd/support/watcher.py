@@ -2,7 +2,7 @@
 
 import asyncio
 
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.pypi import Listener
 from support.wsclient import Client
 
@@ -40,7 +40,7 @@ class Watcher:
         return [(message.at, each, meta) for message in self.diffs for each, entry in message.payload[kind].items()
                 for meta in entry["metas"] if key in (None, each)]
 
-    async def hears(self, kind, key, within=5):
+    async def hears(self, kind, key, within=PATIENCE):
         """When it was told; once and not again."""
         await eventually(
             lambda: self.told(kind, key), within, lambda: f"{kind} of {key} among {self.diffs}, {self.client.closed}")

@@ -6,6 +6,8 @@ import os
 import socket
 import struct
 
+from support.deadline import PATIENCE
+
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 
@@ -60,7 +62,7 @@ class WebSocket:
         self.pongs = 0
 
     @classmethod
-    async def open(cls, port, path, headers=None, source=None, within=5, receive_buffer=None, tls=None):
+    async def open(cls, port, path, headers=None, source=None, within=PATIENCE, receive_buffer=None, tls=None):
         """`source`: another address of the loopback, for those that are meant to be refused: the hub slows down
         addresses that keep failing, and that must not be ours. `receive_buffer`: bytes, for one that is full soon.
         `tls`: an ssl.SSLContext. A `port` that is a text is the path of a Unix domain socket; a pair is an address and a port."""

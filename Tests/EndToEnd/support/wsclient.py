@@ -7,6 +7,7 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import Any
 
+from support.deadline import PATIENCE
 from support.tokens import token
 from support.websocket import BINARY, TEXT, Closed, WebSocket
 
@@ -51,9 +52,9 @@ class Client:
 
     @classmethod
     async def connect(cls, port, version=2, apikey=None, path="/realtime/v1/websocket", source=None,
-                      receive_buffer=None, tls=None, headers=None, **query):
+                      receive_buffer=None, tls=None, headers=None, within=PATIENCE, **query):
         query = {"apikey": apikey or token(), "vsn": f"{version}.0.0", **query}
-        socket = await WebSocket.open(port, f"{path}?{urllib.parse.urlencode(query)}", headers, source,
+        socket = await WebSocket.open(port, f"{path}?{urllib.parse.urlencode(query)}", headers, source, within,
                                       receive_buffer=receive_buffer, tls=tls)
         return cls(socket, version)
 
@@ -105,7 +106,7 @@ class Client:
         assert isinstance(message.payload, dict), f"a payload is always an object: {data[:200]!r}"
         return message
 
-    async def next(self, event=None, topic=None, ref=None, within=5.0, where=None):
+    async def next(self, event=None, topic=None, ref=None, within=PATIENCE, where=None):
         """Takes the first message that fits out of what came; those before it stay."""
         def fits(message):
             return ((event is None or message.event == event) and (topic is None or message.topic == topic)
@@ -124,7 +125,7 @@ class Client:
             raise AssertionError(
                 f"no {event or 'message'} (ref {ref}) within {within} s; came: {[m.raw[:300] for m in self.messages]}") from None
 
-    async def end(self, within=5.0):
+    async def end(self, within=PATIENCE):
         """Waits until the server ends the connection. What it said."""
         async with asyncio.timeout(within):
             await self._task
@@ -159,13 +160,13 @@ class Client:
             frame = [join_ref, ref, topic, event, payload]
         self.send_text(json.dumps(frame))
 
-    async def ask(self, topic, event, payload, join_ref=None, within=5.0):
+    async def ask(self, topic, event, payload, join_ref=None, within=PATIENCE):
         """Pushes and waits for the reply."""
         ref = self.ref()
         self.push(topic, event, payload, ref, join_ref)
         return await self.next("phx_reply", topic, ref, within)
 
-    async def join(self, topic, changes=None, config=None, within=10.0, **extra):
+    async def join(self, topic, changes=None, config=None, within=PATIENCE, **extra):
         """A join that must succeed; the ref it has, and its reply's response."""
         ref = self.ref()
         config = {**(config or {}), **({"postgres_changes": changes} if changes else {})}

@@ -23,6 +23,11 @@ extension StoreTests {
             _ = try store.register(.sample(4), .start(attributesType: "Chat"), by: .sample("cat"))
         }
 
+        /// The windows of all that waits so are over: a test that let them pass would have to look before, however slow the machine.
+        private func endWindows(of state: String) throws {
+            try stage.database.run("update roost.alert set due_at = clock_timestamp() where state = '\(state)'")
+        }
+
         @Test func isTakenOnceInOrder() throws {
             let drafts = ["m9", "m10", "m1"].flatMap { [AlertDraft.sample($0, "bob"), .sample($0, "ann")] }
             #expect(try store.enqueue(drafts) == 6)
@@ -41,14 +46,14 @@ extension StoreTests {
 
         /// What was held falls due at one moment, and what waits for another hub after what is due at once.
         @Test func goInTheOrderOfTheMessages() throws {
-            let soon = unixTime(in: 0.2)
+            let soon = unixTime(in: 60)
             _ = try store.enqueue([
                 .sample("z", "ann", .held(until: soon), place: 1), .sample("y", "ann", .held(until: soon), place: 2),
                 .sample("x", "ann", .held(until: soon), place: 3),
             ])
             _ = try store.enqueue([.sample("a", "ann", place: 4), .sample("b", "bob", place: 5)])
             #expect(try store.takeDue(limit: 10, except: []).alerts.map(\.message) == ["b"], "ann's wait for the first")
-            while unixTime(in: 0) <= soon { usleep(5000) }
+            try endWindows(of: "held")
             for message in ["z", "y", "x", "a"] as [Name] {
                 #expect(try store.takeDue(limit: 10, except: []).alerts.map(\.message) == [message])
             }
@@ -68,15 +73,15 @@ extension StoreTests {
         }
 
         @Test func heldUntilTheWindowEnds() throws {
-            let soon = unixTime(in: 0.3)
+            let soon = unixTime(in: 60)
             _ = try store.enqueue([
-                .sample("m", "ann", .held(until: soon)), .sample("m", "bob", .held(until: unixTime(in: 60))),
+                .sample("m", "ann", .held(until: soon)), .sample("m", "bob", .held(until: unixTime(in: 90))),
                 .sample("m", "cat", .dropped),
             ])
             #expect(try store.nextDue() == soon)
             #expect(try store.takeDue(limit: 10).count == 0)
             #expect(try store.release(["bob", "nobody"]) == 1)
-            while unixTime(in: 0) <= soon { usleep(5000) }
+            try endWindows(of: "held")
             #expect(try store.takeDue(limit: 10).alerts.map(\.user) == ["ann"])
             #expect(try store.nextDue() == nil)
             #expect(try stage.alerts() == ["m ann taken", "m bob dropped", "m cat dropped"])
