@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import os
 import socket
 import struct
@@ -9,6 +10,9 @@ import struct
 from support.deadline import PATIENCE
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+
+#: Seconds for which a hub that is to end a connection is waited for.
+GOODBYE = 1
 
 
 class Refused(Exception):
@@ -144,12 +148,13 @@ class WebSocket:
             self._buffer += data
 
     async def close(self):
-        """A clean end: close frame, then the socket."""
-        try:
-            self.send(CLOSE, struct.pack(">H", 1000))
-            await self.writer.drain()
-        except ConnectionError:
-            pass
+        """A clean end: close frame, then the socket. The hub, unless it stands still, counts the socket no more."""
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            async with asyncio.timeout(GOODBYE):
+                self.send(CLOSE, struct.pack(">H", 1000))
+                await self.writer.drain()
+                while await self.reader.read(262144):
+                    pass
         self.writer.close()
 
     def abort(self):

@@ -66,6 +66,7 @@ class Client:
 
     async def close(self):
         self._task.cancel()
+        await asyncio.wait([self._task])
         await self.socket.close()
 
     # Receiving
