@@ -85,6 +85,7 @@ let package = Package(
             name: "Gateway",
             dependencies: [
                 "CSendRing", "CWebSockets", "DurableStreams", "HTTP", "Hub", "Streams", "Wire", "Workers", logging,
+                .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
         .target(

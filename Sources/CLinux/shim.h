@@ -1,4 +1,5 @@
-/* What glibc's module for Swift leaves out: eventfd(2), prctl(2), adjtimex(2), statfs(2), ppoll(2). */
+/* What glibc's module for Swift leaves out: eventfd(2), prctl(2), adjtimex(2), statfs(2), ppoll(2), sched_setattr(2). */
+#include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -32,4 +33,22 @@ static inline int roost_is_in_memory(const char *path) {
 static inline void roost_poll(void *polled, unsigned long count, long seconds, long nanoseconds) {
     struct timespec limit = {seconds, nanoseconds};
     syscall(SYS_ppoll, polled, count, &limit, NULL, (size_t)8);
+}
+
+/* Asks for slices of so many nanoseconds for the calling thread, from 100,000 to 100,000,000. Under a scheduler that knows them (EEVDF
+ * with sched_attr.sched_runtime for SCHED_OTHER, Linux 6.12), a thread with shorter slices takes a core from one with longer ones as soon
+ * as it wakes, and gets no more of the core in all. Older kernels ignore it; -1 with errno where the thread is scheduled by other rules. */
+static inline int roost_set_slice(uint64_t nanoseconds) {
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attributes = {0};
+    if (syscall(SYS_sched_getattr, 0, &attributes, (unsigned)sizeof attributes, 0u) != 0) return -1;
+    /* SCHED_OTHER and SCHED_BATCH. For others the runtime is a budget. */
+    if (attributes.policy != 0 && attributes.policy != 3) return -1;
+    attributes.runtime = nanoseconds;
+    return (int)syscall(SYS_sched_setattr, 0, &attributes, 0u);
 }

@@ -168,7 +168,7 @@ async def typing(hubs, member, topic):
 def test_each_hub_tells_which_hubs_there_are_and_of_which_version(hubs):
     version = hubs[0].run("--version").stdout.split()[0]
     for hub in hubs:
-        text = hub.ops("/metrics")[1]
+        text = hub.read_metrics()[1]
         for number in range(3):
             assert f'roost_cluster_peer_info{{hub="hub{number}",version="{version}"}} 1\n' in text
 

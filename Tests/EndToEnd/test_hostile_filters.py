@@ -53,7 +53,7 @@ async def system(client, topic, *filters):
 
 def figure(hub, name):
     """Of /metrics."""
-    return next(float(line.split()[1]) for line in hub.ops("/metrics")[1].splitlines() if line.startswith(name))
+    return next(float(line.split()[1]) for line in hub.read_metrics()[1].splitlines() if line.startswith(name))
 
 
 def sessions(sql):

@@ -358,7 +358,7 @@ async def test_bodies_of_strangers_are_not_kept(front):
 
 def refused_as_unfinished(front):
     name = 'roost_refused_total{limit="unfinished_bytes"}'
-    return next(float(line.split()[1]) for line in front.ops("/metrics")[1].splitlines() if line.startswith(name))
+    return next(float(line.split()[1]) for line in front.read_metrics()[1].splitlines() if line.startswith(name))
 
 
 async def test_unfinished_requests_share_a_cap(front, http):

@@ -1,12 +1,11 @@
 """What could be lost without a word: sessions that are not written, tokens that change, an outbox that is emptied."""
 
 import asyncio
-import os
 import signal
 
 import pytest
 
-from support.deadline import eventually
+from support.deadline import eventually, until
 from support.freezing import freeze
 from support.returning import Returning
 from support.tokens import token
@@ -183,7 +182,10 @@ async def test_who_is_connected_is_told_of_rows_that_went_before_the_hub_read_th
             await client.has(range(number + 1))
     freeze(own_hub.process.pid)
     try:
-        os.waitid(os.P_PID, own_hub.process.pid, os.WSTOPPED | os.WNOWAIT)
+        # A statement of the hub's that Postgres still has would read the row.
+        until(lambda: table.execute(
+            "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+            " and state = 'active' and backend_type = 'client backend'").fetchone() == (0,), what="Postgres has answered the hub")
         table.execute("insert into t values (2)")
         table.execute(emptied)
     finally:

@@ -61,7 +61,7 @@ final class Listener {
     /// kernel's queue, and so their time for the handshake does not run yet.
     private var turnful: Int {
         // A handshake is half a millisecond of CPU, ten times what a connection costs without.
-        if case .clients = kind, loop.lws.hasTLS { 4 } else { 64 }
+        if case .clients = kind, loop.lws.hasTLS { 4 } else { 16 }
     }
 
     private func acceptTurnful() {

@@ -1,4 +1,5 @@
 import CWebSockets
+import DequeModule
 import Glibc
 import HTTP
 import Hub
@@ -16,6 +17,12 @@ final class HTTPServer {
     private var peers: [HTTPPeer] = []
     /// Those whose answer comes later, by exchange.
     private var awaiting: [Int: HTTPPeer] = [:]
+    /// Those that can be read and wait for their turn, in the order in which that was noticed.
+    private var waiting: Deque<HTTPPeer> = []
+    private var readsOfTurn = 0
+    /// How many connections are read in a turn of the loop. What WebSockets send is delivered at a turn's end, and so waits for no more
+    /// requests than these, however many come at once.
+    private static let mostReads = 4
     /// Every read goes through here: what is not used up in its turn is copied.
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
     private static var nothing: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
@@ -40,7 +47,7 @@ final class HTTPServer {
         let peer = HTTPPeer(
             fd: fd, arrival, HTTPConnection(limits: limits, at: loop.second), loop: loop, place: peers.count)
         peers.append(peer)
-        read(peer)
+        readInTurn(peer)
     }
 
     // MARK: Events
@@ -55,7 +62,32 @@ final class HTTPServer {
             if let slot = peer.slot { loop.delivery.writable(slot) }
             run(peer, Self.nothing)
         }
-        if events & Int32(UV_READABLE.rawValue) != 0, peer.isOpen { read(peer) }
+        if events & Int32(UV_READABLE.rawValue) != 0, peer.isOpen { readInTurn(peer) }
+    }
+
+    /// Whether some can be read and are not.
+    var isBehind: Bool { !waiting.isEmpty }
+
+    private func readInTurn(_ peer: HTTPPeer) {
+        guard isBehind || readsOfTurn >= Self.mostReads else {
+            readsOfTurn += 1
+            return read(peer)
+        }
+        guard !peer.isWaiting else { return }
+        peer.awaitTurn()
+        waiting.append(peer)
+    }
+
+    /// A turn has ended, and the next one begins with those that wait longest.
+    func beginTurn() {
+        readsOfTurn = 0
+        while readsOfTurn < Self.mostReads, let peer = waiting.popFirst() {
+            peer.isWaiting = false
+            guard peer.isOpen else { continue }
+            loop.counters.turnBegins()
+            readsOfTurn += 1
+            read(peer)
+        }
     }
 
     private func read(_ peer: HTTPPeer) {
@@ -317,6 +349,8 @@ final class HTTPPeer {
     /// In the server's list.
     var place: Int
     private(set) var isOpen = true
+    /// It can be read, and is not listened to until then.
+    fileprivate(set) var isWaiting = false
     /// Lives as long as the process. Counting who holds it costs some 0.2 µs of a short request.
     private unowned(unsafe) let loop: EventLoop
     /// Nil until there was a need to wait.
@@ -348,6 +382,13 @@ final class HTTPPeer {
             let peer = Unmanaged<HTTPPeer>.fromOpaque(data).takeUnretainedValue()
             peer.loop.http.happened(events, status, to: peer)
         } == 0
+    }
+
+    /// libuv says nothing more of it until it is read: epoll would find it in each turn.
+    fileprivate func awaitTurn() {
+        isWaiting = true
+        events = 0
+        if let poll { uv_poll_stop(poll) }
     }
 
     private var isBlocked: Bool {

@@ -3,6 +3,7 @@ import Glibc
 import Hub
 import Logging
 import Wire
+import Workers
 
 /// One thread, one libuv loop, one libwebsockets context, one hub: everything that happens to a connection happens here. This
 /// type turns the loop and routes: what comes from sockets, timers and other threads goes to the hub or to the part of the
@@ -129,6 +130,7 @@ final class EventLoop {
     /// Turns until it is stopped; the calling thread becomes the loop's.
     func run() {
         gauges.turns()
+        preferShortSlices()
         // Here, because a ring belongs to the thread that makes it.
         if configuration.usesIOUring {
             delivery.ring = SendRing()
@@ -230,8 +232,9 @@ final class EventLoop {
         sendResyncs()
         answers.settle()
         changes.turnEnds()
-        // While slices are left to send, the loop does not wait for events.
-        libuv.keepsTurning(delivery.hasWork || changes.isSliced)
+        http.beginTurn()
+        // While slices are left to send or requests to read, the loop does not wait for events.
+        libuv.keepsTurning(delivery.hasWork || changes.isSliced || http.isBehind)
     }
 
     /// Sockets that have room again for what waits.

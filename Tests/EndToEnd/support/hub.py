@@ -1,6 +1,7 @@
 """The program under test: `roost`, as its users start it."""
 
 import asyncio
+import contextlib
 import os
 import pathlib
 import shutil
@@ -161,8 +162,18 @@ class Hub:
         """`settle` for coroutines: their clients go on reading meanwhile."""
         await asyncio.to_thread(self.settle)
 
+    def read_metrics(self):
+        """The text of /metrics, in which all is counted that had reached the hub: what a client was answered may be counted a moment later.
+
+        A hub that cannot settle, such as one whose Postgres is away, is read as it is.
+        """
+        request = urllib.request.Request(f"http://{self.host}:{self.ops_port}/settled?seconds=2", method="POST")
+        with contextlib.suppress(urllib.error.URLError, TimeoutError):
+            urllib.request.urlopen(request, timeout=5).close()
+        return self.ops("/metrics")
+
     def metric(self, name):
-        for line in self.ops("/metrics")[1].splitlines():
+        for line in self.read_metrics()[1].splitlines():
             if line.startswith(name + " "):
                 return float(line.split()[1])
         raise AssertionError(f"no metric {name}")

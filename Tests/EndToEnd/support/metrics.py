@@ -10,7 +10,7 @@ SAMPLE = re.compile(r'([a-z_0-9]+)(?:\{(.*)\})? (\S+)')
 
 def scrape(hub):
     """By name with labels; checks the form of all of it."""
-    status, text = hub.ops("/metrics")
+    status, text = hub.read_metrics()
     assert status == 200
     values, heads, last = {}, collections.Counter(), None
     for line in text.splitlines():
