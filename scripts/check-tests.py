@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BOUND = re.compile(r"assert .*time\.(?:monotonic|perf_counter)\(\) - \w+ <(?!=? *\w+ *- )")
 SLEEP = re.compile(r"\b(?:time|asyncio)\.sleep\((\d[\d.]*)\)")
-DEADLINE = re.compile(r"\bwithin=(\d[\d.]*)\b|\basyncio\.timeout\((\d[\d.]*)\)|\bwait_for\(.*, (\d[\d.]*)\)")
+DEADLINE = re.compile(r"\bwithin=(\d[\d.]*)\b|\b(?:asyncio\.timeout|patience)\((\d[\d.]*)\)|\bwait_for\(.*, (\d[\d.]*)\)")
 #: Seconds that a deadline has at least.
 PATIENCE = 20
 #: Seconds; a loop that looks every few hundredths of a second is no fixed wait.

@@ -4,8 +4,10 @@ import itertools
 import os
 import re
 import signal
+import time
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from support.browser import Browser
 from support.cluster import Cluster
@@ -13,6 +15,7 @@ from support.http import HTTPConnection
 from support.hub import Hub
 from support.ops import LIVE, connect_operator
 from support.proxy import Proxy
+from support.standstill import Standstills
 from support.streams import Stream
 from support.swift_probe import Probe
 from support.wsclient import Client
@@ -94,6 +97,36 @@ def pytest_runtest_makereport(item, call):
     if report.when == "call" and report.failed:
         item.stash[FAILED] = True
     return report
+
+
+_standstills = Standstills()
+#: Of a report: that the test was run once more.
+AGAIN = "the machine stood still, seconds"
+
+
+@pytest.hookimpl
+def pytest_runtest_protocol(item, nextitem):
+    """As pytest's own, and what failed while the machine stood still for longer than tests have to bear is run once more."""
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    began = time.monotonic()
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    stood_still = _standstills.since(began) if any(report.failed for report in reports) else 0
+    if stood_still:
+        item.stash[FAILED] = False
+        item.user_properties.append((AGAIN, round(stood_still, 1)))
+        item._initrequest()
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def pytest_terminal_summary(terminalreporter):
+    again = {report.nodeid: dict(report.user_properties)[AGAIN] for reports in terminalreporter.stats.values() for report in reports
+             if AGAIN in dict(getattr(report, "user_properties", ()))}
+    for test, seconds in again.items():
+        terminalreporter.write_line(f"RUN AGAIN {test}: the machine stood still for {seconds} s of it")
 
 
 @pytest.fixture

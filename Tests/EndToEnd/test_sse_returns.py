@@ -25,6 +25,8 @@ pytestmark = pytest.mark.anyio
 AHEAD = 50
 #: How often all readers together are cut off.
 CUTS = int(os.environ.get("ROOST_SSE_RECONNECTS", 120))
+#: How often two come at once whose ids are of different epochs.
+PAIRS = int(os.environ.get("ROOST_SSE_PAIRS", 150))
 
 
 class Reader:
@@ -173,7 +175,7 @@ async def test_ids_of_several_epochs_that_come_at_once_are_all_known(own_hub, bu
         async with await Subscription.to(own_hub.port, rows, last_id=last) as events:
             return events.first
     chance, (oldest, older, _) = random.Random(1), ids.values()
-    for number in range(400):
+    for number in range(PAIRS):
         came = await asyncio.gather(come_back(oldest, 0), come_back(older, chance.uniform(0, 0.004)))
         assert all(first["resumed"] for first in came), (number, came)
 

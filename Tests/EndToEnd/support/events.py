@@ -5,7 +5,7 @@ import collections
 import json
 import zlib
 
-from support.deadline import PATIENCE
+from support.deadline import PATIENCE, patience
 from support.websocket import response
 
 Event = collections.namedtuple("Event", "name data id")
@@ -38,7 +38,7 @@ class EventReader:
             headers["content_length"] = str(len(body))
         lines = [f"{name.replace('_', '-')}: {value}" for name, value in {"host": "127.0.0.1", **headers}.items()]
         events.writer.write("\r\n".join([f"{method} {path} HTTP/{version}", *lines, "", ""]).encode() + (body or b""))
-        async with asyncio.timeout(within):
+        async with patience(within):
             events.status, events.headers = await response(events.reader)
         events.is_chunked = events.headers.get("transfer-encoding") == "chunked"
         if events.headers.get("content-encoding") == "gzip":
@@ -71,7 +71,7 @@ class EventReader:
 
     async def next(self, within=PATIENCE):
         """The next event; None at the end of the answer."""
-        async with asyncio.timeout(within):
+        async with patience(within):
             while True:
                 while b"\n\n" not in self._text:
                     if not await self._more():
@@ -97,5 +97,5 @@ class EventReader:
 
     async def body(self, within=PATIENCE):
         """What an answer that is no stream of events says."""
-        async with asyncio.timeout(within):
+        async with patience(within):
             return await self.reader.readexactly(int(self.headers["content-length"]))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from support.deadline import PATIENCE
+from support.deadline import PATIENCE, patience
 from support.websocket import response
 
 
@@ -53,14 +53,14 @@ class HTTPConnection:
         return await self.answer(within, has_body=method != "HEAD")
 
     async def answer(self, within=PATIENCE, has_body=True):
-        async with asyncio.timeout(within):
+        async with patience(within):
             status, headers = await response(self.reader)
             size = int(headers.get("content-length", 0)) if has_body and status not in (204, 304) else 0
             return Answer(status, headers, await self.reader.readexactly(size))
 
     async def ended(self, within=PATIENCE):
         """What else comes until the server closes."""
-        async with asyncio.timeout(within):
+        async with patience(within):
             try:
                 return await self.reader.read(-1)
             except ConnectionError:

@@ -9,7 +9,7 @@ import sys
 
 from realtime import AsyncRealtimeClient
 
-from support.deadline import PATIENCE
+from support.deadline import patience
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1]
 
@@ -34,7 +34,7 @@ class Member:
         return self
 
     async def _done(self):
-        async with asyncio.timeout(PATIENCE):
+        async with patience():
             assert await self.process.stdout.readline() == b"done\n", "the member ended; see its standard error"
 
     def kill(self):

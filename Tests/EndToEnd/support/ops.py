@@ -1,9 +1,8 @@
 """The operator's WebSocket, as a page uses it, and the page in a browser."""
 
-import asyncio
 import urllib.parse
 
-from support.deadline import PATIENCE
+from support.deadline import PATIENCE, patience
 from support.websocket import WebSocket
 from support.wsclient import Client
 
@@ -25,7 +24,7 @@ async def watch(operator, topic):
 
 async def state_where(operator, topic, holds, within=PATIENCE):
     """The first state of a topic of which something holds."""
-    async with asyncio.timeout(within):
+    async with patience(within):
         while True:
             payload = (await operator.next("state", topic, within=within)).payload
             if holds(payload):

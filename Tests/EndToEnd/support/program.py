@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 
-from support.deadline import PATIENCE, eventually
+from support.deadline import PATIENCE, eventually, patience
 
 
 class Program:
@@ -34,7 +34,7 @@ class Program:
     async def ends(self, within=PATIENCE):
         """The exit status, once its input has ended."""
         self.process.stdin.close()
-        async with asyncio.timeout(within):
+        async with patience(within):
             await self.process.wait()
             await self._reader
         return self.process.returncode

@@ -5,7 +5,7 @@ import collections
 import json
 from urllib.parse import quote, urlencode
 
-from support.deadline import PATIENCE
+from support.deadline import PATIENCE, patience
 from support.events import EventReader
 from support.tokens import token
 
@@ -57,7 +57,7 @@ class Subscription(EventReader):
         return Message(event.name, data.get("topic"), data["event"], data["payload"], data, event.id)
 
     async def _line(self, within):
-        async with asyncio.timeout(within):
+        async with patience(within):
             while True:
                 while b"\n" not in self._text:
                     if not await self._more():
@@ -74,7 +74,7 @@ class Subscription(EventReader):
 
     async def until(self, *wanted, within=PATIENCE):
         """The next event of one of these names, others being passed over."""
-        async with asyncio.timeout(within):
+        async with patience(within):
             while True:
                 message = await self.message(within)
                 assert message is not None, f"the answer ended before {wanted}"
@@ -83,7 +83,7 @@ class Subscription(EventReader):
 
     async def known(self, wanted, within=PATIENCE):
         """Reads on until the answer's position is such; there must be no event before."""
-        async with asyncio.timeout(within):
+        async with patience(within):
             while not (self.id and wanted(self.id)):
                 self.take_positions()
                 if not (self.id and wanted(self.id)):

@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 
-from support.deadline import PATIENCE
+from support.deadline import PATIENCE, patience
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
@@ -70,7 +70,7 @@ class WebSocket:
         """`source`: another address of the loopback, for those that are meant to be refused: the hub slows down
         addresses that keep failing, and that must not be ours. `receive_buffer`: bytes, for one that is full soon.
         `tls`: an ssl.SSLContext. A `port` that is a text is the path of a Unix domain socket; a pair is an address and a port."""
-        async with asyncio.timeout(within):
+        async with patience(within):
             is_unix = isinstance(port, str)
             plain = socket.socket(socket.AF_UNIX if is_unix else socket.AF_INET)
             plain.setblocking(False)

@@ -7,7 +7,7 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import Any
 
-from support.deadline import PATIENCE
+from support.deadline import PATIENCE, patience
 from support.tokens import token
 from support.websocket import BINARY, TEXT, Closed, WebSocket
 
@@ -113,7 +113,7 @@ class Client:
             return ((event is None or message.event == event) and (topic is None or message.topic == topic)
                     and (ref is None or message.ref == ref) and (where is None or where(message)))
         try:
-            async with asyncio.timeout(within):
+            async with patience(within):
                 while True:
                     for index, message in enumerate(self.messages):
                         if fits(message):
@@ -128,7 +128,7 @@ class Client:
 
     async def end(self, within=PATIENCE):
         """Waits until the server ends the connection. What it said."""
-        async with asyncio.timeout(within):
+        async with patience(within):
             await self._task
         return self.closed
 
