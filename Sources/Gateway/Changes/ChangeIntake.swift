@@ -36,7 +36,7 @@ final class ChangeIntake {
         isSliced = false
         while true {
             if holdsBack(changes: !queue.isEmpty) { return timer.start(after: Self.interval) }
-            if !queue.isEmpty, slice.isOver(at: uv_hrtime()) {
+            if !queue.isEmpty, slice.isOver(at: uv_hrtime(), ofRecovery: queue.isOfRecovery) {
                 isSliced = true
                 return
             }

@@ -31,6 +31,9 @@ package struct ChangeQueue {
 
     package var isEmpty: Bool { batches.isEmpty }
 
+    /// Whether what is to be done next belongs to a recovery.
+    package var isOfRecovery: Bool { batches.first?.recovery != nil }
+
     package mutating func append(_ batch: Batch) {
         batches.append(batch)
     }

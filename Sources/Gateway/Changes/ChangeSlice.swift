@@ -7,21 +7,27 @@ package struct ChangeSlice {
     /// write for each.
     package static let longest: UInt64 = 2_000_000
 
-    private var end: UInt64?
+    /// Nanoseconds for what one member missed. It is sent in writes of its own, so that nothing is gained by more at once, and
+    /// whoever keeps coming back would take the time of everybody.
+    package static let longestOfRecovery: UInt64 = 300_000
+
+    private var beginning: UInt64?
 
     package init() {}
 
     /// To be asked before each change. The first time in a turn begins the slice, so every turn gets on.
     ///
-    /// - Parameter now: nanoseconds on a clock that only goes forward.
-    package mutating func isOver(at now: UInt64) -> Bool {
-        guard let end else {
-            end = now + Self.longest
+    /// - Parameters:
+    ///   - now: nanoseconds on a clock that only goes forward.
+    ///   - ofRecovery: whether the change is one that a member missed.
+    package mutating func isOver(at now: UInt64, ofRecovery: Bool) -> Bool {
+        guard let beginning else {
+            beginning = now
             return false
         }
-        return now >= end
+        return now >= beginning + (ofRecovery ? Self.longestOfRecovery : Self.longest)
     }
 
     /// The next time asks in another turn.
-    package mutating func turnEnds() { end = nil }
+    package mutating func turnEnds() { beginning = nil }
 }

@@ -20,7 +20,7 @@ from support.websocket import Closed, Refused, WebSocket
 from support.wsclient import Client
 
 #: What is refused with 429.
-REFUSED = {"streams", "bytes", "tickets", "long-polls", "event streams", "bodies"}
+REFUSED = {"streams", "bytes", "tickets", "long-polls", "event streams", "bodies", "sockets"}
 PAUSE = 0.03
 #: For how many seconds he waits for an answer: he has only the time that nobody else needs.
 PATIENCE = 60
@@ -103,11 +103,28 @@ async def main(port, table):
             await asyncio.sleep(1)
             yield
 
+    async def socket():
+        path = f"/realtime/v1/websocket?apikey={token('authenticated', sub='ann')}&vsn=2.0.0"
+        try:
+            return Client(await WebSocket.open(port, path, within=PATIENCE), 2)
+        except Refused as refused:
+            note("sockets", refused.status)
+
+    async def hold_sockets():
+        while True:
+            async with contextlib.AsyncExitStack() as held:
+                while client := await socket():
+                    await held.enter_async_context(client)
+                    yield
+                    await asyncio.sleep(PAUSE)
+                await asyncio.sleep(1)
+
     async def come_and_go():
         config = {"postgres_changes": [{"event": "*", "schema": "public", "table": table}]}
         while True:
-            path = f"/realtime/v1/websocket?apikey={token('authenticated', sub='ann')}&vsn=2.0.0"
-            client = Client(await WebSocket.open(port, path, within=PATIENCE), 2)
+            if not (client := await socket()):
+                await asyncio.sleep(PAUSE)
+                continue
             for _ in range(5):
                 topic, ref = f"realtime:anns/{next(numbers)}", client.ref()
                 client.push(topic, "phx_join", {"config": config}, ref, ref)
@@ -148,7 +165,7 @@ async def main(port, table):
         lambda: ask("bytes", lambda http: Stream(http, f"ann/big/{next(numbers) % 20}", **me).append(big, within=PATIENCE)),
         lambda: ask("bytes", lambda http: Stream(http, f"ann/big/{next(numbers) % 20}", **me).create(within=PATIENCE)),
         lambda: ask("tickets", lambda http: http.request("POST", "/api/sse/ticket", b"", within=PATIENCE, **me)),
-        *[poll] * 22, *[read_events] * 22, *[upload] * 22, come_and_go, come_and_go, guess, guess)]
+        *[poll] * 22, *[read_events] * 22, *[upload] * 22, come_and_go, come_and_go, hold_sockets, guess, guess)]
 
     async def tell():
         while refused < REFUSED:
