@@ -46,8 +46,10 @@ extension Hub {
 
     /// Gives a member that has a good token again what it had before its last one ran out; its row changes go on with
     /// `resubscribe`.
-    func resume(_ membership: Membership) {
-        guard let lapse = membership.lapse else { return }
+    ///
+    /// - Returns: whether its last one had run out.
+    func resume(_ membership: Membership) -> Bool {
+        guard let lapse = membership.lapse else { return false }
         membership.lapse = nil
         if var request = lapse.history {
             // From where it was lost, and not from where it once came.
@@ -61,6 +63,7 @@ extension Hub {
         if lapse.watchesPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
         if lapse.countsPresence, membership.mayRead(.presence) { presence.showOccupancy(to: membership, &context) }
         streams.enter(membership, &context)
+        return true
     }
 
     /// What a member wants whose token has run out.
