@@ -113,6 +113,7 @@ extension Hub {
         guard membership.connection.reader == nil else { return close(membership, refusal, end) }
         if !isTold { context.system(membership, extension: "system", ok: false, message: refusal.message) }
         remove(membership, end)
+        membership.connection.isToRejoin = true
         let error = membership.frames.push(
             "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.ending)
         actions.append(.send(error, to: membership.slot))
