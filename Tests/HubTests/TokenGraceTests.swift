@@ -47,12 +47,16 @@ import Wire
         #expect(stage.recoveries.isEmpty)
     }
 
+    /// An error reply that it did not ask for makes supabase-kt deaf. The operator is told of each.
     @Test func whatItWantsMeanwhileIsRefused() throws {
         let (stage, _) = try stage()
         try stage.tick(after: 10_000)
-        for event in ["broadcast", "presence"] {
+        for (number, event) in ["broadcast", "presence", "app_state"].enumerated() {
             let lines = try stage.say(#"["1","5","realtime:a","\#(event)",{"event":"track"}]"#, from: 1)
-            #expect(lines.count == 1 && lines[0].contains("Token has expired"))
+            #expect(lines.count == (event == "broadcast" ? 1 : 0), "\(lines)")
+            #expect(lines.allSatisfy { $0.contains("Token has expired") })
+            #expect(stage.hub.counters.messagesRefused[.token] == number + 1)
+            #expect(stage.hub.takeFailures().map(\.failure.sentence) == ["Token has expired 0 seconds ago"])
         }
         #expect(try stage.say(#"["1","6","realtime:a","phx_leave",{}]"#, from: 1).count == 2)
     }
@@ -128,7 +132,7 @@ import Wire
         let lines = try stage.say(fresh.replacing("9000", with: "900"), from: 1)
         #expect(lines.count == 1 && lines[0].contains("Token has expired 100 seconds ago"), "\(lines)")
         #expect(ann(try stage.watch { $0.deliver(self.change(group, "1", cursor: "x.1")) }).isEmpty)
-        #expect(!ann(try stage.say(#"["1","5","realtime:a","presence",{"event":"track"}]"#, from: 1)).isEmpty)
+        #expect(ann(try stage.say(#"["1","5","realtime:a","presence",{"event":"track"}]"#, from: 1)).isEmpty)
         // The token that it had before goes on, too.
         #expect(try stage.say(before, from: 1).contains { $0.hasPrefix("recover") })
         try stage.catchUp()
@@ -137,6 +141,18 @@ import Wire
         try stage.tick(after: 29_000)
         #expect(stage.hub.counters.memberships == 2)
         #expect(ann(try stage.tick(after: 1000)).contains { $0.contains("phx_error") })
+    }
+
+    /// What waits for the policies when the token runs out is what the member wants meanwhile, too.
+    @Test func whatWaitsIsRefusedWithoutAnAnswer() throws {
+        var limits = HubLimits()
+        limits.tokenGrace = 30
+        let stage = Stage(limits: limits)
+        stage.connect(1, subject: "ann", expiresAt: 1010)
+        try stage.joinPrivate("realtime:a", 1)
+        #expect(ann(try stage.say(#"["1","5","realtime:a","presence",{"event":"track"}]"#, from: 1)).isEmpty)
+        #expect(ann(try stage.tick(after: 10_000)).count == 1)
+        #expect(stage.hub.counters.messagesRefused[.token] == 1)
     }
 
     /// Nor does what was asked for a token that came before.

@@ -28,10 +28,10 @@ extension Hub {
     /// Lets nothing reach a member any more until it brings a fresh token, and says so.
     func lapse(_ membership: Membership, _ refusal: Refusal) {
         guard membership.lapse == nil else { return }
-        authorization.refuseHeld(of: membership, refusal, &context)
         membership.lapse = TokenLapse(
             watchesPresence: membership.presence.watcherIndex != nil,
             countsPresence: membership.presence.counterIndex != nil, history: membership.history?.request)
+        authorization.refuseHeld(of: membership, refusal, &context)
         stopHearing(membership)
         // It may come back for what is kept, as if its socket had broken.
         history.leave(membership, .lost, &context)
