@@ -125,8 +125,8 @@ let package = Package(
             ],
             exclude: ["SQL"], swiftSettings: cold),
         .target(
-            name: "Capture", dependencies: ["Matching", "Postgres", "Schema", "Workers", logging], exclude: ["SQL"],
-            swiftSettings: cold),
+            name: "Capture", dependencies: ["Matching", "Postgres", "Schema", "Wire", "Workers", logging],
+            exclude: ["SQL"], swiftSettings: cold),
         .target(
             name: "Listening", dependencies: ["Hub", "Postgres", "Wire", "Workers", logging], swiftSettings: cold),
         .target(

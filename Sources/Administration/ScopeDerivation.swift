@@ -43,7 +43,7 @@ struct ScopeDerivation {
     func store(_ members: [NamedTable]) throws {
         let scope = try noted(members: members.compactMap { UInt32($0.oid) })
         let oids = "{" + members.map(\.oid).joined(separator: ",") + "}"
-        _ = try connection.query(WatchingSQL.storeScope, [table.oid, scope?.columns.first ?? "", oids, "true"])
+        _ = try connection.query(WatchingSQL.storeScope, [table.oid, scope?.columns.first?.text ?? "", oids, "true"])
     }
 
     /// What the catalog would say of a derived scope with these members.

@@ -46,7 +46,7 @@ struct ScopeSample {
 
     private func compare(until deadline: ContinuousClock.Instant) throws -> Verdict {
         let statements = try connection.query(
-            WatchingSQL.scopeRows, [String(scope.oid), SampleUsers.array(scope.columns)])
+            WatchingSQL.scopeRows, [String(scope.oid), SampleUsers.array(scope.columns.map(\.text))])
         guard let draw = statements.text(0, 0), let look = statements.text(0, 1) else {
             return .unknown("the table is gone")
         }
@@ -57,7 +57,7 @@ struct ScopeSample {
         var asked = 0
         var refusal = "there is no column that could hold users' ids"
         let users = SampleUsers(
-            table: String(scope.oid), column: scope.columns.first, members: scope.members, connection: connection)
+            table: String(scope.oid), column: scope.columns.first?.text, members: scope.members, connection: connection)
         for user in try users.draw(from: Array(firsts)) where ContinuousClock.now < deadline {
             do {
                 let seen = try visible(look, at: places, to: user)

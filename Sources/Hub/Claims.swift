@@ -25,6 +25,11 @@ package final class Claims: Sendable {
         hash = hasher.finalize()
     }
 
+    /// The same principal, whose time is over at `now` at the latest.
+    func ending(at now: HubTime) -> Claims {
+        Claims(role: role, subject: subject, expiresAt: min(expiresAt, Int(now.unix / 1000)), json: json)
+    }
+
     /// The refusal that applies at `now`, if the token's time is over.
     package func expired(at now: HubTime) -> Refusal? {
         let late = Int(now.unix / 1000) - expiresAt

@@ -20,6 +20,8 @@ package final class Connection {
     var openPing: AcknowledgementState.Acknowledgement?
     /// It had joined nothing when the last sweep came by.
     var wasEmptyAtSweep = false
+    /// The hub has ended a channel of it by an error, so that a join may be one that its client repeats.
+    var isToRejoin = false
     var limits = SocketLimits()
     /// What its app is doing, if it said so.
     var appState: ReportedAppState?

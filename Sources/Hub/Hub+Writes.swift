@@ -96,7 +96,7 @@ extension Hub {
     package func publish(
         _ message: BroadcastMessage, of event: String? = nil, to key: ChannelKey, by user: Name? = nil
     ) {
-        if event.map({ $0 == TypingSignal.event }) ?? true, let signal = typing.signal(in: message) {
+        if event.map({ $0.hasSameBytes(as: TypingSignal.event) }) ?? true, let signal = typing.signal(in: message) {
             let channel = channel(key)
             typing.take(signal, of: user, in: channel, &context)
             return discardIfIdle(channel)

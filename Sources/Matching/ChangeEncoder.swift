@@ -99,7 +99,7 @@ package struct ChangeView: Hashable, Sendable {
     }
 
     func shows(_ column: Column) -> Bool {
-        (selection?.includes(column) ?? true) && (granted?.contains(Name(column.name)) ?? true)
+        (selection?.includes(column) ?? true) && (granted?.contains(column.name) ?? true)
     }
 
     func showsOld(_ column: Column) -> Bool {
@@ -161,15 +161,15 @@ struct TableTexts: Sendable {
         let isShown = table.columns.map { view.shows($0) }
         let isShownOfOld = table.columns.map { view.showsOld($0) }
         var head = Array(#"{"schema":"#.utf8)
-        JSONString.encode(table.schema, into: &head)
+        JSONString.encode(table.schema.text, into: &head)
         head.append(contentsOf: #","table":"#.utf8)
-        JSONString.encode(table.name, into: &head)
+        JSONString.encode(table.name.text, into: &head)
         head.append(contentsOf: #","commit_timestamp":"#.utf8)
         var columns = JSONWriter()
         columns.array(zip(table.columns, isShown).lazy.filter(\.1).map(\.0)) { columns, column in
             columns.object {
-                $0.member("name", column.name)
-                $0.member("type", column.type)
+                $0.member("name", column.name.text)
+                $0.member("type", column.type.text)
             }
         }
         let isWhole = view.granted == nil

@@ -26,7 +26,7 @@ package struct ChangeParameters: Sendable {
             throw SubscriptionError("an entry of postgres_changes must name at least a schema or a table")
         }
         events = EventSet(clientText: entry["event"]?.string ?? "*")
-        tables = TablePattern(schema: schema ?? "public", name: table ?? "*")
+        tables = TablePattern(schema: Name(schema ?? "public"), name: Name(table ?? "*"))
         selection = try Self.selection(of: entry)
         if selection != nil, tables.isWildcard {
             throw SubscriptionError("select needs an explicit schema and table, not a wildcard")
@@ -61,20 +61,20 @@ package struct Selection: Hashable, Sendable {
     }
 
     package func includes(_ column: Column) -> Bool {
-        column.isPrimaryKey || columns.contains(Name(column.name))
+        column.isPrimaryKey || columns.contains(column.name)
     }
 
     /// Checks that `table` has all of the columns.
     package func check(in table: Table) throws(SubscriptionError) {
-        for name in columns where table.column(name.text) == nil {
-            throw .missingColumn(name.text, in: table)
+        for name in columns where table.column(name) == nil {
+            throw .missingColumn(name, in: table)
         }
     }
 }
 
 extension SubscriptionError {
-    static func missingColumn(_ name: String, in table: Table) -> SubscriptionError {
-        SubscriptionError("column \(quote(name)) does not exist in table \"\(table.schema).\(table.name)\"")
+    static func missingColumn(_ name: Name, in table: Table) -> SubscriptionError {
+        SubscriptionError("column \(quote(name.text)) does not exist in table \"\(table.schema).\(table.name)\"")
     }
 }
 

@@ -1,7 +1,9 @@
+package import Wire
+
 /// Reads the top-level keys of a record as `row_to_json` writes it: no space outside values.
 package enum RecordKeys {
     /// The key as it stands in the JSON, between its quotes.
-    package static func encoded(_ name: String) -> [UInt8] {
+    package static func encoded(_ name: Name) -> [UInt8] {
         var out: [UInt8] = []
         for byte in name.utf8 {
             switch byte {

@@ -91,11 +91,11 @@ struct RowFields {
 
     /// Records have their members in the order of the columns, so the next one is almost always the right one.
     private mutating func column(of member: JSON.Member) -> Int? {
-        if expected < columns.count, member.isNamed(columns[expected].name) {
+        if expected < columns.count, member.isNamed(columns[expected].name.text) {
             expected += 1
             return expected - 1
         }
-        guard let found = columns.firstIndex(where: { member.isNamed($0.name) }) else { return nil }
+        guard let found = columns.firstIndex(where: { member.isNamed($0.name.text) }) else { return nil }
         expected = found + 1
         return found
     }

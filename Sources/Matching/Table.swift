@@ -5,14 +5,14 @@ package import Wire
 /// Immutable: a table that is altered becomes another `Table`, so a change keeps the columns it was written with.
 package final class Table: Sendable {
     package let oid: UInt32
-    package let schema: String
-    package let name: String
+    package let schema: Name
+    package let name: Name
     /// The columns in the order of their attributes; dropped ones are left out.
     package let columns: [Column]
     /// Row level security is enabled: what a user may see is for its policies to say.
     package let hasRowSecurity: Bool
 
-    package init(oid: UInt32, schema: String, name: String, columns: [Column], hasRowSecurity: Bool = false) {
+    package init(oid: UInt32, schema: Name, name: Name, columns: [Column], hasRowSecurity: Bool = false) {
         self.oid = oid
         self.schema = schema
         self.name = name
@@ -20,18 +20,20 @@ package final class Table: Sendable {
         self.hasRowSecurity = hasRowSecurity
     }
 
-    package func column(_ name: String) -> Column? {
-        columns.first { $0.name.hasSameBytes(as: name) }
+    package func isNamed(as other: Table) -> Bool { schema == other.schema && name == other.name }
+
+    package func column(_ name: Name) -> Column? {
+        columns.first { $0.name == name }
     }
 }
 
 /// One column of a watched table.
 package struct Column: Sendable, Equatable {
-    package let name: String
+    package let name: Name
     /// `pg_type.typname`, as clients are shown it (`int8`, `_int4`, `timestamptz`).
-    package let type: String
+    package let type: Name
     /// The type as SQL spells it in a cast, quoted where it must be (`format_type(atttypid, atttypmod)`).
-    package let sqlType: String
+    package let sqlType: Name
     /// Whether the hub compares values of this column itself, and how.
     package let comparison: Comparison
     package let isPrimaryKey: Bool
@@ -41,7 +43,7 @@ package struct Column: Sendable, Equatable {
     package let isString: Bool
 
     package init(
-        name: String, type: String, sqlType: String, comparison: Comparison, isPrimaryKey: Bool,
+        name: Name, type: Name, sqlType: Name, comparison: Comparison, isPrimaryKey: Bool,
         isReplicaIdentity: Bool, isString: Bool = false
     ) {
         self.name = name
@@ -101,14 +103,14 @@ package struct TablePattern: Hashable, Sendable {
     package let name: Name?
 
     /// `*` stands for every schema or table.
-    package init(schema: String, name: String) {
-        self.schema = schema == "*" ? nil : Name(schema)
-        self.name = name == "*" ? nil : Name(name)
+    package init(schema: Name, name: Name) {
+        self.schema = schema == "*" ? nil : schema
+        self.name = name == "*" ? nil : name
     }
 
     package var isWildcard: Bool { schema == nil || name == nil }
 
     package func includes(_ table: Table) -> Bool {
-        (schema?.text.hasSameBytes(as: table.schema) ?? true) && (name?.text.hasSameBytes(as: table.name) ?? true)
+        (schema ?? table.schema) == table.schema && (name ?? table.name) == table.name
     }
 }

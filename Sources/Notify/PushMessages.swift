@@ -143,7 +143,7 @@ extension RowChange {
         let name = "\(table.schema).\(table.name)"
         guard let record else { return "\(name) #\(id)" }
         let row = JSON(trusted: record[...])
-        let keys = table.columns.filter(\.isPrimaryKey).compactMap { row[$0.name]?.description }
+        let keys = table.columns.filter(\.isPrimaryKey).compactMap { row[$0.name.text]?.description }
         return keys.isEmpty ? "\(name) #\(id)" : name + " " + keys.joined(separator: " ")
     }
 
@@ -152,7 +152,7 @@ extension RowChange {
     var messageID: String? {
         guard let record else { return nil }
         let keys = table.columns.filter(\.isPrimaryKey)
-        guard keys.count == 1, let value = keys.first.flatMap({ JSON(trusted: record[...])[$0.name] }) else {
+        guard keys.count == 1, let value = keys.first.flatMap({ JSON(trusted: record[...])[$0.name.text] }) else {
             return nil
         }
         return value.string ?? value.description

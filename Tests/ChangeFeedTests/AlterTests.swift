@@ -1,6 +1,7 @@
 import Administration
 import ChangeFeed
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -28,6 +29,26 @@ extension FeedTests {
                     ])
                 #expect(collector.lines.last == #"INSERT {"id":4,"c":7}"#)
                 #expect(collector.catalog.table(schema: "public", name: "t")?.columns.count == 2)
+            }
+        }
+
+        /// To Unicode the names are equal, to Postgres they are not.
+        @Test func renamedToAnEquivalentName() throws {
+            try database.withFeed(rhythm: .nervous) { feed, collector in
+                let writer = try database.session()
+                let (composed, parts): (Name, Name) = ("caf\u{e9}", "cafe\u{301}")
+                try writer.run("alter table t rename column a to \"\(composed)\"; insert into t values (1, 'x')")
+                try eventually("a row") { collector.count == 1 }
+                try writer.run("alter table t rename column \"\(composed)\" to \"\(parts)\"")
+                try writer.run("insert into t values (2, 'y')")
+                try eventually("two rows") { collector.count == 2 }
+                let columns = collector.seen.map { $0.change.table.columns.map(\.name) }
+                #expect(columns == [["id", composed], ["id", parts]])
+                try writer.run("alter table t rename to \"\(composed)\"")
+                try eventually("the new name") { collector.catalog.table(schema: "public", name: composed) != nil }
+                try writer.run("alter table \"\(composed)\" rename to \"\(parts)\"")
+                try eventually("the other name") { collector.catalog.table(schema: "public", name: parts) != nil }
+                #expect(collector.catalog.table(schema: "public", name: composed) == nil)
             }
         }
 

@@ -2,6 +2,7 @@ import ChangeFeed
 import Hub
 import Matching
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -46,7 +47,7 @@ extension FeedTests {
         @Test func comparisons() throws {
             try database.withFeed { _, collector in
                 let table = try #require(collector.catalog.table(schema: "public", name: "kinds"))
-                let found = Dictionary(uniqueKeysWithValues: table.columns.map { ($0.name, $0.comparison) })
+                let found = Dictionary(uniqueKeysWithValues: table.columns.map { ($0.name.text, $0.comparison) })
                 var expected: [String: Comparison] = [
                     "i": .decimal, "n": .decimal, "f": .float, "t": .text, "c": .textByBytes, "v": .text,
                     "nm": .textByBytes, "u": .uuid, "b": .boolean, "d": .date, "ts": .timestamp, "tz": .timestamptz,
@@ -56,7 +57,7 @@ extension FeedTests {
                 for column in extras.keys { expected[column] = .postgres }
                 #expect(found == expected)
                 #expect(
-                    Set(table.columns.filter(\.isString).map(\.name))
+                    Set(table.columns.filter(\.isString).map(\.name.text))
                         == Set(["t", "c", "v", "nm", "ch"]).union(extras.keys))
                 #expect(table.columns.filter(\.isPrimaryKey).map(\.name) == ["i", "u"])
                 #expect(table.column("a")?.type == "_int4")
@@ -67,8 +68,8 @@ extension FeedTests {
         @Test(arguments: [("plain", ["a"]), ("full_", ["a", "b", "c"]), ("idx", ["b"]), ("none_", [])])
         func replicaIdentity(table: String, columns: [String]) throws {
             try database.withFeed { _, collector in
-                let found = try #require(collector.catalog.table(schema: "public", name: table))
-                #expect(found.columns.filter(\.isReplicaIdentity).map(\.name) == columns)
+                let found = try #require(collector.catalog.table(schema: "public", name: Name(table)))
+                #expect(found.columns.filter(\.isReplicaIdentity).map(\.name.text) == columns)
             }
         }
 

@@ -90,7 +90,7 @@ extension FeedTests {
 
         @Test func theCatalogFollowsThePublication() throws {
             let session = try PostgresConnection(database.conninfo)
-            func names() throws -> Set<String> { Set(try CatalogReader.tables(from: session).map(\.name)) }
+            func names() throws -> Set<String> { Set(try CatalogReader.tables(from: session).map(\.name.text)) }
             func faults(readsWAL: Bool) throws -> [String] {
                 let rows = try CatalogReader.tableFaults(from: session, readsWAL: readsWAL)
                 return (0..<rows.count).map { "\(rows.text($0, 0) ?? "") \(rows.text($0, 1) ?? "")" }.sorted()

@@ -112,3 +112,46 @@ async def test_a_backend_means_the_user_that_it_names(hub_of_names, pair):
     finally:
         for client in clients:
             await client.close()
+
+
+async def test_rows_are_those_that_postgres_selects(own_hub, cluster, pair):
+    """Tables, columns and filters' values: each of the eight subscriptions gets what a SELECT of the same finds."""
+    def quoted(name):
+        return '"' + name + '"'
+    with cluster.connect(own_hub.database) as sql:
+        for table in pair:
+            sql.execute(f"create table {quoted(table)} (id int primary key, {quoted(pair[0])} text, {quoted(pair[1])} text)")
+            own_hub.watch(quoted(table))
+        own_hub.start()
+        asked = [(table, column, value) for table in pair for column in pair for value in pair]
+        async with await Client.connect(own_hub.port) as client:
+            for number, (table, column, value) in enumerate(asked):
+                await client.watch(f"realtime:{number}", {"event": "INSERT", "schema": "public", "table": table,
+                                                          "filter": f"{column}=eq.{value}"})
+            for table in pair:
+                for number, (first, second) in enumerate([(pair[0], pair[1]), (pair[1], pair[0]), (pair[0], pair[0])]):
+                    sql.execute(f"insert into {quoted(table)} values (%s, %s, %s)", (number, first, second))
+            for number, (table, column, value) in enumerate(asked):
+                expected = sql.execute(f"select row_to_json(t)::text from {quoted(table)} t where {quoted(column)} = %s order by id", (value,))
+                for row, in expected.fetchall():
+                    data = (await client.next("postgres_changes", f"realtime:{number}")).payload["data"]
+                    assert (data["table"].encode(), data["record"]) == (table.encode(), json.loads(row))
+            await own_hub.settled()
+            assert not [message for message in await client.settled() if message.event == "postgres_changes"]
+
+
+async def test_members_are_present_under_their_own_keys(hub_of_names, pair):
+    clients = [await Client.connect(hub_of_names.port, apikey=token(sub=name)) for name in pair]
+    try:
+        for client, key in zip(clients, pair):
+            ref, _ = await client.join("realtime:a", config={"presence": {"key": key, "enabled": True}})
+            reply = await client.ask("realtime:a", "presence", {"type": "presence", "event": "track", "payload": {"of": key}}, ref)
+            assert reply.payload["status"] == "ok"
+        async with await Client.connect(hub_of_names.port) as late:
+            await late.join("realtime:a", config={"presence": {"enabled": True}})
+            state = (await late.next("presence_state")).payload
+            assert {key.encode(): [meta["of"] for meta in entry["metas"]] for key, entry in state.items()} == {
+                key.encode(): [key] for key in pair}
+    finally:
+        for client in clients:
+            await client.close()

@@ -5,8 +5,10 @@ import signal
 
 import pytest
 
+from support.bounds import at_most
 from support.deadline import eventually, until
 from support.freezing import freeze
+from support.pypi import Listener, python_client
 from support.returning import Returning
 from support.tokens import token
 
@@ -242,3 +244,46 @@ async def test_who_was_away_is_told_of_what_was_written_to_a_partition_before_it
             "system", where=lambda message: message.payload["message"].startswith("ChangesLost: "))
         for client in (plain, exact):
             await client.close()
+
+
+async def test_the_python_client_is_told_once_of_what_was_lost_while_it_was_away(own_hub, table):
+    """Unmodified, it knows no such message: it stays subscribed, and its application hears of it."""
+    async with python_client(own_hub, token("authenticated", sub="ann")) as client:
+        listener = await Listener(client, "r").on_changes(schema="public", table="t").subscribe()
+        table.execute("insert into t values (1)")
+        await listener.take()
+        seen = len(listener.states)
+        assert await asyncio.to_thread(own_hub.stop) == 0
+        table.execute("insert into t values (2)")
+        table.execute("truncate roost.change")
+        await listener.wait_for_state("CHANNEL_ERROR", after=seen)
+        seen = len(listener.states)
+        own_hub.start()
+        await listener.wait_for_state("SUBSCRIBED", after=seen)
+
+        def losses():
+            return [system for system in listener.systems if system.message.startswith("ChangesLost: ")]
+        await eventually(lambda: losses(), 20, lambda: f"a loss among {listener.systems}")
+        for number in (3, 4):
+            table.execute("insert into t values (%s)", [number])
+            assert [change["record"]["id"] for change in await listener.take()] == [number]
+        assert len(losses()) == 1 and losses()[0].status == "ok", listener.systems
+        assert listener.states[seen:] == [("SUBSCRIBED", None)], listener.states
+        assert client.is_connected
+
+
+# How soon a broken capture is noticed
+
+@pytest.mark.clock
+async def test_triggers_that_are_off_are_noticed_within_five_seconds(own_hub, table):
+    client = Returning(own_hub, "realtime:r", "t")
+    await client.enter()
+    table.execute("insert into t values (1)")
+    await client.has([1])
+    with at_most(5, "the word of an interruption"):
+        table.execute("alter table t disable trigger all")
+        table.execute("insert into t values (2)")
+        await client.client.next("phx_error", "realtime:r", within=30)
+    await own_hub.settled()
+    assert own_hub.metric("roost_feed_interruptions_total") >= 1
+    await client.close()

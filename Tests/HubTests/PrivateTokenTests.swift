@@ -77,6 +77,33 @@ import Wire
         #expect(said[1].contains("phx_error"))
     }
 
+    /// A no to a rejoin is for some clients the last word. It is the policies' to say, and counts until the client asks again.
+    @Test func aRejoinWithoutTheRightIsRefused() throws {
+        let stage = try stage()
+        try stage.say(token("good user 2000"), from: 1)
+        _ = try stage.decide(.decided([]))
+        try stage.join("realtime:a", 1, #"{"private":true}"#)
+        let said = try stage.decide(.decided([]))
+        #expect(said.count == 1 && said[0].contains(#""error","response":{"reason":"Unauthorized: "#), "\(said)")
+        try stage.join("realtime:a", 1, #"{"private":true}"#)
+        #expect(try stage.decide(.decided(.all)).contains { $0.contains(#""status":"ok""#) })
+        #expect(try isHeard(stage))
+    }
+
+    /// The hub itself refuses no rejoin for what it cannot know: the socket is closed, which every client comes back from.
+    @Test func aRejoinThatCannotBeDecidedEndsTheSocket() throws {
+        let stage = try stage()
+        try stage.join("realtime:b", 1, #"{"private":true}"#)
+        #expect(try stage.decide(.unavailable).count == 1, "a first join is told")
+        try stage.say(token("good user 2000"), from: 1)
+        _ = try stage.decide(.unavailable)
+        try stage.join("realtime:a", 1, #"{"private":true}"#)
+        #expect(try stage.decide(.unavailable) == ["close 1 1012 come back"])
+        #expect(stage.hub.counters.joinsRefused == 2)
+        try stage.disconnect(1)
+        #expect(stage.hub.channelCount == 0)
+    }
+
     @Test func theOldTokensEndEndsWhatItGave() throws {
         let stage = try stage(expiresAt: 1010)
         try stage.say(token("good user 2000"), from: 1)

@@ -47,12 +47,16 @@ import Wire
         #expect(stage.recoveries.isEmpty)
     }
 
+    /// An error reply that it did not ask for makes supabase-kt deaf. The operator is told of each.
     @Test func whatItWantsMeanwhileIsRefused() throws {
         let (stage, _) = try stage()
         try stage.tick(after: 10_000)
-        for event in ["broadcast", "presence"] {
+        for (number, event) in ["broadcast", "presence", "app_state"].enumerated() {
             let lines = try stage.say(#"["1","5","realtime:a","\#(event)",{"event":"track"}]"#, from: 1)
-            #expect(lines.count == 1 && lines[0].contains("Token has expired"))
+            #expect(lines.count == (event == "broadcast" ? 1 : 0), "\(lines)")
+            #expect(lines.allSatisfy { $0.contains("Token has expired") })
+            #expect(stage.hub.counters.messagesRefused[.token] == number + 1)
+            #expect(stage.hub.takeFailures().map(\.failure.sentence) == ["Token has expired 0 seconds ago"])
         }
         #expect(try stage.say(#"["1","6","realtime:a","phx_leave",{}]"#, from: 1).count == 2)
     }
@@ -95,6 +99,85 @@ import Wire
         let lines = try stage.say(fresh.replacing("good", with: "bad"), from: 1)
         #expect(lines.contains { $0.contains("phx_error") })
         #expect(stage.hub.counters.memberships == 1)
+    }
+
+    /// Some clients send with each heartbeat the token that they have.
+    @Test func anExpiredTokenEndsNoLapse() throws {
+        let (stage, group) = try stage()
+        let stale = fresh.replacing("9000", with: "1010")
+        try stage.tick(after: 10_000)
+        for _ in 1...3 { #expect(try stage.say(stale, from: 1).isEmpty) }
+        _ = try stage.watch { $0.deliver(self.change(group, "1", cursor: "x.1")) }
+        _ = try stage.watch { $0.deliver(.boundary(4)) }
+        try stage.tick(after: 29_000)
+        #expect(try stage.say(stale, from: 1).isEmpty)
+        let lines = try stage.say(fresh, from: 1)
+        #expect(lines.contains { $0.hasPrefix("recover") && $0.hasSuffix("mark(3)") }, "\(lines)")
+        #expect(stage.hub.counters.memberships == 2)
+    }
+
+    /// The grace is none for whoever goes on with an expired one.
+    @Test func expiredTokensDoNotProlongALapse() throws {
+        let (stage, _) = try stage()
+        try stage.tick(after: 10_000)
+        try stage.tick(after: 29_000)
+        try stage.say(fresh.replacing("9000", with: "1011"), from: 1)
+        #expect(ann(try stage.tick(after: 1000)).contains { $0.contains("phx_error") })
+    }
+
+    /// Whoever says that its token is an expired one may mean another user's: it hears nothing more as the one that it was.
+    @Test func anExpiredTokenBeginsALapse() throws {
+        let (stage, group) = try stage()
+        let before = fresh.replacing("9000", with: "1010")
+        let lines = try stage.say(fresh.replacing("9000", with: "900"), from: 1)
+        #expect(lines.count == 1 && lines[0].contains("Token has expired 100 seconds ago"), "\(lines)")
+        #expect(ann(try stage.watch { $0.deliver(self.change(group, "1", cursor: "x.1")) }).isEmpty)
+        #expect(ann(try stage.say(#"["1","5","realtime:a","presence",{"event":"track"}]"#, from: 1)).isEmpty)
+        // The token that it had before goes on, too.
+        #expect(try stage.say(before, from: 1).contains { $0.hasPrefix("recover") })
+        try stage.catchUp()
+        #expect(!ann(try stage.watch { $0.deliver(self.change(group, "2", cursor: "x.2")) }).isEmpty)
+        try stage.say(fresh.replacing("9000", with: "900"), from: 1)
+        try stage.tick(after: 29_000)
+        #expect(stage.hub.counters.memberships == 2)
+        #expect(ann(try stage.tick(after: 1000)).contains { $0.contains("phx_error") })
+    }
+
+    /// What waits for the policies when the token runs out is what the member wants meanwhile, too.
+    @Test func whatWaitsIsRefusedWithoutAnAnswer() throws {
+        var limits = HubLimits()
+        limits.tokenGrace = 30
+        let stage = Stage(limits: limits)
+        stage.connect(1, subject: "ann", expiresAt: 1010)
+        try stage.joinPrivate("realtime:a", 1)
+        #expect(ann(try stage.say(#"["1","5","realtime:a","presence",{"event":"track"}]"#, from: 1)).isEmpty)
+        #expect(ann(try stage.tick(after: 10_000)).count == 1)
+        #expect(stage.hub.counters.messagesRefused[.token] == 1)
+    }
+
+    /// Nor does what was asked for a token that came before.
+    @Test func anExpiredTokenInAPrivateChannel() throws {
+        var limits = HubLimits()
+        limits.tokenGrace = 30
+        let stage = Stage(limits: limits)
+        stage.connect(1, subject: "ann", expiresAt: 5000)
+        try stage.joinPrivate("realtime:a", 1)
+        let key = ChannelKey(topic: "realtime:a", isPrivate: true)
+        func hears() throws -> Bool {
+            !ann(try stage.watch { $0.publish(.text(Array(#"{"event":"e"}"#.utf8)), to: key) }).isEmpty
+        }
+        try stage.say(fresh, from: 1)
+        let question = try #require(stage.asked.last)
+        try stage.say(fresh.replacing("9000", with: "900"), from: 1)
+        _ = try stage.watch { $0.authorization(question, is: .decided(.all)) }
+        #expect(try !hears())
+        for token in [fresh.replacing("9000", with: "5000"), fresh] {
+            try stage.say(token, from: 1)
+            let question = try #require(stage.asked.last)
+            #expect(try !hears() || token == fresh)
+            _ = try stage.watch { $0.authorization(question, is: .decided(.all)) }
+            #expect(try hears())
+        }
     }
 
     @Test func withoutGraceItEndsAtTheSecond() throws {

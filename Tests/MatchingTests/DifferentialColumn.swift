@@ -1,4 +1,5 @@
 import Matching
+import Wire
 
 /// A column of the differential test: its type, how the hub compares it, and values to try.
 struct DifferentialColumn {
@@ -10,12 +11,12 @@ struct DifferentialColumn {
     let spellings: [String]
 
     init(
-        _ name: String, _ type: String, _ comparison: Comparison, _ definition: String, _ values: [String],
+        _ name: Name, _ type: Name, _ comparison: Comparison, _ definition: String, _ values: [String],
         spellings: [String] = []
     ) {
         column = Column(
-            name: name, type: type, sqlType: definition, comparison: comparison, isPrimaryKey: false,
-            isReplicaIdentity: false, isString: ["text", "varchar", "bpchar", "name", "citext"].contains(type))
+            name: name, type: type, sqlType: Name(definition), comparison: comparison, isPrimaryKey: false,
+            isReplicaIdentity: false, isString: ["text", "varchar", "bpchar", "name", "citext"].contains(type.text))
         self.definition = definition
         self.values = values
         self.spellings = spellings
@@ -157,5 +158,8 @@ struct DifferentialColumn {
         DifferentialColumn(
             "years", "roost_years", .decimal, "roost_years", ["0", "18", "99"], spellings: integerSpellings),
         DifferentialColumn("odd \"name\" (x, y)", "int4", .decimal, "integer", ["1", "2"], spellings: ["3"]),
+        // To Unicode, one name.
+        DifferentialColumn("caf\u{e9}", "int4", .decimal, "integer", ["1", "2"], spellings: ["3"]),
+        DifferentialColumn("cafe\u{301}", "int4", .decimal, "integer", ["1", "2"], spellings: ["3"]),
     ]
 }

@@ -4,17 +4,17 @@ import Wire
 /// Tables, changes and helpers for the tests of row changes.
 enum Fixture {
     static func column(
-        _ name: String, _ type: String, _ comparison: Comparison, sql: String? = nil, key: Bool = false,
+        _ name: Name, _ type: Name, _ comparison: Comparison, sql: Name? = nil, key: Bool = false,
         identity: Bool = false
     ) -> Column {
         Column(
             name: name, type: type, sqlType: sql ?? type, comparison: comparison, isPrimaryKey: key,
             isReplicaIdentity: identity || key,
-            isString: ["text", "varchar", "bpchar", "name", "citext"].contains(type))
+            isString: ["text", "varchar", "bpchar", "name", "citext"].contains(type.text))
     }
 
     static func table(
-        _ columns: [Column], name: String = "things", oid: UInt32 = 1, schema: String = "public"
+        _ columns: [Column], name: Name = "things", oid: UInt32 = 1, schema: Name = "public"
     ) -> Table {
         Table(oid: oid, schema: schema, name: name, columns: columns)
     }

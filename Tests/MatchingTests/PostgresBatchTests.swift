@@ -1,5 +1,6 @@
 import Matching
 import Testing
+import Wire
 
 @Suite("Questions to Postgres")
 struct PostgresBatchTests {
@@ -16,7 +17,7 @@ struct PostgresBatchTests {
         ("plain", #""plain""#), (#"we"ird"#, #""we""ird""#), ("Ünïcode t", #""Ünïcode t""#), ("", #""""#),
     ])
     func identifiers(name: String, sql: String) {
-        #expect(SQLText.identifier(name) == sql)
+        #expect(SQLText.identifier(Name(name)) == sql)
     }
 
     @Test(arguments: [

@@ -1,9 +1,10 @@
 import Matching
 import Testing
+import Wire
 
 @Suite struct RecordKeysTests {
     @Test func recordKeys() {
-        let names = ["a", "b\"\\", "c\n\u{1}", "é"]
+        let names: [Name] = ["a", "b\"\\", "c\n\u{1}", "é"]
         let keys = names.map(RecordKeys.encoded)
         let record = Array(#"{"a":{"x":[1,"}",{}]},"b\"\\":"\",","c\n\u0001":null,"é":-1.5e3}"#.utf8)
         record.withUnsafeBufferPointer {

@@ -11,7 +11,7 @@ final class Collector: FeedConsumer {
         let change: RowChange
         let at: ContinuousClock.Instant
 
-        var name: String { change.table.name }
+        var name: String { change.table.name.text }
         var record: String? { change.record.map { String(decoding: $0, as: UTF8.self) } }
         var old: String? { change.oldRecord.map { String(decoding: $0, as: UTF8.self) } }
         /// `INSERT {"id":1}`, `UPDATE {"id":1} -> {"id":2}`.

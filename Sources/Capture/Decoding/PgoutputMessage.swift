@@ -1,3 +1,5 @@
+package import Wire
+
 /// A message of the logical replication stream, protocol version 1 (Postgres' documentation, "Logical Replication Message
 /// Formats"), of the plugin pgoutput.
 ///
@@ -83,7 +85,7 @@ package enum PgoutputMessage {
 /// A table as it was when the changes were made that follow.
 package struct RelationDescription: Equatable, Sendable {
     package struct Column: Equatable, Sendable {
-        package let name: String
+        package let name: Name
         /// An oid of pg_type.
         package let type: UInt32
         package let isIdentity: Bool
@@ -110,7 +112,7 @@ package struct RelationDescription: Equatable, Sendable {
             let name = try reader.string()
             let type: UInt32 = try reader.integer()
             _ = try reader.integer() as UInt32
-            columns.append(Column(name: name, type: type, isIdentity: flags & 1 == 1))
+            columns.append(Column(name: Name(name), type: type, isIdentity: flags & 1 == 1))
         }
         self.columns = columns
     }

@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import Postgres
+import Wire
 import Workers
 
 /// The session that stores batches, and with them how far they go. On the capture's thread.
@@ -226,7 +227,9 @@ final class CaptureStore {
             types: types, table: table.count > 0 ? table.text(0, 0) : nil,
             columns: (0..<table.count).compactMap { row in
                 table.text(row, 1).map { name in
-                    .init(name: name, expression: table.text(row, 2), isGenerated: table.flag(row, 3))
+                    .init(
+                        name: Name(name), expression: table.text(row, 2).map { Name($0) },
+                        isGenerated: table.flag(row, 3))
                 }
             })
         // The object is kept, so that no other has its identity.

@@ -1,12 +1,13 @@
 import Matching
 import Postgres
+import Wire
 
 /// What is known of a relation besides the stream: how its types are written, and what the table is like now.
 struct ResolvedRelation {
     struct TableColumn: Equatable {
-        let name: String
+        let name: Name
         /// Of a stored generated column, over other columns of the row.
-        let expression: String?
+        let expression: Name?
         let isGenerated: Bool
     }
 
@@ -156,18 +157,18 @@ private struct ColumnValues {
     /// The JSON of a version of the row. Adds to `sources` where its values come from.
     ///
     /// - Parameter isWhole: whether it has all columns, so that what is generated from them can be.
-    func record(of present: [Present], isWhole: Bool, named name: String, from sources: inout [String]) -> String {
+    func record(of present: [Present], isWhole: Bool, named alias: String, from sources: inout [String]) -> String {
         let sorted = present.sorted { $0.place < $1.place }
         let values = sorted.map { "\($0.expression) as \(SQLText.identifier(relation.columns[$0.place].name))" }
         guard !values.isEmpty else { return "'{}'::json" }
         let isComplete = isWhole && sorted.count == relation.columns.count
         guard isComplete, care == .full, let all = withGenerated() else {
-            sources.append("cross join lateral (select \(values.joined(separator: ", "))) \(name)")
-            return "pg_catalog.row_to_json(\(name).*)"
+            sources.append("cross join lateral (select \(values.joined(separator: ", "))) \(alias)")
+            return "pg_catalog.row_to_json(\(alias).*)"
         }
         sources.append(
-            "cross join lateral (select \(all) from (select \(values.joined(separator: ", "))) s) \(name)")
-        return "pg_catalog.row_to_json(\(name).*)"
+            "cross join lateral (select \(all) from (select \(values.joined(separator: ", "))) s) \(alias)")
+        return "pg_catalog.row_to_json(\(alias).*)"
     }
 
     /// The columns of the table with those that are generated, which the stream has only from Postgres 18 on; nil where it

@@ -92,7 +92,7 @@ final class AuthoritySession {
             AuthoritySQL.messagesReader, ["\(messages.table.oid)", role.text], within: Self.limit)
         let may = result.count == 1 && result.flag(0, 0)
         if !may {
-            let name = SQLText.identifier(role.text)
+            let name = SQLText.identifier(role)
             log.note(
                 "The role \(name) may not read realtime.messages, so its users cannot join private channels; if they "
                     + "should, run: grant usage on schema realtime to \(name); "

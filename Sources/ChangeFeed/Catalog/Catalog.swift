@@ -45,7 +45,7 @@ package struct Catalog: Sendable {
         byOID = Dictionary(uniqueKeysWithValues: tables.indices.map { (tables[$0].oid, $0) })
         var byName: [Name: [Name: Int]] = [:]
         for index in tables.indices {
-            byName[Name(tables[index].schema), default: [:]][Name(tables[index].name)] = index
+            byName[tables[index].schema, default: [:]][tables[index].name] = index
         }
         self.byName = byName
         keys = tables.map(RecordShape.init)
@@ -53,7 +53,7 @@ package struct Catalog: Sendable {
 
     package func table(_ oid: UInt32) -> Table? { byOID[oid].map { tables[$0] } }
 
-    package func table(schema: String, name: String) -> Table? { byName[Name(schema)]?[Name(name)].map { tables[$0] } }
+    package func table(schema: Name, name: Name) -> Table? { byName[schema]?[name].map { tables[$0] } }
 
     /// Nil for a role that was not asked about yet.
     package func access(of role: Name) -> RoleAccess? { roles[role] }
@@ -159,8 +159,7 @@ package struct TableAccess: Sendable, Equatable {
 
 extension Table {
     func isSame(as other: Table) -> Bool {
-        oid == other.oid && schema == other.schema && name == other.name && columns == other.columns
-            && hasRowSecurity == other.hasRowSecurity
+        oid == other.oid && isNamed(as: other) && columns == other.columns && hasRowSecurity == other.hasRowSecurity
     }
 
     /// The columns a record was written with, where the table was altered since: each as this table describes it, or as

@@ -72,8 +72,8 @@ package enum CatalogReader {
                 if let column = column(rows, row) { columns.append(column) }
                 row += 1
             }
-            guard let oid = rows.text(first, 0).flatMap({ UInt32($0) }), let schema = rows.text(first, 1),
-                let name = rows.text(first, 2)
+            guard let oid = rows.text(first, 0).flatMap({ UInt32($0) }), let schema = rows.name(first, 1),
+                let name = rows.name(first, 2)
             else { continue }
             tables.append(
                 Table(
@@ -84,7 +84,7 @@ package enum CatalogReader {
 
     /// - Returns: nil for a table without columns.
     private static func column(_ rows: QueryResult, _ row: Int) -> Column? {
-        guard let name = rows.text(row, 3), let type = rows.text(row, 4), let sqlType = rows.text(row, 5) else {
+        guard let name = rows.name(row, 3), let type = rows.name(row, 4), let sqlType = rows.name(row, 5) else {
             return nil
         }
         return Column(

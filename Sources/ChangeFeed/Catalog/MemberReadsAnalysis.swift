@@ -12,7 +12,7 @@ struct MemberReadsAnalysis {
 
     private enum Operand: Equatable {
         case scope
-        case user(String)
+        case user(Name)
         case other
     }
 
@@ -39,7 +39,7 @@ struct MemberReadsAnalysis {
     private let column: (number: Int, kind: String)?
     private(set) var reads: [UInt32: MemberReads] = [:]
     /// The SQL of what users are compared by; the first that was met.
-    private(set) var userKey: String?
+    private(set) var userKey: Name?
 
     init(column: (number: Int, kind: String)?, lookup: any PolicyLookup) {
         self.column = column
@@ -175,13 +175,13 @@ struct MemberReadsAnalysis {
         for bit in selected.dropFirst() {
             guard let bit = bit.word.flatMap({ Int($0) }) else { throw NotUnderstood() }
             // FirstLowInvalidHeapAttributeNumber: 0 would be the whole row, and what is below a system column.
-            columns = facts.columns[bit - 7].flatMap { column in columns?.union([Name(column.name)]) }
+            columns = facts.columns[bit - 7].flatMap { column in columns?.union([column.name]) }
         }
         let value = narrowing.value.flatMap { facts.columns[$0] }
         let user = narrowing.user.flatMap { facts.columns[$0] }
         let access = MemberReads.Access(
-            value: value?.kind != nil && value?.kind == column?.kind ? value.map { Name($0.name) } : nil,
-            user: user?.kind != nil ? user.map { Name($0.name) } : nil)
+            value: value?.kind != nil && value?.kind == column?.kind ? value.map(\.name) : nil,
+            user: user?.kind != nil ? user.map(\.name) : nil)
         if reads[facts.root] == nil { reads[facts.root] = MemberReads(columns: [], accesses: []) }
         reads[facts.root]?.add(columns, access)
     }
@@ -234,7 +234,7 @@ struct MemberReadsAnalysis {
             guard node.list("args").isEmpty, !node.isTrue("funcretset"), let oid = node.oid("funcid"),
                 let routine = try lookup.routine(oid), try isOfClaims(routine, calls: 0)
             else { return .other }
-            return .user(routine.name + "()")
+            return .user(Name(routine.name + "()"))
         case "SUBLINK":
             // (select auth.uid())
             guard node.number("subLinkType") == 4, let query = node["subselect"]?.node("QUERY"),

@@ -1,4 +1,5 @@
 package import Postgres
+import Wire
 
 /// A routine as the catalog has it, with its parsed body where there is one.
 struct RoutineFacts {
@@ -23,7 +24,7 @@ struct RelationFacts {
     let columns: [Int: Column]
 
     struct Column: Equatable {
-        let name: String
+        let name: Name
         /// Values of columns of one kind are equal where their JSON is; nil for types of which that is not certain.
         let kind: String?
     }
@@ -125,7 +126,7 @@ package final class CatalogPolicyLookup: PolicyLookup {
         guard rows.count > 0, let root = rows.text(0, 0).flatMap({ UInt32($0) }) else { return nil }
         var columns: [Int: RelationFacts.Column] = [:]
         for row in 0..<rows.count {
-            guard let number = rows.integer(row, 3), let name = rows.text(row, 4) else { continue }
+            guard let number = rows.integer(row, 3), let name = rows.name(row, 4) else { continue }
             columns[Int(number)] = RelationFacts.Column(name: name, kind: rows.text(row, 5))
         }
         let facts = RelationFacts(

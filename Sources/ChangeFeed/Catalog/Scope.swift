@@ -1,5 +1,5 @@
 package import Postgres
-import Wire
+package import Wire
 
 /// What is known of a table's policies: whether a user may see a row depends on some of its columns alone. The operator says
 /// so, or `roost watch` found it.
@@ -8,15 +8,15 @@ import Wire
 /// and against what they really read whenever they are asked; it counts for nothing where that is more.
 package struct Scope: Sendable, Equatable {
     /// In the table's order; none where every row is seen by the same users.
-    package let columns: [String]
+    package let columns: [Name]
     /// The tables that decide who may see what; answers are dropped when one of them changes.
     package let members: Set<UInt32>
     /// What policies read of the members tables, by their oids. Of those that are missing each change concerns everybody.
     package var reads: [UInt32: MemberReads] = [:]
     /// The SQL of what policies compare users by, such as `auth.uid()`; nil where it is not known.
-    package var userKey: String?
+    package var userKey: Name?
 
-    package init(columns: [String], members: Set<UInt32>) {
+    package init(columns: [Name], members: Set<UInt32>) {
         self.columns = columns
         self.members = members
     }
@@ -27,7 +27,7 @@ package struct Scope: Sendable, Equatable {
     package func value(of record: [UInt8]) -> [UInt8]? {
         var value: [UInt8] = []
         for column in columns {
-            guard let found = JSON(trusted: record[...])[column] else { return nil }
+            guard let found = JSON(trusted: record[...])[column.text] else { return nil }
             value += found.bytes
             // No JSON goes on after a comma, so that two rows which differ have values that differ.
             if columns.count > 1 { value.append(UInt8(ascii: ",")) }
@@ -59,7 +59,7 @@ package struct DeclaredScope: Equatable {
     /// Schema and name, quoted where they must be; the oid where the table is gone.
     package let table: String
     /// One where it was declared; of a derived one those that the policies read now.
-    package let columns: [String]
+    package let columns: [Name]
     package let members: [UInt32]
     package let memberNames: String
     /// Without, everybody sees every row, and the declaration changes nothing.
@@ -69,7 +69,7 @@ package struct DeclaredScope: Equatable {
     package var problems: [Problem]
 
     /// The columns, for people.
-    package var columnNames: String { columns.isEmpty ? "no column" : columns.joined(separator: " and ") }
+    package var columnNames: String { columns.isEmpty ? "no column" : columns.map(\.text).joined(separator: " and ") }
 
     /// Reads the declarations and examines them.
     ///
@@ -86,8 +86,9 @@ package struct DeclaredScope: Equatable {
                 scopes.append(
                     DeclaredScope(
                         oid: oid, table: rows.text(row, 1) ?? "",
-                        columns: try JSON(parsing: Array((rows.text(row, 2) ?? "[]").utf8)).elements.compactMap(
-                            \.string),
+                        columns: try JSON(parsing: Array((rows.text(row, 2) ?? "[]").utf8)).elements.compactMap {
+                            $0.string.map { Name($0) }
+                        },
                         members: (rows.text(row, 3) ?? "").split(separator: " ").compactMap { UInt32($0) },
                         memberNames: rows.text(row, 4) ?? "", hasRowSecurity: rows.flag(row, 5),
                         isDerived: rows.flag(row, 8), problems: []))

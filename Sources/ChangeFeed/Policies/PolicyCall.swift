@@ -62,17 +62,17 @@ struct PolicyRecords {
     /// For each row of the question its record; nil for one that lacks a column, and so cannot be decided.
     private(set) var places: [Int?] = []
     /// A column that some row lacks.
-    private(set) var missing: String?
+    private(set) var missing: Name?
 
     init(_ question: PolicyQuestion, columns: Set<Name>) {
         let wanted = columns.sorted()
-        let keys = wanted.map { RecordKeys.encoded($0.text) }
+        let keys = wanted.map { RecordKeys.encoded($0) }
         var numbers: [[UInt8]: Int] = [:]
         places.reserveCapacity(question.rows.count)
         for row in question.rows {
             let (record, lacking) = Self.reduced(row, to: keys)
             if let lacking {
-                missing = wanted[lacking].text
+                missing = wanted[lacking]
                 places.append(nil)
                 continue
             }
@@ -121,7 +121,7 @@ struct PolicyScript {
         add("begin read write;set local statement_timeout=\(limit);set local lock_timeout=\(lockLimit);")
         if let preparation = function.preparation { add(preparation + ";") }
         if function.isReadOnly { add("set transaction read only;") }
-        add("set local role \(SQLText.identifier(question.role.text));select*from pg_temp.\(function.name)(")
+        add("set local role \(SQLText.identifier(question.role));select*from pg_temp.\(function.name)(")
         let subjects = call.subjects.map { question.subjects[$0] }
         add(subjects.lazy.map(\.claims.json), as: "text")
         add(",")

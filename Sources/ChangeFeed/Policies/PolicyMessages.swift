@@ -9,7 +9,7 @@ struct PolicyProblem {
     let question: PolicyQuestion
 
     private var table: String { SQLText.qualified(question.table.schema, question.table.name) }
-    private var role: String { SQLText.identifier(question.role.text) }
+    private var role: String { SQLText.identifier(question.role) }
     private var act: String {
         question.command == .select ? "Select from it as such a user to see why." : "Insert as such a user to see why."
     }
@@ -39,7 +39,7 @@ struct PolicyProblem {
             + "they see no rows of \(table)."
     }
 
-    func lacks(column: String) -> String {
+    func lacks(column: Name) -> String {
         "Rows of \(table) were written without the column \(SQLText.identifier(column)), which its policies read, so "
             + "no user of the role \(role) sees them: they are too large, or the table was altered since."
     }
@@ -63,7 +63,7 @@ struct PolicyDenial {
     /// - Returns: nil where nothing is in the way.
     init?(_ question: PolicyQuestion, _ facts: PolicyDescription, serverVersion: Int) {
         let table = SQLText.qualified(question.table.schema, question.table.name)
-        let role = SQLText.identifier(question.role.text)
+        let role = SQLText.identifier(question.role)
         let hub = SQLText.identifier(facts.hub)
         func grant(_ sql: String) -> String { "run: grant \(sql)" }
         if facts.schema == nil {

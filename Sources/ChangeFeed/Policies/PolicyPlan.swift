@@ -9,7 +9,7 @@ struct PolicyPlan {
         let table: UInt32
         let role: Name
         let command: PolicyQuestion.Command
-        let userKey: String?
+        let userKey: Name?
 
         init(_ question: PolicyQuestion) {
             table = question.table.oid
@@ -70,25 +70,25 @@ struct PolicyDescription: Equatable {
     let roleExists: Bool
     let isAssumable: Bool
     /// The hub's own role.
-    let hub: String
+    let hub: Name
     let mayCreateFunctions: Bool
-    let schema: String?
-    let name: String?
+    let schema: Name?
+    let name: Name?
     let mayUseSchema: Bool
     let mayWrite: Bool
     let isRestricted: Bool
-    /// SQL; nil where no policy grants anything.
-    let permissive: String?
-    let restrictive: String?
+    /// SQL; nil where no policy grants anything. A policy is another one if a byte of it is.
+    let permissive: Name?
+    let restrictive: Name?
     /// A policy may look at the row as a whole.
     let readsRow: Bool
     private let columns: Set<Name>
     /// The columns a record has to have to be asked about.
     let columnsSent: Set<Name>
     /// A text array that differs when one of them is not the same any more.
-    let marks: String
+    let marks: Name
     /// Schemas that the policies name and the role may not use, as SQL.
-    let unusableSchemas: String?
+    let unusableSchemas: Name?
 
     /// - Returns: nil for a result of another shape.
     init?(_ result: QueryResult) {
@@ -99,20 +99,20 @@ struct PolicyDescription: Equatable {
         }
         roleExists = result.flag(0, 0)
         isAssumable = result.flag(0, 1)
-        hub = result.text(0, 2) ?? ""
+        hub = result.name(0, 2) ?? ""
         mayCreateFunctions = result.flag(0, 3)
-        schema = result.text(0, 4)
-        name = result.text(0, 5)
+        schema = result.name(0, 4)
+        name = result.name(0, 5)
         mayUseSchema = result.flag(0, 6)
         mayWrite = result.flag(0, 7)
         isRestricted = result.flag(0, 8)
-        permissive = result.text(0, 9)
-        restrictive = result.text(0, 10)
+        permissive = result.name(0, 9)
+        restrictive = result.name(0, 10)
         readsRow = result.flag(0, 11)
         columns = names(12)
         columnsSent = names(13)
-        marks = result.text(0, 14) ?? "{}"
-        unusableSchemas = result.text(0, 15)
+        marks = result.name(0, 14) ?? "{}"
+        unusableSchemas = result.name(0, 15)
     }
 
     /// The condition that a row has to meet; nil where none does.
@@ -163,9 +163,9 @@ struct PolicyFunction {
                 "type": row.type, "role": SQLText.literal(question.role.text), "table": "\(question.table.oid)",
                 "many": many, "one": one,
                 "key": question.userKey.map {
-                    SQLTemplate(withoutComments: PolicySQL.policyKey.text).filled(["expression": $0])
+                    SQLTemplate(withoutComments: PolicySQL.policyKey.text).filled(["expression": $0.text])
                 } ?? "",
-                "marks": SQLText.literal(description.marks), "whole": "\(description.readsRow)",
+                "marks": SQLText.literal(description.marks.text), "whole": "\(description.readsRow)",
             ])
         creation = SQLTemplate(PolicySQL.policyFunction.text).filled(["name": name, "body": SQLText.literal(body)])
         preparation =
@@ -184,12 +184,12 @@ private struct PolicyRow {
     /// A name that nothing in a policy has.
     private let number: String
 
-    init(schema: String, table: String, description: PolicyDescription) {
+    init(schema: Name, table: Name, description: PolicyDescription) {
         type = SQLText.identifier(schema) + "." + SQLText.identifier(table)
         alias = SQLText.identifier(table)
         isWhole = description.readsRow
         var number = "roost_row"
-        while table == number || description.condition?.contains(number) == true { number += "_" }
+        while table.text == number || description.condition?.contains(number) == true { number += "_" }
         self.number = number
     }
 

@@ -35,11 +35,11 @@ package struct PolicyQuestion: Sendable {
     /// Whether the answer should tell `tablesRead`: it costs some microseconds for each subject.
     package let wantsTablesRead: Bool
     /// SQL whose value for each subject the answer should tell (`keys`).
-    package let userKey: String?
+    package let userKey: Name?
 
     package init(
         table: Table, command: Command, role: Name, rows: [[UInt8]], subjects: [Subject],
-        wantsTablesRead: Bool = false, userKey: String? = nil
+        wantsTablesRead: Bool = false, userKey: Name? = nil
     ) {
         self.table = table
         self.command = command

@@ -104,7 +104,7 @@ struct SubscriptionBinder {
     }
 
     private func table(_ pattern: TablePattern) throws(Failure) -> Table {
-        guard let schema = pattern.schema?.text, let name = pattern.name?.text else {
+        guard let schema = pattern.schema, let name = pattern.name else {
             throw .refused("a table must be named")
         }
         if let table = catalog.table(schema: schema, name: name) { return table }
@@ -121,14 +121,14 @@ struct SubscriptionBinder {
     /// Why a table that is not watched is not served, and what to do.
     ///
     /// - Parameter row: of `lookUp`; nil where nothing has the name.
-    private func refusal(_ row: [String?]?, _ schema: String, _ name: String) -> String {
+    private func refusal(_ row: [String?]?, _ schema: Name, _ name: Name) -> String {
         guard let row, row.count == 4, let kind = row[0] else { return "no such table; check the schema and the name." }
         if row[1] == "t" { return "it is a system table, which cannot be watched." }
         if let kind = RelationKind.words(kind) {
             return "it is \(kind), which has no changes of its own; subscribe to the table that its rows are "
                 + "written to."
         }
-        if let rootSchema = row[2], let root = row[3] {
+        if let rootSchema = row[2].map({ Name($0) }), let root = row[3].map({ Name($0) }) {
             let named = SQLText.qualified(rootSchema, root)
             let isWatched = catalog.table(schema: rootSchema, name: root) != nil
             return "it is a partition of \(named), whose changes are told as that table's; subscribe to \(named)"
@@ -137,14 +137,14 @@ struct SubscriptionBinder {
         return "the table is not watched; run: roost watch " + ShellText.argument(SQLText.qualified(schema, name))
     }
 
-    private static func lookUp(_ schema: String, _ name: String) -> String {
+    private static func lookUp(_ schema: Name, _ name: Name) -> String {
         """
         select c.relkind, n.nspname in ('pg_catalog', 'information_schema', 'roost') or n.nspname like 'pg\\_toast%', \
         case when c.relispartition then o.nspname end, case when c.relispartition then r.relname end \
         from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace \
         left join pg_catalog.pg_class r on r.oid = pg_catalog.pg_partition_root(c.oid) \
         left join pg_catalog.pg_namespace o on o.oid = r.relnamespace \
-        where n.nspname = \(SQLText.literal(schema)) and c.relname = \(SQLText.literal(name))
+        where n.nspname = \(SQLText.literal(schema.text)) and c.relname = \(SQLText.literal(name.text))
         """
     }
 
@@ -154,7 +154,7 @@ struct SubscriptionBinder {
         guard let tableAccess = access.table(table.oid) else {
             throw .refused(
                 "Unable to subscribe to changes of \(table.schema).\(table.name) as \(role): permission denied; run in psql: "
-                    + "grant select on \(name) to \(SQLText.identifier(role.text));")
+                    + "grant select on \(name) to \(SQLText.identifier(role));")
         }
         guard !tableAccess.isRestricted || access.isAssumable else {
             throw .refused(
@@ -166,7 +166,7 @@ struct SubscriptionBinder {
 
     private static func check(_ names: some Sequence<Name>, granted: Set<Name>?, in table: Table) throws(Failure) {
         guard let granted else { return }
-        for name in names where table.column(name.text) != nil && !granted.contains(name) {
+        for name in names where table.column(name) != nil && !granted.contains(name) {
             throw .refused(
                 "Unable to subscribe to changes of \(table.schema).\(table.name): permission denied for column \(name)."
             )
@@ -181,7 +181,7 @@ struct SubscriptionBinder {
                 Self.endNotice(parameters.filter, parameters.tables, because: "took too long to decide a while ago"))
         }
         // A filter on a hidden column would tell what is in it.
-        try Self.check(parameters.filter.conditions.map { Name($0.column) }, granted: granted, in: table)
+        try Self.check(parameters.filter.conditions.map(\.column), granted: granted, in: table)
         try Self.check(parameters.selection?.columns ?? [], granted: granted, in: table)
         do {
             try parameters.selection?.check(in: table)

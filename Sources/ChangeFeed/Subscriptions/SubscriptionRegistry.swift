@@ -216,8 +216,8 @@ struct SubscriptionRegistry: ~Copyable {
     /// Whether all the tables that a definition names are still watched.
     private func isServed(_ definition: SubscriptionDefinition, by catalog: Catalog) -> Bool {
         definition.bindings.allSatisfy { binding in
-            guard case .success(let parameters) = binding.parameters, let schema = parameters.tables.schema?.text,
-                let name = parameters.tables.name?.text
+            guard case .success(let parameters) = binding.parameters, let schema = parameters.tables.schema,
+                let name = parameters.tables.name
             else { return true }
             return catalog.table(schema: schema, name: name) != nil
         }

@@ -128,7 +128,7 @@ struct Visibility: ~Copyable {
         guard let scope = catalog.scopes[question.table.oid] else { return false }
         if answer.isUnrestricted { return true }
         guard let columns = answer.columnsRead, let tables = answer.tablesRead else { return false }
-        return columns.isSubset(of: scope.columns.map { Name($0) }) && tables.isSubset(of: scope.members)
+        return columns.isSubset(of: scope.columns) && tables.isSubset(of: scope.members)
     }
 
     private func complain(about question: VisibilityQuestion) {
@@ -213,7 +213,7 @@ final class VisibilityQuestion {
 
     var isScoped: Bool { scope != nil }
 
-    var userKey: String? { scope?.userKey }
+    var userKey: Name? { scope?.userKey }
 
     /// Nothing is left that Postgres has to be asked.
     var isAnswered: Bool { subjects.isEmpty }

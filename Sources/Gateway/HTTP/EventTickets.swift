@@ -35,7 +35,7 @@ package final class EventTickets: Sendable {
     package enum Outcome {
         case issued(String)
         /// Its user, its token or its address has too many unused ones.
-        case overShare
+        case overShare(TicketShares.Bound)
         /// There are too many of all together.
         case full
     }
@@ -55,7 +55,7 @@ package final class EventTickets: Sendable {
             for one in over { _ = state.remove(one.ticket) }
             state.order.removeFirst(over.count)
             guard state.issued.count < Self.most else { return .full }
-            guard state.shares.enter(holder) else { return .overShare }
+            if let bound = state.shares.enter(holder) { return .overShare(bound) }
             state.issued[ticket] = Issued(claims: claims, holder: holder, until: until)
             state.order.append((ticket, until))
             return .issued(ticket.text)

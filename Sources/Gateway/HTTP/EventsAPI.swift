@@ -179,12 +179,22 @@ final class EventsAPI {
                 head: head.readableAnywhere, claims: claims, exchange: exchange, source: self, isHeld: true))
     }
 
+    /// The operator is told: behind a proxy that is not listed, one address is everybody's.
+    private func tellOfSharedAddress() {
+        loop.denials.tell(
+            "Tickets are refused", reason: "tickets_per_address",
+            why: "\(TicketShares.mostOfAddress) of one address are unused; if it is a proxy's, list it in "
+                + "http.trusted_proxies",
+            of: nil, at: loop.second, loop.logger)
+    }
+
     private func ticket(for claims: Claims, from address: PeerAddress?) -> HTTPResponse {
         let ticket: String
         switch loop.limits.tickets.issue(for: claims, from: address, at: loop.now()) {
         case .issued(let issued): ticket = issued
-        case .overShare:
+        case .overShare(let bound):
             loop.counters.overShare += 1
+            if bound == .address { tellOfSharedAddress() }
             var response = HTTPResponse.error(429, "Too many of your tickets are unused; use them, or try again later")
             response.headers = [("retry-after", String(EventTickets.seconds))]
             return response

@@ -26,20 +26,26 @@ package struct TicketShares {
     /// A company's or a provider's may be many people's, too.
     package static let mostOfAddress = 500
 
+    /// A bound that somebody has reached.
+    package enum Bound: Sendable {
+        case holder
+        case address
+    }
+
     private var names: [Name: Int] = [:]
     private var addresses: [PeerAddress: Int] = [:]
 
     package init() {}
 
-    /// - Returns: false where one of the bounds is reached.
-    package mutating func enter(_ holder: Holder) -> Bool {
-        guard names[holder.name, default: 0] < holder.name.most else { return false }
+    /// - Returns: the bound that is reached; nil where there is room.
+    package mutating func enter(_ holder: Holder) -> Bound? {
+        guard names[holder.name, default: 0] < holder.name.most else { return .holder }
         if let address = holder.address {
-            guard addresses[address, default: 0] < Self.mostOfAddress else { return false }
+            guard addresses[address, default: 0] < Self.mostOfAddress else { return .address }
             addresses[address, default: 0] += 1
         }
         names[holder.name, default: 0] += 1
-        return true
+        return nil
     }
 
     package mutating func leave(_ holder: Holder) {

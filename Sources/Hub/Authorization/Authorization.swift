@@ -92,17 +92,26 @@ package struct Authorization {
     package mutating func renew(
         _ grants: ChannelGrants, as claims: Claims, of membership: Membership, _ hub: inout HubContext
     ) -> Renewal {
-        guard claims != (grants.newClaims ?? membership.claims) else { return .asked }
+        // After a lapse the same token is asked for, too: what it may do may be less by now.
+        let isLapsed = membership.lapse != nil
+        guard claims != (grants.newClaims ?? (isLapsed ? nil : membership.claims)) else { return .asked }
         forgetQuestions(of: grants)
         grants.write = WriteRights()
         guard grants.read != nil else { return .joinsAnew }
-        guard claims != membership.claims else {
+        guard claims != membership.claims || isLapsed else {
             grants.newClaims = nil
             return .takenBack
         }
         grants.newClaims = claims
         grants.readQuestion = ask(.read(replay: nil), as: claims, for: membership, &hub)
         return .asked
+    }
+
+    /// Forgets what a new token may do, in whose place another came that is worth nothing.
+    mutating func forgetNewClaims(of grants: ChannelGrants) {
+        guard grants.newClaims != nil else { return }
+        forgetQuestions(of: grants)
+        grants.newClaims = nil
     }
 
     /// Asks anew what a member may do, as whoever it is by now. Until that is decided it keeps what it has, and its writes wait.

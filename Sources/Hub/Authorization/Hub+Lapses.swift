@@ -28,10 +28,10 @@ extension Hub {
     /// Lets nothing reach a member any more until it brings a fresh token, and says so.
     func lapse(_ membership: Membership, _ refusal: Refusal) {
         guard membership.lapse == nil else { return }
-        authorization.refuseHeld(of: membership, refusal, &context)
         membership.lapse = TokenLapse(
             watchesPresence: membership.presence.watcherIndex != nil,
             countsPresence: membership.presence.counterIndex != nil, history: membership.history?.request)
+        authorization.refuseHeld(of: membership, refusal, &context)
         stopHearing(membership)
         // It may come back for what is kept, as if its socket had broken.
         history.leave(membership, .lost, &context)
@@ -46,8 +46,10 @@ extension Hub {
 
     /// Gives a member that has a good token again what it had before its last one ran out; its row changes go on with
     /// `resubscribe`.
-    func resume(_ membership: Membership) {
-        guard let lapse = membership.lapse else { return }
+    ///
+    /// - Returns: whether its last one had run out.
+    func resume(_ membership: Membership) -> Bool {
+        guard let lapse = membership.lapse else { return false }
         membership.lapse = nil
         if var request = lapse.history {
             // From where it was lost, and not from where it once came.
@@ -61,6 +63,7 @@ extension Hub {
         if lapse.watchesPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
         if lapse.countsPresence, membership.mayRead(.presence) { presence.showOccupancy(to: membership, &context) }
         streams.enter(membership, &context)
+        return true
     }
 
     /// What a member wants whose token has run out.

@@ -2,7 +2,8 @@ import Wire
 
 /// Tokens: new ones of members, and the end of old ones (wire-protocol A6, A8).
 extension Hub {
-    /// `access_token`: no reply when it is good. A bad one ends the channel in a way that clients come back from.
+    /// `access_token`: no reply when it is good. A bad one ends the channel in a way that clients come back from; with one that has
+    /// run out the channel waits for a fresh one, because some clients send with each heartbeat what they have.
     func accessToken(_ frame: ClientFrame, of membership: Membership) {
         guard case .json(let payload) = frame.body, let token = JoinConfig.token(payload["access_token"]) else {
             return
@@ -12,11 +13,18 @@ extension Hub {
             if let bar = bar(of: claims, from: membership.channel.key) { return expel(membership, bar, .revoked) }
             if let grants = membership.grants { return renew(grants, as: claims, of: membership) }
             adopt(claims, by: membership)
-            resume(membership)
-            resubscribe(membership, as: claims)
+            resubscribe(membership, as: claims, afterLapse: resume(membership))
         } catch {
-            expel(membership, error)
+            guard case .tokenExpired = error else { return expel(membership, error) }
+            if membership.lapse == nil { endToken(of: membership, error) }
         }
+    }
+
+    /// A member says that its token is one that has run out, whatever it had before.
+    private func endToken(of membership: Membership, _ expired: Refusal) {
+        membership.claims = membership.claims.ending(at: context.now)
+        if let grants = membership.grants { authorization.forgetNewClaims(of: grants) }
+        lapseOrExpel(membership, expired)
     }
 
     private func renew(_ grants: ChannelGrants, as claims: Claims, of membership: Membership) {
@@ -35,9 +43,9 @@ extension Hub {
         adopt(claims, by: membership)
         // Asked for by a backend, or before the token ran out: a good answer makes no good token.
         guard claims.expired(at: context.now) == nil else { return }
-        resume(membership)
+        let wasLapsed = resume(membership)
         if membership.join.isJoined { showWhatMayBeRead(to: membership) }
-        resubscribe(membership, as: claims)
+        resubscribe(membership, as: claims, afterLapse: wasLapsed)
         releaseWrites(of: membership)
     }
 
@@ -60,11 +68,12 @@ extension Hub {
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
     }
 
-    /// Takes a member's subscription over to other claims, when its token changed. A new "Subscribed to PostgreSQL"
-    /// follows, as in the original.
-    private func resubscribe(_ membership: Membership, as claims: Claims) {
-        guard let left = rows.change(membership, to: claims, &context) else { return }
-        catchUp.startAnew(membership, wasHearing: left.groupIndex != nil, rows.progress, &context)
+    /// Takes a member's subscription over to other claims, when its token changed, or lets it go on after a lapse. A new
+    /// "Subscribed to PostgreSQL" follows, as in the original.
+    private func resubscribe(_ membership: Membership, as claims: Claims, afterLapse wasLapsed: Bool = false) {
+        let left = rows.change(membership, to: claims, &context)
+        guard left != nil || (wasLapsed && membership.rows != nil) else { return }
+        catchUp.startAnew(membership, wasHearing: left?.groupIndex != nil, rows.progress, &context)
         handle(.rowChangesRestarted(needsOfRowChanges(membership)), of: membership)
     }
 
@@ -80,14 +89,17 @@ extension Hub {
                     earliestExpiry = min(earliestExpiry, Int64(membership.claims.expiresAt))
                     continue
                 }
-                if let end = endOfLapse(membership) {
-                    lapse(membership, expired)
-                    earliestExpiry = min(earliestExpiry, end)
-                } else {
-                    expel(membership, expired, isTold: membership.lapse != nil)
-                }
+                lapseOrExpel(membership, expired)
             }
         }
+    }
+
+    private func lapseOrExpel(_ membership: Membership, _ expired: Refusal) {
+        guard let end = endOfLapse(membership) else {
+            return expel(membership, expired, isTold: membership.lapse != nil)
+        }
+        lapse(membership, expired)
+        earliestExpiry = min(earliestExpiry, end)
     }
 
     /// Ends a channel with the reason. By `phx_error`, not `phx_close`: a close is final for every client, an error makes
@@ -101,6 +113,7 @@ extension Hub {
         guard membership.connection.reader == nil else { return close(membership, refusal, end) }
         if !isTold { context.system(membership, extension: "system", ok: false, message: refusal.message) }
         remove(membership, end)
+        membership.connection.isToRejoin = true
         let error = membership.frames.push(
             "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.ending)
         actions.append(.send(error, to: membership.slot))

@@ -115,7 +115,7 @@ extension Hub {
     /// The checks before a join, in the original's order.
     private func admit(_ request: JoinRequest, on connection: Connection) throws(Refusal) -> Claims {
         let (config, limits) = (request.config, context.limits)
-        guard request.topic != ChannelKey.prefix else { throw .topicNameRequired }
+        guard !request.topic.hasSameBytes(as: ChannelKey.prefix) else { throw .topicNameRequired }
         if limits.privateOnly, !config.isPrivate { throw .privateOnly }
         guard connection.memberships.count < limits.channelsPerConnection else {
             throw .over(.channelsPerConnection, limits.channelsPerConnection)

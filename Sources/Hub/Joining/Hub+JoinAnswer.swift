@@ -130,12 +130,20 @@ extension Hub {
     }
 
     /// Answers a join with a no.
+    ///
+    /// A join that may be a repeated one is not refused because Postgres is away: the Dart client never tries again after that, and the
+    /// Kotlin client reads nothing for half a minute. Its socket is closed instead, and all clients come back from that; where they may
+    /// not come in yet, they are refused at the upgrade.
     private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
         guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
         context.report(JoinFailure(refusal), on: membership.slot)
         guard membership.connection.reader == nil else { return close(membership, refusal, .lost) }
-        context.refuseJoin(pending.ref, of: membership, refusal)
+        if case .databaseUnavailable = refusal, membership.connection.isToRejoin {
+            actions.append(.close(membership.slot, .serviceRestart, reason: "come back"))
+        } else {
+            context.refuseJoin(pending.ref, of: membership, refusal)
+        }
         authorization.refuseHeld(of: membership, refusal, &context)
         remove(membership)
     }

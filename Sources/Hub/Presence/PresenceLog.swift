@@ -86,12 +86,12 @@ package final class PresenceLog: Sendable {
     // MARK: Who is present
 
     /// From here on `present` tells of this channel. Looks at all records once.
-    package func watch(_ key: ChannelKey) {
+    package func watch(_ channel: ChannelKey) {
         state.withLock { state in
-            guard state.watched[key] == nil else { return }
+            guard state.watched[channel] == nil else { return }
             var keys: [Name: Name] = [:]
-            for record in state.records.values where record.channel == key { keys[record.ref] = Name(record.key) }
-            state.watched[key] = keys
+            for record in state.records.values where record.channel == channel { keys[record.ref] = Name(record.key) }
+            state.watched[channel] = keys
         }
     }
 

@@ -191,11 +191,11 @@ package struct TypingRules: Sendable {
 
     /// The column that names the author of a table's rows.
     package struct Ending: Sendable, Equatable {
-        package let schema: String
-        package let table: String
-        package let column: String
+        package let schema: Name
+        package let table: Name
+        package let column: Name
 
-        package init(schema: String, table: String, column: String) {
+        package init(schema: Name, table: Name, column: Name) {
             self.schema = schema
             self.table = table
             self.column = column
@@ -203,7 +203,7 @@ package struct TypingRules: Sendable {
 
         /// - Parameter text: `SCHEMA.TABLE.COLUMN`, or `TABLE.COLUMN` in `public`.
         package init?(_ text: String) {
-            let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+            let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { Name($0) }
             guard (2...3).contains(parts.count), parts.allSatisfy({ !$0.isEmpty }) else { return nil }
             self.init(
                 schema: parts.count == 3 ? parts[0] : "public", table: parts[parts.count - 2],
@@ -219,10 +219,10 @@ package struct TypingRules: Sendable {
     ///
     /// - Parameter change: `{"schema":…,"table":…,"record":{…}}`
     func author(of change: JSON) -> Name? {
-        guard let record = change["record"], let table = change["table"]?.string else { return nil }
-        let schema = change["schema"]?.string
+        guard let record = change["record"], let table = change["table"]?.string.map({ Name($0) }) else { return nil }
+        let schema = change["schema"]?.string.map { Name($0) }
         for ending in endings where ending.table == table && ending.schema == schema {
-            guard let author = record[ending.column], !author.isNull else { continue }
+            guard let author = record[ending.column.text], !author.isNull else { continue }
             return Name(author.string ?? author.description)
         }
         return nil

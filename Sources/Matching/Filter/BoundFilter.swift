@@ -39,7 +39,7 @@ package struct BoundFilter: Sendable {
         let isSame = record.table === table || record.table.columns == table.columns
         var expressions: [String] = []
         var sources: [FilterCondition] = []
-        var cells: [(name: String, json: ArraySlice<UInt8>)] = []
+        var cells: [(name: Name, json: ArraySlice<UInt8>)] = []
         for condition in conditions {
             let value = value(of: condition, in: &record, isSame)
             guard condition.verdict(on: value) == .unknown,
@@ -49,14 +49,14 @@ package struct BoundFilter: Sendable {
             let name = condition.column.name
             sources.append(condition.source)
             expressions.append(SQLCondition.text(condition.source, on: "r." + SQLText.identifier(name)))
-            if !cells.contains(where: { $0.name.hasSameBytes(as: name) }) { cells.append((name, cell)) }
+            if !cells.contains(where: { $0.name == name }) { cells.append((name, cell)) }
         }
         let expression =
             expressions.count == 1 ? expressions[0] : expressions.map { "(\($0))" }.joined(separator: " and ")
         return PostgresCondition(
             table: record.table, expression: expressions.isEmpty ? "true" : expression, sources: sources,
             cells: JSONWriter.object { object in
-                for (name, json) in cells { object.member(name, json: json) }
+                for (name, json) in cells { object.member(name.text, json: json) }
             })
     }
 
@@ -76,7 +76,7 @@ package struct BoundFilter: Sendable {
     }
 
     private static func place(of column: Column, in table: Table) -> Int? {
-        table.columns.firstIndex { $0.name.hasSameBytes(as: column.name) }
+        table.columns.firstIndex { $0.name == column.name }
     }
 }
 

@@ -1,3 +1,5 @@
+package import Wire
+
 /// The filter of a subscription: conditions that a row must all meet.
 ///
 ///     filter    := condition *("," condition)       a blank filter has no conditions
@@ -29,11 +31,11 @@ extension ChangeFilter: CustomStringConvertible {
 
 /// One condition of a filter, as the client wrote it.
 package struct FilterCondition: Hashable, Sendable {
-    package let column: String
+    package let column: Name
     package let isNegated: Bool
     package let test: Test
 
-    package init(column: String, isNegated: Bool = false, test: Test) {
+    package init(column: Name, isNegated: Bool = false, test: Test) {
         self.column = column
         self.isNegated = isNegated
         self.test = test
@@ -68,7 +70,7 @@ package struct FilterCondition: Hashable, Sendable {
 
 extension FilterCondition: CustomStringConvertible {
     package var description: String {
-        column + "=" + (isNegated ? "not." : "") + testText
+        column.text + "=" + (isNegated ? "not." : "") + testText
     }
 
     private var testText: String {

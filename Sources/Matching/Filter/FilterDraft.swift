@@ -13,7 +13,7 @@ package struct FilterDraft: Sendable {
     init(_ filter: ChangeFilter, table: Table) throws(SubscriptionError) {
         self.table = table
         for condition in filter.conditions {
-            guard let index = table.columns.firstIndex(where: { $0.name.hasSameBytes(as: condition.column) }) else {
+            guard let index = table.columns.firstIndex(where: { $0.name == condition.column }) else {
                 throw .missingColumn(condition.column, in: table)
             }
             pending.append(try pend(condition, index))
@@ -42,7 +42,7 @@ package struct FilterDraft: Sendable {
             if keyword != .null, column.comparison != .boolean {
                 throw SubscriptionError(
                     "is.\(keyword.rawValue) needs a boolean column, but column "
-                        + "\(SubscriptionError.quote(column.name)) is of type \(column.sqlType)")
+                        + "\(SubscriptionError.quote(column.name.text)) is of type \(column.sqlType)")
             }
         case .value(let name, let value) where name.isPattern:
             try checkPattern(name, value, column, condition)
@@ -70,8 +70,8 @@ package struct FilterDraft: Sendable {
     ) throws(SubscriptionError) {
         guard column.isTextLike else {
             throw SubscriptionError(
-                "\(name.rawValue) needs a text column, but column \(SubscriptionError.quote(column.name)) is of type "
-                    + column.sqlType)
+                "\(name.rawValue) needs a text column, but column \(SubscriptionError.quote(column.name.text)) is of type "
+                    + column.sqlType.text)
         }
         let isExpression = name == .match || name == .imatch
         if !isExpression, LikePattern(pattern) == nil {

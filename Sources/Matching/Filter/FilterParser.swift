@@ -1,3 +1,5 @@
+import Wire
+
 /// Reads the text of a filter. Works on bytes: everything that has a meaning in the grammar is ASCII.
 struct FilterParser {
     private let bytes: [UInt8]
@@ -113,7 +115,7 @@ struct FilterParser {
         }
         let value = rest[(dot + 1)...]
         return FilterCondition(
-            column: string(text[..<equals]), isNegated: isNegated, test: try test(name, value, in: text))
+            column: Name(string(text[..<equals])), isNegated: isNegated, test: try test(name, value, in: text))
     }
 
     /// A text that is no condition. Behind a comma it may be the rest of the value before it.

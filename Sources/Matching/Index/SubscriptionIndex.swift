@@ -65,7 +65,7 @@ package struct SubscriptionIndex: Sendable {
         }
         let changed = Set(before.keys).union(catalog.keys).filter { oid in
             guard let one = before[oid], let other = catalog[oid] else { return true }
-            return one.schema != other.schema || one.name != other.name
+            return !one.isNamed(as: other)
         }
         for group in wildcards {
             for oid in changed {

@@ -1,3 +1,5 @@
+import Wire
+
 /// The entries of one table, by the operation that they want to hear of.
 struct TableIndex: Sendable {
     private var insert = EventIndex()
@@ -53,7 +55,7 @@ struct EventIndex: Sendable {
     private(set) var scan: Int32?
     private(set) var columns: [ColumnIndex] = []
     /// Which bucket a list is, to drop it when it is empty.
-    private var owners: [Int32: (column: String, value: ComparedValue)] = [:]
+    private var owners: [Int32: (column: Name, value: ComparedValue)] = [:]
 
     var isEmpty: Bool { scan == nil && columns.isEmpty }
 
@@ -80,7 +82,7 @@ struct EventIndex: Sendable {
             return true
         }
         guard let owner = owners.removeValue(forKey: list) else { return false }
-        for place in columns.indices where columns[place].column.name.hasSameBytes(as: owner.column) {
+        for place in columns.indices where columns[place].column.name == owner.column {
             guard columns[place].buckets[owner.value] == list else { continue }
             columns[place].buckets[owner.value] = nil
             if columns[place].buckets.isEmpty { columns.remove(at: place) }
@@ -91,7 +93,7 @@ struct EventIndex: Sendable {
 
     private mutating func place(of column: Column) -> Int {
         let known = columns.firstIndex {
-            $0.column.name.hasSameBytes(as: column.name) && $0.column.comparison == column.comparison
+            $0.column.name == column.name && $0.column.comparison == column.comparison
                 && $0.column.type == column.type
         }
         if let known { return known }
@@ -122,7 +124,7 @@ struct IndexSearch {
     }
 
     private mutating func look(up index: EventIndex.ColumnIndex, in entries: EntryTable) {
-        guard let place = record.table.columns.firstIndex(where: { $0.name.hasSameBytes(as: index.column.name) }) else {
+        guard let place = record.table.columns.firstIndex(where: { $0.name == index.column.name }) else {
             return
         }
         let column = record.table.columns[place]

@@ -102,13 +102,13 @@ struct TableQuestions {
             records.append(condition.cells)
         }
         let key = Text(bytes: Array(condition.expression.utf8))
-        let expression = expressionNumbers[key] ?? expressions.count
-        if expression == expressions.count {
-            expressionNumbers[key] = expression
+        let number = expressionNumbers[key] ?? expressions.count
+        if number == expressions.count {
+            expressionNumbers[key] = number
             expressions.append((condition.expression, []))
         }
-        expressions[expression].records.insert(record)
-        return (record, expression)
+        expressions[number].records.insert(record)
+        return (record, number)
     }
 
     /// One query for all of the records: one for each would cost Postgres more than linear time to plan.

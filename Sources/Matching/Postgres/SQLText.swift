@@ -1,16 +1,18 @@
+package import Wire
+
 /// Names and values as SQL text.
 package enum SQLText {
-    package static func identifier(_ name: String) -> String {
-        "\"" + doubling(UInt8(ascii: "\""), in: name) + "\""
+    package static func identifier(_ name: Name) -> String {
+        "\"" + doubling(UInt8(ascii: "\""), in: name.text) + "\""
     }
 
     /// A table's name as a person would type it: quoted only where it has to be.
-    package static func qualified(_ schema: String, _ name: String) -> String {
-        func typed(_ part: String) -> String {
+    package static func qualified(_ schema: Name, _ name: Name) -> String {
+        func typed(_ part: Name) -> String {
             let isPlain = part.utf8.allSatisfy { byte in
                 (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "_")
             }
-            return isPlain && part.utf8.first.map { $0 > 0x39 } == true ? part : identifier(part)
+            return isPlain && part.utf8.first.map { $0 > 0x39 } == true ? part.text : identifier(part)
         }
         return typed(schema) + "." + typed(name)
     }

@@ -14,8 +14,8 @@ enum FilterValueReader {
     static func read(_ text: String, for column: Column) -> Reading {
         let bytes = Array(text.utf8)
         switch column.comparison {
-        case .decimal: return decimal(trim(bytes), type: column.type)
-        case .float: return float(trim(bytes), type: column.type)
+        case .decimal: return decimal(trim(bytes), type: column.type.text)
+        case .float: return float(trim(bytes), type: column.type.text)
         case .text, .textByBytes:
             // The type name is cut at 63 bytes.
             return column.type == "name" && bytes.count > 63 ? .unsure : .value(.bytes(bytes))

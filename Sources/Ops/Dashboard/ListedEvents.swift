@@ -42,7 +42,7 @@ struct ListedEvent {
     }
 
     private func isSame(as note: TrafficEvent) -> Bool {
-        note.at - first.at < Self.apart && note.bytes == first.bytes && note.event == first.event
+        note.at - first.at < Self.apart && note.bytes == first.bytes && note.event.hasSameBytes(as: first.event)
             && note.excerpt == first.excerpt && note.isRefused == first.isRefused
     }
 }

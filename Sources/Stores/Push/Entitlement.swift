@@ -103,7 +103,7 @@ extension AudienceMember {
         variables = JSONWriter.object { kept in
             JSON(trusted: candidate.variables[...]).forEachMember { member in
                 let key = member.key
-                if columns.contains(Name(key)) || table.column(key) == nil { kept.member(member) }
+                if columns.contains(Name(key)) || table.column(Name(key)) == nil { kept.member(member) }
             }
         }
     }

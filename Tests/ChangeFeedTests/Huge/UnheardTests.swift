@@ -219,6 +219,6 @@ private final class MessageObserver: ChangeObserver {
     var taken: Int { seen.withLock { $0.count } }
     var settled: Int { taken }
 
-    func take(_ changes: [RowChange]) { seen.withLock { $0 += changes.map(\.table.name) } }
+    func take(_ changes: [RowChange]) { seen.withLock { $0 += changes.map(\.table.name.text) } }
     func observes(_ table: Table) -> Bool { table.name == "messages" }
 }

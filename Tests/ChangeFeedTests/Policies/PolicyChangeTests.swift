@@ -78,6 +78,15 @@ extension FeedTests {
             try #expect(ask().visible == [[], []])
         }
 
+        /// The texts of the two policies are equal to Unicode.
+        @Test func aPolicyChangesByItsBytesAlone() throws {
+            let (stage, table, records) = try PolicyStage.notes(
+                "create policy p on notes using (octet_length('\u{e9}') = 2)")
+            try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 1, 2]])
+            try stage.changed("alter policy p on notes using (octet_length('e\u{301}') = 2)")
+            try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[]])
+        }
+
         @Test func aTypeChangesUnnoticed() throws {
             let (stage, table, _) = try PolicyStage.notes("create policy p on notes using (id >= 2)")
             let records = [Array(#"{"id":1}"#.utf8), Array(#"{"id":2}"#.utf8)]

@@ -2,6 +2,7 @@ import ChangeFeed
 import Hub
 import Matching
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -10,7 +11,7 @@ extension FeedTests {
     @Suite struct PolicyNameTests {
         /// - Parameter script: creates `name` and its rows; privileges and row level security are added.
         private func check(
-            _ script: String, _ name: String = "t", schema: String = "public",
+            _ script: String, _ name: Name = "t", schema: Name = "public",
             users: [PolicyUser] = .named("ann", "bob"),
             isDecided: Bool = true
         ) throws {
@@ -20,7 +21,7 @@ extension FeedTests {
                     ; grant usage on schema \(SQLText.identifier(schema)) to policy_user;
                     grant select on \(table) to policy_user; alter table \(table) enable row level security;
                     """)
-            let found = try stage.table(name, schema: schema)
+            let found = try stage.table(name.text, schema: schema.text)
             let records = try stage.records(of: found)
             let answer = try stage.ask(found, records: records, users: users)
             var shown = 0
@@ -51,7 +52,7 @@ extension FeedTests {
             "select",
         ])
         func namesOfTheFunctionsOwn(name: String) throws {
-            let quoted = SQLText.identifier(name)
+            let quoted = SQLText.identifier(Name(name))
             // A column like the table, columns like the function's variables, and a sub-query that names the table.
             try check(
                 """
@@ -64,7 +65,7 @@ extension FeedTests {
                 insert into friends values ('ann', 'cas'), ('bob', 'bob');
                 create policy p on \(quoted) using (\(quoted) = sub() or ends = sub() and i < n or exists (
                     select from friends f where f.who = sub() and f.whom = \(quoted).\(quoted)));
-                """, name)
+                """, Name(name))
         }
 
         @Test func wholeRows() throws {

@@ -38,7 +38,7 @@ final class PolicyStage {
             select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
             where c.relname = $1 and n.nspname = $2
             """, [name, schema])
-        return Table(oid: UInt32(rows[0][0] ?? "") ?? 0, schema: schema, name: name, columns: [])
+        return Table(oid: UInt32(rows[0][0] ?? "") ?? 0, schema: Name(schema), name: Name(name), columns: [])
     }
 
     /// All rows as the outbox would have them, ordered by their text.

@@ -47,6 +47,10 @@ extension FeedTests {
             alter publication roost set (publish = 'update'); $hole;
             alter publication roost set (publish = 'insert, update, delete, truncate')
             """,
+            """
+            alter publication roost set table p where (n < 0); $hole; alter publication roost set table p
+            """,
+            "alter publication roost set table p (n); $hole; alter publication roost set table p",
             "drop publication roost; $hole; create publication roost for table p with (publish_via_partition_root = true)",
             "alter table part1 disable trigger all; $hole; alter table part1 enable trigger all",
         ]

@@ -15,7 +15,7 @@ enum ChatTable {
         ])
 
     private static func column(
-        _ name: String, _ type: String, _ sqlType: String, _ comparison: Comparison, isKey: Bool = false
+        _ name: Name, _ type: Name, _ sqlType: Name, _ comparison: Comparison, isKey: Bool = false
     ) -> Column {
         Column(
             name: name, type: type, sqlType: sqlType, comparison: comparison, isPrimaryKey: isKey,
