@@ -10,6 +10,7 @@ import threading
 import psycopg
 import pytest
 
+from support.bounds import at_most
 from support.cluster import Cluster
 from support.deadline import eventually, until
 from support.freezing import freeze
@@ -337,3 +338,20 @@ async def test_what_was_written_while_a_table_was_not_captured_is_never_taken_fo
     if not how.startswith("unwatched"):
         assert "The capture of changes was interrupted (public.t)" in hub.log
 
+
+@pytest.mark.clock
+async def test_a_publication_that_is_narrowed_is_noticed_within_five_seconds(own):
+    cluster, hub, _ = own
+    hub.start()
+    client = Returning(hub, "realtime:room", "t")
+    await client.enter()
+    with cluster.connect("own") as sql:
+        sql.execute("insert into t (n) values (1)")
+        await client.has([1])
+        with at_most(5, "the word of an interruption"):
+            sql.execute("alter publication roost set (publish = 'update')")
+            sql.execute("insert into t (n) values (2)")
+            await client.client.next("phx_error", "realtime:room", within=30)
+    await hub.settled()
+    assert hub.metric("roost_feed_interruptions_total") >= 1
+    await client.close()

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from support.bounds import at_most
 from support.deadline import eventually
 from support.freezing import freeze
 from support.pypi import Listener, python_client
@@ -267,3 +268,20 @@ async def test_the_python_client_is_told_once_of_what_was_lost_while_it_was_away
         assert len(losses()) == 1 and losses()[0].status == "ok", listener.systems
         assert listener.states[seen:] == [("SUBSCRIBED", None)], listener.states
         assert client.is_connected
+
+
+# How soon a broken capture is noticed
+
+@pytest.mark.clock
+async def test_triggers_that_are_off_are_noticed_within_five_seconds(own_hub, table):
+    client = Returning(own_hub, "realtime:r", "t")
+    await client.enter()
+    table.execute("insert into t values (1)")
+    await client.has([1])
+    with at_most(5, "the word of an interruption"):
+        table.execute("alter table t disable trigger all")
+        table.execute("insert into t values (2)")
+        await client.client.next("phx_error", "realtime:r", within=30)
+    await own_hub.settled()
+    assert own_hub.metric("roost_feed_interruptions_total") >= 1
+    await client.close()
