@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import statistics
 import time
 
@@ -168,6 +169,57 @@ async def test_readers_who_hang_up_before_the_policies_answer_take_nothing(slow,
             async with await HTTPConnection.open(slow.port) as other:
                 assert (await Stream(other, "ann/1", **ann).append(b"a")).status == 204
             assert (await poll).status == 200
+
+
+@pytest.fixture
+def thoughtful(own_hub, cluster):
+    """A hub whose policies think for a second and a half about who writes."""
+    own_hub.environment["ROOST_LOOPS"] = "1"
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute("""
+            create policy slow on realtime.messages for insert to authenticated with check (pg_sleep(1.5) is not null)""")
+    return own_hub.start()
+
+
+#: No right to a stream is known yet.
+_new = itertools.count()
+
+
+async def without_room(hub, **bodies):
+    """How many of each user's bodies of a megabyte, all sent at once, had no room to wait for the policies."""
+    async def is_refused(user):
+        async with await HTTPConnection.open(hub.port) as http:
+            who = bearer("authenticated", sub=user)
+            answer = await http.request(
+                "POST", f"/streams/{user}/{next(_new)}", b"x" * 1_000_000, within=60, content_type="text/plain", **who)
+            return answer.status == 503 and b"wait for the policies" in answer.body
+    refused = await asyncio.gather(*(
+        asyncio.gather(*(is_refused(user) for _ in range(count))) for user, count in bodies.items()))
+    return {user: sum(of_user) for user, of_user in zip(bodies, refused)}
+
+
+async def test_bodies_of_one_user_that_wait_for_the_policies(thoughtful):
+    assert await without_room(thoughtful, ann=4) == {"ann": 0}
+
+    async def is_bounded():
+        refused = await without_room(thoughtful, ann=6, bob=1)
+        assert refused["bob"] == 0 and refused["ann"] <= 2, refused
+        return refused["ann"] == 2
+    # Where the machine is busy, some come when others have been decided.
+    await eventually(is_bounded, 60, "a quarter of the room for one user")
+    assert await without_room(thoughtful, ann=4) == {"ann": 0}, "what was decided made room"
+
+
+async def test_bodies_of_all_that_wait_for_the_policies(thoughtful):
+    users = {f"user{number}": 4 for number in range(4)}
+    assert set((await without_room(thoughtful, **users)).values()) == {0}
+
+    async def is_bounded():
+        refused = sum((await without_room(thoughtful, another=4, **users)).values())
+        assert refused <= 4, refused
+        return refused == 4
+    await eventually(is_bounded, 60, "a bound for all")
+    assert set((await without_room(thoughtful, **users)).values()) == {0}
 
 
 @pytest.fixture

@@ -30,6 +30,39 @@ extension FeedTests {
             try #expect(stage.replay("anon", since: 0, limit: 2).map(\.event) == ["e39", "e40"])
         }
 
+        /// Messages that take long to read cost a batch three seconds, however many ask for them: whoever is left is refused.
+        @Test func slowReplaysEndTogether() throws {
+            let stage = try stage(
+                """
+                create sequence slow_reads;
+                create table awake ();
+                create type slow as enum ('s');
+                create function slow_as_json(slow) returns json language plpgsql as $$
+                    begin
+                        if not exists (select from public.awake) then
+                            perform nextval('public.slow_reads'), pg_sleep(60);
+                        end if;
+                        return 'null';
+                    end $$;
+                insert into awake default values;
+                create cast (slow as json) with function slow_as_json(slow);
+                alter table realtime.messages add slow slow;
+                insert into realtime.messages (topic, extension, event, payload, private, slow)
+                    values ('slow', 'broadcast', 'e', '{}', true, 's');
+                delete from awake;
+                """)
+            let right = AuthorizationQuestion.Right.read(replay: ReplayRequest(since: 0, limit: 25))
+            let questions = (0..<10).map {
+                AuthorizationQuestion(claims: AuthorityStage.claims("anon", "\($0)"), topic: "slow", right: right)
+            }
+            let answers = try stage.ask(questions, within: .seconds(60))
+            #expect(answers.map(\.words) == Array(repeating: "replay failed", count: 10))
+            let reads = try stage.session.rows("select last_value from slow_reads")[0][0].flatMap { Int($0) } ?? 0
+            #expect((1..<10).contains(reads), "\(reads)")
+            try #expect(stage.session.rows("select from pg_stat_activity where wait_event = 'PgSleep'").isEmpty)
+            try #expect(stage.replay("anon", since: 0).count == 25, "and others are served")
+        }
+
         @Test func sinceIsIncluded() throws {
             let stage = try stage()
             try #expect(stage.replay("anon", since: Self.start + 39_000).map(\.event) == ["e39", "e40"])
