@@ -223,6 +223,36 @@ async def test_while_postgres_is_away_nobody_new_comes_and_nobody_goes():
         cluster.remove()
 
 
+async def test_a_rejoin_that_cannot_be_judged_while_postgres_is_away_ends_the_socket():
+    """A refused rejoin is the last word for some clients; a socket that is closed is not."""
+    cluster = Cluster().start()
+    hub = Hub(cluster.create_migrated_database("away"))
+    try:
+        with cluster.connect("away") as sql:
+            sql.execute("create policy readers on realtime.messages for select to authenticated using (true)")
+        hub.start()
+        async with await Client.connect(hub.port, apikey=token("authenticated", sub="ann")) as client:
+            ref, _ = await client.join("realtime:a", config={"private": True})
+            await asyncio.to_thread(cluster.stop, "immediate")
+            await eventually(lambda: hub.ops("/readyz")[0] == 503, what="/readyz to notice")
+            first = await client.ask("realtime:b", "phx_join", {"config": {"private": True}}, within=10)
+            assert first.payload["status"] == "error", "the socket and its channels go on"
+            fresh = token("authenticated", lifetime=9000, sub="ann")
+            client.push("realtime:a", "access_token", {"access_token": fresh}, client.ref(), ref)
+            await client.next("phx_error", "realtime:a", within=10)
+            client.push("realtime:a", "phx_join", {"config": {"private": True}}, "90", "90")
+            assert (await client.end(within=10)).code == 1012
+            assert not [message for message in client.messages if message.ref == "90"], "and no word about the join"
+        await refused_for_now(hub)
+        await asyncio.to_thread(cluster.start)
+        await eventually(lambda: hub.ops("/readyz")[0] == 200, 30, what="/readyz to notice")
+        async with await Client.connect(hub.port, apikey=fresh) as client:
+            await client.join("realtime:a", config={"private": True})
+    finally:
+        hub.remove()
+        cluster.remove()
+
+
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 async def test_postgres_restarts_while_clients_are_connected(mode):
     """They stay connected, broadcasts go on, and every commit before and after reaches them once."""

@@ -1,3 +1,4 @@
+import Glibc
 package import Hub
 package import Logging
 import Postgres
@@ -156,7 +157,11 @@ struct AuthorityLoop: ~Copyable {
     private var session: AuthoritySession?
     private var log: RateLimitedLog
     private var reconnector: Reconnector
+    private var lastAttempt: ContinuousClock.Instant?
 
+    /// Between two attempts to connect, where questions ask for them.
+    private static let leastPauseMicroseconds: UInt32 = 50_000
+    private static let leastPause = Duration.microseconds(leastPauseMicroseconds)
     /// Answered together. A batch is one round trip; a larger one keeps the first of it waiting for the last.
     private static let batch = 500
 
@@ -194,7 +199,9 @@ struct AuthorityLoop: ~Copyable {
         while !left.isEmpty {
             let hadSession = session != nil
             if !hadSession {
-                guard reconnector.isDue else { break }
+                // Clients are let in as soon as the feed is back, and some never repeat a join that is refused then: whoever asks is
+                // a reason to try, whatever the schedule says.
+                if let lastAttempt, lastAttempt + Self.leastPause > .now { usleep(Self.leastPauseMicroseconds) }
                 connect()
             }
             guard let session else { break }
@@ -211,6 +218,7 @@ struct AuthorityLoop: ~Copyable {
     }
 
     private mutating func connect() {
+        defer { lastAttempt = .now }
         do {
             session = try AuthoritySession(conninfo: conninfo, logger: logger)
             reconnector.connected()

@@ -47,6 +47,7 @@ extension FeedTests {
             alter publication roost set (publish = 'update'); $hole;
             alter publication roost set (publish = 'insert, update, delete, truncate')
             """,
+            // This one and the next take Postgres 15.
             """
             alter publication roost set table p where (n < 0); $hole; alter publication roost set table p
             """,
@@ -67,8 +68,13 @@ extension FeedTests {
             }
         }
 
+        private static func isPossible(_ script: String, on database: Database) throws -> Bool {
+            try !script.contains("set table") || database.serverVersion() >= 150_000
+        }
+
         @Test(arguments: interruptions) func beforeTheEyesOfAHub(script: String) throws {
             let database = try Self.prepared()
+            guard try Self.isPossible(script, on: database) else { return }
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(Self.binding, as: "ann")
                 try database.run("insert into t values (1)")
@@ -86,6 +92,7 @@ extension FeedTests {
 
         @Test(arguments: interruptions) func whileNoHubRuns(script: String) throws {
             let database = try Self.prepared()
+            guard try Self.isPossible(script, on: database) else { return }
             var cursor = ""
             try SubscriberStage.with(database) { stage in
                 _ = try stage.join(Self.binding, as: "ann")
