@@ -13,15 +13,18 @@ package final class WALCapture: Sendable {
     private let published = Published(CaptureReport())
     private let thread = WorkerThread(named: "roost-capture")
 
-    /// - Parameter report: called on the capture's thread: nil while all is well, else why changes are not read, a sentence
-    ///   without a full stop.
+    /// - Parameters:
+    ///   - patience: how long a batch may be refused for a reason that may pass, before its rows are taken apart.
+    ///   - report: called on the capture's thread: nil while all is well, else why changes are not read, a sentence without a
+    ///     full stop.
     package init(
         conninfo: String, logger: Logger, firstRetry: Duration = .seconds(1), silence: Duration = .seconds(6),
-        interval: Duration = .seconds(1), report: @escaping @Sendable (_ problem: String?) -> Void = { _ in }
+        interval: Duration = .seconds(1), patience: Duration = .seconds(20),
+        report: @escaping @Sendable (_ problem: String?) -> Void = { _ in }
     ) {
         setup = Setup(
             conninfo: conninfo, logger: logger, firstRetry: firstRetry, silence: silence, interval: interval,
-            report: report)
+            patience: patience, report: report)
     }
 
     /// Starts the thread; it connects, and keeps trying. Once in the life of a capture.
@@ -51,6 +54,8 @@ package final class WALCapture: Sendable {
         let silence: Duration
         /// How often a hub that does not lead looks whether it may.
         let interval: Duration
+        /// With a batch that is refused for a reason that may pass.
+        let patience: Duration
         let report: @Sendable (String?) -> Void
     }
 }

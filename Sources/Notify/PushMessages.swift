@@ -15,18 +15,38 @@ final class MessageReader {
     private let activities: ActivityUpdater
     /// Messages that Postgres has not been asked about.
     private var messages: [RowChange] = []
+    /// Messages that it did not answer, or not for everybody, as a lock or a deadline was in the way. The others go on meanwhile.
+    private var waiting: [WaitingMessage] = []
+    /// When to ask about those again, in monotonic milliseconds.
+    private var nextTry: Int64 = 0
+    /// Messages that are done with, behind some that wait: they are settled in their order.
+    private var doneBehind = 0
     /// Messages whose audience was asked for.
     private(set) var count = 0
-    /// Messages that nobody was notified of, because Postgres did not say in time who is to hear of them.
+    /// Messages that nobody, or not everybody, was notified of, because Postgres did not say in time who is to hear of them.
     private(set) var lost = 0
 
     /// What asking about messages has cost, by the first one's number in the outbox.
     private var trials = BatchTrials<Int64>()
+    /// The last question about messages that wait failed as a whole: the next is about one of them.
+    private var asksApart = false
+
+    private struct WaitingMessage {
+        let change: RowChange
+        /// In monotonic milliseconds.
+        let since: Int64
+        var tries = 1
+        /// Who was notified already.
+        var heard: Set<Name> = []
+    }
 
     /// Rows of one question to Postgres.
     private static let batch = 500
-    /// How often a question is asked that a lock or a deadline kept from being answered.
+    /// How often, and for how long, a message is asked about that a lock or a deadline kept from being answered, and the pause
+    /// between; in milliseconds.
     private static let mostTries = 3
+    private static let patience: Int64 = 10_000
+    private static let pause: Int64 = 1000
 
     init(
         _ context: PushContext, _ mailbox: PushServiceMailbox, _ alerts: AlertSender, _ activities: ActivityUpdater
@@ -39,13 +59,19 @@ final class MessageReader {
 
     func add(_ changes: [RowChange]) { messages += changes }
 
+    /// When something is to be asked again, in monotonic milliseconds; nil where nothing waits.
+    var nextDue: Int64? { waiting.isEmpty || context.rules.audience == nil ? nil : nextTry }
+
     /// Puts the alerts of the messages at hand into the queue, and tells the activities of their conversations. A
     /// message is settled when its alerts are in the queue.
     func read(_ store: PushStore) throws {
         guard let statement = context.rules.audience else { return }
+        try readWaiting(statement, store)
         while let first = messages.first {
             let batch = Array(messages.prefix(trials.mostRows ?? Self.batch))
             if trials.isHopeless {
+                // Where nothing can be written at all, no message is to blame.
+                try store.heartbeat()
                 lost += 1
                 context.logger.error(
                     """
@@ -55,47 +81,101 @@ final class MessageReader {
             } else {
                 do { try read(batch, statement, store) } catch {
                     // Nobody else's pushes, nor the feed's place, may wait for one message for ever.
-                    if Self.comesAgain(error) { trials.sessionEnded(at: first.id, rows: batch.count) }
+                    trials.failed(at: first.id, rows: batch.count, mayPass: Self.mayPass(error), at: .now)
                     throw error
                 }
             }
             trials.done(rows: batch.count)
             count += batch.count
             messages.removeFirst(batch.count)
-            mailbox.settled(batch.count)
+            doneBehind += batch.count
+            settle()
             alerts.lookNow()
         }
     }
 
-    /// Whether the same messages would meet the same error: not where it is about locks, room, or a server that goes.
-    private static func comesAgain(_ error: any Error) -> Bool {
-        guard let error = error as? PostgresError else { return false }
-        switch error.kind {
-        case .connection: return true
-        case .timeout: return false
-        case .server: return !["25", "40", "53", "55", "57", "58"].contains { error.sqlState?.hasPrefix($0) ?? false }
-        }
+    /// Whether the server says that the same may go well later: it is about locks, room, or a server that goes.
+    private static func mayPass(_ error: any Error) -> Bool {
+        guard let error = error as? PostgresError, error.kind == .server else { return false }
+        return ["25", "40", "53", "55", "57", "58"].contains { error.sqlState?.hasPrefix($0) ?? false }
+    }
+
+    private func settle() {
+        guard waiting.isEmpty, doneBehind > 0 else { return }
+        mailbox.settled(doneBehind)
+        doneBehind = 0
     }
 
     private func read(_ batch: [RowChange], _ statement: String, _ store: PushStore) throws {
-        var asked = Array(batch.enumerated())
-        for attempt in 1... {
-            let audience = try store.audience(for: asked.map(\.element), statement: statement)
-            let members = audience.members.map { ($0, asked[$0.change].element) }
-            try alerts.enqueue(members, store)
-            for (member, _) in members { activities.note(member) }
-            guard !audience.unanswered.isEmpty else { return }
-            guard attempt < Self.mostTries else {
-                lost += audience.unanswered.count
-                context.logger.error(
-                    """
-                    \(audience.unanswered.count) messages are not pushed: Postgres did not answer alerts.audience in \
-                    time, \(attempt) times; make the statement faster, or see what locks its tables.
-                    """)
-                return
-            }
-            asked = audience.unanswered.map { asked[$0] }
+        let audience = try store.audience(for: batch, statement: statement)
+        try notify(audience.members, of: batch, store)
+        guard !audience.unanswered.isEmpty else { return }
+        let now = context.now.monotonic
+        if waiting.isEmpty { nextTry = now + Self.pause }
+        for index in audience.unanswered {
+            let heard = Set(audience.members.lazy.filter { $0.change == index }.map(\.user))
+            waiting.append(WaitingMessage(change: batch[index], since: now, heard: heard))
         }
+        // They are settled when they are done with.
+        doneBehind -= audience.unanswered.count
+    }
+
+    private func notify(_ members: [AudienceMember], of changes: [RowChange], _ store: PushStore) throws {
+        try alerts.enqueue(members.map { ($0, changes[$0.change]) }, store)
+        for member in members { activities.note(member) }
+    }
+
+    // MARK: Messages that wait
+
+    private func readWaiting(_ statement: String, _ store: PushStore) throws {
+        let now = context.now.monotonic
+        guard !waiting.isEmpty, nextTry <= now else { return }
+        nextTry = now + Self.pause
+        let asked = Array(waiting.prefix(asksApart ? 1 : Self.batch))
+        waiting.removeFirst(asked.count)
+        do {
+            let changes = asked.map(\.change)
+            let audience = try store.audience(for: changes, statement: statement)
+            let members = audience.members.filter { !asked[$0.change].heard.contains($0.user) }
+            try notify(members, of: changes, store)
+            let unanswered = Set(audience.unanswered)
+            doneBehind += asked.count - unanswered.count
+            waitAgain(
+                asked.enumerated().filter { unanswered.contains($0.offset) }.map { index, message in
+                    var message = message
+                    message.heard.formUnion(members.lazy.filter { $0.change == index }.map(\.user))
+                    return message
+                })
+            asksApart = false
+        } catch {
+            asksApart = true
+            waitAgain(asked)
+            throw error
+        }
+        settle()
+        alerts.lookNow()
+    }
+
+    private func waitAgain(_ asked: [WaitingMessage]) {
+        let now = context.now.monotonic
+        let (over, left) = asked.reduce(into: (over: [WaitingMessage](), left: [WaitingMessage]())) { parts, message in
+            var message = message
+            message.tries += 1
+            if message.tries > Self.mostTries, now - message.since >= Self.patience {
+                parts.over.append(message)
+            } else {
+                parts.left.append(message)
+            }
+        }
+        waiting += left
+        guard !over.isEmpty else { return }
+        lost += over.count
+        doneBehind += over.count
+        context.logger.error(
+            """
+            \(over.count) messages are not pushed, or not to everybody: Postgres did not answer alerts.audience, or what policies \
+            read is locked, for \(Self.patience / 1000) seconds; make the statement faster, or see what locks its tables.
+            """)
     }
 }
 

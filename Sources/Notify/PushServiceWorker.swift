@@ -135,6 +135,7 @@ final class PushServiceWorker {
         if context.database.store == nil {
             due = min(due, time.monotonic + context.database.retryDelay + 1)
         } else {
+            if let waiting = messages.nextDue { due = min(due, waiting) }
             if let alertsDue = alerts.dueAt { due = min(due, time.monotonic + max(0, alertsDue - time.unix)) }
             if isBusy { due = min(due, nextHeartbeat) }
         }

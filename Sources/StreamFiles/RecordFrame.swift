@@ -113,10 +113,39 @@ package enum RecordFrame {
         return (records, at)
     }
 
+    /// What stands in place of a write's first head until all the rest of it is written: no record is of that length.
+    static let unfinished: [UInt8] = [0, 0, 0, 0] + Array("open".utf8)
+
     /// Whether what does not read, from `end` on, is a write of the hub's own that a kill cut off: its head, which comes last, is missing
     /// (`StreamFolder.append`).
+    ///
+    /// Zeros are what a file system leaves of what it had not written when the machine stopped. But records behind them were written
+    /// whole, and perhaps answered for.
     static func isTorn(_ bytes: [UInt8], at end: Int) -> Bool {
-        bytes[end...].prefix(headBytes).allSatisfy { $0 == 0 }
+        let head = bytes[end...].prefix(headBytes)
+        if unfinished.starts(with: head) { return true }
+        return head.allSatisfy { $0 == 0 } && !hasRecord(bytes, behind: end + headBytes)
+    }
+
+    /// How far a record is looked for, and how many bytes are checked for that.
+    private static let (mostSearched, mostChecked) = (16_777_216, 268_435_456)
+
+    /// Whether some record begins behind a place.
+    private static func hasRecord(_ bytes: [UInt8], behind place: Int) -> Bool {
+        var checked = 0
+        for at in place..<max(place, min(bytes.count - headBytes, place + mostSearched)) {
+            let length = Int(number(bytes, at))
+            // Its length, its kind, and the length of its facts and their brackets are seldom those of anything else.
+            guard length >= 7, length <= bytes.count - at - headBytes, Kind(rawValue: bytes[at + headBytes]) != nil
+            else { continue }
+            let facts = Int(number(bytes, at + headBytes + 1))
+            guard facts >= 2, facts <= length - 5, bytes[at + headBytes + 5] == UInt8(ascii: "{"),
+                bytes[at + headBytes + 4 + facts] == UInt8(ascii: "}"), checked + length <= mostChecked
+            else { continue }
+            checked += length
+            if Checksum.of(bytes[(at + headBytes)..<(at + headBytes + length)]) == number(bytes, at + 4) { return true }
+        }
+        return false
     }
 
     /// How many of the first bytes are whole records, of which only the first may be beyond `most`.

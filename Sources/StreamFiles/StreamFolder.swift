@@ -98,8 +98,9 @@ package final class StreamFolder {
         File(path + "/" + String(id.number, radix: 16) + Self.suffix, length: 0)
     }
 
-    /// A kill may come within a write that is longer than a page. So the first record's head comes behind all the rest: where it is
-    /// missing (`RecordFrame.isTorn`), nothing of it was ever answered for, and whatever else does not read was damaged by somebody else.
+    /// A kill may come within a write that is longer than a page. So the first record's head comes behind all the rest, and until then a
+    /// mark stands there: where it does, nothing of the write was ever answered for, and whatever else does not read was damaged by
+    /// somebody else (`RecordFrame.isTorn`).
     ///
     /// - Returns: false where not all of it could be written; the file is as it was then.
     package func append(_ bytes: [UInt8], to file: File) -> Bool {
@@ -108,7 +109,7 @@ package final class StreamFolder {
         let crossesPages = file.length / Self.page != (file.length + bytes.count) / Self.page
         guard
             crossesPages
-                ? write(bytes[head...], to: file, at: file.length + head)
+                ? write(RecordFrame.unfinished[..<head] + bytes[head...], to: file, at: file.length)
                     && write(bytes[..<head], to: file, at: file.length)
                 : write(bytes[...], to: file, at: file.length)
         else {

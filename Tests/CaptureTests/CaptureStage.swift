@@ -52,7 +52,10 @@ struct CaptureStage {
         let logger = notes.map { Logger.noting($0) } ?? .silent
         let capture = WALCapture(
             conninfo: database.conninfo, logger: logger, firstRetry: .milliseconds(50), silence: silence,
-            interval: .milliseconds(50), report: { problem in if let problem { notes?.add("problem: \(problem)") } })
+            interval: .milliseconds(50), patience: .milliseconds(200)
+        ) { problem in
+            if let problem { notes?.add("problem: \(problem)") }
+        }
         capture.start()
         defer { capture.stop() }
         try eventually("a capture that is \(state), and is \(capture.current.state)") {

@@ -103,6 +103,61 @@ extension CaptureTests {
             #expect(notes.all.contains { $0.contains("reach nobody") && $0.contains("id = 2") })
         }
 
+        @Test(
+            "a row that is refused for a reason that may pass is passed where it does not",
+            arguments: ["40001", "55P03", "53100", "25006", "28000"])
+        func refused(state: String) throws {
+            let notes = Notes()
+            let stage = try CaptureStage(
+                "create table t (id int primary key, x text); create table other (id int primary key)",
+                reading: "t", "other")
+            try stage.database.run(Self.refusing("new.record::text like '%poison%'", with: state))
+            try stage.capturing(notes: notes) { capture in
+                try stage.database.run(
+                    "insert into t values (1, 'a'), (2, 'poison'), (3, 'c'); insert into other values (1)")
+                let rows = try stage.stored(3)
+                #expect(rows.map(\.record) == [#"{"id":1,"x":"a"}"#, nil, #"{"id":3,"x":"c"}"#])
+                #expect(rows.map(\.operation) == ["I", "L", "I"])
+                let others = try stage.stored(1, of: "other")
+                #expect(others.count == 1)
+                // The next is not waited for as long.
+                try stage.database.run("insert into t values (4, 'poison'), (5, 'e')")
+                let more = try stage.stored(5)
+                #expect(more.suffix(2).map(\.operation) == ["L", "I"])
+                try eventually("a count") { capture.current.rowsLost == 2 }
+            }
+            #expect(notes.all.contains { $0.contains("reach nobody") && $0.contains("id = 2") })
+            #expect(notes.all.count { $0.contains("problem: changes are not read") } >= 3)
+        }
+
+        @Test(
+            "a disk that is full, or a server that takes no writes, passes nothing for however long",
+            arguments: ["53100", "25006"])
+        func room(state: String) throws {
+            let notes = Notes()
+            let stage = try CaptureStage("create table t (id int primary key)", reading: "t")
+            try stage.database.run(Self.refusing("true", with: state))
+            try stage.capturing(notes: notes) { capture in
+                try stage.database.run("insert into t values (1)")
+                try eventually("many attempts", within: .seconds(30)) {
+                    notes.all.count { $0.contains("problem: changes are not read") } >= 12
+                }
+                #expect(capture.current.rowsLost == 0 && capture.current.waitingSince != nil)
+                try stage.database.run("drop trigger refuses on roost.change")
+                let rows = try stage.stored(1)
+                #expect(rows.map(\.record) == [#"{"id":1}"#])
+                try eventually("nothing to wait") { capture.current.waitingSince == nil }
+            }
+        }
+
+        private static func refusing(_ condition: String, with state: String) -> String {
+            """
+            create function refuses() returns trigger language plpgsql as
+                $$ begin raise exception 'not now' using errcode = '\(state)'; end $$;
+            create trigger refuses before insert on roost.change for each row when (\(condition)) execute function refuses()
+            """
+        }
+
         @Test("where nothing can be stored, nothing is passed")
         func nothing() throws {
             let notes = Notes()

@@ -304,11 +304,14 @@ async def test_a_hub_that_is_told_nothing_of_apns_says_so(hub):
         assert answer.status == 501 and "apns" in answer.json["message"]
 
 
+# Calls a function where there is a message that says "poison".
+POISONED = (
+    f"select a.* from ({STATEMENTS['ROOST_ALERTS_AUDIENCE'].rstrip().rstrip(';')}) a where (select bool_and(case when r -> 'record' "
+    "->> 'body' = 'poison' then end_session() else true end) from jsonb_array_elements($1::jsonb) r)")
+
+
 async def test_a_message_whose_audience_ends_its_session_keeps_no_other(cluster):
-    audience = (
-        f"select a.* from ({STATEMENTS['ROOST_ALERTS_AUDIENCE'].rstrip().rstrip(';')}) a where (select bool_and(case when r -> 'record' "
-        "->> 'body' = 'poison' then end_session() else true end) from jsonb_array_elements($1::jsonb) r)")
-    async with PushHub(cluster, "push_poison", ROOST_ALERTS_AUDIENCE=audience) as chat:
+    async with PushHub(cluster, "push_poison", ROOST_ALERTS_AUDIENCE=POISONED) as chat:
         with chat.sql() as sql:
             sql.execute("create function end_session() returns boolean language plpgsql volatile security definer as "
                         "$$ begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(60); return true; end $$")
@@ -317,5 +320,40 @@ async def test_a_message_whose_audience_ends_its_session_keeps_no_other(cluster)
                 chat.say(sql, ADA, body)
             # Each session that is lost is followed by a longer pause.
             await eventually(lambda: len(phone.alerts) == 2, 60, lambda: f"the others' pushes, not {phone.alerts}")
+            await phone.has_alerts("before", "after")
+            assert "is not pushed: Postgres refused what its alerts need" in chat.hub.log
+
+
+@pytest.mark.parametrize(
+    "name, harm", [("waits", "perform from held"), ("fails", "raise exception 'not now' using errcode = '40001'")])
+async def test_a_message_whose_audience_waits_keeps_no_other(cluster, name, harm):
+    async with PushHub(cluster, f"push_{name}", ROOST_ALERTS_AUDIENCE=POISONED) as chat:
+        with chat.sql() as sql, chat.sql() as locker:
+            sql.execute("create table held (x int); create function end_session() returns boolean language plpgsql volatile as "
+                        f"$$ begin {harm}; return true; end $$")
+            locker.execute("begin; lock table held")
+            phone = await phone_of(chat, GRACE)
+            for body in "before", "poison", "after":
+                chat.say(sql, ADA, body)
+            await eventually(lambda: len(phone.alerts) == 2, 60, lambda: f"the others' pushes, not {phone.alerts}")
+            await phone.has_alerts("before", "after")
+            if "held" in harm:
+                locker.execute("rollback")
+                await eventually(lambda: len(phone.alerts) == 3, 60, lambda: f"all pushes, not {phone.alerts}")
+            else:
+                await eventually(lambda: "are not pushed, or not to everybody" in chat.hub.log, 60, lambda: chat.hub.log)
+
+
+async def test_a_message_whose_alert_cannot_be_stored_keeps_no_other(cluster):
+    async with PushHub(cluster, "push_refused") as chat:
+        with chat.sql() as sql:
+            sql.execute("create function refuses() returns trigger language plpgsql as "
+                        "$$ begin raise exception 'not now' using errcode = '55000'; end $$; create trigger refuses before insert on "
+                        "roost.alert for each row when (new.variables::text like '%poison%') execute function refuses()")
+            phone = await phone_of(chat, GRACE)
+            for body in "before", "poison", "after":
+                chat.say(sql, ADA, body)
+            # The error says that asking again helps, which is believed for half a minute.
+            await eventually(lambda: len(phone.alerts) == 2, 120, lambda: f"the others' pushes, not {phone.alerts}")
             await phone.has_alerts("before", "after")
             assert "is not pushed: Postgres refused what its alerts need" in chat.hub.log

@@ -44,15 +44,20 @@ import Testing
         }
     }
 
-    @Test func aTornWriteIsCutOffAndTheStreamGoesOn() throws {
+    /// What a kill within a long write leaves: its first head comes last. And what a machine that stops does: zeros, of which nobody
+    /// knows how many.
+    @Test(arguments: [Array("\0\0\0\0open".utf8), Array("\0\0\0\0op".utf8), [UInt8](repeating: 0, count: 8)])
+    func aTornWriteIsCutOffAndTheStreamGoesOn(_ head: [UInt8]) throws {
         let stage = try ServiceStage()
         try stage.create("a")
         try stage.append("whole", to: "a")
         let file = try #require(try stage.files.first)
         let writing = try #require(FileHandle(forWritingAtPath: stage.directory + "/" + file))
         try writing.seekToEnd()
-        // What a kill within a long write leaves: its head comes last.
-        try writing.write(contentsOf: [0, 0, 0, 0, 0, 0, 0, 0, 1, 2])
+        var rest: [UInt8] = [2, 2, 0, 0, 0] + Array("{}".utf8)
+        // One write may be of several records.
+        if head.last == UInt8(ascii: "n") { RecordFrame.append(.held, to: &rest) }
+        try writing.write(contentsOf: head + (head.count == 8 ? rest : []))
         try writing.close()
         let next = try stage.afterKill()
         #expect(try next.text("a") == "whole")
@@ -90,6 +95,23 @@ import Testing
         let later = try next.afterKill()
         #expect(try later.text("a") == rest && later.status("a")?.ending?.reason == .aborted)
         #expect(try later.files.count { $0.contains(".damaged") } == 1)
+    }
+
+    /// Zeros in place of any record's head are no torn write where records stand behind: all of them were acknowledged.
+    @Test(arguments: [1, 5, 9]) func zerosInPlaceOfAHeadAreDamage(_ record: Int) throws {
+        let stage = try ServiceStage()
+        try stage.create("a")
+        for number in 0..<10 { try stage.append("\(number)" + String(repeating: "x", count: 9_999), to: "a") }
+        let path = stage.directory + "/" + (try #require(try stage.files.first))
+        var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        var at = 0
+        for _ in 0..<record { at += 8 + (0..<4).reduce(0) { $0 | Int(bytes[at + $1]) << (8 * $1) } }
+        bytes.replaceSubrange(at..<at + 8, with: [UInt8](repeating: 0, count: 8))
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        let next = try stage.afterKill()
+        #expect(try next.text("a").utf8.count == (record - 1) * 10_000)
+        #expect(try next.status("a")?.ending?.reason == .aborted)
+        #expect(try next.files.contains { $0.hasSuffix(".damaged") })
     }
 
     /// Files that somebody removes or cuts under a hub: what is appended then would be lost, so it is not acknowledged.

@@ -6,14 +6,15 @@ import Workers
     @Test("a batch that costs its session twice is done row by row, and of its rows the one that does so is hopeless")
     func isolation() {
         var trials = BatchTrials<Int>()
-        trials.sessionEnded(at: 0, rows: 3)
+        let now = ContinuousClock.now
+        trials.failed(at: 0, rows: 3, at: now)
         #expect(trials.mostRows == nil)
-        trials.sessionEnded(at: 0, rows: 3)
+        trials.failed(at: 0, rows: 3, at: now)
         #expect(trials.mostRows == 1 && !trials.isHopeless)
         trials.done(rows: 1)
-        trials.sessionEnded(at: 1, rows: 1)
+        trials.failed(at: 1, rows: 1, at: now)
         #expect(!trials.isHopeless)
-        trials.sessionEnded(at: 1, rows: 1)
+        trials.failed(at: 1, rows: 1, at: now)
         #expect(trials.isHopeless)
         trials.done(rows: 1)
         #expect(!trials.isHopeless && trials.mostRows == 1)
@@ -24,10 +25,48 @@ import Workers
     @Test("sessions that end at different places cost nothing")
     func outages() {
         var trials = BatchTrials<Int>()
+        let now = ContinuousClock.now
         for row in 0..<10 {
-            trials.sessionEnded(at: row, rows: 100)
+            trials.failed(at: row, rows: 100, at: now)
             trials.done(rows: 1)
         }
         #expect(trials.mostRows == nil)
+    }
+
+    @Test("an error that may pass counts once it has come again for some time")
+    func patience() {
+        var trials = BatchTrials<Int>(patience: .seconds(15))
+        let begin = ContinuousClock.now
+        func fail(after seconds: Int, rows: Int) {
+            trials.failed(at: 7, rows: rows, mayPass: true, at: begin + .seconds(seconds))
+        }
+        for second in 0..<15 { fail(after: second, rows: 2) }
+        #expect(trials.mostRows == nil)
+        fail(after: 15, rows: 2)
+        #expect(trials.mostRows == 1 && !trials.isHopeless)
+        fail(after: 16, rows: 1)
+        fail(after: 30, rows: 1)
+        #expect(!trials.isHopeless, "it is another batch, whose time begins")
+        fail(after: 31, rows: 1)
+        #expect(trials.isHopeless)
+        trials.done(rows: 1)
+        #expect(!trials.isHopeless && trials.mostRows == 1)
+    }
+
+    @Test("a refusal lasts that comes several times, at one place, over all the time of patience")
+    func refusals() {
+        var refusals = RepeatedRefusal<Int>(patience: .seconds(20))
+        let begin = ContinuousClock.now
+        refusals.refused(at: 1, at: begin)
+        refusals.refused(at: 1, at: begin + .seconds(25))
+        #expect(!refusals.isLasting(at: begin + .seconds(26)), "twice may have any reason")
+        refusals.refused(at: 1, at: begin + .seconds(26))
+        #expect(refusals.isLasting(at: begin + .seconds(26)))
+        refusals.refused(at: 2, at: begin + .seconds(27))
+        for second in 28..<40 { refusals.refused(at: 2, at: begin + .seconds(second)) }
+        #expect(!refusals.isLasting(at: begin + .seconds(40)))
+        #expect(refusals.isLasting(at: begin + .seconds(47)))
+        refusals.passed()
+        #expect(!refusals.isLasting(at: begin + .seconds(100)))
     }
 }

@@ -10,6 +10,8 @@ final class CaptureLeader {
     private let published: Published<CaptureReport>
     /// Losses of the sessions before this one, and this one's progress.
     private(set) var trials: BatchTrials<CapturePosition>
+    /// Batches that the server did not store, whatever it says of the reason.
+    private(set) var refusals: RepeatedRefusal<CapturePosition>
     private var pacing = StorePacing(at: .now)
     private var heartbeatAt = ContinuousClock.now
     private var beats = 0
@@ -21,9 +23,11 @@ final class CaptureLeader {
 
     init(
         stream: CaptureStream, store: CaptureStore, slot: CaptureSlot, sockets: CaptureSockets,
-        published: Published<CaptureReport>, trials: BatchTrials<CapturePosition>
+        published: Published<CaptureReport>, trials: BatchTrials<CapturePosition>,
+        refusals: RepeatedRefusal<CapturePosition>
     ) {
         self.trials = trials
+        self.refusals = refusals
         self.stream = stream
         self.store = store
         self.slot = slot
@@ -60,12 +64,19 @@ final class CaptureLeader {
         let batch = stream.batch
         let outcome: CaptureStore.Outcome
         do {
-            outcome = try store.store(batch, upTo: stream.position, care: trials.isHopeless ? .bare : .full)
-        } catch let error as PostgresError where error.kind == .connection {
-            trials.sessionEnded(at: store.position, rows: batch.rows)
+            outcome = try store.store(
+                batch, upTo: stream.position, care: trials.isHopeless ? .bare : .full,
+                blamesRows: refusals.isLasting(at: .now))
+        } catch let error as PostgresError {
+            if error.kind != .server {
+                trials.failed(at: store.position, rows: batch.rows, at: .now)
+            } else if !error.isOfAnotherLeader {
+                refusals.refused(at: store.position, at: .now)
+            }
             throw error
         }
         trials.done(rows: batch.rows)
+        refusals.passed()
         published.waitingSince = nil
         published.rows += batch.rows
         published.rowsAsTexts += outcome.asTexts

@@ -10,13 +10,17 @@ struct CaptureWorker: ~Copyable {
     private let published: Published<CaptureReport>
     private let sockets: CaptureSockets
     private var reconnector: Reconnector
+    private let incidents: CaptureIncidents
     private var trials = BatchTrials<CapturePosition>()
+    private var refusals: RepeatedRefusal<CapturePosition>
 
     init(_ setup: WALCapture.Setup, _ stopSignal: StopSignal, _ published: Published<CaptureReport>) {
         self.setup = setup
         self.stopSignal = stopSignal
         self.published = published
         sockets = CaptureSockets(stopSignal)
+        incidents = CaptureIncidents(logger: setup.logger)
+        refusals = RepeatedRefusal(patience: setup.patience)
         reconnector = Reconnector(
             first: setup.firstRetry, logger: setup.logger,
             lost: "Changes are not read from the WAL for now", regained: "Changes can be read from the WAL again.")
@@ -63,9 +67,9 @@ struct CaptureWorker: ~Copyable {
         guard let (name, position) = try slot.find(by: stream) else { return }
         let leader = CaptureLeader(
             stream: try begin(name, after: position, on: stream, beside: store),
-            store: try CaptureStore(store, from: position, log: setup.logger), slot: slot, sockets: sockets,
-            published: published, trials: trials)
-        defer { trials = leader.trials }
+            store: try CaptureStore(store, from: position, log: setup.logger, incidents: incidents), slot: slot,
+            sockets: sockets, published: published, trials: trials, refusals: refusals)
+        defer { (trials, refusals) = (leader.trials, leader.refusals) }
         published.state = .leading
         reconnector.connected()
         report(nil)

@@ -10,12 +10,16 @@ final class CaptureStore {
     /// What roost.capture says.
     private(set) var position: CapturePosition
     private let log: Logger
-    private var incidents: RateLimitedLog
+    private let incidents: CaptureIncidents
     private var relations: [ObjectIdentifier: (relation: CapturedRelation, resolved: ResolvedRelation)] = [:]
     private var statements: [StatementKey: String] = [:]
     /// The least care by which the rows of a shape are stored: what asks more of the table is no statement any more.
     private var usualCare: [RowShape: StoreCare] = [:]
     private var lastName = 0
+    /// Whether errors that may pass are taken for those of rows.
+    private var blamesRows = false
+    /// Errors that were rows' although they may pass, and when. They need not come again for long.
+    private var statesOfRows: [String: ContinuousClock.Instant] = [:]
 
     private struct StatementKey: Hashable {
         let shape: RowShape
@@ -36,15 +40,20 @@ final class CaptureStore {
     private static let mostStatements = 400
     /// So many parts of a group may fail before all the rest of it is stored with more care: each costs some round trips.
     private static let mostFailures = 64
+    /// How long `statesOfRows` hold: what such an error means in general, it may mean again.
+    private static let memory = Duration.seconds(600)
 
     /// - Parameters:
     ///   - connection: which leads.
     ///   - position: what roost.capture says.
-    init(_ connection: PostgresConnection, from position: CapturePosition, log: Logger) throws {
+    ///   - incidents: what was said of rows by the sessions before.
+    init(
+        _ connection: PostgresConnection, from position: CapturePosition, log: Logger, incidents: CaptureIncidents
+    ) throws {
         self.connection = connection
         self.position = position
         self.log = log
-        incidents = RateLimitedLog(logger: log)
+        self.incidents = incidents
         try connection.prepare("begins", CaptureSQL.storeBegins.text)
         try connection.prepare("lost", CaptureSQL.storeLost.text, types: [1007, 1002, 1185, 3221, 0])
         try connection.prepare("ends", CaptureSQL.storeEnds.text)
@@ -54,12 +63,16 @@ final class CaptureStore {
     ///
     /// One row never keeps the others: where Postgres refuses the batch, its rows are stored apart.
     ///
-    /// - Parameter care: the least.
+    /// - Parameters:
+    ///   - care: the least.
+    ///   - blamesRows: the batch was refused for long. So whatever the error says, it is a row's, unless nothing can be stored.
     /// - Throws: `PostgresError`; after one of kind `connection` nobody knows whether it is stored, and the stored position
     ///   tells.
     func store(
-        _ batch: CaptureBatch, upTo end: CapturePosition, care: StoreCare = .full
+        _ batch: CaptureBatch, upTo end: CapturePosition, care: StoreCare = .full, blamesRows: Bool = false
     ) throws -> Outcome {
+        self.blamesRows = blamesRows
+        statesOfRows = statesOfRows.filter { $0.value + Self.memory > .now }
         if statements.count > Self.mostStatements { try forgetAll() }
         let begins = PreparedCall(
             "begins",
@@ -75,9 +88,9 @@ final class CaptureStore {
                 PreparedCall(try usualName(for: group, care: care), group.arrays.map { .array($0) })
             }
             try connection.runTogether([begins] + calls + [PreparedCall("ends", [])], within: Self.limit)
-        } catch let error as PostgresError where error.isOfRows {
+        } catch let error as PostgresError where isOfRows(error) {
             log.debug("Rows that were read from the WAL are stored apart: \(error.message)")
-            outcome = try storeApart(batch, between: begins, care: care)
+            outcome = try storeApart(batch, between: begins, care: care, because: error)
         }
         position = end
         return outcome
@@ -92,11 +105,21 @@ final class CaptureStore {
         var failures = 0
     }
 
-    private func storeApart(_ batch: CaptureBatch, between begins: PreparedCall, care: StoreCare) throws -> Outcome {
+    /// Whether an error may be a row's, or of the statement that was made for it.
+    private func isOfRows(_ error: PostgresError) -> Bool {
+        if error.isOfRows { return true }
+        guard error.kind == .server, !error.isOfAnotherLeader, let state = error.sqlState else { return false }
+        return blamesRows || statesOfRows[state] != nil
+    }
+
+    private func storeApart(
+        _ batch: CaptureBatch, between begins: PreparedCall, care: StoreCare, because reason: PostgresError
+    ) throws -> Outcome {
         var outcome = Outcome()
         try connection.run("begin")
         do {
             try connection.runTogether([begins], within: Self.limit)
+            if !reason.isOfRows { try demandRoom(for: batch) }
             for group in batch.groups {
                 var effort = Effort()
                 try store(0..<group.places.count, of: group, care: care, &effort, &outcome)
@@ -107,7 +130,23 @@ final class CaptureStore {
             if !connection.isBroken { try connection.run("rollback") }
             throw error
         }
+        if !reason.isOfRows, let state = reason.sqlState { statesOfRows[state] = .now }
         return outcome
+    }
+
+    /// Where not even a word about a row can be stored (a full disk, a lock on the outbox, a server that takes no writes), no row is
+    /// to blame.
+    private func demandRoom(for batch: CaptureBatch) throws {
+        guard let group = batch.groups.first(where: { $0.places.count > 0 }) else { return }
+        try connection.run("savepoint room")
+        try connection.runTogether([lost(0, of: group)], within: Self.limit)
+        try connection.run("rollback to savepoint room; release savepoint room")
+    }
+
+    /// What says in a row's place that it cannot be stored.
+    private func lost(_ row: Int, of group: CaptureBatch.Group) -> PreparedCall {
+        let marks = group.arrays.prefix(4).map { PreparedCall.Parameter.array($0.part(row..<row + 1)) }
+        return PreparedCall("lost", marks + [.text(String(group.shape.relation.description.oid))])
     }
 
     /// Stores some rows of a group: by halves where Postgres refuses them together, and by more care where it refuses one.
@@ -132,7 +171,7 @@ final class CaptureStore {
                     "have values that cannot be written as JSON, and are stored with such values as texts", reason)
             }
             return
-        } catch let error as PostgresError where error.isOfRows {
+        } catch let error as PostgresError where isOfRows(error) {
             failure = error
         }
         if effort.mayForget, failure.isOfTables {
@@ -156,9 +195,7 @@ final class CaptureStore {
             return
         }
         // Where this fails, too, it is not the row: nothing is passed then.
-        let marks = group.arrays.prefix(4).map { PreparedCall.Parameter.array($0.part(range)) }
-        let table = PreparedCall.Parameter.text(String(group.shape.relation.description.oid))
-        try connection.runTogether([PreparedCall("lost", marks + [table])], within: Self.limit)
+        try connection.runTogether([lost(range.lowerBound, of: group)], within: Self.limit)
         outcome.lost += 1
         try note(range.lowerBound, of: group, "cannot be stored, and reach nobody", failure)
     }
@@ -179,7 +216,7 @@ final class CaptureStore {
     private func note(_ row: Int, of group: CaptureBatch.Group, _ what: String, _ reason: PostgresError) throws {
         let relation = group.shape.relation
         let table = try resolved(relation).table ?? "a table that is gone (oid \(relation.description.oid))"
-        incidents.note(
+        incidents.log.note(
             "Changes of \(table) that were read from the WAL \(what); one is of the row \(group.key(of: row)): "
                 + reason.message, about: "\(table) \(what)")
     }
@@ -194,7 +231,7 @@ final class CaptureStore {
                 let name = try name(for: group, care: care)
                 if least == .full { usualCare[group.shape] = care }
                 return name
-            } catch let error as PostgresError where error.isOfRows {
+            } catch let error as PostgresError where isOfRows(error) {
                 guard let next = care.next else { throw error }
                 log.debug("A row of a table that was altered is stored as it was read: \(error.message)")
                 care = next
@@ -252,16 +289,27 @@ final class CaptureStore {
     }
 }
 
+/// What is said of rows, once a minute over all sessions. Confined to the capture's thread.
+final class CaptureIncidents {
+    fileprivate var log: RateLimitedLog
+
+    init(logger: Logger) { log = RateLimitedLog(logger: logger) }
+}
+
 extension PostgresError {
     /// Whether it may be a row that the server refused, or the statement that was made for it. Not where somebody else
     /// stores by now (RS001), the server is out of room or is going (classes 53, 57, 58), the session may not write
-    /// (25), or asking again helps (40, 55): then the batch is stored later, as it is.
+    /// (25), or asking again helps (40, 55): then the batch is stored later, as it is, unless that does not help for long
+    /// (`RepeatedRefusal`).
     fileprivate var isOfRows: Bool {
         guard kind == .server, let state = sqlState else { return false }
         // Out of memory, or cancelled: what one row takes may be more than there is.
         if state == "53200" || state == SQLState.queryCanceled { return true }
         return !["08", "25", "28", "40", "53", "55", "57", "58", "RS"].contains { state.hasPrefix($0) }
     }
+
+    /// RS001: another hub has stored what comes next.
+    var isOfAnotherLeader: Bool { sqlState?.hasPrefix("RS") == true }
 
     /// Class 42: a table, column, type or function is another one, or gone. 0A000: a prepared statement's types changed.
     fileprivate var isOfTables: Bool {

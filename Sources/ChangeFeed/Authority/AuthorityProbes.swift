@@ -114,6 +114,16 @@ struct ProbeBatch {
         }
     }
 
+    /// The questions, by their places in the batch, that policies did not answer, as they wait for a lock.
+    func locked(_ answers: [PolicyAnswer]) -> Set<Int> {
+        var locked: Set<Int> = []
+        for (kind, answer) in zip(kinds, answers) where !answer.locked.isEmpty {
+            guard let draft = drafts[kind] else { continue }
+            locked.formUnion(answer.locked.map { draft.places[$0] })
+        }
+        return locked
+    }
+
     /// What the answers allow, for each question of the batch.
     func rights(_ answers: [PolicyAnswer], count: Int) -> [ChannelExtensions] {
         var rights = [ChannelExtensions](repeating: [], count: count)

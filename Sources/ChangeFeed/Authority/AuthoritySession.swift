@@ -48,6 +48,10 @@ final class AuthoritySession {
         let answers = try engine.answers(to: probes.questions, version: messages.version)
         for sentence in answers.flatMap(\.problems) { log.note(sentence) }
         var rights = probes.rights(answers, count: batch.count)
+        let locked = probes.locked(answers)
+        for place in locked { batch[place].answer(.unavailable) }
+        let open = batch.indices.filter { !locked.contains($0) }
+        (batch, rights) = (open.map { batch[$0] }, open.map { rights[$0] })
         for (place, pending) in batch.enumerated() {
             guard case .read = pending.question.right, !rights[place].isEmpty,
                 try !mayRead(pending.question.claims.role, messages, &log)

@@ -204,6 +204,8 @@ package struct ConditionLimits: Sendable {
     package var validation = Duration.seconds(1)
     /// What connecting and the network may take on top.
     package var network = Duration.seconds(2)
+    /// How long filters that wait for a lock are asked again, before they count as taking too long.
+    package var locks = Duration.seconds(10)
 
     /// Questions asked together that take longer than this are asked apart from then on, to find whose time it is.
     package var suspicious = Duration.milliseconds(10)

@@ -26,6 +26,10 @@ struct ConditionSession: ~Copyable {
     /// Sessions that ended at a statement, one after the other. Kept while the server is away: it may be that which a filter
     /// has crashed.
     private var losses = 0
+    /// Since when statements wait for locks, and when the last did.
+    private var locked: (since: ContinuousClock.Instant, last: ContinuousClock.Instant)?
+    /// A wait that came back after so long is another one.
+    private static let lockMemory = Duration.seconds(30)
 
     init(conninfo: String, limits: ConditionLimits, logger: Logger) {
         self.conninfo = conninfo
@@ -36,7 +40,8 @@ struct ConditionSession: ~Copyable {
     /// Decides conditions, all by one statement.
     ///
     /// - Parameter areApart: they are of one filter, and all of them together have ended sessions already, or hung.
-    /// - Throws: `PostgresError` where the database does not answer, or a table is locked.
+    /// - Throws: `PostgresError` where the database does not answer, or a table is locked, and has not been for long: those whose
+    ///   filters wait for it must not keep all others' for ever.
     mutating func ask(
         _ conditions: [PostgresCondition], within limit: Duration, areApart: Bool = false
     ) throws -> Reply {
@@ -47,6 +52,7 @@ struct ConditionSession: ~Copyable {
         do {
             let result = try run(batch.sql, within: limit, upTo: most)
             losses = 0
+            if !areApart { locked = nil }
             let rows = (0..<result.count).map { row in
                 (record: Int(result.integer(row, 0) ?? 0), answers: result.text(row, 1) ?? "")
             }
@@ -55,6 +61,7 @@ struct ConditionSession: ~Copyable {
             switch (error.kind, error.sqlState) {
             case (.server, SQLState.queryCanceled), (.timeout, _): return .outOfTime
             case (.server, SQLState.lockNotAvailable), (.server, SQLState.deadlock):
+                if isLockedForLong(at: .now) { return .outOfTime }
                 throw PostgresError(
                     .timeout, sqlState: error.sqlState, "A filter waits for a lock (\(error.message)).")
             case (.server, _): return .failed(error)
@@ -64,6 +71,12 @@ struct ConditionSession: ~Copyable {
             case (.connection, _): throw error
             }
         }
+    }
+
+    private mutating func isLockedForLong(at now: ContinuousClock.Instant) -> Bool {
+        let since = locked.flatMap { $0.last + Self.lockMemory > now ? $0.since : nil } ?? now
+        locked = (since, now)
+        return now - since >= limits.locks
     }
 
     /// What `SubscriptionBinder` has to ask of a new filter's values: rows of texts.

@@ -116,5 +116,8 @@ struct BatchVisibility {
 
         /// That error is about values, which may lie in the row.
         func isOfData(_ principal: Principal) -> Bool { question.isOfData(principal) }
+
+        /// Nothing failed: a policy waits for a lock.
+        func isLocked(_ principal: Principal) -> Bool { question.isLocked(principal) }
     }
 }

@@ -45,7 +45,7 @@ final class DeliveryPipeline {
         var events = [[FeedEvent]](repeating: [], count: loops)
         for ending in visibility.takeEndings() {
             for group in registry.groups(of: ending.claims, as: ending.role, hearing: ending.table) {
-                events[group.loop].append(ending.event(in: group, for: PolicyTrials.bar))
+                events[group.loop].append(ending.event(in: group, for: ending.reason.duration))
             }
         }
         return events
@@ -183,6 +183,8 @@ extension DeliveryBatch {
         case ofPolicy
         /// By an error about values.
         case ofData
+        /// It waits for a lock.
+        case ofLock
     }
 
     /// How a policy failed on a row for somebody.
@@ -194,6 +196,7 @@ extension DeliveryBatch {
         _ registry: borrowing SubscriptionRegistry, _ postponement: inout PostponedChanges
     ) -> RowFailure {
         guard verdict.isUndecided(principal) else { return .none }
+        if verdict.isLocked(principal) { return .ofLock }
         guard verdict.isOfData(principal) else { return .ofPolicy }
         let table = match.change.table.oid
         let audience = audience
@@ -230,7 +233,11 @@ extension DeliveryBatch {
         case .postponed(let items): hopelessAt = items[match.place].isHopelessAt
         case .everybody, .decided: waits = waits || postponement.isBehind(member)
         }
-        if isUndecided, !waits {
+        if failure == .ofLock, !waits {
+            // Each change has its time: whoever is told that changes were hidden loads its data when the lock is gone, and what is
+            // committed then must come.
+            waits = hopelessAt.map { now < $0 } ?? true
+        } else if isUndecided, !waits {
             waits = postponement.isWorthWaiting(table, role, reader, at: now)
             if let hopelessAt, now >= hopelessAt {
                 postponement.resign(table, role, reader, at: now)

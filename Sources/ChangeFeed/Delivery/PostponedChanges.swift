@@ -10,6 +10,8 @@ package import Wire
 ///   readers for good. From then on, for `resignation`, what fails for that table and role is hidden at once.
 /// - An error about values may lie in the row, or in a user's claims. So a row is hidden as soon as its reader is shown another
 ///   one of the table while this one still fails, and resigned is for that reader alone.
+/// - A lock that a policy waits for is no failure: each change waits for `patience`, and nothing is resigned. Whoever is hidden some
+///   is told so, and that it is over (`PolicyEnding`).
 /// - Nothing waits for a member that recovers: its recovery ends, and begins again when its client has joined again.
 /// - While anything waits, no mark is told to be covered, so whoever loses its connection meanwhile misses nothing.
 /// - Confined to the feed's thread. Time is passed in.

@@ -335,7 +335,7 @@ final class FeedSession {
     private func stream(_ statement: String, into window: WindowReader) throws {
         do {
             try reader.stream(statement, within: state.patience.limit) { try window.take($0) }
-        } catch let error as PostgresError where error.kind == .timeout {
+        } catch let error as PostgresError where error.kind == .timeout && reader.isBroken {
             state.patience.wasTooShort()
             loop.logger.warning(
                 """

@@ -36,12 +36,12 @@ package struct PolicyEngine: ~Copyable {
     ///
     /// A session that was lost since the last questions is replaced here and now: the caller may be the feed, which would
     /// take the loss for its own and begin anew. Whoever's policies end the session that asks them is hidden the rows, and the
-    /// others are answered (`PolicyTrials`).
+    /// others are answered (`PolicyTrials`). So it is with those for whom a policy waits for a lock.
     ///
     /// - Parameter version: differs whenever a table, a policy, a role or a privilege does: what was looked up under
     ///   another is forgotten. Between a change and the new version the old policies answer.
-    /// - Throws: `PostgresError` of kind `connection` or `timeout` where nothing is decided, as the database is away or
-    ///   a table that the policies read is locked against reading. Ask again then.
+    /// - Throws: `PostgresError` of kind `connection` or `timeout` where nothing is decided, as the database is away. Ask
+    ///   again then.
     package mutating func answers(
         to questions: [PolicyQuestion], version: String
     ) throws(PostgresError) -> [PolicyAnswer] {
@@ -63,39 +63,63 @@ package struct PolicyEngine: ~Copyable {
         _ questions: [PolicyQuestion], _ version: String
     ) throws(PostgresError) -> [PolicyAnswer]? {
         var answers = questions.map { PolicyAnswer(hiding: $0) }
-        var asked: [(place: Int, question: PolicyQuestion, subjects: [Int])] = []
+        var asked: [AskedPart] = []
+        var doubtful: [AskedPart] = []
+        let now = ContinuousClock.now
         for (place, question) in questions.enumerated() {
             let barred = trials.barred(of: question)
             for subject in barred { answers[place].endsSession(subject) }
-            if barred.isEmpty {
-                asked.append((place, question, Array(question.subjects.indices)))
-            } else if barred.count < question.subjects.count {
-                let subjects = question.subjects.indices.filter { !barred.contains($0) }
-                asked.append((place, question.part(subjects), subjects))
+            let open = question.subjects.indices.filter { !barred.contains($0) }
+            // It is asked all the same where it has no subjects: whether its role may see anything is an answer, too.
+            guard !open.isEmpty || barred.isEmpty else { continue }
+            guard !trials.rests(question, at: now) else {
+                answers[place].waitsForLock(open)
+                continue
+            }
+            let locked = trials.locked(of: question, at: now)
+            let free = open.filter { locked[$0] == nil }
+            answers[place].waitsForLock(open.filter { locked[$0] == false })
+            if !free.isEmpty || locked.isEmpty {
+                let isLocked = trials.isLocked(question)
+                let part = free.count == question.subjects.count ? question : question.part(free)
+                let whole = AskedPart(place: place, question: part, subjects: free, isDoubtful: isLocked)
+                if isLocked { doubtful.append(whole) } else { asked.append(whole) }
+            }
+            for subject in open where locked[subject] == true {
+                doubtful.append(
+                    AskedPart(place: place, question: question.part([subject]), subjects: [subject], isDoubtful: true))
             }
         }
-        guard let found = try ask(asked.map(\.question), version) else { return nil }
-        for (part, found) in zip(asked, found) { answers[part.place].take(found, for: part.subjects, isFirst: true) }
+        asked += doubtful
+        guard let found = try ask(asked, version) else { return nil }
+        var isFirst = Set(questions.indices)
+        for (part, found) in zip(asked, found) {
+            answers[part.place].take(found, for: part.subjects, isFirst: isFirst.remove(part.place) != nil)
+            trials.asked(part.question, locked: found.locked, alone: found.lockedAlone, at: .now)
+        }
+        for place in answers.indices where !answers[place].locked.isEmpty {
+            let problem = PolicyProblem(question: questions[place])
+            answers[place].problems.append(problem.locked(subjects: answers[place].locked.count))
+        }
         return answers
     }
 
-    private mutating func ask(
-        _ questions: [PolicyQuestion], _ version: String
-    ) throws(PostgresError) -> [PolicyAnswer]? {
-        guard !questions.isEmpty else { return [] }
+    private mutating func ask(_ parts: [AskedPart], _ version: String) throws(PostgresError) -> [PolicyAnswer]? {
+        guard !parts.isEmpty else { return [] }
         do {
             let session = try open(version)
             do {
-                return try session.answers(to: questions)
-            } catch let error as PostgresError where error.kind == .timeout && session.isBroken && questions.count > 1 {
+                return try session.answers(to: parts)
+            } catch let error as PostgresError where error.kind == .timeout && session.isBroken && parts.count > 1 {
                 let fresh = try open(version)
-                return try questions.flatMap { try fresh.answers(to: [$0]) }
+                return try parts.flatMap { try fresh.answers(to: [$0]) }
             }
         } catch let error as PostgresError {
-            let isLost = error.kind != .timeout && session?.isBroken == true
+            // A session that hangs, whatever Postgres' own limits are, is lost, too.
+            let isLost = session?.isBroken == true
             // A refusal that nobody expected leaves a session in an unknown state, and would come again.
             let isRefused = error.kind == .server && session != nil
-            if error.kind != .timeout || session?.isBroken == true { session = nil }
+            if error.kind != .timeout || isLost { session = nil }
             if isLost || isRefused { return nil }
             throw error.kind == .server
                 ? PostgresError(.connection, sqlState: error.sqlState, error.message) : error
@@ -161,12 +185,25 @@ package struct PolicyEngine: ~Copyable {
     }
 }
 
+/// A question, or a part of its subjects, as it is asked.
+struct AskedPart {
+    /// Of the question among those asked together.
+    let place: Int
+    let question: PolicyQuestion
+    /// Which of the question's the part's are.
+    let subjects: [Int]
+    /// Whether all of them waited for a lock the last time, so that there is little patience with them.
+    let isDoubtful: Bool
+}
+
 /// A connection that asks policies, and the functions it has created for that.
 final class PolicySession {
     private let connection: PostgresConnection
     let limits: PolicyLimits
     private var plans: [PolicyPlan.Key: PolicyPlan] = [:]
     private var names = 0
+    /// With locks that keep the catalog from showing a policy.
+    private var catalogPatience = Duration.seconds(1)
 
     var isBroken: Bool { connection.isBroken }
 
@@ -200,16 +237,13 @@ final class PolicySession {
     }
 
     /// Sends the questions; what is behind a failure gets no reply.
-    ///
-    /// - Parameter patience: for each question.
-    func ask(
-        _ requests: [PolicyRequest], within patience: Duration
-    ) throws -> (replies: [PolicyReply], failure: PostgresError?) {
+    func ask(_ requests: [PolicyRequest]) throws -> (replies: [PolicyReply], failure: PostgresError?) {
         var script = PolicyScript()
         for request in requests {
-            script.append(request.call, to: request.question, request.function, patience: patience)
+            script.append(request.call, to: request.question, request.function, patience: request.patience)
         }
-        let thought = min(patience * requests.count, max(patience, limits.together))
+        let patience = requests.reduce(.zero) { $0 + $1.patience }
+        let thought = min(patience, max(requests.map(\.patience).max() ?? .zero, limits.together))
         let (finished, failure) = try connection.results(of: script.bytes, within: thought + limits.network)
         if failure != nil { try run("rollback") }
         let replies = zip(requests, finished.filter { $0.isTable }).compactMap { request, result in
@@ -217,9 +251,6 @@ final class PolicySession {
         }
         if failure == nil, replies.count != requests.count {
             throw PostgresError(.connection, "Postgres did not answer what the policies were asked.")
-        }
-        if let failure, failure.isAboutLocks {
-            throw PostgresError(.timeout, sqlState: failure.sqlState, "A policy waits for a lock (\(failure.message)).")
         }
         return (replies, failure)
     }
@@ -256,7 +287,7 @@ final class PolicySession {
     /// the tables it names, which somebody may have locked.
     private func inCatalog(_ sql: String) -> String {
         "begin read write; set local search_path = pg_catalog, pg_temp; "
-            + "set local lock_timeout = '\(limits.question.components.seconds + 1) s'; \(sql)"
+            + "set local lock_timeout = '\(catalogPatience.milliseconds) ms'; \(sql)"
     }
 
     private func drop(_ functions: [PolicyFunction]) -> String {
@@ -267,38 +298,61 @@ final class PolicySession {
 }
 
 extension PolicySession {
-    func answers(to questions: [PolicyQuestion]) throws -> [PolicyAnswer] {
-        var answers = questions.map { PolicyAnswer(hiding: $0) }
+    /// Subjects who are asked for one after the other before a lock is taken for one that all wait for.
+    private static let chancesAtLock = 3
+
+    func answers(to parts: [AskedPart]) throws -> [PolicyAnswer] {
+        var answers = parts.map { PolicyAnswer(hiding: $0.question) }
         var asking: [PolicyRequest] = []
-        for (index, question) in questions.enumerated() {
+        for (index, part) in parts.enumerated() {
+            let question = part.question
+            catalogPatience = part.isDoubtful ? limits.subject : limits.question
             // A name that is cut off at its NUL would be another role's.
             guard !question.role.utf8.contains(0) else {
                 answers[index].add([PolicyDenial.noSuchRole])
                 continue
             }
-            if let request = try request(question, at: index, &answers[index]), !request.call.subjects.isEmpty {
-                asking.append(request)
+            do {
+                let request = try request(part, at: index, &answers[index])
+                if let request, !request.call.subjects.isEmpty { asking.append(request) }
+            } catch let error as PostgresError where error.kind == .server && error.isAboutLocks {
+                try run("rollback")
+                answers[index].waitsForLock(question.subjects.indices)
             }
         }
+        var deadline: ContinuousClock.Instant?
         while !asking.isEmpty {
-            let (replies, failure) = try ask(asking, within: limits.question)
+            let (replies, failure) = try ask(asking)
             for (request, reply) in zip(asking, replies) { try settle(request, reply, &answers[request.index]) }
             asking.removeFirst(replies.count)
-            if let failure, !asking.isEmpty {
-                let faulty = asking.removeFirst()
-                try settle(faulty, failure, &answers[faulty.index])
+            guard let failure, !asking.isEmpty else { continue }
+            let faulty = asking.removeFirst()
+            let isDoubtful = parts[faulty.index].isDoubtful
+            try settle(faulty, failure, isDoubtful: isDoubtful, &answers[faulty.index])
+            guard failure.isAboutLocks, isDoubtful else { continue }
+            // Many who wait for locks together must not take as long as they are many.
+            deadline = deadline ?? .now + limits.subjects
+            let isOver = deadline.map { $0 <= .now } ?? false
+            let isLocked = parts[faulty.index].subjects.count > 1
+            asking.removeAll { request in
+                let part = parts[request.index]
+                let isLeft = part.isDoubtful && (isOver || isLocked && part.place == parts[faulty.index].place)
+                if isLeft { answers[request.index].waitsForLock(part.question.subjects.indices) }
+                return isLeft
             }
         }
         return answers
     }
 
     private func request(
-        _ question: PolicyQuestion, at index: Int, _ answer: inout PolicyAnswer
+        _ part: AskedPart, at index: Int, _ answer: inout PolicyAnswer
     ) throws -> PolicyRequest? {
-        let request = PolicyRequest(question, at: index, try plan(for: question), &answer)
+        let question = part.question
+        let patience = part.isDoubtful ? limits.subject : limits.question
+        let request = PolicyRequest(question, at: index, try plan(for: question), within: patience, &answer)
         // A column that rows do not have may be one that the table has no more.
         guard let request, request.call.records.missing != nil, try replan(question) else { return request }
-        return PolicyRequest(question, at: index, try plan(for: question), &answer)
+        return PolicyRequest(question, at: index, try plan(for: question), within: patience, &answer)
     }
 
     private func settle(_ request: PolicyRequest, _ reply: PolicyReply, _ answer: inout PolicyAnswer) throws {
@@ -310,57 +364,85 @@ extension PolicySession {
         }
     }
 
-    private func settle(_ request: PolicyRequest, _ failure: PostgresError, _ answer: inout PolicyAnswer) throws {
-        if !failure.isOutOfTime, try isOutdated(request) {
+    private func settle(
+        _ request: PolicyRequest, _ failure: PostgresError, isDoubtful: Bool, _ answer: inout PolicyAnswer
+    ) throws {
+        if !failure.isOutOfTime, !failure.isAboutLocks, try isOutdated(request) {
             try askAgain(request, &answer)
         } else {
-            try askEachSubject(of: request, after: failure, &answer)
+            try askEachSubject(of: request, after: failure, isDoubtful: isDoubtful, &answer)
         }
     }
 
     /// Whether there is another plan to try; an earlier question of the same kind may have made it.
     private func isOutdated(_ request: PolicyRequest) throws -> Bool {
-        try plan(for: request.question).function?.name != request.function.name || replan(request.question)
+        do {
+            return try plan(for: request.question).function?.name != request.function.name || replan(request.question)
+        } catch let error as PostgresError where error.kind == .server && error.isAboutLocks {
+            // The next question looks again.
+            try run("rollback")
+            return false
+        }
     }
 
     private func askAgain(_ request: PolicyRequest, _ answer: inout PolicyAnswer) throws {
         let question = request.question
-        let again = PolicyRequest(question, at: request.index, try plan(for: question), &answer)
+        let again = PolicyRequest(
+            question, at: request.index, try plan(for: question), within: request.patience, &answer)
         guard let request = again, !request.call.subjects.isEmpty else { return }
-        let (replies, failure) = try ask([request], within: limits.question)
+        let (replies, failure) = try ask([request])
         if let reply = replies.first {
             request.take(reply, into: &answer)
         } else if let failure {
-            try askEachSubject(of: request, after: failure, &answer)
+            try askEachSubject(of: request, after: failure, isDoubtful: false, &answer)
         }
     }
 
     /// One subject must not hide the others' rows.
+    ///
+    /// A lock that several wait for one by one, and none of them in vain for others, is one that all wait for.
     private func askEachSubject(
-        of request: PolicyRequest, after failure: PostgresError, _ answer: inout PolicyAnswer
+        of request: PolicyRequest, after failure: PostgresError, isDoubtful: Bool, _ answer: inout PolicyAnswer
     ) throws {
+        let subjects = request.call.subjects
+        let wasLocked = failure.isAboutLocks
+        if wasLocked, let only = subjects.first, subjects.count == 1 {
+            answer.waitsForLock([only])
+            answer.lockedAlone.insert(only)
+            return
+        }
         let deadline = ContinuousClock.now + limits.subjects
         var hung = 0
-        for position in request.call.subjects.indices {
-            guard ContinuousClock.now < deadline else {
-                hung += request.call.subjects.count - position
-                answer.add([], for: Array(request.call.subjects[position...]))
+        /// Subjects who may yet wait for the lock before it is taken for everybody's; nil where somebody was answered.
+        var chances: Int? = wasLocked ? isDoubtful ? 1 : Self.chancesAtLock : nil
+        for (position, subject) in subjects.enumerated() {
+            guard ContinuousClock.now < deadline, chances != 0 else {
+                let left = subjects[position...]
+                if wasLocked {
+                    answer.waitsForLock(left)
+                } else {
+                    hung += left.count
+                    answer.add([], for: Array(left))
+                }
                 break
             }
-            let single = request.alone(position)
-            let (replies, failure) = try ask([single], within: limits.subject)
+            let single = request.alone(position, within: limits.subject)
+            let (replies, failure) = try ask([single])
             if let reply = replies.first {
                 single.take(reply, into: &answer)
+                chances = nil
+            } else if let failure, failure.isAboutLocks {
+                answer.waitsForLock([subject])
+                answer.lockedAlone.insert(subject)
+                chances = chances.map { $0 - 1 }
             } else if let failure {
                 if failure.isOutOfTime {
                     hung += 1
                 } else {
-                    answer.undecided.insert(request.call.subjects[position])
+                    answer.undecided.insert(subject)
                 }
                 let problem = PolicyProblem(question: request.question)
-                answer.add(
-                    failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [request.call.subjects[position]]
-                )
+                answer.add(failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [subject])
             }
         }
         if hung > 0 { answer.add([PolicyProblem(question: request.question).hung(subjects: hung)], for: []) }
@@ -368,8 +450,8 @@ extension PolicySession {
 }
 
 extension PostgresError {
-    /// Somebody holds a lock that a reader waits for, or two wait for each other: asking again later helps.
-    fileprivate var isAboutLocks: Bool { ["55P03", "40P01", "40001"].contains(sqlState) }
+    /// Somebody holds a lock that a reader waits for, or two wait for each other.
+    fileprivate var isAboutLocks: Bool { [SQLState.lockNotAvailable, SQLState.deadlock].contains(sqlState) }
 
     /// Postgres ended the statement when its time was over.
     fileprivate var isOutOfTime: Bool { sqlState == "57014" }

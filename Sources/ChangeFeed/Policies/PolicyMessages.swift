@@ -29,6 +29,11 @@ struct PolicyProblem {
             + "an index for what the policies read may help."
     }
 
+    func locked(subjects: Int) -> String {
+        "The policies of \(table) wait for a lock for \(subjects) user(s) of the role \(role), who do not see its rows for now; "
+            + "end the transaction that locks what they read."
+    }
+
     func endedSession(subjects: Int) -> String {
         "The policies of \(table) end the session of Postgres that asks them for \(subjects) user(s) of the role \(role), who "
             + "see none of its rows for \(PolicyTrials.bar.components.seconds / 60) minutes. \(act)"

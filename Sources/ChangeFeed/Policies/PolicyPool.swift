@@ -149,6 +149,8 @@ extension PolicyAnswer {
         failed.formUnion(part.failed.map { subjects[$0] })
         undecided.formUnion(part.undecided.map { subjects[$0] })
         failedOnData.formUnion(part.failedOnData.map { subjects[$0] })
+        locked.formUnion(part.locked.map { subjects[$0] })
+        lockedAlone.formUnion(part.lockedAlone.map { subjects[$0] })
         ending.formUnion(part.ending.map { subjects[$0] })
         problems += part.problems.filter { !problems.contains($0) }
         isUnrestricted = (isFirst || isUnrestricted) && part.isUnrestricted

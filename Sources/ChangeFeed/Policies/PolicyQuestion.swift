@@ -72,6 +72,10 @@ package struct PolicyAnswer: Sendable {
     package var undecided: Set<Int> = []
     /// Those of these whose error is about values, which may lie in a row or in the claims, and then never passes.
     package var failedOnData: Set<Int> = []
+    /// Those of `undecided` who wait for a lock that somebody else holds.
+    package var locked: Set<Int> = []
+    /// Those of these who waited for it when they were asked for alone.
+    var lockedAlone: Set<Int> = []
     /// Those for whom the policies end the session that asks them: they are not asked for again for a while.
     package var ending: Set<Int> = []
     /// Sentences for the log, without anything of claims or rows. They come again with each answer they are true of.
@@ -81,6 +85,17 @@ package struct PolicyAnswer: Sendable {
     init(hiding question: PolicyQuestion) {
         visible = Array(repeating: [], count: question.subjects.count)
         keys = Array(repeating: nil, count: question.subjects.count)
+    }
+
+    /// A lock is in the way: what the policies read is not known, and nothing of it is shown.
+    mutating func waitsForLock(_ subjects: some Sequence<Int>) {
+        for subject in subjects {
+            locked.insert(subject)
+            failed.insert(subject)
+            undecided.insert(subject)
+        }
+        tablesRead = tablesRead ?? []
+        columnsRead = columnsRead ?? []
     }
 
     /// Nothing is known of what policies read that nobody asks; nothing of it is shown either.

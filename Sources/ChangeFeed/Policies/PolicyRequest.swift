@@ -7,12 +7,17 @@ struct PolicyRequest {
     let index: Int
     let question: PolicyQuestion
     let function: PolicyFunction
+    /// How long it may take.
+    private(set) var patience: Duration
     private(set) var call: PolicyCall
 
     /// Answers what the plan answers by itself.
     ///
     /// - Returns: nil where that is all. A request may also have no subjects left, which lack columns or claims.
-    init?(_ question: PolicyQuestion, at index: Int, _ plan: PolicyPlan, _ answer: inout PolicyAnswer) {
+    init?(
+        _ question: PolicyQuestion, at index: Int, _ plan: PolicyPlan, within patience: Duration,
+        _ answer: inout PolicyAnswer
+    ) {
         answer = PolicyAnswer(hiding: question)
         if question.wantsTablesRead { answer.tablesRead = [] }
         switch plan.way {
@@ -37,6 +42,7 @@ struct PolicyRequest {
             self.index = index
             self.question = question
             self.function = function
+            self.patience = patience
         }
         answer.columnsRead = plan.description.columnsRead
         call = PolicyCall(question, columns: plan.description.columnsSent)
@@ -46,9 +52,10 @@ struct PolicyRequest {
     }
 
     /// The same question of one of the subjects that are asked about.
-    func alone(_ position: Int) -> PolicyRequest {
+    func alone(_ position: Int, within patience: Duration) -> PolicyRequest {
         var request = self
         request.call = call.alone(position)
+        request.patience = patience
         return request
     }
 

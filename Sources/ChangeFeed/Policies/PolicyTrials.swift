@@ -5,7 +5,10 @@ import Wire
 ///
 /// Questions that cost their session twice are asked apart, and of one that costs it by itself each subject alone; a subject
 /// that does so twice is not asked for again for a while. It is remembered over sessions, as a server that crashes takes some time
-/// to come back. Pure; time is passed in.
+/// to come back.
+///
+/// Nor must a lock that a policy waits for hold up everybody: whom it was waited for is asked for again after a pause, and then
+/// without the others and for a moment only, until there is an answer. Pure; time is passed in.
 package struct PolicyTrials {
     package typealias Instant = ContinuousClock.Instant
 
@@ -34,13 +37,18 @@ package struct PolicyTrials {
     /// Subjects that have cost a session alone, once; and those that did so twice.
     private var struck: Set<Asker> = []
     private var barred: [Asker: Instant] = [:]
+    /// When to ask again after a lock: questions of which nobody was answered, and subjects who waited for it alone.
+    private var lockedPolicies: [Policies: Instant] = [:]
+    private var lockedAskers: [Asker: Instant] = [:]
 
     /// A session may end for any reason; two in a row for the same questions are no chance.
     private static let mostLosses = 2
     /// How long somebody is not asked for, and the patience that `PostponedChanges` has with policies that fail.
     package static let bar = PostponedChanges.resignation
-    /// More are not remembered: each has cost a session.
+    /// More are not remembered: each has cost a session, or a wait.
     private static let mostBarred = 10_000
+    /// How long whom a lock is waited for is not asked for: a fraction of the patience that `PostponedChanges` has.
+    static let lockPause = Duration.seconds(2)
 
     package init() {}
 
@@ -61,7 +69,56 @@ package struct PolicyTrials {
     package mutating func forgetOld(at now: Instant) {
         if !suspects.isEmpty { suspects = suspects.filter { $0.value > now } }
         if !barred.isEmpty { barred = barred.filter { $0.value > now } }
+        if !lockedPolicies.isEmpty { lockedPolicies = lockedPolicies.filter { $0.value + Self.bar > now } }
+        if !lockedAskers.isEmpty { lockedAskers = lockedAskers.filter { $0.value + Self.bar > now } }
     }
+
+    // MARK: Locks
+
+    /// Whether all of a question waited for a lock the last time.
+    package func isLocked(_ question: PolicyQuestion) -> Bool { lockedPolicies[Policies(question)] != nil }
+
+    /// Whether a question is not to be asked now, as all of it waited for a lock a moment ago.
+    package func rests(_ question: PolicyQuestion, at now: Instant) -> Bool {
+        lockedPolicies[Policies(question)].map { $0 > now } ?? false
+    }
+
+    /// The subjects of a question who waited for a lock by themselves the last time, by their places, and whether they are to be
+    /// asked for again now.
+    package func locked(of question: PolicyQuestion, at now: Instant) -> [Int: Bool] {
+        guard !lockedAskers.isEmpty else { return [:] }
+        var found: [Int: Bool] = [:]
+        for subject in question.subjects.indices {
+            if let next = lockedAskers[asker(subject, of: question)] { found[subject] = next <= now }
+        }
+        return found
+    }
+
+    /// A question was asked, or some of its subjects were.
+    ///
+    /// - Parameters:
+    ///   - locked: the subjects who waited for a lock.
+    ///   - alone: those of them who did so by themselves; of the others it is presumed.
+    package mutating func asked(
+        _ question: PolicyQuestion, locked: Set<Int>, alone: Set<Int>, at now: Instant
+    ) {
+        if locked.isEmpty, lockedPolicies.isEmpty, lockedAskers.isEmpty { return }
+        if locked.count < question.subjects.count {
+            lockedPolicies[Policies(question)] = nil
+        } else if locked.count > max(alone.count, 1) {
+            lockedPolicies[Policies(question)] = now + Self.lockPause
+        }
+        if lockedAskers.count >= Self.mostBarred { lockedAskers.removeAll() }
+        for subject in question.subjects.indices {
+            if alone.contains(subject) {
+                lockedAskers[asker(subject, of: question)] = now + Self.lockPause
+            } else if !locked.contains(subject) {
+                lockedAskers[asker(subject, of: question)] = nil
+            }
+        }
+    }
+
+    // MARK: Sessions
 
     package mutating func lostTogether() { losses += 1 }
 

@@ -130,7 +130,8 @@ grant execute on function pg_temp.{name} to public
 --   * The table has the columns it had when this was written, at the end still: a plan does not notice that one was
 --     renamed, and reads it as null.
 --   * A wait for a lock is nobody's answer: whoever locks a table against reading would have a SELECT wait as well.
---     The statement fails then, and whoever asked asks again.
+--     The statement fails then, so that the wait is one for all its subjects (PolicySession.askEachSubject). What a policy
+--     raises by itself is its subject's alone, whatever the SQLSTATE: serialization failures and deadlocks, too.
 --   * Statements here can name no column but the policies' own, and those win over variables.
 -- Locks: those of the policies, for a turn.
 #variable_conflict use_column
@@ -197,8 +198,6 @@ begin
             exception
                 when sqlstate 'RO000' then
                     seen := answer;
-                when serialization_failure or deadlock_detected then
-                    raise;
                 when others or assert_failure then
                     if sqlstate = '55P03'
                         and pg_catalog.clock_timestamp() >= pg_catalog.statement_timestamp() + patience
@@ -231,8 +230,6 @@ begin
                 exception
                     when sqlstate 'RO000' then
                         seen := seen || answer;
-                    when serialization_failure or deadlock_detected then
-                        raise;
                     when others or assert_failure then
                         if sqlstate = '55P03'
                             and pg_catalog.clock_timestamp() >= pg_catalog.statement_timestamp() + patience

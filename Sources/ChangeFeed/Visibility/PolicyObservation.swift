@@ -49,6 +49,10 @@ package struct PolicyObservation {
                 }, wantsTablesRead: true)
         }
         let answers = try engine.answers(to: questions, version: "").filter { !$0.isDenied && !$0.isUnrestricted }
+        guard answers.allSatisfy(\.locked.isEmpty) else {
+            throw PostgresError(
+                .timeout, sqlState: SQLState.lockNotAvailable, "A policy waits for a lock on a table that it reads.")
+        }
         guard !answers.isEmpty else {
             return .unknown("there is nobody to ask as: neither authenticated nor anon may read it under its policies")
         }

@@ -19,6 +19,18 @@ struct Visibility: ~Copyable {
     /// Whose policies ended the session that asked them, until it is taken, and when each was told last.
     private var endings: [PolicyEnding] = []
     private var told: [PolicyEnding: ContinuousClock.Instant] = [:]
+    /// For whom policies wait for a lock.
+    private var lockWaits: [PolicyEnding: LockWait] = [:]
+
+    private struct LockWait {
+        let since: ContinuousClock.Instant
+        var last: ContinuousClock.Instant
+        var isTold = false
+    }
+
+    /// A wait that nobody asked about for so long is another one.
+    private static let lockMemory = Duration.seconds(30)
+    private static let mostLockWaits = 10_000
 
     /// - Parameter helpers: who asks policies besides this thread.
     init(conninfo: String, helpers: [PolicyHelper], logger: Logger) {
@@ -81,17 +93,42 @@ struct Visibility: ~Copyable {
                 question.decide(
                     subject, visible, isFinal: !answer.failed.contains(subject),
                     isUndecided: answer.undecided.contains(subject),
-                    isOfData: answer.failedOnData.contains(subject), key: answer.keys[subject])
+                    isOfData: answer.failedOnData.contains(subject), isLocked: answer.locked.contains(subject),
+                    key: answer.keys[subject])
             }
+            noteLocks(question, answer, at: .now)
         }
         return true
     }
 
+    /// Notes for whom policies wait for a lock. Who has waited for longer than changes do is told, and told again when it is over.
+    private mutating func noteLocks(
+        _ question: VisibilityQuestion, _ answer: PolicyAnswer, at now: ContinuousClock.Instant
+    ) {
+        if answer.locked.isEmpty, lockWaits.isEmpty { return }
+        for (place, subject) in question.subjects.enumerated() {
+            let ending = PolicyEnding(question, subject.principal.claims, .isLocked)
+            let known = lockWaits[ending].flatMap { $0.last + Self.lockMemory > now ? $0 : nil }
+            guard answer.locked.contains(place) else {
+                if lockWaits.removeValue(forKey: ending)?.isTold == true {
+                    endings.append(PolicyEnding(question, subject.principal.claims, .wasLocked))
+                }
+                continue
+            }
+            var wait = known ?? LockWait(since: now, last: now)
+            wait.last = now
+            if !wait.isTold, now - wait.since >= PostponedChanges.patience {
+                wait.isTold = true
+                endings.append(ending)
+            }
+            if lockWaits.count >= Self.mostLockWaits { lockWaits.removeAll() }
+            lockWaits[ending] = wait
+        }
+    }
+
     private mutating func end(_ question: VisibilityQuestion, _ claims: Claims) {
         let now = ContinuousClock.now
-        let ending = PolicyEnding(
-            table: question.table.oid, name: "\(question.table.schema).\(question.table.name)", role: question.role,
-            claims: claims)
+        let ending = PolicyEnding(question, claims, .endsSession)
         guard told[ending].map({ $0 + PolicyTrials.bar <= now }) ?? true else { return }
         told = told.filter { $0.value + PolicyTrials.bar > now }
         told[ending] = now
@@ -141,19 +178,48 @@ struct Visibility: ~Copyable {
     }
 }
 
-/// Somebody for whom a table's policies end the session that asks them.
+/// Somebody who is shown nothing of a table for a while, or was not.
 struct PolicyEnding: Hashable {
+    enum Reason {
+        /// Its policies end the session that asks them.
+        case endsSession
+        /// Its policies wait for a lock.
+        case isLocked
+        case wasLocked
+
+        /// How long whoever comes is told, too.
+        var duration: Duration { self == .endsSession ? PolicyTrials.bar : PostponedChanges.patience }
+    }
+
     let table: UInt32
     let name: String
     let role: Name
     let claims: Claims
+    let reason: Reason
+
+    init(_ question: VisibilityQuestion, _ claims: Claims, _ reason: Reason) {
+        table = question.table.oid
+        name = "\(question.table.schema).\(question.table.name)"
+        role = question.role
+        self.claims = claims
+        self.reason = reason
+    }
 
     var complaint: SubscriptionComplaint {
-        SubscriptionComplaint(
-            "Changes of \(name) are not shown to you for up to \(PolicyTrials.bar.components.seconds / 60) minutes, because its "
-                + "policies end the session of Postgres that asks them what you may see; changes are missing since. Load "
-                + "your data again.",
-            isError: false)
+        let sentence =
+            switch reason {
+            case .endsSession:
+                "Changes of \(name) are not shown to you for up to \(PolicyTrials.bar.components.seconds / 60) minutes, because "
+                    + "its policies end the session of Postgres that asks them what you may see; changes are missing since. "
+                    + "Load your data again."
+            case .isLocked:
+                "Changes of \(name) are not shown to you for now, because a table that its policies read is locked; changes are "
+                    + "missing since. Load your data again."
+            case .wasLocked:
+                "Changes of \(name) are shown to you again; some are missing, because a table that its policies read was "
+                    + "locked. Load your data again."
+            }
+        return SubscriptionComplaint(sentence, isError: false)
     }
 
     /// What tells those of a group whom it concerns.
@@ -200,6 +266,8 @@ final class VisibilityQuestion {
         var isUndecided = false
         /// That error is about values, so it may never pass.
         var isOfData = false
+        /// It is a lock that policies wait for.
+        var isLocked = false
         /// It was decided, and no error stood in the way.
         var isFinal = false
     }
@@ -256,15 +324,17 @@ final class VisibilityQuestion {
     ///   - isFinal: whether the answer may be kept; an error may be gone the next time.
     ///   - isUndecided: whether asking again soon may bring another one.
     ///   - isOfData: whether that is because of an error about values.
+    ///   - isLocked: whether it is because of a lock.
     ///   - key: what tells which rows of members tables concern the subject; nil for all.
     func decide(
         _ subject: Int, _ visible: [Int], isFinal: Bool, isUndecided: Bool = false, isOfData: Bool = false,
-        key: String? = nil
+        isLocked: Bool = false, key: String? = nil
     ) {
         subjects[subject].visible = Set(visible)
         subjects[subject].isUndecided = isUndecided
         subjects[subject].isFinal = isFinal
         subjects[subject].isOfData = isOfData
+        subjects[subject].isLocked = isLocked
         guard isFinal else { return }
         for row in subjects[subject].rows {
             rows[row].known?.keep(subjects[subject].visible.contains(row), for: subjects[subject].principal, key: key)
@@ -288,6 +358,11 @@ final class VisibilityQuestion {
     func isDecided(_ principal: Principal, _ row: Int) -> Bool {
         if rows[row].known?[principal] != nil { return true }
         return subjectNumbers[principal.number].map { subjects[$0].isFinal } ?? false
+    }
+
+    /// Whether a lock keeps somebody's rows from being decided.
+    func isLocked(_ principal: Principal) -> Bool {
+        subjectNumbers[principal.number].map { subjects[$0].isLocked } ?? false
     }
 
     /// Whether the error that kept somebody's rows from being decided is about values.

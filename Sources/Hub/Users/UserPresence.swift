@@ -122,6 +122,16 @@ package final class UserPresence: Sendable {
         }
     }
 
+    /// They wait for another time, behind what is there, unless there is a newer word on the user.
+    package func putBehind(_ batch: [UserTransition]) {
+        guard !batch.isEmpty else { return }
+        state.withLock { state in
+            for transition in batch where state.transitions[transition.user] == nil {
+                state.transitions[transition.user] = transition
+            }
+        }
+    }
+
     package var hasTransitions: Bool { state.withLock { !$0.transitions.isEmpty } }
 
     // MARK: Under the lock

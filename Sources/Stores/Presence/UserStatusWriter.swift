@@ -10,6 +10,7 @@ struct UserStatusWriter: ~Copyable {
     private let users: UserPresence
     private let statement: String
     private var retry: RetrySchedule
+    private var trials: UserTrials
     /// When the log last named a user, by SQLSTATE: there may be thousands of them.
     private var refusals: [String: ContinuousClock.Instant] = [:]
 
@@ -24,6 +25,7 @@ struct UserStatusWriter: ~Copyable {
         self.users = users
         self.statement = statement
         retry = RetrySchedule(first: firstRetry)
+        trials = UserTrials(firstPause: firstRetry * 5)
     }
 
     /// The connection is another.
@@ -40,27 +42,35 @@ struct UserStatusWriter: ~Copyable {
     ) throws -> Bool {
         guard retry.isDue(at: .now) || isLast else { return false }
         let transaction = UserStatusTransaction(node: node, statement: statement, connection: connection)
+        // Users who hold up the others, and whose time has not come.
+        var resting: [UserTransition] = []
+        defer { users.putBehind(resting) }
         while true {
             let taken = users.take(upTo: Self.batch)
             // No text of Postgres' holds a NUL, so no such user is in any table.
             let batch = taken.filter { !$0.user.utf8.contains(0) }
             statistics.refusedTransitions += taken.count - batch.count
-            guard try batch.isEmpty || settle(batch, transaction, &statistics, &warnings) else { return false }
+            guard try batch.isEmpty || settle(batch, transaction, isLast: isLast, &resting, &statistics, &warnings)
+            else { return false }
             retry.succeeded()
-            if taken.count < Self.batch { return true }
+            if taken.count < Self.batch { return resting.isEmpty }
             if !isLast { return false }
         }
     }
 
-    /// Tells of a batch, by halves where it is refused: one user that the statement cannot take must not keep the others.
+    /// Tells of a batch, by halves where it is refused, and one by one where it is held up: one user that the statement cannot
+    /// take, or cannot take now, must not keep the others.
     ///
-    /// - Returns: false where some of it waits for another time.
+    /// - Parameter resting: is told of those who hold up the others, or did so a moment ago.
+    /// - Returns: false where some of the others wait for another time.
     private mutating func settle(
-        _ batch: [UserTransition], _ transaction: UserStatusTransaction, _ statistics: inout PresenceStatistics,
-        _ warnings: inout RateLimitedLog
+        _ batch: [UserTransition], _ transaction: UserStatusTransaction, isLast: Bool,
+        _ resting: inout [UserTransition], _ statistics: inout PresenceStatistics, _ warnings: inout RateLimitedLog
     ) throws -> Bool {
         let end = ContinuousClock.now + Self.patience
-        var parts = [batch[...]]
+        let (free, suspects) = sort(batch, isLast: isLast, &resting)
+        var parts = Self.singly(suspects[...])
+        parts += trials.isApart ? Self.singly(free[...]) : free.isEmpty ? [] : [free[...]]
         var isRehearsed = false
         do {
             while let part = parts.last {
@@ -72,13 +82,25 @@ struct UserStatusWriter: ~Copyable {
                     try transaction.write(part)
                     statistics.transactions += 1
                     statistics.transitions += part.count
+                    if part.count == 1 { trials.told(part.map(\.user)) }
                     parts.removeLast()
                 } catch let fault as UserStatusFault {
-                    guard !fault.isPassing else { throw fault }
+                    if fault.isPassing, !trials.isApart, !isSuspect(part) {
+                        // Once it may be a moment of the server's.
+                        trials.heldUp()
+                        guard trials.isApart else { throw fault }
+                    }
                     if !isRehearsed { try transaction.rehearse() }
                     isRehearsed = true
                     parts.removeLast()
-                    if part.count > 1 {
+                    if fault.isPassing {
+                        guard part.count == 1 else {
+                            parts += Self.singly(part)
+                            continue
+                        }
+                        statistics.failures += 1
+                        setAside(part, fault.error, &resting, &warnings)
+                    } else if part.count > 1 {
                         let middle = part.startIndex + part.count / 2
                         parts += [part[middle...], part[..<middle]]
                     } else if let user = part.first?.user {
@@ -87,6 +109,7 @@ struct UserStatusWriter: ~Copyable {
                     }
                 }
             }
+            trials.passed()
             return true
         } catch let fault as UserStatusFault {
             giveBack(parts)
@@ -95,9 +118,57 @@ struct UserStatusWriter: ~Copyable {
             warnings.note(Self.sentence(fault))
             return false
         } catch {
+            // The session is lost, which may be this part's doing.
+            trials.heldUp()
+            if let part = parts.last, part.count == 1, let user = part.first?.user, trials.strike(user),
+                let error = error as? PostgresError
+            {
+                parts.removeLast()
+                setAside(part, error, &resting, &warnings)
+            }
             giveBack(parts)
             throw error
         }
+    }
+
+    private func isSuspect(_ part: ArraySlice<UserTransition>) -> Bool {
+        part.count == 1 && part.allSatisfy { trials.isDue($0.user, at: .now) != nil }
+    }
+
+    /// Sorts out who has held up the others by himself: he is told of alone and last, once he is due, or where there is no other time.
+    private func sort(
+        _ batch: [UserTransition], isLast: Bool, _ resting: inout [UserTransition]
+    ) -> (free: [UserTransition], suspects: [UserTransition]) {
+        guard !trials.isEmpty else { return (batch, []) }
+        let now = ContinuousClock.now
+        var (free, suspects): ([UserTransition], [UserTransition]) = ([], [])
+        for transition in batch {
+            switch trials.isDue(transition.user, at: now) {
+            case nil: free.append(transition)
+            case true?: suspects.append(transition)
+            case false? where isLast: suspects.append(transition)
+            case false?: resting.append(transition)
+            }
+        }
+        return (free, suspects)
+    }
+
+    private mutating func setAside(
+        _ part: ArraySlice<UserTransition>, _ error: PostgresError, _ resting: inout [UserTransition],
+        _ warnings: inout RateLimitedLog
+    ) {
+        resting += part
+        guard let user = part.first?.user else { return }
+        trials.setAside(user, at: .now)
+        warnings.note(
+            "The status of the user \(Self.shown(user)) is not written for now, and maybe that of others; the hub keeps trying, as a "
+                + "lock, the server or the end of its session holds up users.statement for them alone: \(error.message)",
+            about: "users aside")
+    }
+
+    /// In the order in which they are taken, from the end.
+    private static func singly(_ part: ArraySlice<UserTransition>) -> [ArraySlice<UserTransition>] {
+        part.indices.reversed().map { part[$0...$0] }
     }
 
     private func giveBack(_ parts: [ArraySlice<UserTransition>]) {
@@ -110,9 +181,11 @@ struct UserStatusWriter: ~Copyable {
         refusals[state] = .now
         let refuser = fault.place == .statement ? "users.statement fails for" : "roost.online_user does not take"
         warnings.note(
-            "\(refuser) the user \(String(reflecting: String(user.text.prefix(100)))), whose status is therefore not written, and "
-                + "maybe others (SQLSTATE \(state)): \(fault.error.message)")
+            "\(refuser) the user \(Self.shown(user)), whose status is therefore not written, and maybe others "
+                + "(SQLSTATE \(state)): \(fault.error.message)")
     }
+
+    private static func shown(_ user: Name) -> String { String(reflecting: String(user.text.prefix(100))) }
 
     private static func sentence(_ fault: UserStatusFault) -> String {
         let reason =

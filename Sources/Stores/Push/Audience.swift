@@ -12,7 +12,7 @@ extension PushStore {
     /// - Parameter statement: SQL of the operator's (`alerts.audience`) with the parameter `$1::jsonb`, an array of
     ///   `{"row", "schema", "table", "record"}`. It returns the columns `row`, `user_id` and whatever templates use, of
     ///   which `muted` and `badge` mean something here. It cannot write, and has two seconds.
-    /// - Throws: `PostgresError` where the database, or what the policies read, does not answer: ask again.
+    /// - Throws: `PostgresError` where the database does not answer: ask again.
     package func audience(for changes: [RowChange], statement: String) throws -> AlertAudience {
         try query.audience(for: changes, AudienceStatement(statement), on: connection, &warnings)
     }
@@ -40,8 +40,8 @@ package struct AudienceMember: Sendable, Equatable {
 /// The answer to who is to hear of some changes.
 package struct AlertAudience: Sendable, Equatable {
     package internal(set) var members: [AudienceMember] = []
-    /// Indices of changes whose audience could not be found out for a reason that passes, such as a lock or a deadline:
-    /// ask again later, but not for ever.
+    /// Indices of changes whose audience could not be found out, or not all of it, for a reason that passes, such as a lock or a
+    /// deadline: ask again later, but not for ever. Of them, too, `members` has whom it could be found out of.
     package internal(set) var unanswered: [Int] = []
     /// How many changes the statement fails for whatever the moment, so that they have no audience; the log says why.
     package internal(set) var failed = 0

@@ -26,15 +26,16 @@ struct AudienceQuery: ~Copyable {
         entitlement = Entitlement(conninfo: conninfo, logger: logger)
     }
 
-    /// - Throws: `PostgresError` where the database, or what the policies read, does not answer.
+    /// - Throws: `PostgresError` where the database does not answer.
     mutating func audience(
         for changes: [RowChange], _ statement: AudienceStatement, on connection: PostgresConnection,
         _ warnings: inout RateLimitedLog
     ) throws -> AlertAudience {
         var audience = AlertAudience()
         let candidates = try candidates(changes, statement, connection, &audience, &warnings)
-        audience.members = try entitlement.members(
-            among: candidates, hearingOf: changes, on: connection, &warnings)
+        let decided = try entitlement.members(among: candidates, hearingOf: changes, on: connection, &warnings)
+        audience.members = decided.members
+        audience.unanswered = Array(decided.locked.union(audience.unanswered)).sorted()
         return audience
     }
 
@@ -58,9 +59,14 @@ struct AudienceQuery: ~Copyable {
             } catch let error as PostgresError where !connection.isBroken {
                 if error.isOfTheMoment {
                     warnings.note(Self.delayed(error))
-                    guard part.count > 1, error.isOutOfTime else {
+                    guard part.count > 1 else {
                         audience.unanswered += part.map(\.index)
                         continue
+                    }
+                    // One row that waits for a lock, or fails as if it did, must not keep the others; a table that all wait for does.
+                    if !isRehearsed, !error.isOutOfTime, try rehearse(statement, connection) != nil {
+                        audience.unanswered += part.map(\.index) + parts.flatMap { $0.map(\.index) }
+                        return candidates
                     }
                 } else if !isRehearsed, let fault = try rehearse(statement, connection) {
                     warnings.note(Self.broken(fault))

@@ -28,12 +28,13 @@ struct Entitlement: ~Copyable {
         engine = PolicyEngine(conninfo: conninfo, logger: logger)
     }
 
-    /// - Throws: `PostgresError` where the database, or what the policies read, does not answer.
+    /// - Returns: also the indices of changes that are not decided for somebody, as a policy waits for a lock.
+    /// - Throws: `PostgresError` where the database does not answer.
     mutating func members(
         among candidates: [AudienceQuery.Candidate], hearingOf changes: [RowChange],
         on connection: PostgresConnection, _ warnings: inout RateLimitedLog
-    ) throws -> [AudienceMember] {
-        guard !candidates.isEmpty else { return [] }
+    ) throws -> (members: [AudienceMember], locked: Set<Int>) {
+        guard !candidates.isEmpty else { return ([], []) }
         let bearers = try Self.bearers(Set(candidates.map(\.user)), on: connection)
         try refresh(Set(bearers.values.map(\.role)), on: connection)
         var members: [AudienceMember] = []
@@ -50,11 +51,12 @@ struct Entitlement: ~Copyable {
             }
             members.append(AudienceMember(candidate, readable: granted.columns, of: table))
         }
-        guard !inquiry.isEmpty else { return members }
+        guard !inquiry.isEmpty else { return (members, []) }
         let answers = try engine.answers(to: inquiry.questions, version: version)
         for problem in answers.lazy.flatMap(\.problems) { warnings.note(problem) }
-        let hidden = inquiry.hidden(by: answers)
-        return members.enumerated().filter { !hidden.contains($0.offset) }.map(\.element)
+        let (hidden, locked) = inquiry.hidden(by: answers)
+        let waiting = Set(locked.map { members[$0].change })
+        return (members.enumerated().filter { !hidden.contains($0.offset) }.map(\.element), waiting)
     }
 
     private mutating func refresh(_ roles: Set<Name>, on connection: PostgresConnection) throws {
@@ -165,17 +167,19 @@ struct EntitlementInquiry {
         }
     }
 
-    /// The places of what is not shown, or was not decided.
-    func hidden(by answers: [PolicyAnswer]) -> Set<Int> {
+    /// The places of what is not shown, or was not decided, and those of them that wait for a lock.
+    func hidden(by answers: [PolicyAnswer]) -> (hidden: Set<Int>, locked: Set<Int>) {
         var hidden = Set<Int>()
+        var locked = Set<Int>()
         for (question, asked) in asked.enumerated() {
             for (number, subject) in asked.subjects.enumerated() {
                 let visible = question < answers.count ? Set(answers[question].visible[number]) : []
                 for (row, place) in zip(subject.rows, subject.places) where !visible.contains(row) {
                     hidden.insert(place)
+                    if question < answers.count, answers[question].locked.contains(number) { locked.insert(place) }
                 }
             }
         }
-        return hidden
+        return (hidden, locked)
     }
 }

@@ -104,6 +104,26 @@ extension FeedTests {
             }
         }
 
+        @Test("a filter that waits for a lock for long ends alone, and those that were asked with it are decided")
+        func aFilterThatWaitsForALock() throws {
+            let database = try Self.database()
+            var limits = Self.limits
+            limits.locks = .seconds(1)
+            try SubscriberStage.with(database, filters: limits) { stage in
+                _ = try stage.join(Self.marker, as: "marker")
+                let held = try stage.join(Self.entry("mood=eq.(held)"), as: "eve")
+                let others = try stage.join(Self.entry("mood=eq.(good)"), as: "ann")
+                let holder = try database.session()
+                try holder.run("select pg_advisory_lock(7)")
+                try database.run("insert into notes values (1, 'x', '(good)')")
+                try stage.settle(database)
+                #expect(stage.shown("ann", others).count == 1 && stage.shown("eve", held) == [])
+                #expect(stage.refusal(held)?.contains("took too long to decide") == true)
+                #expect(stage.refusal(others) == nil)
+                #expect(stage.statistics.connections == 1)
+            }
+        }
+
         /// Nobody waits for a filter that Postgres decides but those whose filter it is; these have all in order.
         @Test func othersDoNotWait() throws {
             let database = try Self.database()

@@ -133,26 +133,6 @@ extension FeedTests {
             #expect(answer.problems.count == 1 && answer.problems[0].contains("100 user"))
         }
 
-        @Test func aLockIsNobodysAnswer() throws {
-            var limits = PolicyLimits()
-            limits.question = .milliseconds(300)
-            let (stage, table, records) = try PolicyStage.notes(
-                """
-                create table members (who text); insert into members values ('ann');
-                grant select on members to policy_user;
-                create policy p on notes using (exists (select from members where who = sub()))
-                """, limits: limits)
-            try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 1, 2]])
-            let other = try stage.database.session()
-            try other.run("begin; lock table members")
-            let error = #expect(throws: PostgresError.self) {
-                _ = try stage.ask(table, records: records, users: .named("ann"))
-            }
-            #expect(error?.kind == .timeout && error?.sqlState == "55P03")
-            try other.run("rollback")
-            try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 1, 2]])
-        }
-
         /// After a restart of Postgres the first questions find the session of before dead. The feed asks them at once, for
         /// all who came back, and took the loss for its own: it connected anew after some seconds, and refused all joins.
         @Test func theConnectionIsLost() throws {

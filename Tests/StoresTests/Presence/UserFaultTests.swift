@@ -108,6 +108,64 @@ extension StoreTests {
             #expect(stage.notes.all.first?.contains("lock") ?? false)
         }
 
+        @Test("a user whose row is locked keeps nobody else's status, and has his own when the lock is gone")
+        func lockedRow() throws {
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
+            try stage.database.run("insert into users (id) select md5(n::text)::uuid from generate_series(1, 300) n")
+            let ids = try stage.database.session().rows("select id from users").compactMap { $0[0] }
+            try stage.running {
+                let locker = try stage.database.session()
+                try locker.run("begin; select from users where id = '\(Database.ann)' for update")
+                for id in ids { stage.enter(id) }
+                try eventually("the others", within: .seconds(30)) {
+                    try stage.database.statuses().count { $0 == "online 1" } == ids.count - 1
+                }
+                // Whoever comes later does not wait for him, either.
+                stage.leave(Database.bob, at: 3)
+                try eventually("another") { try stage.database.statuses()[1] == "offline 3" }
+                #expect(stage.writer.statistics.oldestWaiting != nil, "somebody waits")
+                try locker.run("rollback")
+                try stage.settle()
+            }
+            #expect(try stage.database.statuses()[0] == "online 1")
+            #expect(stage.writer.statistics.refusedTransitions == 0)
+            #expect(stage.notes.all.contains { $0.contains(Database.ann) && $0.contains("for them alone") })
+        }
+
+        @Test(
+            "a user for whom the statement ends the session, or fails as if asking again helped, keeps nobody else's status",
+            arguments: ["", "40001", "55000", "58P01"])
+        func trigger(state: String) throws {
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
+            let harm =
+                state.isEmpty
+                ? "perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(60)"
+                : "raise exception 'not now' using errcode = '\(state)'"
+            try stage.database.run(
+                """
+                insert into users (id) select md5(n::text)::uuid from generate_series(1, 100) n;
+                create function harm() returns trigger language plpgsql as $$ begin \(harm); return new; end $$;
+                create trigger harm before update on users for each row when (new.id = '\(Database.bob)')
+                    execute function harm()
+                """)
+            let ids = try stage.database.session().rows("select id from users").compactMap { $0[0] }
+            stage.log.put(.sample("a"))
+            for id in ids { stage.enter(id) }
+            try stage.running {
+                try eventually("the others", within: .seconds(30)) {
+                    try stage.database.statuses().count { $0 == "online 1" } == ids.count - 1
+                }
+                #expect(stage.stored().count == 1)
+                stage.leave(Database.ann, at: 3)
+                try eventually("another") { try stage.database.statuses()[0] == "offline 3" }
+                // His own word is kept until it can be written.
+                try stage.database.run("drop trigger harm on users")
+                try stage.settle()
+            }
+            #expect(try stage.database.statuses()[1] == "online 1")
+            #expect(stage.writer.statistics.refusedTransitions == 0)
+        }
+
         /// Connections are cut while users come and go on two hubs: in the end the table says what is.
         @Test func twoHubsUnderFire() throws {
             let database = try PostgresCluster.shared.migratedDatabase().withUsers()

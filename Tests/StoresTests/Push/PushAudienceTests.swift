@@ -164,6 +164,62 @@ extension StoreTests {
             #expect(!store.isBroken)
         }
 
+        @Test(
+            "one message that the statement waits for, or fails on as if it did, keeps no other",
+            arguments: ["raise exception 'not now' using errcode = '40001'", "perform from held"])
+        func statementThatWaitsForOneRow(harm: String) throws {
+            let stage = try PushStage.chat()
+            let store = try registered(Self.ann, at: stage)
+            try stage.database.run(
+                """
+                create table held (x int);
+                create function heard_by(body text) returns text language plpgsql as
+                    $$ begin if body = 'poison' then \(harm); end if; return '\(Self.ann)'; end $$
+                """)
+            let blocker = try stage.database.session()
+            try blocker.run("begin; lock table held")
+            let changes = try stage.inserts(
+                ["poison", "1", "2", "3"].map { message($0, from: Self.cat) }.joined(), count: 4)
+            let statement =
+                "select n.row, heard_by(n.record ->> 'body') as user_id from jsonb_to_recordset($1) n (row int, record jsonb)"
+            let audience = try store.audience(for: changes, statement: statement)
+            let poison = try #require(
+                changes.firstIndex { change in
+                    change.record.map { String(decoding: $0, as: UTF8.self).contains("poison") } ?? false
+                })
+            #expect(audience.unanswered == [poison] && audience.failed == 0)
+            #expect(audience.members.map(\.change) == changes.indices.filter { $0 != poison })
+            #expect(!store.isBroken)
+        }
+
+        @Test(
+            "a member for whom a policy waits for a lock is asked for again, and one for whom it fails is not; the others are told",
+            arguments: [true, false])
+        func policiesThatWait(isLock: Bool) throws {
+            let stage = try PushStage.chat()
+            let store = try registered(Self.ann, Self.bob, at: stage)
+            let harm = isLock ? "perform from held" : "raise exception 'not now' using errcode = '40001'"
+            try stage.database.run(
+                """
+                create table held (x int); grant select on held to authenticated;
+                create function waits() returns boolean language plpgsql as $$ begin \(harm); return true; end $$;
+                create policy waits on messages as restrictive for select to authenticated using (
+                    case when current_setting('request.jwt.claims')::json ->> 'sub' = '\(Self.bob)' then waits() else true end)
+                """)
+            let blocker = try stage.database.session()
+            try blocker.run("begin; lock table held")
+            let changes = try stage.inserts(message("1", from: Self.cat), count: 1)
+            let audience = try store.audience(for: changes, statement: Self.statement)
+            #expect(audience.members.map(\.user) == [Name(Self.ann)])
+            #expect(audience.unanswered == (isLock ? [0] : []))
+            try blocker.run("rollback")
+            guard isLock else { return }
+            try eventually("both") {
+                let audience = try store.audience(for: changes, statement: Self.statement)
+                return audience.members.count == 2 && audience.unanswered.isEmpty
+            }
+        }
+
         /// A user who has no phone is asked about in vain, and costs an index each.
         @Test func onlyWhoeverIsRegistered() throws {
             let stage = try PushStage.chat()
