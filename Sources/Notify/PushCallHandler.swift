@@ -148,7 +148,8 @@ struct PushCallHandler {
                     object.member("environment", activity.destination.environment.rawValue)
                     object.member("tokenPrefix", activity.destination.token.prefix)
                     if let conversation = activity.conversation { object.member("conversationId", conversation.text) }
-                    object.member("registeredAt", activity.registeredAt)
+                    // In seconds.
+                    object.member("registeredAt", activity.registeredAt / 1000)
                 }
             }
         }
