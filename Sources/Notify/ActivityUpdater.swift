@@ -132,13 +132,22 @@ final class ActivityUpdater {
     }
 
     /// Takes over activities that this hub updates from here on: those of its last process, and those of other hubs.
+    ///
+    /// All of them are taken, also where one of them cannot be asked about: nobody else has them from here on.
     func take(_ activities: [ActivityRegistration], _ store: PushStore) throws {
+        var failure: (any Error)?
         for activity in activities {
-            let answer = try facts.ask(of: activity.id, about: activity.conversation, store)
+            var answer = FactsAnswer.unknown
+            do {
+                if failure == nil { answer = try facts.ask(of: activity.id, about: activity.conversation, store) }
+            } catch {
+                failure = error
+            }
             put(activity, facts.facts(answer))
             if answer == .noRow, activity.state != nil { leave(activity.id) }
             watch(activity)
         }
+        if let failure { throw failure }
     }
 
     /// An app has registered an activity, or a new token of one.
@@ -276,7 +285,17 @@ private struct FactsReader {
     private let context: PushContext
     /// When each activity's conversation was asked about last, in monotonic milliseconds.
     private var askedAt: [Name: Int64] = [:]
+    /// Activities that have cost the session that asked about them, and until when they are not asked about, where they did so twice.
+    private var losses: [Name: Loss] = [:]
 
+    private struct Loss {
+        let barredUntil: Int64?
+    }
+
+    /// In milliseconds.
+    private static let bar: Int64 = 300_000
+    /// More are not remembered: each has cost a session.
+    private static let mostLosses = 10_000
     /// Questions that one turn asks, so that thousands of activities delay no alert.
     private static let batch = 50
 
@@ -288,8 +307,31 @@ private struct FactsReader {
     ///   conversation is.
     mutating func ask(of id: Name, about conversation: Name?, _ store: PushStore) throws -> FactsAnswer {
         guard conversation != nil, let statement = context.rules.facts else { return .unknown }
-        askedAt[id] = context.now.monotonic
-        return try store.facts(of: id, statement: statement)
+        let now = context.now.monotonic
+        askedAt[id] = now
+        if let barred = losses[id]?.barredUntil, barred > now { return .unknown }
+        do {
+            let answer = try store.facts(of: id, statement: statement)
+            losses[id] = nil
+            return answer
+        } catch {
+            noteLoss(of: id, at: now)
+            throw error
+        }
+    }
+
+    /// A session was lost that asked about an activity. Once may have any reason; who does so twice is not asked about for a while, as
+    /// everybody else's pushes wait for the next session.
+    private mutating func noteLoss(of id: Name, at now: Int64) {
+        if losses.count >= Self.mostLosses { losses.removeAll() }
+        let before = losses[id]
+        losses[id] = Loss(barredUntil: before == nil ? nil : now + Self.bar)
+        guard before != nil else { return }
+        context.logger.error(
+            """
+            live_activity.facts costs the session that asks about the Live Activity \(id), which therefore waits for the next message; \
+            it is asked again in \(Self.bar / 60_000) minutes.
+            """)
     }
 
     /// What an answer says, added to what is known otherwise.
@@ -308,5 +350,8 @@ private struct FactsReader {
         return Array(ids.filter { askedAt[$0] ?? .min <= old }.prefix(Self.batch))
     }
 
-    mutating func forget(_ id: Name) { askedAt[id] = nil }
+    mutating func forget(_ id: Name) {
+        askedAt[id] = nil
+        losses[id] = nil
+    }
 }

@@ -38,8 +38,6 @@ def in_encoding(cluster):
 @pytest.mark.parametrize("capture", ["triggers", "wal"])
 @pytest.mark.parametrize("encoding, text, shown", TEXTS)
 async def test_rows_go_on(cluster, in_encoding, encoding, text, shown, capture):
-    if (encoding, capture) == ("WIN1252", "wal"):
-        pytest.skip("Postgres' walsender converts, and cannot be told not to convert names with it")
     hub, database = in_encoding(encoding, ROOST_FEED_CAPTURE=capture)
     with cluster.connect(database) as sql:
         sql.execute("create table t (id int primary key, x text); create table other (id int primary key)")
@@ -56,3 +54,26 @@ async def test_rows_go_on(cluster, in_encoding, encoding, text, shown, capture):
         assert [(change["type"], change["record"]) for change in seen] == [
             ("INSERT", {"id": 1, "x": shown}), ("INSERT", {"id": 1}), ("UPDATE", {"id": 1, "x": "fine"})]
     assert hub.metric("roost_feed_connections_total") == 1
+
+
+async def test_names_that_are_not_ascii_are_read_beside_bytes_without_a_character(in_encoding, cluster):
+    hub, database = in_encoding("WIN1252", ROOST_FEED_CAPTURE="wal")
+    with cluster.connect(database) as sql:
+        sql.execute('create table t (id int primary key, x text); create table other (id int primary key, "größe" text)')
+        sql.execute("grant select on t, other to authenticated")
+        hub.watch("t")
+        hub.watch("other")
+        hub.start()
+        async with await Client.connect(hub.port) as client:
+            await client.watch("realtime:room", {"event": "*", "schema": "public"})
+
+            async def shown(statement):
+                sql.execute(statement)
+                return (await client.next("postgres_changes", within=60)).payload["data"]["record"]
+
+            assert await shown("insert into other values (1, 'é')") == {"id": 1, "größe": "é"}
+            # The session that has bytes in place of characters, the one that has characters again, and so on.
+            for number in 1, 2:
+                assert await shown(f"insert into t values ({number}, 'é' || chr(129))") == {"id": number, "x": "\ufffd\ufffd"}
+                assert await shown(f"insert into t values (-{number}, 'é')") == {"id": -number, "x": "é"}
+                assert await shown(f"update other set id = id + 1") == {"id": number + 1, "größe": "é"}

@@ -5,7 +5,7 @@ import collections
 
 from support.chat import ADA, B, GRACE, LINUS
 from support.deadline import eventually
-from support.push_hub import Phone, PushHub
+from support.push_hub import STATEMENTS, Phone, PushHub
 
 #: Messages that are written while the hub lives, and while it is dead.
 ALIVE, DEAD = 20, 3
@@ -121,3 +121,20 @@ async def two_hubs(cluster, name):
             chat.say(sql, GRACE, "gone", conversation=B)
             await there.has_alerts("gone")
             assert chat.apns.violations == []
+
+
+async def test_one_activity_whose_facts_end_the_session_keeps_no_push(cluster, name):
+    """After a restart everybody's activities are asked about before anything is pushed."""
+    facts = STATEMENTS["ROOST_LIVE_ACTIVITY_FACTS"].rstrip().rstrip(";")
+    async with PushHub(cluster, name, ROOST_LIVE_ACTIVITY_FACTS=f"select f.* from ({facts}) f where is_harmless()") as chat:
+        with chat.sql() as sql:
+            sql.execute("create function is_harmless() returns boolean language sql as 'select true'")
+            phone = await phone_of(chat, GRACE)
+            await phone.show_activity()
+            assert await asyncio.to_thread(chat.hub.stop) == 0
+            sql.execute("create or replace function is_harmless() returns boolean language plpgsql volatile security definer as "
+                        "$$ begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(60); return true; end $$")
+            chat.say(sql, ADA, "after the restart")
+            await asyncio.to_thread(chat.hub.start)
+            await eventually(lambda: len(phone.alerts) == 1, 60, lambda: f"a push, not {phone.alerts}")
+            assert "live_activity.facts costs the session" in chat.hub.log

@@ -11,6 +11,8 @@ struct CaptureWorker: ~Copyable {
     private let sockets: CaptureSockets
     private var reconnector: Reconnector
     private let incidents: CaptureIncidents
+    /// Postgres could not translate a text that it streams: it is asked for bytes.
+    private var wantsBytes = false
     private var trials = BatchTrials<CapturePosition>()
     private var refusals: RepeatedRefusal<CapturePosition>
 
@@ -55,7 +57,9 @@ struct CaptureWorker: ~Copyable {
         guard let role = try awaitLead(on: store) else { return }
         let stream = try connectStream(options, as: role)
         try stream.runOnWalsender(CaptureSQL.sessionOfStream)
-        if store.serverEncoding == "SQL_ASCII" {
+        let hasCharacters = store.serverEncoding != "SQL_ASCII"
+        let readsBytes = wantsBytes || !hasCharacters
+        if readsBytes {
             try store.run(CaptureSQL.rawTexts)
             try stream.runOnWalsender(CaptureSQL.rawTexts)
         }
@@ -67,8 +71,10 @@ struct CaptureWorker: ~Copyable {
         guard let (name, position) = try slot.find(by: stream) else { return }
         let leader = CaptureLeader(
             stream: try begin(name, after: position, on: stream, beside: store),
-            store: try CaptureStore(store, from: position, log: setup.logger, incidents: incidents), slot: slot,
-            sockets: sockets, published: published, trials: trials, refusals: refusals)
+            store: try CaptureStore(
+                store, from: position, log: setup.logger, incidents: incidents,
+                demandsASCII: readsBytes && hasCharacters),
+            slot: slot, sockets: sockets, published: published, trials: trials, refusals: refusals)
         defer { (trials, refusals) = (leader.trials, leader.refusals) }
         published.state = .leading
         reconnector.connected()
@@ -78,7 +84,19 @@ struct CaptureWorker: ~Copyable {
         } catch let error as PostgresError where Self.endsSlot(error) {
             try slot.giveUp()
             throw error
+        } catch let error as PostgresError where Self.isOfCharacters(error) && !readsBytes {
+            // It would come again, and the rows of all tables stand behind it.
+            wantsBytes = true
+            throw error
+        } catch let error as NameBeyondASCII {
+            wantsBytes = false
+            throw error
         }
+    }
+
+    /// A byte that is no character of the database's encoding, or of none of UTF-8's.
+    private static func isOfCharacters(_ error: PostgresError) -> Bool {
+        ["22P05", "22021"].contains(error.sqlState)
     }
 
     /// Errors that come again whenever the slot is read. Changes are decoded with the catalog of their time, when there may

@@ -19,7 +19,8 @@ set application_name = 'roost capture';
 set wal_sender_timeout = '8s'
 
 -- name: RawTexts
--- What both sessions run where the database keeps bytes and no characters: one byte that is no UTF-8 would end the stream.
+-- What both sessions run where the database keeps bytes and no characters, and where it could not translate what it streams: one
+-- byte that is no UTF-8, or no character, would end the stream for ever.
 set client_encoding = 'SQL_ASCII'
 
 -- name: Requirements

@@ -11,6 +11,8 @@ final class CaptureStore {
     private(set) var position: CapturePosition
     private let log: Logger
     private let incidents: CaptureIncidents
+    /// Texts are bytes of the database's encoding here, which is none of Swift's: names have to be read whatever it is.
+    private let demandsASCII: Bool
     private var relations: [ObjectIdentifier: (relation: CapturedRelation, resolved: ResolvedRelation)] = [:]
     private var statements: [StatementKey: String] = [:]
     /// The least care by which the rows of a shape are stored: what asks more of the table is no statement any more.
@@ -48,12 +50,14 @@ final class CaptureStore {
     ///   - position: what roost.capture says.
     ///   - incidents: what was said of rows by the sessions before.
     init(
-        _ connection: PostgresConnection, from position: CapturePosition, log: Logger, incidents: CaptureIncidents
+        _ connection: PostgresConnection, from position: CapturePosition, log: Logger, incidents: CaptureIncidents,
+        demandsASCII: Bool
     ) throws {
         self.connection = connection
         self.position = position
         self.log = log
         self.incidents = incidents
+        self.demandsASCII = demandsASCII
         try connection.prepare("begins", CaptureSQL.storeBegins.text)
         try connection.prepare("lost", CaptureSQL.storeLost.text, types: [1007, 1002, 1185, 3221, 0])
         try connection.prepare("ends", CaptureSQL.storeEnds.text)
@@ -269,6 +273,13 @@ final class CaptureStore {
                         isGenerated: table.flag(row, 3))
                 }
             })
+        if demandsASCII {
+            let described = relation.description.columns.map(\.name) + types.values + [resolved.table ?? ""]
+            let now = resolved.columns.flatMap { [$0.name, $0.expression ?? ""] }
+            guard (described + now).allSatisfy({ $0.utf8.allSatisfy { $0 < 0x80 } }) else {
+                throw NameBeyondASCII(table: relation.description.oid)
+            }
+        }
         // The object is kept, so that no other has its identity.
         relations[ObjectIdentifier(relation)] = (relation, resolved)
         return resolved
@@ -286,6 +297,15 @@ final class CaptureStore {
     private func forgetAll() throws {
         for name in statements.values { try connection.run("deallocate \(name)") }
         (statements, usualCare, relations) = ([:], [:], [:])
+    }
+}
+
+/// A table, or what it is made of, has a name that is not ASCII, in a session that has bytes in place of characters.
+struct NameBeyondASCII: Error, CustomStringConvertible {
+    let table: UInt32
+
+    var description: String {
+        "the table with the oid \(table) has names that are not ASCII, and its rows are read again by their characters"
     }
 }
 
