@@ -235,6 +235,26 @@ async def test_without_free_files_the_hub_waits_and_does_not_spin(cluster):
         hub.remove()
 
 
+async def test_a_hub_without_free_files_stops_as_any_other(cluster):
+    """Pauses of the drain are timers, which take files of their own: they are opened while there are some."""
+    hub = hub_with(cluster, "limits_stop", connections=1000)
+    try:
+        hub.start()
+        async with await Client.connect(hub.port) as client:
+            await client.join("realtime:room")
+            await hub.settled()
+            _, hard = resource.prlimit(hub.process.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(hub.process.pid, resource.RLIMIT_NOFILE, (16, hard))
+            stopping = asyncio.create_task(asyncio.to_thread(hub.stop, 30))
+            with pytest.raises(Closed) as closed:
+                while True:
+                    await client.next()
+            assert await stopping == 0, hub.log
+            assert closed.value.code == 1012
+    finally:
+        hub.remove()
+
+
 # Rates
 
 
