@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 import itertools
 import statistics
 import time
@@ -277,7 +278,7 @@ class Worker:
         return sorted(took)[times * 99 // 100]
 
 
-ROUNDS = 7
+ROUNDS = 5
 
 
 async def compared(worker, greedy, hub):

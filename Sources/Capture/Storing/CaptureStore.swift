@@ -274,8 +274,8 @@ final class CaptureStore {
                 }
             })
         if demandsASCII {
-            let described = relation.description.columns.map(\.name) + types.values + [resolved.table ?? ""]
-            let now = resolved.columns.flatMap { [$0.name, $0.expression ?? ""] }
+            let described = relation.description.columns.map(\.name.text) + types.values + [resolved.table ?? ""]
+            let now = resolved.columns.flatMap { [$0.name.text, $0.expression?.text ?? ""] }
             guard (described + now).allSatisfy({ $0.utf8.allSatisfy { $0 < 0x80 } }) else {
                 throw NameBeyondASCII(table: relation.description.oid)
             }
