@@ -63,6 +63,8 @@ extension FuzzTarget {
             texts(
                 "{OPEXPR :opno 98 :args ({VAR :varno 1 :varattno 2} {CONST :constvalue 4 [ 1 0 0 0 ]}) :location -1 :x <>}"
             )
+        case .broadcast, .push, .backend, .fields, .stream: requests.map { Array($0.utf8) }
+        case .rows: rows
         case .events:
             texts(
                 #"{"channels":[{"topic":"a","private":true,"config":{"broadcast":true}}],"last_event_id":"1"}"#, "a\nb")
