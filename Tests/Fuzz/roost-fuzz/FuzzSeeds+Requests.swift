@@ -86,8 +86,8 @@ extension FuzzTarget {
     }
 
     private func request(_ line: String, _ fields: String..., body: String = "") -> String {
-        ([line + " HTTP/1.1", "Host: x", "Content-Length: \(body.utf8.count)"] + fields).joined(separator: "\r\n")
-            + "\r\n\r\n" + body
+        let own = ["Host: x", "Authorization: Bearer service_role", "Content-Length: \(body.utf8.count)"]
+        return ([line + " HTTP/1.1"] + own + fields).joined(separator: "\r\n") + "\r\n\r\n" + body
     }
 
     var rows: [[UInt8]] {

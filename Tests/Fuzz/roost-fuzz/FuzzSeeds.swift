@@ -12,7 +12,7 @@ extension FuzzTarget {
         case .json:
             texts(
                 #"{"a":[1,-2.5e3,"\u00e4\n",true,null,{}],"keys":[{"kty":"oct","k":"AAAA","kid":"x"}]}"#,
-                "9223372036854775807")
+                "9223372036854775807", "{\"", "[}", #"{"a":[}"#, #"{"a""#, #"{"a":1,"a":2}"#)
         case .frame:
             texts(
                 #"["1","2","realtime:a","phx_join",{"config":{"broadcast":{"self":true,"history":{"limit":5,"after":"a.1"}},"presence":{"key":"k"},"postgres_changes":[{"event":"*","schema":"public","table":"t","filter":"id=eq.1"}],"stream":{"id":"1","at":5,"every_ms":40}}}]"#,

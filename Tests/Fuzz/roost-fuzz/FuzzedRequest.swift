@@ -74,6 +74,8 @@ struct FuzzedRequest {
             hub.publish(message.broadcast, of: message.event, to: message.key, by: "u")
             _ = message.broadcast.event
         }
+        // A connection and its memberships hold each other until it ends.
+        for slot in joins.indices { hub.disconnect(Slot(slot)) }
         hub.actions = []
     }
 
