@@ -309,15 +309,16 @@ let package = Package(
 /// `make fuzz` sets it to libFuzzer's library, and builds nothing but the fuzzer and the readers that it is for.
 if let library = Context.environment["ROOST_FUZZ"] {
     let fuzzed: [Target.Dependency] = [
-        "Capture", "ChangeFeed", "Cluster", "Clustering", "DurableStreams", "HTTP", "Hub", "Identity", "Matching",
-        "Redis",
-        "StreamFiles", "Streams", "Wire",
+        "CPostgres", "Capture", "ChangeFeed", "Cluster", "Clustering", "DurableStreams", "Gateway", "HTTP", "Hub",
+        "Identity", "Matching", "Notify", "Postgres", "Push", "Redis", "ServerAPI", "Stores", "StreamFiles", "Streams",
+        "Wire",
     ]
     package.targets.removeAll { $0.type == .test || $0.type == .executable }
     package.products = [.executable(name: "roost-fuzz", targets: ["roost-fuzz"])]
-    // Every branch that is taken is told to libFuzzer.
+    // Every branch that is taken is told to libFuzzer. Both are named, as the compiler takes the last list alone, and `--sanitize` comes
+    // before it.
     for target in package.targets where target.type == .regular {
-        target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"]))
+        target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing"]))
     }
     package.targets += [
         .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),

@@ -20,6 +20,14 @@ fi
 ROOST_BUILD='' ROOST_FUZZ=$library swift build -c release -debug-info-format none --sanitize=address --product roost-fuzz \
     --scratch-path .build/fuzz
 program=.build/fuzz/release/roost-fuzz
+# No finding says something only where both watch.
+for module in Wire Hub; do
+    symbols=$(nm .build/fuzz/release/"$module".build/*.o)
+    if [[ $symbols != *__asan_report_load* || $symbols != *__sanitizer_cov_* ]]; then
+        echo "fuzz: $module is built without the address sanitizer, or without libFuzzer" >&2
+        exit 1
+    fi
+done
 
 # Swift's own report of a crash would come instead of libFuzzer's, and takes minutes.
 export SWIFT_BACKTRACE=enable=no

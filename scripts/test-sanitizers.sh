@@ -33,6 +33,8 @@ files=(bad_input broadcast_history cluster drain grace http_front http_smuggling
     reload restarts rfc6455 server_api sse stream_events stream_uploads streams swift_client tls typing unix_socket upgrade webhooks)
 files=("${files[@]/#/Tests/EndToEnd/test_}")
 files=("${files[@]/%/.py}")
+# A program under the address sanitizer is half as fast, which leaves time for all of them.
+all_files=(Tests/EndToEnd)
 # They measure the process' memory, of which a sanitizer takes many times as much.
 measured="memory or resident"
 
@@ -86,12 +88,14 @@ try_canary() { # sanitizer
 
 run_leg() { # sanitizer leg
     local swift=(".build/$1/release/roostPackageTests.xctest" --testing-library swift-testing --quiet)
+    local of_leg=("${files[@]}")
+    [[ $1 == thread ]] || of_leg=("${all_files[@]}")
     case $2 in
     swift) "${swift[@]}" --skip "$on_postgres" --skip "$clocks" ${filter:+--filter "$filter"} ;;
     postgres) "${swift[@]}" --no-parallel --filter "${filter:-$on_postgres}" --skip "$clocks" ;;
     e2e)
         ROOST_SANITIZER=$1 ROOST_BINARY=.build/$1/release/roost .venv/bin/python -m pytest -q -m "not clock" \
-            -k "not ($measured)${filter:+ and ($filter)}" "${files[@]}"
+            -k "not ($measured)${filter:+ and ($filter)}" "${of_leg[@]}"
         ;;
     esac
 }

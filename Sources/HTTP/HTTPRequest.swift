@@ -80,6 +80,17 @@ extension RequestHead {
     /// As a browser's event source does (WHATWG HTML, 9.2.2).
     package var asksForEvents: Bool { method == "GET" && field("accept") == "text/event-stream" }
 
+    /// The value of a cookie (RFC 6265, section 4.2.1); of a repeated name the first. By bytes: a mark that combines with what
+    /// separates cookies belongs to a value.
+    package func cookie(_ name: String) -> String? {
+        guard let cookies = field("cookie") else { return nil }
+        for cookie in cookies.utf8.split(separator: UInt8(ascii: ";")) {
+            let parts = cookie.drop { $0 == UInt8(ascii: " ") }.split(separator: UInt8(ascii: "="), maxSplits: 1)
+            if parts.count == 2, parts[0].elementsEqual(name.utf8) { return String(Substring(parts[1])) }
+        }
+        return nil
+    }
+
     package var bearer: String? {
         guard let value = field("authorization") else { return nil }
         let bytes = Array(value.utf8)

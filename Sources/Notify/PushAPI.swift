@@ -85,8 +85,9 @@ enum PushRoute {
 
     /// Nil where the path is none of this API's.
     init?(path: String) {
-        guard let prefix = Self.prefixes.first(where: path.hasPrefix) else { return nil }
-        let rest = path.dropFirst(prefix.count)
+        // By bytes: a mark that combines with a slash belongs to what is behind it.
+        guard let prefix = Self.prefixes.first(where: { path.utf8.starts(with: $0.utf8) }) else { return nil }
+        let rest = Substring(path.utf8.dropFirst(prefix.utf8.count))
         switch rest {
         case "devices": self = .devices
         case "live-activity/register": self = .register
@@ -95,9 +96,9 @@ enum PushRoute {
         case "live-activity/start": self = .start
         case "live-activity/broadcast": self = .broadcast
         default:
-            let id = rest.dropFirst(Self.registrationPrefix.count)
-            guard rest.hasPrefix(Self.registrationPrefix), !id.isEmpty else { return nil }
-            self = .registration(String(id))
+            let id = rest.utf8.dropFirst(Self.registrationPrefix.utf8.count)
+            guard rest.utf8.starts(with: Self.registrationPrefix.utf8), !id.isEmpty else { return nil }
+            self = .registration(String(Substring(id)))
         }
     }
 

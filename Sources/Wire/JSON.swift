@@ -129,18 +129,22 @@ extension JSON: CustomStringConvertible {
 extension JSON {
     /// Whether two values are one to whoever parses them: the order of an object's members and white space do not count,
     /// and of a repeated key the last one does. Numbers are compared as they are written.
-    package func isEqual(to other: JSON) -> Bool {
+    package func isEqual(to other: JSON) -> Bool { isEqual(to: other, depth: 0) }
+
+    /// - Parameter depth: of the value in what is compared. What was not checked may be nested deeper than the stack allows.
+    private func isEqual(to other: JSON, depth: Int) -> Bool {
         if bytes.elementsEqual(other.bytes) { return true }
-        guard kind == other.kind else { return false }
+        guard kind == other.kind, depth <= JSONScanner.depthLimit else { return false }
         switch kind {
         case .string: return string?.utf8.elementsEqual(other.string?.utf8 ?? "".utf8) ?? false
         case .array:
             let (mine, others) = (elements, other.elements)
-            return mine.count == others.count && zip(mine, others).allSatisfy { $0.isEqual(to: $1) }
+            return mine.count == others.count && zip(mine, others).allSatisfy { $0.isEqual(to: $1, depth: depth + 1) }
         case .object:
             let (mine, others) = (members, other.members)
             return mine.count == others.count
-                && mine.allSatisfy { key, value in others[key]?.isEqual(to: value) ?? false }
+                && mine.allSatisfy { key, value in others[key].map { value.isEqual(to: $0, depth: depth + 1) } ?? false
+                }
         case .number, .bool, .null: return false
         }
     }

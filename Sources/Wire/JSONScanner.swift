@@ -195,6 +195,9 @@ package enum JSONScanner {
         return bytes.count
     }
 
+    // Bytes that are trusted wrongly, as other hubs may send them, end the list at the first place that is none of JSON: nothing here
+    // may end the process, or go on for ever.
+
     /// The next element of a checked array. `at` starts behind the opening bracket; nil at the closing one.
     static func nextElement(in bytes: Span<UInt8>, from at: inout Int) -> Range<Int>? {
         at = skipSpace(in: bytes, from: at)
@@ -202,7 +205,7 @@ package enum JSONScanner {
         guard at < bytes.count, bytes[at] != UInt8(ascii: "]") else { return nil }
         let start = at
         at = endOfValue(in: bytes, from: at)
-        return start..<at
+        return at > start ? start..<at : nil
     }
 
     /// The next member of a checked object, its key without quotes. `at` starts behind the opening brace.
@@ -212,10 +215,13 @@ package enum JSONScanner {
         guard at < bytes.count, bytes[at] == UInt8(ascii: "\"") else { return nil }
         let keyStart = at + 1
         at = endOfString(in: bytes, from: at)
+        guard at > keyStart else { return nil }
         let key = keyStart..<(at - 1)
         at = skipSpace(in: bytes, from: skipSpace(in: bytes, from: at) + 1)
         let start = at
         at = endOfValue(in: bytes, from: at)
+        // Behind the end where nothing follows the key.
+        guard at > start else { return nil }
         return (key, start..<at)
     }
 }

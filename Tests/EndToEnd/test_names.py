@@ -9,6 +9,7 @@ import pytest
 from support.http import HTTPConnection
 from support.serverapi import Backend
 from support.streams import Stream, bearer
+from support.subscriptions import Subscription
 from support.tokens import token
 from support.wsclient import Client
 
@@ -94,6 +95,16 @@ async def test_one_right_publishes_to_one_topic(hub_of_names, pair):
         assert own.status == 202, own.body
         both = await http.request("POST", "/api/broadcast", {"messages": [message(one), message(other)]}, **bearer_of_one)
         assert both.status == 403 and json.loads(both.body)["topics"] == [f"room-{other}"], both.body
+
+
+async def test_a_reader_reads_the_channel_that_its_path_names(hub, pair):
+    async with await HTTPConnection.open(hub.port) as http:
+        for topic in pair:
+            async with await Subscription.open(hub.port, f"/api/broadcast/{quote(topic)}/events") as events:
+                assert events.first == {"channels": [{"topic": topic, "status": "ok"}]}
+                said = await http.request("POST", f"/api/broadcast/{quote(topic)}/events/e", {}, **bearer("service_role"))
+                assert said.status == 202, said.body
+                assert (await events.message())[:3] == ("e", topic, "e")
 
 
 async def test_a_backend_means_the_user_that_it_names(hub_of_names, pair):

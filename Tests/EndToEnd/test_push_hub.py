@@ -3,6 +3,7 @@
 import asyncio
 import time
 import uuid
+from urllib.parse import quote
 
 import pytest
 
@@ -62,6 +63,14 @@ async def test_whoever_registers_sees_their_own_and_only_a_prefix_of_the_token(c
     assert await grace.registrations() == []
     assert (await ada.api("DELETE", f"{REGISTER}?activityId={ada.activity}")).status == 204
     assert grace.activity_token not in chat.hub.log and grace.activity_token not in chat.hub.ops("/metrics")[1]
+
+
+async def test_an_activity_is_named_by_bytes(chat):
+    grace = Phone(chat, GRACE)
+    for grace.activity in ("\u0301e", "Jose\u0301", "a/b"):
+        await grace.show_activity()
+        assert (await grace.api("DELETE", f"{REGISTRATIONS}/{quote(grace.activity)}")).status == 204
+    assert await grace.registrations() == []
 
 
 async def test_who_is_not_somebody_is_refused(chat):

@@ -7,7 +7,9 @@ import Testing
         var slice = ChangeSlice()
         let (begin, length) = (UInt64(1000), ChangeSlice.longest)
         var isOver: [Bool] = []
-        for time in [0, length - 1, length, length + 1] { isOver.append(slice.isOver(at: begin + time, ofRecovery: false)) }
+        for time in [0, length - 1, length, length + 1] {
+            isOver.append(slice.isOver(at: begin + time, ofRecovery: false))
+        }
         #expect(isOver == [false, false, true, true])
         slice.turnEnds()
         let next = begin + 2 * length

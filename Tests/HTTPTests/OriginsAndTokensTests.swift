@@ -102,6 +102,18 @@ private struct NotAHead: Error { let text: String }
         #expect(TokenSource(head: try head("/", "x-api-key: sb_secret_x")).ofUpgrade?.token == "sb_secret_x")
     }
 
+    @Test(arguments: [
+        ("a=b; t=abc; c=d", "abc"), ("t=abc==", "abc=="), ("t=1; t=2", "1"), ("T=1", nil), ("t", nil), ("t=", nil),
+        ("=t", nil),
+        ("tt=1; t =2", nil), ("", nil),
+        // Marks that combine with what separates.
+        ("a=b;\u{301}t=1", nil), ("a=b\u{301}; t=1", "1"), ("t=\u{301}1", "\u{301}1"),
+    ])
+    func aCookieIsReadByBytes(cookies: String, value: String?) throws {
+        let found = try head("/", "Cookie: " + cookies).cookie("t")
+        #expect(found.map { Array($0.utf8) } == value.map { Array($0.utf8) })
+    }
+
     @Test func whoBringsNothingHasNone() throws {
         #expect(TokenSource(head: try head()).ofUpgrade?.token == nil)
         #expect(HTTPRequest(try head()).token == nil)

@@ -14,6 +14,53 @@ import Wire
         }
     }
 
+    // MARK: What is taken for JSON without a look
+
+    /// How many values there are, each of which takes a byte.
+    private func count(_ json: JSON, _ depth: Int = 0) -> Int {
+        _ = (json.string, json.int, Excerpt.of(json))
+        guard depth < 20 else { return 1 }
+        var sum = json.elements.reduce(1) { $0 + count($1, depth + 1) }
+        json.forEachMember { sum += $0.key.isEmpty ? 1 : count($0.value, depth + 1) }
+        return sum
+    }
+
+    @Test(arguments: [#"{"a":[1,{"b":"\u00e9\""}],"c":null}"#, #"[[],{},"a",-1.5e3 , true]"#, #"{"":{"":""}}"#])
+    func wrongTrustEndsNothing(_ text: String) {
+        let whole = Array(text.utf8)
+        for at in whole.indices {
+            var inputs = [whole[..<at], whole[at...]]
+            for byte in "{}[]\",:\\ 0u\n".utf8 {
+                var bytes = whole
+                bytes[at] = byte
+                inputs.append(bytes[...])
+                bytes.insert(byte, at: at)
+                inputs.append(bytes[..<(at + 1)])
+            }
+            for input in inputs {
+                let json = JSON(trusted: input)
+                #expect(count(json) <= 2 * input.count + 1)
+                _ = json.isEqual(to: JSON(trusted: whole[...]))
+            }
+        }
+    }
+
+    @Test(arguments: ["{\"", "[}", #"{"a""#, #"{"a":"#, #"{"a":}"#, #"{"a":[}"#, "[,,", #"["\"#])
+    func wrongTrustEndsAList(_ text: String) {
+        #expect(count(JSON(trusted: Array(text.utf8)[...])) <= text.utf8.count)
+    }
+
+    /// Deeper than the stack allows.
+    @Test func whatWasNotCheckedIsNotComparedToItsEnd() {
+        func nested(_ inner: String) -> JSON {
+            let depth = 100_000
+            let text = String(repeating: "[", count: depth) + inner + String(repeating: "]", count: depth)
+            return JSON(trusted: Array(text.utf8)[...])
+        }
+        #expect(!nested("1").isEqual(to: nested("2")))
+        #expect(nested("1").isEqual(to: nested("1")))
+    }
+
     // MARK: What is JSON (RFC 8259)
 
     @Test(arguments: [

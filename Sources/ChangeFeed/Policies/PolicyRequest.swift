@@ -102,18 +102,20 @@ struct PolicyReply {
         seen = Array(repeating: [], count: subjects)
         keys = Array(repeating: nil, count: subjects)
         for row in 0..<result.count {
-            let numbers = Self.numbers(result.bytes(row, 1))
-            if let subject = result.integer(row, 0) {
-                guard seen.indices.contains(Int(subject) - 1) else { return nil }
-                seen[Int(subject) - 1] = Set(numbers.map { $0 - 1 })
-                keys[Int(subject) - 1] = result.text(row, 5)
+            guard let numbers = Self.numbers(result.bytes(row, 1)) else { return nil }
+            if let number = result.integer(row, 0) {
+                guard number >= 1, number <= Int64(subjects) else { return nil }
+                let subject = Int(number) - 1
+                seen[subject] = Set(numbers.map { Int($0) - 1 })
+                keys[subject] = result.text(row, 5)
                 if let state = result.text(row, 2) {
-                    failed.append(Int(subject) - 1)
-                    if state.hasPrefix("22") { failedOnData.append(Int(subject) - 1) }
+                    failed.append(subject)
+                    if state.hasPrefix("22") { failedOnData.append(subject) }
                 }
             } else {
+                guard let tables = Self.numbers(result.bytes(row, 4)) else { return nil }
                 isBroken = !numbers.isEmpty
-                tablesRead = Set(Self.numbers(result.bytes(row, 4)).compactMap { UInt32(exactly: $0) })
+                tablesRead = Set(tables)
             }
             if let state = result.text(row, 2) {
                 problems[Problem(state: state, message: result.text(row, 3) ?? ""), default: 0] += 1
@@ -127,12 +129,17 @@ struct PolicyReply {
     }
 
     /// `{1,2,3}`
-    private static func numbers(_ text: UnsafeBufferPointer<UInt8>?) -> [Int] {
-        var numbers: [Int] = []
-        var number: Int?
+    ///
+    /// - Returns: nil where one is larger than any index or oid.
+    private static func numbers(_ text: UnsafeBufferPointer<UInt8>?) -> [UInt32]? {
+        var numbers: [UInt32] = []
+        var number: UInt32?
         for byte in text ?? UnsafeBufferPointer(start: nil, count: 0) {
             if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
-                number = (number ?? 0) * 10 + Int(byte - UInt8(ascii: "0"))
+                guard let longer = UInt32(exactly: UInt64(number ?? 0) * 10 + UInt64(byte - UInt8(ascii: "0"))) else {
+                    return nil
+                }
+                number = longer
             } else if let found = number {
                 numbers.append(found)
                 number = nil

@@ -303,8 +303,8 @@ private struct SessionLoop: ~Copyable {
 
 extension SessionRegistry.Record {
     /// A row of StoredSessions in SessionList.sql; nil for the one that stands for nobody.
-    fileprivate init?(_ rows: QueryResult, _ row: Int) {
-        guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.integer(row, 1) else {
+    init?(_ rows: QueryResult, _ row: Int) {
+        guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.figure(row, 1) else {
             return nil
         }
         let place = Snapshot.place(rows.text(row, 2), proven: rows.text(row, 3))

@@ -111,14 +111,9 @@ final class EventsAPI {
     /// The token in the application's own cookie (`http.token_cookie`), which a browser sends by itself: so it counts only for pages
     /// that may use it, which a browser says of them and a page cannot (Fetch, "Sec-Fetch-Site" and "Origin").
     private func cookie(of head: some RequestHead) -> String? {
-        guard let name = loop.rules.tokenCookie, let cookies = head.field("cookie") else { return nil }
+        guard let name = loop.rules.tokenCookie else { return nil }
         let isListed = head.field("origin").map { !loop.rules.origins.isEmpty && loop.rules.origins.allow($0) } ?? false
-        guard AllowedOrigins.isOwn(head) || isListed else { return nil }
-        for cookie in cookies.split(separator: ";") {
-            let parts = cookie.drop { $0 == " " }.split(separator: "=", maxSplits: 1)
-            if parts.count == 2, parts[0] == name { return String(parts[1]) }
-        }
-        return nil
+        return AllowedOrigins.isOwn(head) || isListed ? head.cookie(name) : nil
     }
 
     private static func boolean(_ text: String?) -> Bool? {
@@ -275,9 +270,10 @@ enum EventRoute: Equatable {
                 guard method != "POST" else { return nil }
                 self = .broadcasts(topic: topic, event: event)
             } else if rest.utf8.starts(with: "broadcast/".utf8), rest.hasSuffix("/events") {
-                let topic = rest.dropFirst("broadcast/".count).dropLast("/events".count)
+                // By bytes: a mark that combines with the slash belongs to the topic.
+                let topic = rest.utf8.dropFirst("broadcast/".utf8.count).dropLast("/events".utf8.count)
                 guard !topic.isEmpty else { return nil }
-                self = .broadcasts(topic: String(topic), event: nil)
+                self = .broadcasts(topic: String(Substring(topic)), event: nil)
             } else {
                 return nil
             }

@@ -12,7 +12,7 @@ extension FuzzTarget {
         case .json:
             texts(
                 #"{"a":[1,-2.5e3,"\u00e4\n",true,null,{}],"keys":[{"kty":"oct","k":"AAAA","kid":"x"}]}"#,
-                "9223372036854775807")
+                "9223372036854775807", "{\"", "[}", #"{"a":[}"#, #"{"a""#, #"{"a":1,"a":2}"#)
         case .frame:
             texts(
                 #"["1","2","realtime:a","phx_join",{"config":{"broadcast":{"self":true,"history":{"limit":5,"after":"a.1"}},"presence":{"key":"k"},"postgres_changes":[{"event":"*","schema":"public","table":"t","filter":"id=eq.1"}],"stream":{"id":"1","at":5,"every_ms":40}}}]"#,
@@ -63,6 +63,8 @@ extension FuzzTarget {
             texts(
                 "{OPEXPR :opno 98 :args ({VAR :varno 1 :varattno 2} {CONST :constvalue 4 [ 1 0 0 0 ]}) :location -1 :x <>}"
             )
+        case .broadcast, .push, .backend, .fields, .stream: requests.map { Array($0.utf8) }
+        case .rows: rows
         case .events:
             texts(
                 #"{"channels":[{"topic":"a","private":true,"config":{"broadcast":true}}],"last_event_id":"1"}"#, "a\nb")

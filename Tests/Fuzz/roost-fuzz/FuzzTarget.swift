@@ -3,17 +3,18 @@ import ChangeFeed
 import DurableStreams
 import HTTP
 import Hub
-import Identity
 import Matching
 import StreamFiles
 import Streams
 import Wire
 
+@testable import Identity
 @testable import Redis
 
 /// A reader of bytes that come from outside. It may say of them what it likes; it must not end the process.
 enum FuzzTarget: String, CaseIterable {
     case json, frame, http, token, streamfile, log, redis, wal, filter, cursor, durable, policy, events
+    case broadcast, push, backend, fields, stream, rows
 
     func read(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)
@@ -39,6 +40,12 @@ enum FuzzTarget: String, CaseIterable {
         case .events:
             _ = attempt { try EventRequest(body: bytes, lastID: text) }
             _ = attempt { try EventRequest(channels: text.split(separator: "\n").map(String.init), lastID: nil) }
+        case .broadcast: FuzzedRequest(bytes)?.broadcast()
+        case .push: FuzzedRequest(bytes)?.push()
+        case .backend: FuzzedRequest(bytes)?.backend()
+        case .fields: FuzzedRequest(bytes)?.fields()
+        case .stream: FuzzedRequest(bytes)?.stream()
+        case .rows: FuzzedRows(bytes)?.read()
         }
     }
 
@@ -47,6 +54,10 @@ enum FuzzTarget: String, CaseIterable {
     }
 
     private func readJSON(_ bytes: [UInt8]) {
+        // What another hub sends is taken for JSON without a look.
+        let trusted = JSON(trusted: bytes[...])
+        walk(trusted, 0)
+        _ = (trusted.isEqual(to: JSON(trusted: bytes.dropLast())), Excerpt.of(trusted))
         guard let json = attempt({ try JSON(parsing: bytes) }) else { return }
         walk(json, 0)
         _ = attempt { try JWKSet(parsing: bytes) }
@@ -54,6 +65,7 @@ enum FuzzTarget: String, CaseIterable {
     }
 
     private func walk(_ json: JSON, _ depth: Int) {
+        guard depth <= JSONScanner.depthLimit else { return }
         _ = (json.int, json.double, json.string, json.bool, json.description)
         for element in json.elements { walk(element, depth + 1) }
         _ = json["a"]
@@ -102,7 +114,13 @@ enum FuzzTarget: String, CaseIterable {
         _ = attempt { try Self.verifier.verify(text, at: HubTime(monotonic: 0, unix: 1_700_000_000_000)) }
         // Behind a good signature, too.
         let claims = text.split(separator: ".").dropFirst().first.map(String.init) ?? text
-        if let payload = attempt({ try JSON(parsing: Array(claims.utf8)) }) { walk(payload, 0) }
+        guard let payload = attempt({ try JSON(parsing: Array(claims.utf8)) }) else { return }
+        walk(payload, 0)
+        let now = HubTime(monotonic: 0, unix: 1_700_000_000_000)
+        for rules in [ClaimRules(), ClaimRules(issuers: ["i"], audiences: ["a"])] {
+            guard let claims = attempt({ try rules.claims(payload) }) else { continue }
+            _ = (claims.expired(at: now), attempt { try rules.checkBeginning(payload, at: now) })
+        }
     }
 
     private func readStream(_ bytes: [UInt8]) {
