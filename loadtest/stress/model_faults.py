@@ -38,14 +38,21 @@ class ModelFaults(Faults):
 
     @contextlib.asynccontextmanager
     async def _hole(self, kind):
-        """No other fault of the capture or of Postgres meanwhile; hubs and sockets may fail."""
+        """No other fault of the capture or of Postgres meanwhile; hubs and sockets may fail.
+
+        Who takes the hubs down as well does that inside: a fault of Postgres waits for them."""
         async with self._database_lock:
-            hole = Hole(kind, time.monotonic(), float("inf"))
-            self.holes.append(hole)
-            try:
+            with self._noted(kind):
                 yield
-            finally:
-                hole.ended = time.monotonic()
+
+    @contextlib.contextmanager
+    def _noted(self, kind):
+        hole = Hole(kind, time.monotonic(), float("inf"))
+        self.holes.append(hole)
+        try:
+            yield
+        finally:
+            hole.ended = time.monotonic()
 
     def _execute(self, *statements):
         """Each in a transaction of its own, unless it is several."""
@@ -133,10 +140,10 @@ class ModelFaults(Faults):
             for client in self._some(fault, chance):
                 client.go_away(fault.seconds + 0.5)
             await asyncio.sleep(fault.seconds)
-        async with self._all_hubs_down() if way == "down" else contextlib.nullcontext():
+        async with self._database_lock, self._all_hubs_down() if way == "down" else contextlib.nullcontext():
             if way == "down":
                 await asyncio.sleep(fault.seconds)
-            async with self._hole(f"outbox {way}"):
+            with self._noted(f"outbox {way}"):
                 await self._run(statement)
 
     async def _unwatch(self, fault, chance):
