@@ -262,6 +262,20 @@ def test_static_files(demo):
         assert get(demo, path)[0] in (400, 404), path
 
 
+@pytest.mark.parametrize("arguments", [[], ["--fresh"]])
+def test_a_second_demo_in_the_same_folder_says_so_and_leaves_the_first_alone(demo, session, arguments):
+    with demo.connect() as sql:
+        second = Demo()
+        try:
+            second.start("--folder", f"{demo.folder}/.roost", *arguments, wait=False)
+            assert second.process.wait(30) == 69, second.output
+            until(lambda: "choose another --folder" in "".join(second.output), what=lambda: f"a sentence in {second.output}")
+        finally:
+            second.remove()
+        assert sql.execute("select 1").fetchone() == (1,), "the first one's Postgres runs"
+    assert get(demo, "/demo/api/session")[0] == 200
+
+
 async def test_the_data_stays_and_the_second_start_is_quick(demo, session):
     """Ctrl-C stops all that was started. Last but one in this file, because it restarts what the others share."""
     with demo.connect() as sql:

@@ -54,6 +54,8 @@ struct DemoServer {
         let cluster = try RunFailure.wrapping {
             try PrivateCluster(folder: folder, port: postgresPort, programs: programs.flatMap { $0.isEmpty ? nil : $0 })
         }
+        let lock = try RunFailure.wrapping { try FolderLock(folder) }
+        defer { withExtendedLifetime(lock) {} }
         let conninfo = cluster.conninfo(database: "chat")
         let secret: String
         do {
