@@ -36,7 +36,7 @@ files=("${files[@]/%/.py}")
 # A program under the address sanitizer is half as fast, which leaves time for all of them.
 all_files=(Tests/EndToEnd)
 # They measure the process' memory, of which a sanitizer takes many times as much.
-measured="memory or resident"
+measured="memory or resident or without_end or reads_late"
 
 # What both the tests and the canary are built with.
 choose_options() { # sanitizer

@@ -59,20 +59,31 @@ package final class StreamFolder {
 
     /// All files of streams, as they are.
     package func files() throws(Failure) -> [(file: File, bytes: [UInt8])] {
-        guard let listing = opendir(path) else {
+        guard let names = Self.names(in: path) else {
             throw Failure(description: "streams.directory \(path) cannot be read: \(Self.reason)")
         }
-        defer { closedir(listing) }
         var found: [(File, [UInt8])] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            guard name.hasSuffix(Self.suffix) else { continue }
+        for name in names where name.hasSuffix(Self.suffix) {
             let bytes = try contents(of: path + "/" + name)
             found.append((File(path + "/" + name, length: bytes.count), bytes))
         }
         return found
+    }
+
+    /// What is in a folder; nil where it cannot be read, and `errno` says why.
+    package static func names(in folder: String) -> [String]? {
+        guard let listing = opendir(folder) else { return nil }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            // In its place: an entry is as long as its name, and not as the structure that a copy would read.
+            withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: name.pointee)) {
+                    names.append(String(cString: $0))
+                }
+            }
+        }
+        return names
     }
 
     private func contents(of path: String) throws(Failure) -> [UInt8] {

@@ -3,6 +3,7 @@ import CLinux
 import DurableStreams
 import Glibc
 import Settings
+import StreamFiles
 
 /// What `roost doctor` says of the folder in which streams are kept. It looks, and makes and changes nothing.
 struct StreamsExamination {
@@ -116,14 +117,5 @@ struct StreamsExamination {
     }
 
     /// None where it cannot be read.
-    private static func names(in folder: String) -> [String] {
-        guard let listing = opendir(folder) else { return [] }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            names.append(
-                withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
-        }
-        return names
-    }
+    private static func names(in folder: String) -> [String] { StreamFolder.names(in: folder) ?? [] }
 }
