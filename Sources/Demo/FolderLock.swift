@@ -12,12 +12,14 @@ package final class FolderLock: Sendable {
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw PrivateCluster.Failure(
-                description: "Cannot write \(path) (\(String(cString: strerror(errno)))); choose another folder with --folder.")
+                description: "Cannot write \(path) (\(String(cString: strerror(errno)))); "
+                    + "choose another folder with --folder.")
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             close(descriptor)
             throw PrivateCluster.Failure(
-                description: "A demo runs in \(folder.path) already: stop it, or choose another --folder, --postgres-port and --http-port.")
+                description: "A demo runs in \(folder.path) already: stop it, or choose another --folder, "
+                    + "--postgres-port and --http-port.")
         }
     }
 

@@ -91,7 +91,10 @@ async def test_a_thousand_ends_at_once_are_not_a_thousand_lines(logging_hub):
     more = re.compile(r"and (\d+) more connections ended")
 
     def untold():
-        return sum(int(found.group(1)) for event in events(hub) if (found := more.fullmatch(event["message"])))
+        all_events = events(hub)
+        # What two loops tell in one second may be more than the log takes of a kind.
+        beyond = sum(event["untold"] for event in all_events if "more within a second: connection ended" in event["message"])
+        return beyond + sum(int(found.group(1)) for event in all_events if (found := more.fullmatch(event["message"])))
 
     await eventually(lambda: len(ends(hub)) + untold() == 600, 60, lambda: f"{len(ends(hub))} + {untold()} ends")
     seconds = {}

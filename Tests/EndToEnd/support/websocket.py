@@ -63,6 +63,7 @@ class WebSocket:
         self.reader, self.writer = reader, writer
         self._buffer = bytearray()
         self._position = 0
+        self._is_closed = False
         self.pongs = 0
 
     @classmethod
@@ -111,6 +112,7 @@ class WebSocket:
             elif opcode == PONG:
                 self.pongs += 1
             elif opcode == CLOSE:
+                self._is_closed = True
                 code = int.from_bytes(payload[:2], "big") if len(payload) >= 2 else None
                 raise Closed(code, payload[2:].decode(errors="replace"))
             else:
@@ -148,12 +150,13 @@ class WebSocket:
             self._buffer += data
 
     async def close(self):
-        """A clean end: close frame, then the socket. The hub, unless it stands still, counts the socket no more."""
+        """A clean end: close frame, then the socket. The hub, unless it stands still, counts the socket no more; one that has closed it
+        waits for the answer and for nothing behind it."""
         with contextlib.suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(GOODBYE):
                 self.send(CLOSE, struct.pack(">H", 1000))
                 await self.writer.drain()
-                while await self.reader.read(262144):
+                while not self._is_closed and await self.reader.read(262144):
                     pass
         self.writer.close()
 
