@@ -18,6 +18,8 @@ struct OutboxScenario {
         let count: Int
         let lanes: Int
         let rate: Double
+        /// Whether to write only what the channel is owed: nothing before it is subscribed. Nil: no.
+        let waits: Bool?
     }
 
     private struct Message: Decodable, Identifiable, Sendable {
@@ -57,8 +59,12 @@ struct OutboxScenario {
                 }
             }
             group.addTask { for await event in events { Self.tell(event) } }
-            group.addTask { await Self.report { try await Self.follow(client, order, outbox) } }
-            group.addTask { await Self.report { try await Self.write(order, outbox) } }
+            let (subscribed, subscription) = AsyncStream<Void>.makeStream()
+            group.addTask { await Self.report { try await Self.follow(client, order, outbox, subscription) } }
+            group.addTask {
+                if order.waits == true { for await _ in subscribed { break } }
+                await Self.report { try await Self.write(order, outbox) }
+            }
             while await lines.next() != nil {}
             group.cancelAll()
         }
@@ -80,13 +86,15 @@ struct OutboxScenario {
     }
 
     private static func follow(
-        _ client: RoostClient, _ order: Order, _ outbox: Outbox<ProbeServer.Draft>
+        _ client: RoostClient, _ order: Order, _ outbox: Outbox<ProbeServer.Draft>,
+        _ subscription: AsyncStream<Void>.Continuation
     ) async throws {
         let room = client.channel("conversation")
         let changes = room.changes(
             of: Message.self, in: "messages", where: .eq("conversation_id", order.conversation))
         try await room.subscribe()
         Output.line("subscribed")
+        subscription.yield()
         for try await change in changes {
             guard case .insert(let message, _) = change else {
                 Output.line("unexpected", ["change": "\(change)"])

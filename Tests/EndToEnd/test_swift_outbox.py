@@ -46,7 +46,7 @@ def check_rows(sql, count):
 async def test_a_thousand_sends_while_hub_and_network_go_up_and_down(chat, tmp_path):
     hub, server, sql = chat
     async with Proxy(hub.port) as way_to_hub, Proxy(server.port) as way_to_server:
-        probe = await start(tmp_path, way_to_hub.port, way_to_server.port, first=0, count=MESSAGES, rate=150)
+        probe = await start(tmp_path, way_to_hub.port, way_to_server.port, first=0, count=MESSAGES, rate=150, waits=True)
 
         async def more_rows(count):
             wanted = len(probe.all("row")) + count

@@ -58,7 +58,6 @@ struct Server {
 
     func run() async throws {
         OpenFiles.raiseLimit()
-        try await Timers.open()
         // A peer that is gone is an error of the write, not of the process.
         signal(SIGPIPE, SIG_IGN)
         // So is a file that may not grow.
