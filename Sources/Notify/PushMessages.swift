@@ -70,7 +70,7 @@ final class MessageReader {
         while let first = messages.first {
             let batch = Array(messages.prefix(trials.mostRows ?? Self.batch))
             if trials.isHopeless {
-                // Where nothing can be written at all, no message is to blame.
+                // A write that always works: where it fails, too, no message is to blame.
                 try store.heartbeat()
                 lost += 1
                 context.logger.error(

@@ -138,8 +138,8 @@ final class CaptureStore {
         return outcome
     }
 
-    /// Where not even a word about a row can be stored (a full disk, a lock on the outbox, a server that takes no writes), no row is
-    /// to blame.
+    /// A trial whether even a word about a row can be stored: on a full disk, under a lock on the outbox or on a server that takes no
+    /// writes it cannot, and no row is to blame.
     private func demandRoom(for batch: CaptureBatch) throws {
         guard let group = batch.groups.first(where: { $0.places.count > 0 }) else { return }
         try connection.run("savepoint room")
@@ -147,7 +147,7 @@ final class CaptureStore {
         try connection.run("rollback to savepoint room; release savepoint room")
     }
 
-    /// What says in a row's place that it cannot be stored.
+    /// The word in a row's place that it cannot be stored.
     private func lost(_ row: Int, of group: CaptureBatch.Group) -> PreparedCall {
         let marks = group.arrays.prefix(4).map { PreparedCall.Parameter.array($0.part(row..<row + 1)) }
         return PreparedCall("lost", marks + [.text(String(group.shape.relation.description.oid))])
@@ -309,7 +309,7 @@ struct NameBeyondASCII: Error, CustomStringConvertible {
     }
 }
 
-/// What is said of rows, once a minute over all sessions. Confined to the capture's thread.
+/// Warnings about rows, once a minute over all sessions. Confined to the capture's thread.
 final class CaptureIncidents {
     fileprivate var log: RateLimitedLog
 

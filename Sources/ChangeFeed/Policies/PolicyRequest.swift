@@ -3,7 +3,7 @@ import Postgres
 
 /// A question that a policy function has to be asked, and how its reply becomes an answer.
 struct PolicyRequest {
-    /// Of the question among those asked together.
+    /// Place of the question among those asked together.
     let index: Int
     let question: PolicyQuestion
     let function: PolicyFunction

@@ -10,18 +10,18 @@ final class HTTPPeer {
     var isOps: Bool { arrival == nil }
     /// Nil on the operator's port.
     var arrival: Arrival?
-    /// Of the loop, when it came.
+    /// The loop's second in which it came.
     let since: Int32
     /// Looked at ten times for each request. Its methods call nobody back and only the loop's thread comes here, so no two
     /// accesses can overlap.
     @exclusivity(unchecked) var connection: HTTPConnection
     /// The request in hand.
     var call: HTTPCall?
-    /// Of the answer that comes later; zero where none does.
+    /// Number of the answer that comes later; zero where none does.
     var exchange = 0
-    /// Of an answer that goes on, among the sockets.
+    /// Place of an answer that goes on, among the sockets.
     var slot: Slot?
-    /// In the server's list.
+    /// Place in the server's list.
     var place: Int
     private(set) var isOpen = true
     /// It can be read, and is not listened to until then.

@@ -1,0 +1,264 @@
+import Hub
+import Logging
+import Postgres
+
+/// A connection that asks policies, and the functions it has created for that.
+final class PolicySession {
+    private let connection: PostgresConnection
+    let limits: PolicyLimits
+    private var plans: [PolicyPlan.Key: PolicyPlan] = [:]
+    private var names = 0
+    /// With locks that keep the catalog from showing a policy.
+    private var catalogPatience = Duration.seconds(1)
+
+    var isBroken: Bool { connection.isBroken }
+
+    init(conninfo: String, logger: Logger, limits: PolicyLimits) throws {
+        self.limits = limits
+        connection = try PostgresConnection(
+            ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
+        try connection.run(PolicySQL.policySession, within: limits.network)
+        try AbandonedStatements.shared.demandFew(on: connection)
+    }
+
+    /// Drops what was looked up in the catalog, and the functions made of it.
+    func forget() throws {
+        let functions = plans.values.compactMap(\.function)
+        plans = [:]
+        if !functions.isEmpty { try run("begin read write; \(drop(functions)); commit") }
+    }
+
+    func plan(for question: PolicyQuestion) throws -> PolicyPlan {
+        if let plan = plans[PolicyPlan.Key(question)], !plan.isWorthRetrying(at: .now) { return plan }
+        return try makePlan(question)
+    }
+
+    /// - Returns: whether the catalog says anything else than it did when the plan was made; the plan follows it then.
+    func replan(_ question: PolicyQuestion) throws -> Bool {
+        let old = plans[PolicyPlan.Key(question)]
+        guard let old, try describe(question) != old.description else { return false }
+        _ = try makePlan(question)
+        if let function = old.function { try run("begin read write; \(drop([function])); commit") }
+        return true
+    }
+
+    /// Sends the questions; what is behind a failure gets no reply.
+    func ask(_ requests: [PolicyRequest]) throws -> (replies: [PolicyReply], failure: PostgresError?) {
+        var script = PolicyScript()
+        for request in requests {
+            script.append(request.call, to: request.question, request.function, patience: request.patience)
+        }
+        let patience = requests.reduce(.zero) { $0 + $1.patience }
+        let thought = min(patience, max(requests.map(\.patience).max() ?? .zero, limits.together))
+        let (finished, failure) = try connection.results(of: script.bytes, within: thought + limits.network)
+        if failure != nil { try run("rollback") }
+        let replies = zip(requests, finished.filter { $0.isTable }).compactMap { request, result in
+            PolicyReply(result, subjects: request.call.subjects.count)
+        }
+        if failure == nil, replies.count != requests.count {
+            throw PostgresError(.connection, "Postgres did not answer what the policies were asked.")
+        }
+        return (replies, failure)
+    }
+
+    private func makePlan(_ question: PolicyQuestion) throws -> PolicyPlan {
+        names += 1
+        var plan = PolicyPlan(
+            question, try describe(question), name: "roost_policy_\(names)", serverVersion: connection.serverVersion)
+        if let function = plan.function {
+            do {
+                try run(inCatalog("\(function.creation); commit"))
+            } catch let error as PostgresError where error.kind == .server && !error.isAboutLocks {
+                try run("rollback")
+                plan.fail(PolicyProblem(question: question).failedAsAWhole(error))
+            }
+        }
+        plans[PolicyPlan.Key(question)] = plan
+        return plan
+    }
+
+    private func describe(_ question: PolicyQuestion) throws -> PolicyDescription {
+        try run(inCatalog(""))
+        let result = try connection.query(
+            PolicySQL.policyDescription, ["\(question.table.oid)", question.role.text, question.command.rawValue],
+            within: limits.network)
+        try run("rollback")
+        guard let description = PolicyDescription(result) else {
+            throw PostgresError(.connection, "Postgres did not describe the policies of a table.")
+        }
+        return description
+    }
+
+    /// The search_path under which policies are shown as text, and have to be read again. To show one, Postgres opens
+    /// the tables it names, which somebody may have locked.
+    private func inCatalog(_ sql: String) -> String {
+        "begin read write; set local search_path = pg_catalog, pg_temp; "
+            + "set local lock_timeout = '\(catalogPatience.milliseconds) ms'; \(sql)"
+    }
+
+    private func drop(_ functions: [PolicyFunction]) -> String {
+        "drop function " + functions.map { "pg_temp.\($0.name)" }.joined(separator: ", ")
+    }
+
+    private func run(_ script: String) throws { try connection.run(script, within: limits.network) }
+}
+
+extension PolicySession {
+    /// Subjects who are asked for one after the other before a lock is taken for one that all wait for.
+    private static let chancesAtLock = 3
+
+    func answers(to parts: [AskedPart]) throws -> [PolicyAnswer] {
+        var answers = parts.map { PolicyAnswer(hiding: $0.question) }
+        var asking: [PolicyRequest] = []
+        for (index, part) in parts.enumerated() {
+            let question = part.question
+            catalogPatience = part.isDoubtful ? limits.subject : limits.question
+            // A name that is cut off at its NUL would be another role's.
+            guard !question.role.utf8.contains(0) else {
+                answers[index].add([PolicyDenial.noSuchRole])
+                continue
+            }
+            do {
+                let request = try request(part, at: index, &answers[index])
+                if let request, !request.call.subjects.isEmpty { asking.append(request) }
+            } catch let error as PostgresError where error.kind == .server && error.isAboutLocks {
+                try run("rollback")
+                answers[index].waitsForLock(question.subjects.indices)
+            }
+        }
+        var deadline: ContinuousClock.Instant?
+        while !asking.isEmpty {
+            let (replies, failure) = try ask(asking)
+            for (request, reply) in zip(asking, replies) { try settle(request, reply, &answers[request.index]) }
+            asking.removeFirst(replies.count)
+            guard let failure, !asking.isEmpty else { continue }
+            let faulty = asking.removeFirst()
+            let isDoubtful = parts[faulty.index].isDoubtful
+            try settle(faulty, failure, isDoubtful: isDoubtful, &answers[faulty.index])
+            guard failure.isAboutLocks, isDoubtful else { continue }
+            // Many who wait for locks together must not take as long as they are many.
+            deadline = deadline ?? .now + limits.subjects
+            let isOver = deadline.map { $0 <= .now } ?? false
+            let isLocked = parts[faulty.index].subjects.count > 1
+            asking.removeAll { request in
+                let part = parts[request.index]
+                let isLeft = part.isDoubtful && (isOver || isLocked && part.place == parts[faulty.index].place)
+                if isLeft { answers[request.index].waitsForLock(part.question.subjects.indices) }
+                return isLeft
+            }
+        }
+        return answers
+    }
+
+    private func request(
+        _ part: AskedPart, at index: Int, _ answer: inout PolicyAnswer
+    ) throws -> PolicyRequest? {
+        let question = part.question
+        let patience = part.isDoubtful ? limits.subject : limits.question
+        let request = PolicyRequest(question, at: index, try plan(for: question), within: patience, &answer)
+        // A column that rows do not have may be one that the table has no more.
+        guard let request, request.call.records.missing != nil, try replan(question) else { return request }
+        return PolicyRequest(question, at: index, try plan(for: question), within: patience, &answer)
+    }
+
+    private func settle(_ request: PolicyRequest, _ reply: PolicyReply, _ answer: inout PolicyAnswer) throws {
+        // A table altered since the catalog was read has policies that fail on everything.
+        if reply.mayBeStale, try isOutdated(request) {
+            try askAgain(request, &answer)
+        } else {
+            request.take(reply, into: &answer)
+        }
+    }
+
+    private func settle(
+        _ request: PolicyRequest, _ failure: PostgresError, isDoubtful: Bool, _ answer: inout PolicyAnswer
+    ) throws {
+        if !failure.isOutOfTime, !failure.isAboutLocks, try isOutdated(request) {
+            try askAgain(request, &answer)
+        } else {
+            try askEachSubject(of: request, after: failure, isDoubtful: isDoubtful, &answer)
+        }
+    }
+
+    /// Whether there is another plan to try; an earlier question of the same kind may have made it.
+    private func isOutdated(_ request: PolicyRequest) throws -> Bool {
+        do {
+            return try plan(for: request.question).function?.name != request.function.name || replan(request.question)
+        } catch let error as PostgresError where error.kind == .server && error.isAboutLocks {
+            // The next question looks again.
+            try run("rollback")
+            return false
+        }
+    }
+
+    private func askAgain(_ request: PolicyRequest, _ answer: inout PolicyAnswer) throws {
+        let question = request.question
+        let again = PolicyRequest(
+            question, at: request.index, try plan(for: question), within: request.patience, &answer)
+        guard let request = again, !request.call.subjects.isEmpty else { return }
+        let (replies, failure) = try ask([request])
+        if let reply = replies.first {
+            request.take(reply, into: &answer)
+        } else if let failure {
+            try askEachSubject(of: request, after: failure, isDoubtful: false, &answer)
+        }
+    }
+
+    /// One subject must not hide the others' rows.
+    ///
+    /// A lock that several wait for one by one, and none of them in vain for others, is one that all wait for.
+    private func askEachSubject(
+        of request: PolicyRequest, after failure: PostgresError, isDoubtful: Bool, _ answer: inout PolicyAnswer
+    ) throws {
+        let subjects = request.call.subjects
+        let wasLocked = failure.isAboutLocks
+        if wasLocked, let only = subjects.first, subjects.count == 1 {
+            answer.waitsForLock([only])
+            answer.lockedAlone.insert(only)
+            return
+        }
+        let deadline = ContinuousClock.now + limits.subjects
+        var hung = 0
+        /// Subjects who may yet wait for the lock before it is taken for everybody's; nil where somebody was answered.
+        var chances: Int? = wasLocked ? isDoubtful ? 1 : Self.chancesAtLock : nil
+        for (position, subject) in subjects.enumerated() {
+            guard ContinuousClock.now < deadline, chances != 0 else {
+                let left = subjects[position...]
+                if wasLocked {
+                    answer.waitsForLock(left)
+                } else {
+                    hung += left.count
+                    answer.add([], for: Array(left))
+                }
+                break
+            }
+            let single = request.alone(position, within: limits.subject)
+            let (replies, failure) = try ask([single])
+            if let reply = replies.first {
+                single.take(reply, into: &answer)
+                chances = nil
+            } else if let failure, failure.isAboutLocks {
+                answer.waitsForLock([subject])
+                answer.lockedAlone.insert(subject)
+                chances = chances.map { $0 - 1 }
+            } else if let failure {
+                if failure.isOutOfTime {
+                    hung += 1
+                } else {
+                    answer.undecided.insert(subject)
+                }
+                let problem = PolicyProblem(question: request.question)
+                answer.add(failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [subject])
+            }
+        }
+        if hung > 0 { answer.add([PolicyProblem(question: request.question).hung(subjects: hung)], for: []) }
+    }
+}
+
+extension PostgresError {
+    /// Somebody holds a lock that a reader waits for, or two wait for each other.
+    fileprivate var isAboutLocks: Bool { [SQLState.lockNotAvailable, SQLState.deadlock].contains(sqlState) }
+
+    /// Postgres ended the statement when its time was over.
+    fileprivate var isOutOfTime: Bool { sqlState == "57014" }
+}
