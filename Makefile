@@ -103,6 +103,11 @@ test-stress: ## half a minute of `make stress` with a fixed seed, and of its mod
 	@scripts/leg.sh "stress" loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
 	scripts/leg.sh "model" loadtest/stress.sh --hub .build/release/roost --model --seed 3 --seconds 3
 
+# Not part of `make test`: it is for whoever wrote tests, and finds those that race (Tests/EndToEnd/support/unfairness.py).
+.PHONY: test-unfair
+test-unfair: ## the end-to-end tests while one process after another stands still for a moment (SEED=1 ARGS="-k presence")
+	@ROOST_UNFAIR=$(or $(SEED),1) scripts/leg.sh "end-to-end tests, unfairly scheduled" $(PYTEST) Tests/EndToEnd -n 6 --dist loadfile --no-loadscope-reorder -m "not clock" $(ARGS)
+
 # Not part of `make test`, for the time that it takes: half an hour on two cores.
 .PHONY: test-versions
 test-versions: ## the feed's tests on Postgres 13 to 18, and upgrades from one to the next (ARGS="13 18")

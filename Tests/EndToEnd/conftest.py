@@ -9,6 +9,7 @@ import time
 import pytest
 from _pytest.runner import runtestprotocol
 
+from support import unfairness
 from support.browser import Browser
 from support.cluster import Cluster
 from support.http import HTTPConnection
@@ -25,6 +26,9 @@ _numbers = itertools.count(1)
 # Shells start what runs in their background with SIGINT ignored, and whoever inherits that can trap it no more (POSIX): what the
 # tests stop by Ctrl-C would not end.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if "ROOST_UNFAIR" in os.environ:
+    unfairness.begin(f"{os.environ['ROOST_UNFAIR']} {os.environ.get('PYTEST_XDIST_WORKER', '')}")
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import contextlib
 import os
 import time
 
+from support import unfairness
 from support.watchdog import NOTE, Watchdog
 
 #: Of the waits for a core so many times the bound count, and some seconds: beside others everything runs at a fifth of its pace at
@@ -38,7 +39,7 @@ def taken(since, until, allowed):
     # What was last noted.
     if time.monotonic() - until < 2 * NOTE:
         time.sleep(2 * NOTE)
-    return watchdog.stalled(since, until) + min(watchdog.starved(since, until), PACE * allowed + STANDSTILL)
+    return unfairness.stood_still(since, until) + watchdog.stalled(since, until) + min(watchdog.starved(since, until), PACE * allowed + STANDSTILL)
 
 
 class Elapsed:

@@ -9,6 +9,7 @@ import tempfile
 
 import psycopg
 
+from support import unfairness
 from support.ports import free_port
 
 
@@ -47,6 +48,7 @@ class Cluster:
         self.port = port or free_port()
         self.bin = bin or programs()
         self._has_template = False
+        unfairness.clusters.add(self)
         # Postgres refuses to run as root.
         self._user = "postgres" if os.geteuid() == 0 else None
         if self._user:
@@ -79,6 +81,15 @@ class Cluster:
         self._run("pg_dump", "-Fc", "-f", file, "-d", self.url(database))
         into.create_database(name)
         into._run("pg_restore", "--exit-on-error", "-d", into.url(name), file)
+
+    @property
+    def pid(self):
+        """None while it does not run."""
+        try:
+            with open(f"{self.data}/postmaster.pid") as file:
+                return int(file.readline())
+        except (FileNotFoundError, ValueError):
+            return None
 
     def copy_of_files(self):
         """The server must not run."""

@@ -8,10 +8,19 @@ import signal
 from support.deadline import until
 
 
+#: What tests have frozen, so that nobody else lets it run again (support/unfairness.py).
+frozen = set()
+
+
 def freeze(pid):
     """Returns when no thread of the process runs any more."""
+    frozen.add(pid)
     os.kill(pid, signal.SIGSTOP)
     until(lambda: all(_state(task) in ("T", "Z") for task in pathlib.Path(f"/proc/{pid}/task").iterdir()), what=f"{pid} stands still")
+
+
+def is_running(pid):
+    return _state(pathlib.Path(f"/proc/{pid}")) not in ("T", "Z")
 
 
 def _state(task):
