@@ -25,6 +25,8 @@ package final class Connection {
     var limits = SocketLimits()
     /// What its app is doing, if it said so.
     var appState: ReportedAppState?
+    /// When its client proved last that it is there, for those who ask about its user; nil where nobody does.
+    var liveness: SocketLiveness?
     /// Where it reads events from an HTTP answer; nil for a WebSocket.
     var reader: EventReader?
     /// What a backend is told it by; empty where none is.
@@ -54,6 +56,9 @@ package final class Connection {
 
     /// Whose it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
     var subject: Name? { claims.subject ?? memberships.lazy.compactMap(\.claims.subject).first }
+
+    /// Its app is on the screen, or does not say.
+    var isShown: Bool { appState.map { $0 == .active } ?? true }
 
     /// The number of the next ping: its answer is the first that acknowledges what is sent from here on.
     var nextPing: Int { max(acknowledged?.latest.serial ?? 0, openPing?.serial ?? 0) + 1 }

@@ -26,7 +26,9 @@ extension Hub {
         guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
             return context.refuse(.broadcast, frame.ref, of: membership, .summaryReserved)
         }
-        guard !presence.consumesAppState(message, ref: frame.ref, of: membership, &context) else { return }
+        guard !presence.consumesAppState(message, ref: frame.ref, of: membership, &context) else {
+            return noteAppState(of: membership.connection)
+        }
         if membership.channel.stream != nil {
             do throws(Refusal) {
                 if let wanted = try StreamWrite(message) {

@@ -22,6 +22,7 @@ package final class Hub {
     var presence: Presence
     var typing: Typing
     var history: History
+    var receipts: Receipts
     let users: Users
     let summaries: Summaries
     package let bars: ChannelBars
@@ -57,6 +58,7 @@ package final class Hub {
         self.presence = Presence(rules: presence, leases: shared.leases, log: shared.presenceLog)
         self.typing = Typing(rules: typing, registry: shared.typing)
         history = History(store: shared.history)
+        receipts = Receipts(registry: shared.receipts)
         users = Users(online: shared.users, devices: shared.devices, limiter: userLimiter)
         summaries = Summaries(joins: shared.summaryJoins)
         bars = shared.bars
@@ -92,7 +94,7 @@ package final class Hub {
         let connection = Connection(slot, version: version, claims: claims, isPage: isPage, at: context.now.monotonic)
         context.add(connection)
         if isCounted { users.adopt(connection) }
-        users.comeOnline(connection, as: claims, at: context.now)
+        users.comeOnline(connection, as: claims, on: context.loop, at: context.now)
         connectionCount += 1
         if let happenings {
             connection.client = context.nextRef().text
@@ -103,13 +105,17 @@ package final class Hub {
     /// - Parameters:
     ///   - now: nil for the time that the hub was told last.
     ///   - isUnloaded: its client said that it goes, as a page does that is unloaded or hidden.
-    package func disconnect(_ slot: Slot, at now: HubTime? = nil, isUnloaded: Bool = false) {
+    ///   - silence: for how many milliseconds its client has not answered; 0 where the client, or its system, ended the connection.
+    package func disconnect(
+        _ slot: Slot, at now: HubTime? = nil, isUnloaded: Bool = false, afterSilence silence: Int64 = 0
+    ) {
         guard let connection = connection(slot) else { return }
         if let now { advance(to: now) }
+        receipts.closed(slot, &context)
         let window = users.window(of: connection, presence.rules)
         for membership in connection.memberships.reversed() { remove(membership, isUnloaded ? .unloaded : .lost) }
         users.release(connection)
-        users.goOffline(connection, window: window, at: context.now)
+        users.goOffline(connection, window: window, afterSilence: silence, at: context.now)
         context.remove(connection)
         connectionCount -= 1
         happenings?.disconnected(connection.client, connection.claims.subject, at: context.now)
@@ -125,6 +131,7 @@ package final class Hub {
         guard let connection = connection(slot) else { return }
         advance(to: now)
         connection.received += 1
+        connection.liveness?.isProven(at: now.monotonic)
         let frame =
             isBinary
             ? try ClientFrame(binary: message, version: connection.version)
@@ -150,11 +157,20 @@ package final class Hub {
                     let wanted = presence.write(in: frame, of: membership, &context)
                 else { return }
                 write(wanted, ref: frame.ref, of: membership)
-            case ReportedAppState.event: presence.appState(frame, of: membership, &context)
+            case ReportedAppState.event:
+                presence.appState(frame, of: membership, &context)
+                noteAppState(of: connection)
             case "access_token": accessToken(frame, of: membership)
             default: break  // The original answers unknown events with silence; clients count on none of them.
             }
         }
+    }
+
+    /// Notes what an app's state, or its channels, say of how long it may be silent, and of whether anybody sees what arrives.
+    func noteAppState(of connection: Connection) {
+        guard let liveness = connection.liveness else { return }
+        liveness.changes(window: users.window(of: connection, presence.rules), appState: connection.appState)
+        if !connection.isShown { receipts.hid(connection, &context) }
     }
 
     /// Refuses a frame about a channel that its sender is not in. Nobody waits for an answer to a token: a good one has none.
@@ -297,6 +313,8 @@ package struct HubShared: Sendable {
     package let bars: ChannelBars
     /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
     package let summaryJoins: SummaryJoins?
+    /// Who has certainly received which message, for whoever asks; nil if nobody does.
+    package let receipts: ReceiptRegistry?
     /// Where it is noted what a backend is told; nil if none is.
     package var happenings: Happenings?
     /// Keeps streams; nil where none are served.
@@ -308,7 +326,7 @@ package struct HubShared: Sendable {
         recovery: SessionRegistry = SessionRegistry(), history: HistoryStore = HistoryStore(),
         leases: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
         devices: UserPresence? = nil, typing: TypingRegistry? = nil, userTally: UserTally = UserTally(),
-        bars: ChannelBars = ChannelBars(), summaryJoins: SummaryJoins? = nil
+        bars: ChannelBars = ChannelBars(), summaryJoins: SummaryJoins? = nil, receipts: ReceiptRegistry? = nil
     ) {
         self.recovery = recovery
         self.history = history
@@ -320,5 +338,6 @@ package struct HubShared: Sendable {
         self.userTally = userTally
         self.bars = bars
         self.summaryJoins = summaryJoins
+        self.receipts = receipts
     }
 }

@@ -37,6 +37,8 @@ package final class Membership {
     /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
     /// them, and where it has history, which brings them.
     var memberIndex: Int32?
+    /// Since when it hears broadcasts, as `SessionRegistry.moment` counts.
+    var hearsBroadcastsSince = Int.max
     /// Its token has run out, and it waits for a fresh one: nothing reaches it.
     var lapse: TokenLapse?
     /// Is to be told once changes flow.

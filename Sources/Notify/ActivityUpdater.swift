@@ -10,12 +10,19 @@ final class ActivityUpdater {
     private var scheduler: ActivityScheduler
     private var facts: FactsReader
     private var topics = WatchedTopics()
+    /// The phones that are asked whether they are there, by the activity that each shows.
+    private var phones: [Name: Phone] = [:]
     /// The timestamps of states that Apple took and that is not written down yet, by activity; in seconds since 1970.
     private var delivered: [Name: Int64] = [:]
     /// Activities that the hub's last process had: their phones may still come back.
     private var fromBefore: Set<Name> = []
     /// When to look next who is connected, types and is present, in monotonic milliseconds.
     private(set) var nextLook: Int64 = 0
+
+    private struct Phone: Equatable {
+        let user: Name
+        let session: Name?
+    }
 
     /// In milliseconds.
     private static let lookInterval: Int64 = 1000
@@ -166,6 +173,9 @@ final class ActivityUpdater {
         scheduler.put(
             activity, status: status(of: activity.id, activity.user, activity.session, at: time), facts: facts,
             wasDelivered: activity.wasDelivered, isPosted: activity.isPosted, at: time)
+        // A phone that is stopped says nothing, and its card has to say so.
+        phones[activity.id] = Phone(user: activity.user, session: activity.session)
+        context.presence.watch(activity.user, session: activity.session, true)
     }
 
     /// The activity is over, or another hub's.
@@ -234,6 +244,9 @@ final class ActivityUpdater {
 
     private func stopWatching(_ id: Name) {
         facts.forget(id)
+        if let phone = phones.removeValue(forKey: id), !phones.values.contains(phone) {
+            context.presence.watch(phone.user, session: phone.session, false)
+        }
         if let topic = topics.remove(id) { context.presence.forget(topic) }
     }
 
@@ -273,7 +286,7 @@ final class ActivityUpdater {
 
     /// Whether the phone that shows an activity is connected. Right after the hub's start it may still come back.
     private func status(of id: Name, _ user: Name, _ session: Name?, at time: HubTime) -> ConnectionStatus {
-        let status = context.presence.status(of: user, session: session)
+        let status = context.presence.status(of: user, session: session, at: time.monotonic)
         guard status == .away, time.monotonic < context.restartUntil, fromBefore.contains(id) else { return status }
         return .inGrace(until: context.restartUntil)
     }

@@ -8,10 +8,11 @@ import Wire
 /// them. Confined to the worker's thread.
 final class AlertSender {
     private let context: PushContext
+    private var decider: AlertDecider
     /// Users with alerts in flight, and how many each has.
     private var busy: [Name: Int] = [:]
-    /// Users whom an alert waits for: in a grace window here, or at another hub.
-    private var waitedFor: Set<Name> = []
+    /// What this hub has come to know of alerts in the queue, and is not written there yet.
+    private var verdicts: [AlertVerdict] = []
     private var settlements: [AlertSettlement] = []
     /// Alerts that never left, and are to be sent another time.
     private var returned: [AlertSettlement] = []
@@ -21,21 +22,33 @@ final class AlertSender {
     private(set) var enqueued = 0
     /// Alerts that were handed over to be sent, counted once for each phone.
     private(set) var sent = 0
-    /// Alerts that nobody had to get any more: their user came back, or their time was over, or there was no phone.
+    /// Alerts that nobody had to get any more: their user has the message, or their time was over, or there was no phone.
     private(set) var dropped = 0
+    /// What was decided, by why.
+    private(set) var reasons: [AlertReason: Int] = [:]
 
     /// A hub that is killed does not know of what it had taken whether it left, so it takes no more than this.
     private static let mostTaken = 500
     /// How long to wait for those whose user has an alert in flight already, in milliseconds.
     private static let retry: Int64 = 1000
+    private static let questionsAtOnce = 256
+    /// An alert that could not be sent for so many milliseconds is not sent to whoever has come back meanwhile.
+    private static let lateness: Int64 = 60_000
 
-    init(_ context: PushContext) { self.context = context }
+    init(_ context: PushContext) {
+        self.context = context
+        decider = AlertDecider(context.rules.condition, proof: context.rules.proof)
+    }
 
-    /// Whether an alert waits for its user to come back.
-    var isWaiting: Bool { !waitedFor.isEmpty }
+    /// Whether an alert waits for a proof, for its user to come back, or for another hub.
+    var isWaiting: Bool { !decider.isEmpty }
+    /// When an alert that waits is to be decided on, in monotonic milliseconds.
+    var nextDecision: Int64? { decider.nextDue }
 
     /// The queue may have alerts that are due.
     func lookNow() { dueAt = 0 }
+
+    func adopt(_ rules: PushRules) { (decider.condition, decider.proof) = (rules.condition, rules.proof) }
 
     /// Goes on where the hub's last process ended.
     func resume(_ store: PushStore) throws {
@@ -52,49 +65,139 @@ final class AlertSender {
         try refreshWaiting(store)
     }
 
-    func refreshWaiting(_ store: PushStore) throws { waitedFor = try store.usersWaitedFor() }
-
-    private func isLive(_ user: Name) -> Bool { context.presence.users.status(of: user) == .live }
+    /// Takes over what waits in the queue, and forgets what does not any more.
+    func refreshWaiting(_ store: PushStore) throws {
+        let waiting = try store.waitingAlerts()
+        let now = context.now
+        var keys: Set<AlertDecider.Key> = []
+        for alert in waiting {
+            let key = AlertDecider.Key(message: alert.message, user: alert.user)
+            keys.insert(key)
+            if let until = alert.heldUntil {
+                decider.waitAgain(key, alert.place, until: now.monotonic + max(0, until - now.unix), at: now.monotonic)
+            } else {
+                decider.waitElsewhere(key, alert.place, at: now.monotonic)
+            }
+        }
+        decider.keep(keys)
+        context.presence.receipts.awaitReceipts(of: decider.changes)
+    }
 
     // MARK: Into the queue
 
-    /// Puts into the queue what the members of an audience are to be alerted of.
+    /// Puts into the queue what the members of an audience are to be alerted of, and asks their sockets whether they have it.
     func enqueue(_ members: [(AudienceMember, RowChange)], _ store: PushStore) throws {
         let time = context.now
         var drafts: [AlertDraft] = []
-        let reached = members.filter { member, _ in member.hasDevice && !member.isMuted }
-        guard !reached.isEmpty else { return }
-        let elsewhere = try store.onlineElsewhere(Set(reached.map(\.0.user)))
-        for (member, change) in reached {
+        var places: [AlertDecider.Key: RowChange] = [:]
+        var steps = AlertDecider.Steps()
+        let sockets = sockets
+        for (member, change) in members where member.hasDevice && !member.isMuted {
             let notification = MessageNotification(
                 member.variables, badge: member.badge, preview: context.rules.preview)
             let expiresAt = min(time.unix, change.committedAtMilliseconds ?? time.unix) + context.rules.alertLife
             guard notification.sender != member.user, expiresAt > time.unix else { continue }
-            let state: AlertDraft.State
-            switch context.presence.users.status(of: member.user) {
-            case .live: state = .dropped
-            case .inGrace(let until):
-                state = .held(until: time.unix + max(0, until - time.monotonic))
-            case .away: state = elsewhere.contains(member.user) ? .elsewhere : .due
-            }
-            if state != .due, state != .dropped { waitedFor.insert(member.user) }
+            let key = AlertDecider.Key(message: change.messageKey, user: member.user)
+            guard places.updateValue(change, forKey: key) == nil else { continue }
+            decider.decide(key, change.id, change.identity, sockets(member.user), at: time.monotonic, &steps)
+            guard let verdict = steps.verdicts.last else { continue }
             var variables = notification.variables
             if let badge = member.badge { variables.set("badge", badge) }
             if let id = change.messageID { variables.set("message_id", id) }
             drafts.append(
                 AlertDraft(
-                    message: change.messageKey, user: member.user, conversation: notification.conversation,
-                    variables: variables.json, expiresAt: expiresAt, state: state, place: change.id))
+                    message: key.message, user: key.user, conversation: notification.conversation,
+                    variables: variables.json, expiresAt: expiresAt, state: state(verdict.state, at: time),
+                    reason: verdict.reason, place: change.id))
         }
         guard !drafts.isEmpty else { return }
-        enqueued += try store.enqueue(drafts)
+        let put = try store.enqueue(drafts)
+        enqueued += put.count(where: \.isNew)
+        for verdict in steps.verdicts { count(verdict) }
+        for alert in put where alert.isElsewhere {
+            let key = AlertDecider.Key(message: alert.message, user: alert.user)
+            guard let change = places[key] else { continue }
+            decider.waitElsewhere(key, change.id, change.identity, at: time.monotonic)
+        }
+        context.presence.receipts.awaitReceipts(of: decider.changes)
+        ask(steps)
+    }
+
+    /// What sockets a user has that may prove something. A closure of its own, so that the decider may call it while it changes.
+    private var sockets: (Name) -> UserSockets {
+        { [users = context.presence.users, demandsShown = decider.condition == .unseen] user in
+            users.sockets(of: user, demandsShown: demandsShown)
+        }
+    }
+
+    private func state(_ state: AlertDecider.State, at time: HubTime) -> AlertDraft.State {
+        switch state {
+        case .due: .due
+        case .held(let until): .held(until: time.unix + max(0, until - time.monotonic))
+        case .dropped: .dropped
+        }
+    }
+
+    private func count(_ verdict: AlertDecider.Verdict) {
+        if case .held = verdict.state { return }
+        reasons[verdict.reason, default: 0] += 1
+    }
+
+    private func ask(_ steps: AlertDecider.Steps) {
+        for (loop, questions) in steps.questions {
+            // A loop has other things to do in between.
+            for start in stride(from: 0, to: questions.count, by: Self.questionsAtOnce) {
+                context.ask(Array(questions[start..<min(start + Self.questionsAtOnce, questions.count)]), loop)
+            }
+        }
+    }
+
+    // MARK: While they wait
+
+    /// Sockets have answered whether their users have messages.
+    func take(_ answers: [ReceiptAnswer]) {
+        let time = context.now
+        var steps = AlertDecider.Steps()
+        let sockets = sockets
+        for answer in answers { decider.take(answer, at: time.monotonic, sockets: sockets, &steps) }
+        carryOut(steps, at: time)
+    }
+
+    /// Decides on alerts whose time to wait is over.
+    func advance() {
+        let time = context.now
+        guard let due = decider.nextDue, due <= time.monotonic else { return }
+        var steps = AlertDecider.Steps()
+        let sockets = sockets
+        decider.advance(at: time.monotonic, sockets: sockets, &steps)
+        carryOut(steps, at: time)
+    }
+
+    private func carryOut(_ steps: AlertDecider.Steps, at time: HubTime) {
+        for verdict in steps.verdicts {
+            count(verdict)
+            verdicts.append(
+                AlertVerdict(
+                    message: verdict.key.message, user: verdict.key.user, state: state(verdict.state, at: time),
+                    reason: verdict.reason))
+        }
+        ask(steps)
+    }
+
+    /// Writes down what was decided.
+    private func writeVerdicts(_ store: PushStore) throws {
+        guard !verdicts.isEmpty else { return }
+        dropped += try store.decide(verdicts)
+        verdicts = []
+        context.presence.receipts.awaitReceipts(of: decider.changes)
+        lookNow()
     }
 
     // MARK: Out of the queue
 
     /// Takes the alerts that are due out of the queue, as many as there is room for, and sends them.
     func sendDue(_ store: PushStore) throws {
-        try releaseThoseWhoAreBack(store)
+        try writeVerdicts(store)
         guard let dueAt, dueAt <= context.now.unix else { return }
         while context.maySend {
             let free = min(Self.mostTaken - context.outbox.count, context.outbox.room)
@@ -102,7 +205,7 @@ final class AlertSender {
             guard free > 0 else { return }
             let limit = min(free, 100)
             let taken = try store.takeDue(limit: limit, except: Set(busy.keys))
-            dropped += taken.expired + taken.dropped + taken.withoutDevice
+            dropped += taken.expired + taken.withoutDevice
             send(taken.alerts)
             if taken.count < limit { break }
         }
@@ -110,27 +213,18 @@ final class AlertSender {
         self.dueAt = try store.nextDue().map { max($0, context.now.unix + Self.retry) }
     }
 
-    /// Takes the alerts of users who came back in the grace window out of the queue: they have the message by socket.
-    private func releaseThoseWhoAreBack(_ store: PushStore) throws {
-        guard isWaiting else { return }
-        let back = waitedFor.filter { isLive($0) }
-        if !back.isEmpty { dropped += try store.release(Array(back)) }
-        waitedFor.subtract(back)
-    }
-
     private func send(_ alerts: [DueAlert]) {
         var pushes: [(push: Push, about: InFlightPush)] = []
         for alert in alerts {
-            let isBack = isLive(alert.user)
+            let isBack = hasReturned(alert)
             let payload = payload(of: alert)
             for device in alert.devices {
                 func settle(_ outcome: String) {
                     settlements.append(
                         AlertSettlement(message: alert.message, destination: device.destination, outcome: outcome))
                 }
-                // Back since the alert was put into the queue, such as while Apple was away.
                 guard !isBack else {
-                    settle("live")
+                    settle(AlertReason.returned.rawValue)
                     continue
                 }
                 guard !context.outbox.isBad(device.destination.token) else {
@@ -152,6 +246,13 @@ final class AlertSender {
         }
         sent += pushes.count
         context.outbox.send(pushes)
+    }
+
+    /// Whether the user opened the app after the message, while its alert could not be sent, such as while Apple was away.
+    private func hasReturned(_ alert: DueAlert) -> Bool {
+        let time = context.now
+        let age = time.unix - (alert.expiresAt - context.rules.alertLife)
+        return age >= Self.lateness && context.presence.users.hasReturned(alert.user, since: time.monotonic - age)
     }
 
     private func payload(of alert: DueAlert) -> AlertPayload {

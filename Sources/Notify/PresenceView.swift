@@ -11,6 +11,8 @@ package struct PresenceView: Sendable {
     package let presence: PresenceLog
     /// Who has just joined the channel of a Live Activity.
     package let joins = SummaryJoins()
+    /// Who has certainly received which message.
+    package let receipts = ReceiptRegistry()
 
     package init(users: UserPresence, devices: UserPresence, typing: TypingRegistry, presence: PresenceLog) {
         self.users = users
@@ -21,9 +23,17 @@ package struct PresenceView: Sendable {
 
     /// Whether the phone that shows an activity is connected: by its own sign-in where that is known, otherwise by its
     /// user.
-    func status(of user: Name, session: Name?) -> ConnectionStatus {
-        guard let session else { return users.status(of: user) }
-        return devices.status(of: DeviceKey.of(user: user, session: session))
+    ///
+    /// - Parameter now: monotonic milliseconds.
+    func status(of user: Name, session: Name?, at now: Int64) -> ConnectionStatus {
+        guard let session else { return users.status(of: user, at: now) }
+        return devices.status(of: DeviceKey.of(user: user, session: session), at: now)
+    }
+
+    /// Begins, or ends, to ask the phone that shows an activity every few seconds whether it is there.
+    func watch(_ user: Name, session: Name?, _ isWatched: Bool) {
+        guard let session else { return users.watch(user, isWatched) }
+        devices.watch(DeviceKey.of(user: user, session: session), isWatched)
     }
 
     /// A public and a private channel of one name are two rooms, and a conversation is in one of them.

@@ -14,6 +14,8 @@ final class PushContext {
     let logger: Logger
     /// Shows an activity's state to its user's sockets.
     let show: @Sendable (ActivitySummary) -> Void
+    /// Asks the sockets of a loop what they have certainly received.
+    let ask: @Sendable ([ReceiptQuestion], Int) -> Void
     let database: PushDatabase
     let outbox: PushOutbox
     var rules: PushRules
@@ -27,6 +29,7 @@ final class PushContext {
         presence = setup.presence
         logger = setup.logger
         show = setup.show
+        ask = setup.ask
         clock = setup.clock
         rules = setup.rules
         restartUntil = setup.clock().monotonic + setup.rules.restartWindow

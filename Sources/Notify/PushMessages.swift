@@ -238,6 +238,17 @@ extension RowChange {
         return value.string ?? value.description
     }
 
+    /// As a broadcast of the same row can be compared with it.
+    var identity: MessageIdentity {
+        guard let record else { return .unknown }
+        let row = JSON(trusted: record[...])
+        return MessageIdentity(
+            schema: table.schema, table: table.name,
+            key: table.columns.filter(\.isPrimaryKey).compactMap { column in
+                row[column.name.text].map { (column.name, Name($0.description)) }
+            })
+    }
+
     /// When the message was committed, in milliseconds since 1970 and to the second, as APNs counts; nil where that is
     /// not known.
     var committedAtMilliseconds: Int64? { committedAtMicroseconds.map { $0 / 1_000_000 * 1000 } }

@@ -19,6 +19,10 @@ package struct PushRules: Sendable {
     /// conversation before its first message.
     package var facts: String?
     package var alert: AlertTemplate
+    /// Whom an alert is for, by what is known of the message's receipt.
+    package var condition: AlertCondition = .unseen
+    /// How long a proof of receipt is waited for, in milliseconds.
+    package var proof: Int64 = 5000
     /// How the text of a message is cut.
     package var preview: Preview
     /// How long an alert is worth delivering, in milliseconds.
@@ -56,6 +60,8 @@ package struct PushRules: Sendable {
     func reloaded(as next: PushRules) -> PushRules {
         var rules = self
         rules.alert = next.alert
+        rules.condition = next.condition
+        rules.proof = next.proof
         rules.preview = next.preview
         rules.alertLife = next.alertLife
         rules.activity = next.activity

@@ -26,16 +26,19 @@ package final class PushService: Sendable {
     ///   - presence: what the event loops know of people.
     ///   - clock: the machine's clocks.
     ///   - show: shows an activity's state to its user's sockets; called on the service's thread.
+    ///   - ask: hands a loop questions, behind the changes that the feed has handed it; called on the service's thread.
     package init(
         conninfo: String, rules: PushRules, apns: APNsConfiguration, presence: PresenceView, logger: Logger,
-        clock: @escaping @Sendable () -> HubTime, show: @escaping @Sendable (ActivitySummary) -> Void
+        clock: @escaping @Sendable () -> HubTime, show: @escaping @Sendable (ActivitySummary) -> Void,
+        ask: @escaping @Sendable ([ReceiptQuestion], Int) -> Void
     ) {
         setup = PushServiceSetup(
-            conninfo: conninfo, rules: rules, presence: presence, logger: logger, clock: clock, show: show)
+            conninfo: conninfo, rules: rules, presence: presence, logger: logger, clock: clock, show: show, ask: ask)
         reader = PushCallReader(bundle: Name(rules.bundle), environment: rules.environment)
         client = PushClient(apns, logger: logger) { [mailbox] outcomes in
             mailbox.post(outcomes: outcomes.map { (push: $0.0, outcome: $0.1) })
         }
+        presence.receipts.sendAnswers { [mailbox] in mailbox.post(answers: $0) }
     }
 
     /// Starts the threads. To be called once.
@@ -89,6 +92,7 @@ struct PushServiceSetup: Sendable {
     let logger: Logger
     let clock: @Sendable () -> HubTime
     let show: @Sendable (ActivitySummary) -> Void
+    let ask: @Sendable ([ReceiptQuestion], Int) -> Void
 }
 
 /// What a push service has done since it was made.
@@ -104,6 +108,8 @@ package struct PushServiceStatistics: Sendable {
     package internal(set) var sentAlerts = 0
     /// Alerts that nobody had to get any more: their user came back, or their time was over, or there was no phone.
     package internal(set) var droppedAlerts = 0
+    /// Why alerts were sent or dropped.
+    package internal(set) var alertReasons: [AlertReason: Int] = [:]
     /// Live Activities that this hub updates now.
     package internal(set) var activities = 0
     package internal(set) var activityStates = ActivityStatistics()

@@ -12,6 +12,8 @@ final class PushServiceMailbox: Sendable {
         /// A call of the HTTP API, and where its answer goes.
         case call(PushCall, HTTPReply)
         case outcomes([(push: Push, outcome: PushOutcome)])
+        /// What sockets have certainly received.
+        case answers([ReceiptAnswer])
     }
 
     private struct Content {
@@ -58,6 +60,8 @@ final class PushServiceMailbox: Sendable {
     func post(outcomes: [(push: Push, outcome: PushOutcome)]) {
         mailbox.post { $0.items.append(.outcomes(outcomes)) }
     }
+
+    func post(answers: [ReceiptAnswer]) { mailbox.post { $0.items.append(.answers(answers)) } }
 
     /// The rules that hold from here on.
     func post(rules: PushRules) { mailbox.post { $0.rules = rules } }

@@ -51,14 +51,17 @@ final class PushServiceWorker {
         if let next = mailbox.takeRules() {
             context.rules = context.rules.reloaded(as: next)
             activities.adopt(context.rules.activity)
+            alerts.adopt(context.rules)
         }
         for item in mailbox.takeAll() {
             switch item {
             case .messages(let changes): messages.add(changes)
             case .call(let call, let reply): reply.send(calls.answer(call))
+            case .answers(let answers): alerts.take(answers)
             case .outcomes(let outcomes): for (push, outcome) in outcomes { finish(push, outcome) }
             }
         }
+        alerts.advance()
         context.database.attempt { store in
             try settle(store)
             try messages.read(store)
@@ -88,7 +91,8 @@ final class PushServiceWorker {
     private var statistics: PushServiceStatistics {
         PushServiceStatistics(
             messages: messages.count, lostMessages: messages.lost, alerts: alerts.enqueued, sentAlerts: alerts.sent,
-            droppedAlerts: alerts.dropped, activities: activities.count, activityStates: activities.statistics,
+            droppedAlerts: alerts.dropped, alertReasons: alerts.reasons, activities: activities.count,
+            activityStates: activities.statistics,
             droppedTokens: context.outbox.droppedTokens, failures: context.database.failures)
     }
 
@@ -140,6 +144,7 @@ final class PushServiceWorker {
             if isBusy { due = min(due, nextHeartbeat) }
         }
         if isBusy { due = min(due, activities.nextLook) }
+        if let decision = alerts.nextDecision { due = min(due, decision) }
         if let activitiesDue = activities.nextDue { due = min(due, activitiesDue) }
         let wait = min(max(1, due - time.monotonic), 60_000)
         mailbox.wait(until: .now + .milliseconds(wait))

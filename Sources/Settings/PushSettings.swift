@@ -40,6 +40,8 @@ package struct PushSettings: Sendable {
     package let bodyArguments: [String]
     package let sound: String
     package let alertHours: Int
+    package let alertWhen: String
+    package let alertProofSeconds: Int
 
     init(_ values: EffectiveValues) throws(ConfigurationError) {
         topic = values.text(.apnsTopic).map(Self.bundle)
@@ -70,6 +72,8 @@ package struct PushSettings: Sendable {
         bodyArguments = Self.list(values.text(.alertBodyArguments))
         sound = values.requiredText(.alertSound)
         alertHours = values.integer(.alertHours)
+        alertWhen = values.requiredText(.alertWhen)
+        alertProofSeconds = values.integer(.alertProofSeconds)
         try Self.checkWhole(values)
     }
 

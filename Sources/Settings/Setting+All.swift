@@ -20,7 +20,7 @@ extension Setting {
         activityCeiling, activityStale,
         activityHours,
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
-        alertBodyArguments, alertSound, alertHours,
+        alertBodyArguments, alertSound, alertHours, alertWhen, alertProofSeconds,
         pingAfter, idleTimeout, bodyTimeout, tokenGrace, feedCapture, recoveryWindowSeconds, sessionsPerUser,
         retentionHours, policySessions, safetyPollSeconds, readyLagSeconds, feedRequired, notifyChannels, webhooksURL,
         webhooksSecret, webhooksQueue,

@@ -98,6 +98,15 @@ extension Setting {
             + "it returns row, user_id and what the templates use. When it is not set, nobody is alerted; docs/push.md "
             + "has one for the sample chat.")
 
+    static let alertWhen = Setting(
+        "alerts.when", .choice(["unseen", "unreceived", "away"]), standard: .text("unseen"), isReloaded: true,
+        "Whom an alert is for: unseen, whoever has not certainly been shown the message by an app on the screen; unreceived, "
+            + "whoever has not certainly received it; away, whoever has no open socket.")
+
+    static let alertProofSeconds = Setting(
+        "alerts.proof_seconds", .integer(1...60), standard: .integer(5), unit: "seconds", isReloaded: true,
+        "How long an app that was sent a message has to prove that it arrived, before its user is alerted.")
+
     static let alertTitle = Setting(
         "alerts.title", .template, standard: .text("{conversation_name}"), isReloaded: true,
         "The first line of an alert.")

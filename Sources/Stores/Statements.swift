@@ -14,7 +14,7 @@ enum UserSQL: String, NamedStatement {
 
 /// The sessions of pushes, and which hubs send them.
 enum PushHubSQL: String, NamedStatement {
-    case pushSession, heartbeat, onlineElsewhere
+    case pushSession, heartbeat
     static let file = StatementFile("Hubs.sql")
 }
 
@@ -33,7 +33,7 @@ enum ActivitySQL: String, NamedStatement {
 
 /// The queue of alerts, which all hubs of a database share.
 enum AlertSQL: String, NamedStatement {
-    case enqueueAlerts, takeAlerts, settleAlerts, giveBackAlerts, releaseAlerts, nextAlert, holdAlerts, usersWaitedFor,
+    case enqueueAlerts, decideAlerts, waitingAlerts, takeAlerts, settleAlerts, giveBackAlerts, nextAlert, holdAlerts,
         closeUnanswered, pruneAlerts
     static let file = StatementFile("Alerts.sql")
 }

@@ -26,6 +26,8 @@ struct DeliveryBatch: ~Copyable {
     var behind: Set<PostponedChanges.Member> = []
     /// For whom the policies of a table work; nil until it is asked for.
     private var working: Set<WorkingPolicies>?
+    /// `DeliveryPipeline.messageTables`.
+    var messageTables: Set<UInt32> = []
     /// Members that recover, and for whom a policy failed on what they missed.
     var failed: Set<ChangeGroupID> = []
     let now = ContinuousClock.now

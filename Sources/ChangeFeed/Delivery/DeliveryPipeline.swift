@@ -12,6 +12,8 @@ final class DeliveryPipeline {
     /// What deciding who sees which rows took; from any thread.
     let statistics = Mutex(VisibilityStatistics())
     var postponed = PostponedChanges()
+    /// The tables whose inserts are messages that somebody asks after (`ReceiptQuestion`), by oid.
+    var messageTables: Set<UInt32> = []
     private var visibility: Visibility
     private var encoder = ChangeEncoder()
     private let loops: Int
@@ -64,7 +66,8 @@ final class DeliveryPipeline {
 
     /// What each loop is to send, in the order of the batch's entries.
     func events(of batch: inout DeliveryBatch, for registry: borrowing SubscriptionRegistry) -> [[FeedEvent]] {
-        batch.events(for: registry, loops: loops, encodingWith: &encoder, beside: &postponed)
+        batch.messageTables = messageTables
+        return batch.events(for: registry, loops: loops, encodingWith: &encoder, beside: &postponed)
     }
 }
 
@@ -108,7 +111,8 @@ extension DeliveryBatch {
             let event = ChangeDelivery(
                 group: group, operation: change.operation, ids: delivery.ids, data: data, recipients: recipients,
                 cursor: audience.cursor(for: group, at: match.place) ?? encoded.cursor(in: audience.cursors),
-                committedAtMicroseconds: audience.isMeasured ? change.committedAtMicroseconds : nil)
+                committedAtMicroseconds: audience.isMeasured ? change.committedAtMicroseconds : nil,
+                message: change.operation == .insert && messageTables.contains(change.table.oid) ? change.id : nil)
             events[group.loop].append(.change(event))
         }
         guard access.isRestricted, change.operation != .delete else {

@@ -320,6 +320,8 @@ package final class RecoveryScheduler: @unchecked Sendable {
 extension ChangeDelivery {
     /// The same for a member of a group: nobody else is told.
     fileprivate func meant(for group: ChangeGroupID) -> ChangeDelivery {
-        ChangeDelivery(group: group, operation: operation, ids: ids, data: data, recipients: recipients, cursor: cursor)
+        ChangeDelivery(
+            group: group, operation: operation, ids: ids, data: data, recipients: recipients, cursor: cursor,
+            message: message)
     }
 }

@@ -199,7 +199,10 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     func feedDidBecomeReady(_ catalog: Catalog) { catalogChanged(catalog) }
 
     func catalogChanged(_ catalog: Catalog) {
-        if let observer { observedTables = Set(catalog.tables.lazy.filter(observer.observes).map(\.oid)) }
+        if let observer {
+            observedTables = Set(catalog.tables.lazy.filter(observer.observes).map(\.oid))
+            pipeline.messageTables = observedTables
+        }
         pipeline.catalogChanged(catalog)
         scheduler.catalogChanged(catalog)
         subscriptions.catalogChanged(catalog)

@@ -36,7 +36,8 @@ final class AcknowledgementPings {
         for slot in loop.delivery.sockets.indices {
             let socket = loop.delivery.sockets[slot]
             guard socket.isOpen, !socket.isClosing, !socket.isAnswer else { continue }
-            if !socket.hasUnacknowledged {
+            let isToBeAsked = socket.hasUnacknowledged || wantsProof(Slot(slot))
+            if !isToBeAsked {
                 loop.hub.nothingUnacknowledged(of: Slot(slot))
             } else if loop.second - socket.lastAcknowledgementPing >= Self.interval {
                 due.append(Slot(slot))
@@ -45,6 +46,9 @@ final class AcknowledgementPings {
         perStep = max(Self.fewest, due.count / Self.steps + 1)
         sendSome()
     }
+
+    /// Whether somebody waits for a sign of life, and none is under way.
+    private func wantsProof(_ slot: Slot) -> Bool { loop.hub.isWatched(slot) && !loop.hub.awaitsPong(slot) }
 
     private func goOn() {
         loop.hub.advance(to: loop.now())
@@ -57,7 +61,8 @@ final class AcknowledgementPings {
             let slot = due.removeLast()
             let socket = loop.delivery.sockets[Int(slot)]
             // One ping at a time: only the answer to the last counts.
-            guard socket.isOpen, !socket.isClosing, socket.hasUnacknowledged, !loop.recoveries.awaitsPong(from: slot)
+            guard socket.isOpen, !socket.isClosing, socket.hasUnacknowledged || wantsProof(slot),
+                !loop.recoveries.awaitsPong(from: slot)
             else { continue }
             send(to: slot)
         }

@@ -69,10 +69,10 @@ extension EventLoop {
         delivery.tracer.forget(slot)
         counters.ended(with: delivery.sockets[Int(slot)].endCode)
         logEnd(of: slot)
-        let isUnloaded = saysGoodBye(slot)
+        let (isUnloaded, silence) = (saysGoodBye(slot), silence(before: slot))
         delivery.close(slot)
         recoveries.forget(slot)
-        hub.disconnect(slot, at: now(), isUnloaded: isUnloaded)
+        hub.disconnect(slot, at: now(), isUnloaded: isUnloaded, afterSilence: silence)
         limits.connections.leave(countedAddresses[slot])
         noteConnections()
         slots.release(slot)
@@ -84,6 +84,14 @@ extension EventLoop {
     private func saysGoodBye(_ slot: Slot) -> Bool {
         let code = delivery.sockets[Int(slot)].endCode
         return delivery.reasons[slot] == nil && (code == 1001 || (code == 1000 || code == 1005) && hub.isPage(slot))
+    }
+
+    /// For how many milliseconds a socket that ends had not answered a ping; 0 where it was not asked. One that the peer ends
+    /// owes nothing: its system has spoken.
+    private func silence(before slot: Slot) -> Int64 {
+        let socket = delivery.sockets[Int(slot)]
+        guard socket.wasPinged, delivery.reasons[slot] != nil else { return 0 }
+        return Int64(second - socket.lastHeard) * 1000
     }
 
     func noteConnections() {

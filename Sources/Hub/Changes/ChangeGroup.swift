@@ -176,6 +176,8 @@ struct RowSubscription {
     /// How many cursors the loop had passed on (`FeedProgress.serial`) when the member was brought to the present, or was last sent
     /// a change.
     var reached = 0
+    /// Since when changes reach it, as `SessionRegistry.moment` counts.
+    var hearsSince = Int.max
 }
 
 extension Membership {

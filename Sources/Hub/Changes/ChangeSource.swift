@@ -113,6 +113,8 @@ package enum FeedEvent: Sendable {
     case gap
     /// Messages to such channels may be gone.
     case broadcastGap([ChannelPattern])
+    /// Whether users certainly have rows that were among the changes before.
+    case receipts([ReceiptQuestion])
 }
 
 /// A message that SQL sent: a row of `realtime.messages` (wire-protocol B), or what became of a notification.
@@ -142,6 +144,8 @@ package struct ChangeDelivery: Sendable {
     package let cursor: String
     /// Microseconds since 1970; nil where it does not matter how late it is, as in a recovery.
     package let committedAtMicroseconds: Int64?
+    /// `RowChange.id`, where somebody may ask who has certainly received the change: it is the insert of a message.
+    package let message: Int64?
 
     package enum Recipients: Sendable {
         case everybody
@@ -151,7 +155,8 @@ package struct ChangeDelivery: Sendable {
 
     package init(
         group: ChangeGroupID, operation: RowChange.Operation, ids: [Int], data: [UInt8],
-        recipients: Recipients = .everybody, cursor: String = "", committedAtMicroseconds: Int64? = nil
+        recipients: Recipients = .everybody, cursor: String = "", committedAtMicroseconds: Int64? = nil,
+        message: Int64? = nil
     ) {
         self.group = group
         self.operation = operation
@@ -160,6 +165,7 @@ package struct ChangeDelivery: Sendable {
         self.recipients = recipients
         self.cursor = cursor
         self.committedAtMicroseconds = committedAtMicroseconds
+        self.message = message
     }
 }
 

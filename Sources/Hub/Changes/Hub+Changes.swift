@@ -15,6 +15,7 @@ extension Hub {
         case .loss(let message, let group): tellOfLoss(message, in: group)
         case .gap: changesAreGone()
         case .broadcastGap(let patterns): broadcastsAreGone(patterns)
+        case .receipts(let questions): receipts.ask(questions, &context)
         }
     }
 
@@ -72,6 +73,9 @@ extension Hub {
             typing.end(ofAuthorOf: JSON(trusted: change.data[...]), in: group.channel, &context)
         }
         guard !audience.isEmpty else { return }
+        if let message = change.message, receipts.isNoting {
+            receipts.note(message, to: change.group, change.recipients, at: catchUp.sessions.moment())
+        }
         if rows.progress.cursor == change.cursor {
             audience.forEachReader { slot in
                 guard let membership = context.member(slot, of: group.channel) else { return }
@@ -94,7 +98,9 @@ extension Hub {
             context.relay(.ordered(message.key, ordered, isNumbered: false))
         }
         guard let channel = channels[message.key] else { return }
-        typing.end(ofAuthorOf: message.insert, in: channel, &context)
+        let insert = message.insert
+        typing.end(ofAuthorOf: insert, in: channel, &context)
+        if let insert, receipts.isNoting { receipts.note(insert, to: message.key, at: catchUp.sessions.moment()) }
         authorization.keepForReplays(message, in: channel, withHistory: false, context.limits)
         let audience = channel.replays.receivers(of: message.id).map { channel.members.without($0) } ?? channel.members
         context.deliver(message.broadcast, in: channel, to: audience, except: nil)

@@ -67,7 +67,8 @@ extension Hub {
         }
         context.add(membership)
         if let state = config.appState { presence.set(state, of: connection, &context) }
-        users.comeOnline(connection, as: claims, at: context.now)
+        users.comeOnline(connection, as: claims, on: context.loop, at: context.now)
+        noteAppState(of: connection)
         if connection.reader == nil { presence.expect(membership, &context) }
         connection.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))

@@ -51,7 +51,14 @@ extension Hub {
 
     /// The feed's next step of a recovery. One for a member that left, or asked anew, changes nothing.
     package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
-        guard let (membership, outcome) = catchUp.take(step, of: id, rows, &context) else { return }
+        let member = receipts.isNoting ? catchUp.member(id) : nil
+        let outcome = catchUp.take(step, of: id, rows, &context)
+        if case .changes(let changes) = step, let member {
+            for case let message? in changes.lazy.map(\.message) {
+                receipts.noteMissed(message, to: member, at: catchUp.sessions.moment())
+            }
+        }
+        guard let (membership, outcome) = outcome else { return }
         switch outcome {
         case .isKnown:
             recoveryIsKnown(of: membership)
@@ -158,6 +165,7 @@ extension Hub {
 
     /// Lets a member hear the channel's broadcasts: what it missed comes first.
     func letHear(_ membership: Membership, after missed: HistoryAnswer?) {
+        membership.hearsBroadcastsSince = catchUp.sessions.moment()
         if history.letHear(membership, after: missed, &context) { return }
         membership.memberIndex = membership.channel.members.add(membership.slot, membership.version)
     }

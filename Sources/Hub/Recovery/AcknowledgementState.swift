@@ -40,6 +40,11 @@ package final class AcknowledgementState: Sendable {
 package struct SocketPlace: Sendable, Equatable {
     package let loop: Int
     package let slot: Slot
+
+    package init(loop: Int, slot: Slot) {
+        self.loop = loop
+        self.slot = slot
+    }
 }
 
 /// What sockets are asked, and answered.
@@ -60,10 +65,15 @@ extension CatchUp {
     /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
     /// know.
     package func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext) -> Frame? {
+        // Whose user is asked about is asked, too, where no change and no history ever comes to it.
+        if connection.acknowledged == nil, connection.liveness != nil {
+            _ = acknowledged(of: connection, progress, &hub)
+        }
         guard connection.acknowledged != nil else { return nil }
         let serial = connection.nextPing
         connection.openPing = AcknowledgementState.Acknowledgement(
             serial: serial, mark: progress.mark, at: hub.now.monotonic, moment: sessions.moment())
+        connection.liveness?.isAsked(at: hub.now.monotonic)
         for membership in connection.memberships { membership.recovery?.reaches(acknowledgedBy: serial) }
         return .ping(String(serial))
     }
@@ -100,12 +110,18 @@ extension Hub {
         connection(slot).flatMap { catchUp.ping($0, rows.progress, &context) }
     }
 
+    /// Whether somebody needs to know of a socket, every few seconds, whether its client is there.
+    package func isWatched(_ slot: Slot) -> Bool { connection(slot)?.liveness?.isWatched ?? false }
+
     /// The socket answered a ping.
     ///
     /// - Returns: whether it was the last that it was asked.
     @discardableResult package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
         guard let connection = connection(slot) else { return false }
-        return catchUp.pong(payload, from: connection, &context)
+        connection.liveness?.isProven(at: context.now.monotonic)
+        let isLast = catchUp.pong(payload, from: connection, &context)
+        if isLast { receipts.proved(connection, &context) }
+        return isLast
     }
 
     /// Whether the socket was pinged and has not answered.
@@ -125,5 +141,6 @@ extension Hub {
     package func closeAnswered(_ slot: Slot) {
         guard let connection = connection(slot), let asked = connection.openPing else { return }
         connection.acknowledged?.advance(to: asked)
+        receipts.proved(connection, &context)
     }
 }

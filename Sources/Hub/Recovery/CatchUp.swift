@@ -172,6 +172,7 @@ package struct CatchUp {
 
     private func start(_ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext) {
         guard let group = membership.group, rows.start(membership) else { return }
+        membership.rows?.hearsSince = sessions.moment()
         membership.recovery?.session.isLive(acknowledgedFrom: membership.connection.nextPing)
         sendState(of: group, to: membership, &hub)
         for complaint in membership.rows?.principal.complaints(at: hub.now.monotonic) ?? [] {

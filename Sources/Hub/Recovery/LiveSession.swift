@@ -70,6 +70,9 @@ package final class LiveSession: RecoverableSession, Sendable {
         isAcknowledged(start) ? RecoveryPosition(point: .mark(trace.acknowledged.latest.mark)) : start.position
     }
 
+    /// Whether what its socket acknowledges is believed of it: its client certainly knows that it joined.
+    func isBelieved(at now: Int64) -> Bool { start.withLock { now >= $0.doubtedUntil } }
+
     /// Where it begins is found.
     func settles(at position: RecoveryPosition, hadMissed: Bool) {
         start.withLock {

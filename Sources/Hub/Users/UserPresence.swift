@@ -9,8 +9,12 @@ package import Wire
 package final class UserPresence: Sendable {
     private struct User {
         var sockets = 0
+        /// Of the sockets, those of which it is known whether somebody answers.
+        var liveness: [SocketLiveness] = []
         /// Until when the user counts as online without a socket, in monotonic milliseconds.
         var graceUntil: Int64 = .min
+        /// The same, where the app was on the screen when its socket was lost, or a moment before, as one is that is locked.
+        var shownUntil: Int64 = .min
         /// When the last socket was lost, in milliseconds since 1970.
         var lostAt: Int64 = 0
         var onlineSince: Int64 = 0
@@ -21,6 +25,8 @@ package final class UserPresence: Sendable {
         /// Who is in a grace window.
         var waiting: Set<Name> = []
         var transitions: OrderedDictionary<Name, UserTransition> = [:]
+        /// Whose sockets are asked every few seconds whether somebody is there.
+        var watched: Set<Name> = []
         var isDraining = false
     }
 
@@ -33,12 +39,16 @@ package final class UserPresence: Sendable {
     }
 
     /// A socket of this user is there.
-    package func enter(_ user: Name, at now: HubTime) {
+    package func enter(_ user: Name, by socket: SocketLiveness? = nil, at now: HubTime) {
         state.withLock { state in
             let wasKnown = state.users[user] != nil
-            state.users[user, default: User()].sockets += 1
-            state.users[user]?.graceUntil = .min
+            var known = state.users[user] ?? User()
+            known.sockets += 1
+            if let socket { known.liveness.append(socket) }
+            (known.graceUntil, known.shownUntil) = (.min, .min)
+            state.users[user] = known
             state.waiting.remove(user)
+            if state.watched.contains(user) { socket?.watch(true) }
             if !wasKnown {
                 state.users[user]?.onlineSince = now.unix
                 note(UserTransition(user: user, isOnline: true, at: now.unix), &state)
@@ -49,12 +59,16 @@ package final class UserPresence: Sendable {
     /// A socket of this user is gone.
     ///
     /// - Parameter window: milliseconds for which it counts as there; 0 for one that took its leave.
-    package func leave(_ user: Name, window: Int64, at now: HubTime) {
+    package func leave(_ user: Name, by socket: SocketLiveness? = nil, window: Int64, at now: HubTime) {
         state.withLock { state in
             guard var known = state.users[user], known.sockets > 0 else { return }
             known.sockets -= 1
+            if let socket { known.liveness.removeAll { $0 === socket } }
             known.lostAt = now.unix
             known.graceUntil = max(known.graceUntil, now.monotonic + window)
+            if socket?.latest.appState != .background {
+                known.shownUntil = max(known.shownUntil, now.monotonic + window)
+            }
             state.users[user] = known
             guard known.sockets == 0 else { return }
             state.waiting.insert(user)
@@ -80,7 +94,8 @@ package final class UserPresence: Sendable {
     package func restore(_ users: [(user: Name, seen: Int64)], until: Int64) {
         state.withLock { state in
             for (user, seen) in users where state.users[user] == nil {
-                state.users[user] = User(sockets: 0, graceUntil: until, lostAt: seen, onlineSince: seen)
+                state.users[user] = User(
+                    sockets: 0, graceUntil: until, shownUntil: until, lostAt: seen, onlineSince: seen)
                 state.waiting.insert(user)
             }
         }
@@ -88,12 +103,48 @@ package final class UserPresence: Sendable {
 
     package func isOnline(_ user: Name) -> Bool { state.withLock { $0.users[user] != nil } }
 
-    /// Whether the user is connected, as far as this hub knows.
-    package func status(of user: Name) -> ConnectionStatus {
-        state.withLock { state in
-            guard let known = state.users[user] else { return .away }
-            return known.sockets > 0 ? .live : .inGrace(until: known.graceUntil)
+    /// Whether the user is connected, as far as this hub knows. Whose sockets all owe a proof is as good as cut off since the last one.
+    ///
+    /// - Parameter now: monotonic milliseconds.
+    package func status(of user: Name, at now: Int64) -> ConnectionStatus {
+        let found = state.withLock { state in
+            state.users[user].map { (sockets: $0.sockets, liveness: $0.liveness, graceUntil: $0.graceUntil) }
         }
+        guard let found else { return .away }
+        guard found.sockets > 0 else { return .inGrace(until: found.graceUntil) }
+        guard found.liveness.count == found.sockets else { return .live }
+        var until = Int64.min
+        for state in found.liveness.lazy.map(\.latest) {
+            guard state.isSilent(at: now) else { return .live }
+            until = max(until, state.provenAt + state.window)
+        }
+        return until > now ? .inGrace(until: until) : .away
+    }
+
+    /// Where the user may be asked what has arrived.
+    ///
+    /// - Parameter demandsShown: only apps count that were on the screen when they were cut off, or a moment before.
+    package func sockets(of user: Name, demandsShown: Bool) -> UserSockets {
+        let found = state.withLock { state in
+            state.users[user].map { ($0.sockets, $0.liveness, demandsShown ? $0.shownUntil : $0.graceUntil) }
+        }
+        guard let (count, liveness, until) = found else { return UserSockets(places: [], graceUntil: nil) }
+        return UserSockets(places: liveness.map(\.place), graceUntil: count == 0 ? until : nil)
+    }
+
+    /// Whether the user has a socket that was opened after a moment, in monotonic milliseconds, and whose app is on the screen.
+    package func hasReturned(_ user: Name, since moment: Int64) -> Bool {
+        let sockets = state.withLock { $0.users[user]?.liveness ?? [] }
+        return sockets.contains { $0.openedAt > moment && $0.latest.isShown && $0.latest.provenAt > $0.openedAt }
+    }
+
+    /// Begins, or ends, to ask the user's sockets every few seconds whether somebody is there.
+    package func watch(_ user: Name, _ isWatched: Bool) {
+        let sockets = state.withLock { state in
+            if isWatched { state.watched.insert(user) } else { state.watched.remove(user) }
+            return state.users[user]?.liveness ?? []
+        }
+        for socket in sockets { socket.watch(isWatched) }
     }
 
     package var count: Int { state.withLock { $0.users.count } }
@@ -166,6 +217,19 @@ package struct UserTransition: Sendable, Equatable {
         self.user = user
         self.isOnline = isOnline
         self.at = at
+    }
+}
+
+/// A user's sockets on this hub.
+package struct UserSockets: Sendable, Equatable {
+    package let places: [SocketPlace]
+    /// Without sockets: until when the last one's user may take to come back, in monotonic milliseconds; nil where there is a socket, or
+    /// nobody to come back.
+    package let graceUntil: Int64?
+
+    package init(places: [SocketPlace], graceUntil: Int64?) {
+        self.places = places
+        self.graceUntil = graceUntil
     }
 }
 

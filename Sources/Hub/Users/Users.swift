@@ -12,18 +12,22 @@ struct Users {
     // MARK: Online
 
     /// A socket shows whose it is, at the door or with a join. Who shows somebody else's token is somebody else from then.
-    func comeOnline(_ connection: Connection, as claims: Claims, at now: HubTime) {
+    func comeOnline(_ connection: Connection, as claims: Claims, on loop: Int, at now: HubTime) {
         guard let online, let user = claims.subject else { return }
+        // Who is asked whether anybody is there has devices to be asked for.
+        if devices != nil, connection.liveness == nil {
+            connection.liveness = SocketLiveness(SocketPlace(loop: loop, slot: connection.slot), at: now.monotonic)
+        }
         let device = devices.flatMap { _ in DeviceKey.of(claims) }
         if connection.user != user {
-            if let other = connection.user { online.leave(other, window: 0, at: now) }
+            if let other = connection.user { online.leave(other, by: connection.liveness, window: 0, at: now) }
             connection.user = user
-            online.enter(user, at: now)
+            online.enter(user, by: connection.liveness, at: now)
         }
         guard let devices, connection.device != device else { return }
-        if let other = connection.device { devices.leave(other, window: 0, at: now) }
+        if let other = connection.device { devices.leave(other, by: connection.liveness, window: 0, at: now) }
         connection.device = device
-        if let device { devices.enter(device, at: now) }
+        if let device { devices.enter(device, by: connection.liveness, at: now) }
     }
 
     /// How long a socket's user may take to come back, in milliseconds. Who left all channels first took leave.
@@ -32,10 +36,12 @@ struct Users {
         return connection.memberships.lazy.map { rules.windows(of: $0.channel.key)[connection.appState] }.max() ?? 0
     }
 
-    func goOffline(_ connection: Connection, window: Int64, at now: HubTime) {
+    /// - Parameter silence: for how many milliseconds its client has not answered; its window began then.
+    func goOffline(_ connection: Connection, window: Int64, afterSilence silence: Int64, at now: HubTime) {
         guard let online, let user = connection.user else { return }
-        online.leave(user, window: window, at: now)
-        if let device = connection.device { devices?.leave(device, window: window, at: now) }
+        let left = max(0, window - silence)
+        online.leave(user, by: connection.liveness, window: left, at: now)
+        if let device = connection.device { devices?.leave(device, by: connection.liveness, window: left, at: now) }
     }
 
     /// Ends the windows that are over. To be called once a second.

@@ -12,26 +12,33 @@ extension PushStore {
         return Int(try connection.query(AlertSQL.closeUnanswered, [node]).figure(0, 0) ?? 0)
     }
 
-    /// Users for whom alerts wait that this hub put into the queue: those who come back are to be released, also where the
-    /// hub's last process held the alerts.
-    package func usersWaitedFor() throws -> Set<Name> {
-        let rows = try connection.query(AlertSQL.usersWaitedFor, [node])
-        return Set((0..<rows.count).compactMap { rows.name($0, 0) })
+    /// Alerts of which some hub does not know yet whether their users have the messages, the oldest first.
+    package func waitingAlerts() throws -> [WaitingAlert] {
+        let rows = try connection.query(AlertSQL.waitingAlerts, [node, String(Self.mostWaiting)])
+        return (0..<rows.count).compactMap { row in
+            guard let message = rows.name(row, 0), let user = rows.name(row, 1) else { return nil }
+            return WaitingAlert(
+                message: message, user: user, place: rows.figure(row, 2) ?? 0,
+                heldUntil: rows.flag(row, 3) ? rows.figure(row, 4) : nil)
+        }
     }
+
+    /// More are not looked after: they are sent when their time is over.
+    private static let mostWaiting = 20_000
 
     /// Puts alerts into the queue, where they are not known yet.
     ///
     /// - Parameter drafts: of one message and user the first counts.
-    /// - Returns: how many were new, or another hub's that this one knows better.
-    package func enqueue(_ drafts: [AlertDraft]) throws -> Int {
+    /// - Returns: those that were new, or another hub's that this one knows better, and whether they wait for what other hubs say.
+    package func enqueue(_ drafts: [AlertDraft]) throws -> [EnqueuedAlert] {
         let storable = drafts.filter(\.isStorable)
         if storable.count < drafts.count {
             warnings.note(
                 "Some alerts are not sent, as the key of their message, their user or their conversation is longer than "
                     + "1,000 bytes or holds U+0000; shorten what alerts.audience returns.")
         }
-        guard !storable.isEmpty else { return 0 }
-        var columns = [TextArray](repeating: TextArray(), count: 8)
+        guard !storable.isEmpty else { return [] }
+        var columns = [TextArray](repeating: TextArray(), count: 9)
         for draft in storable {
             columns[0].append(draft.message.utf8)
             columns[1].append(draft.user.utf8)
@@ -41,9 +48,30 @@ extension PushStore {
             columns[5].append(draft.state.name.utf8)
             columns[6].append(draft.state.heldUntil)
             columns[7].append(draft.place)
+            columns[8].append(draft.reason.rawValue.utf8)
         }
         let put = try connection.query(AlertSQL.enqueueAlerts, [node] + columns.map(\.literal))
-        return Int(put.figure(0, 0) ?? 0)
+        return (0..<put.count).compactMap { row in
+            guard let message = put.name(row, 0), let user = put.name(row, 1) else { return nil }
+            return EnqueuedAlert(
+                message: message, user: user, isElsewhere: put.text(row, 2) == "elsewhere", isNew: put.flag(row, 3))
+        }
+    }
+
+    /// Says what this hub knows by now of alerts that wait, whoever put them there.
+    ///
+    /// - Returns: how many are dropped.
+    package func decide(_ verdicts: [AlertVerdict]) throws -> Int {
+        guard !verdicts.isEmpty else { return 0 }
+        var columns = [TextArray](repeating: TextArray(), count: 5)
+        for verdict in verdicts where !verdict.message.utf8.contains(0) && !verdict.user.utf8.contains(0) {
+            columns[0].append(verdict.message.utf8)
+            columns[1].append(verdict.user.utf8)
+            columns[2].append(verdict.state.name.utf8)
+            columns[3].append(verdict.state.heldUntil)
+            columns[4].append(verdict.reason.rawValue.utf8)
+        }
+        return Int(try connection.query(AlertSQL.decideAlerts, [node] + columns.map(\.literal)).figure(0, 0) ?? 0)
     }
 
     /// Takes alerts that are due, the oldest first: from here on they are this hub's to send, and are never taken again,
@@ -62,17 +90,7 @@ extension PushStore {
 
     /// When the next alert falls due that this hub may take, in milliseconds since 1970; nil where none waits. What a dead
     /// hub held is not counted: look with `takeDue` now and then.
-    package func nextDue() throws -> Int64? { try connection.query(AlertSQL.nextAlert, [node]).figure(0, 0) }
-
-    /// Drops what waits for users who are live at this hub.
-    ///
-    /// - Returns: how many alerts.
-    package func release(_ users: [Name]) throws -> Int {
-        guard !users.isEmpty else { return 0 }
-        var list = TextArray()
-        for user in users where !user.utf8.contains(0) { list.append(user.utf8) }
-        return try connection.query(AlertSQL.releaseAlerts, [node, list.literal]).affectedRows
-    }
+    package func nextDue() throws -> Int64? { try connection.query(AlertSQL.nextAlert).figure(0, 0) }
 
     /// Notes how the sending of alerts ended. For people who look, and for `resumeAlerts`: nothing is sent again either way.
     package func settle(_ settlements: [AlertSettlement]) throws {
@@ -105,7 +123,6 @@ extension AlertDraft.State {
         switch self {
         case .due: "due"
         case .held: "held"
-        case .elsewhere: "elsewhere"
         case .dropped: "dropped"
         }
     }
@@ -114,17 +131,50 @@ extension AlertDraft.State {
     fileprivate var heldUntil: Int64 { if case .held(let until) = self { until } else { 0 } }
 }
 
+/// What a hub has come to know of an alert that waits.
+package struct AlertVerdict: Sendable, Equatable {
+    package let message: Name
+    package let user: Name
+    package let state: AlertDraft.State
+    package let reason: AlertReason
+
+    package init(message: Name, user: Name, state: AlertDraft.State, reason: AlertReason) {
+        self.message = message
+        self.user = user
+        self.state = state
+        self.reason = reason
+    }
+}
+
+/// An alert that was put into the queue, or put right there.
+package struct EnqueuedAlert: Sendable, Equatable {
+    package let message: Name
+    package let user: Name
+    /// It waits for what another hub says, where the user is online.
+    package let isElsewhere: Bool
+    /// No hub had put it there before.
+    package let isNew: Bool
+}
+
+/// An alert of which some hub does not know yet whether its user has the message.
+package struct WaitingAlert: Sendable, Equatable {
+    package let message: Name
+    package let user: Name
+    /// `RowChange.id` of the message.
+    package let place: Int64
+    /// Until when this hub holds it, in milliseconds since 1970; nil where it waits for another one.
+    package let heldUntil: Int64?
+}
+
 /// An alert to one user, with what the hub knows of the user's connection.
 package struct AlertDraft: Sendable, Equatable {
     /// Whether the alert is to be sent, and when.
     package enum State: Sendable, Equatable {
-        /// To be sent at once.
+        /// This hub has nothing against it: to be sent at once, unless the user is online at another hub, which reads the same change.
         case due
-        /// The user is in a grace window of this hub until then, in milliseconds since 1970.
+        /// This hub does not know until then, in milliseconds since 1970, whether the user has the message.
         case held(until: Int64)
-        /// The user is online at another hub, which reads the same change and knows better.
-        case elsewhere
-        /// The user is live here: nobody alerts.
+        /// The user has the message: nobody alerts.
         case dropped
     }
 
@@ -137,12 +187,13 @@ package struct AlertDraft: Sendable, Equatable {
     /// In milliseconds since 1970; what is not sent by then is not sent.
     package let expiresAt: Int64
     package let state: State
+    package let reason: AlertReason
     /// `RowChange.id` of the message: a user's alerts are sent in this order.
     package let place: Int64
 
     package init(
         message: Name, user: Name, conversation: Name?, variables: [UInt8], expiresAt: Int64, state: State,
-        place: Int64 = 0
+        reason: AlertReason = .away, place: Int64 = 0
     ) {
         self.message = message
         self.user = user
@@ -150,6 +201,7 @@ package struct AlertDraft: Sendable, Equatable {
         self.variables = variables
         self.expiresAt = expiresAt
         self.state = state
+        self.reason = reason
         self.place = place
     }
 
@@ -178,13 +230,11 @@ package struct TakenAlerts: Sendable, Equatable {
     package internal(set) var alerts: [DueAlert] = []
     /// Came too late to be sent.
     package internal(set) var expired = 0
-    /// The user is online at another hub by now.
-    package internal(set) var dropped = 0
     /// No phone to send it to.
     package internal(set) var withoutDevice = 0
 
     /// How many rows of the queue that were: as many as asked for means that there may be more.
-    package var count: Int { alerts.count + expired + dropped + withoutDevice }
+    package var count: Int { alerts.count + expired + withoutDevice }
 }
 
 /// How the sending of an alert to one phone ended.
@@ -221,7 +271,6 @@ extension TakenAlerts {
         for row in 0..<rows.count {
             switch rows.text(row, 2) {
             case "expired": expired += 1
-            case "dropped": dropped += 1
             case "taken":
                 guard let devices = devices[keys[row]] else {
                     withoutDevice += 1

@@ -60,14 +60,6 @@ package final class PushStore {
         return Int(dropped.figure(0, 0) ?? 0)
     }
 
-    /// Which of some users are online at another hub that lives.
-    package func onlineElsewhere(_ users: Set<Name>) throws -> Set<Name> {
-        var list = TextArray()
-        for user in users where !user.utf8.contains(0) { list.append(user.utf8) }
-        let rows = try connection.query(PushHubSQL.onlineElsewhere, [node, list.literal])
-        return Set((0..<rows.count).compactMap { rows.name($0, 0) })
-    }
-
     /// Forgets alerts and activities that are over.
     ///
     /// - Parameter age: longer than any hub reads back (`retention`), or a message would be alerted again.

@@ -7,44 +7,110 @@
 
 -- name: EnqueueAlerts
 -- Puts alerts into the queue, as this hub ($1) sees the users: $2 messages, $3 users, $4 conversations, $5 variables,
--- $6 when they expire and $8 until when they are held (milliseconds since 1970), $7 states, $9 the places of the messages in
--- the outbox, by which a user's alerts are sent. Returns how many are new
--- or were put right.
+-- $6 when they expire and $8 until when they are held (milliseconds since 1970), $7 states (due, held, dropped), $9 the places of the
+-- messages in the outbox, by which a user's alerts are sent, $10 the reasons. Returns those that are new or were put right, with their
+-- states and whether they are new.
 --
 -- Invariants
---   * Every hub that reads a row puts its alerts here; the first one counts. But whoever has the user knows best: that
---     he is live there (dropped) ends an alert that waits, that he is in a grace window there (held) puts it off, and
---     that he is nowhere (due) ends waiting for a hub that does not have him any more.
---   * What is taken, expired or dropped stays so.
+--   * Every hub that reads a row puts its alerts here, with what it knows of its own sockets: that the user has the message there
+--     (dropped) ends an alert that waits; that it is not known yet (held) puts it off; that it has nothing against it (due) is noted
+--     (said). An alert is due when every living hub where the user is online has said so: elsewhere until then.
+--   * What is taken, expired or dropped stays so. A hub that reads a row again changes nothing (DecideAlerts does).
 --   * Alerts become due in the order of the arrays.
 -- Locks: their rows, by (message, user_id) bytewise.
 with draft as (
     select distinct on (message collate pg_catalog."C", user_id collate pg_catalog."C") *
-    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[])
-        with ordinality n (message, user_id, conversation, variables, expires_at, state, until, change, place)
+    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
+        with ordinality n (message, user_id, conversation, variables, expires_at, state, until, change, reason, place)
     order by message collate pg_catalog."C", user_id collate pg_catalog."C", place
-), put as (
-    insert into roost.alert as a
-        (message, user_id, conversation, variables, expires_at, state, due_at, node, created_at, place)
-    select message, user_id, conversation, variables, to_timestamp(expires_at / 1000.0), state,
-           case state
-               when 'held' then to_timestamp(until / 1000.0)
-               when 'elsewhere' then statement_timestamp() + interval '30 seconds'
-               else statement_timestamp() + place * interval '1 microsecond'
-           end,
-           $1, statement_timestamp(), change
-    from draft
-    on conflict (message, user_id) do update
-    set state = excluded.state, due_at = excluded.due_at, node = excluded.node
-    where a.node <> excluded.node and case a.state
-        when 'elsewhere' then excluded.state in ('dropped', 'held') or excluded.state = 'due' and not exists (
-            select from roost.living_user l where l.user_id = a.user_id and l.node <> excluded.node)
-        when 'due' then excluded.state in ('dropped', 'held')
-        when 'held' then excluded.state = 'dropped' or excluded.state = 'held' and excluded.due_at > a.due_at
-        else false end
-    returning 1
+), judged as (
+    select d.*, d.state = 'due' and exists (
+        select from roost.living_user l where l.user_id = d.user_id and l.node <> $1) as is_elsewhere
+    from draft d
+    order by d.message collate pg_catalog."C", d.user_id collate pg_catalog."C"
 )
-select count(*) from put
+insert into roost.alert as a
+    (message, user_id, conversation, variables, expires_at, state, due_at, node, created_at, place, said, reason)
+select message, user_id, conversation, variables, to_timestamp(expires_at / 1000.0),
+       case when is_elsewhere then 'elsewhere' else state end,
+       case
+           when state = 'held' then to_timestamp(until / 1000.0)
+           when is_elsewhere then statement_timestamp() + interval '30 seconds'
+           else statement_timestamp() + place * interval '1 microsecond'
+       end,
+       $1, statement_timestamp(), change, case state when 'due' then array[$1] else '{}' end, reason
+from judged
+on conflict (message, user_id) do update
+set state = case
+        when excluded.state = 'dropped' then 'dropped'
+        when excluded.state = 'held' or a.state = 'held' then 'held'
+        when exists (
+            select from roost.living_user l
+            where l.user_id = a.user_id and l.node <> excluded.node and l.node <> all (a.said)) then 'elsewhere'
+        else 'due' end,
+    due_at = case
+        when excluded.state = 'held' then greatest(excluded.due_at, case a.state when 'held' then a.due_at end)
+        when a.state <> 'elsewhere' then a.due_at
+        when exists (
+            select from roost.living_user l
+            where l.user_id = a.user_id and l.node <> excluded.node and l.node <> all (a.said)) then a.due_at
+        else excluded.due_at end,
+    node = case
+        when excluded.state = 'dropped' then excluded.node
+        when excluded.state = 'held' and (a.state <> 'held' or excluded.due_at > a.due_at) then excluded.node
+        else a.node end,
+    said = case when excluded.said <> '{}' and excluded.node <> all (a.said) then a.said || excluded.node else a.said end,
+    reason = case when excluded.state = 'dropped' or a.state = 'elsewhere' then excluded.reason else a.reason end
+where a.state in ('due', 'held', 'elsewhere') and a.node <> excluded.node
+    and (excluded.said = '{}' or excluded.node <> all (a.said))
+returning message, user_id, state, xmax = 0
+
+-- name: DecideAlerts
+-- What this hub ($1) knows by now of alerts that wait: $2 messages, $3 users, $4 what is to become of them (due: it has nothing
+-- against them; held: until $5, in milliseconds since 1970; dropped: the user has the message), $6 why. Returns those that were
+-- dropped.
+--
+-- Invariant: as for EnqueueAlerts; what another hub holds is not due before that one says so.
+-- Locks: their rows, by (message, user_id) bytewise.
+with verdict as (
+    select * from unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[]) n (message, user_id, state, until, reason)
+), waiting as materialized (
+    select a.message, a.user_id, v.state, v.until, v.reason, exists (
+        select from roost.living_user l
+        where l.user_id = a.user_id and l.node <> $1 and l.node <> all (a.said)) as is_elsewhere
+    from roost.alert a join verdict v using (message, user_id)
+    where a.state in ('due', 'held', 'elsewhere')
+    order by a.message collate pg_catalog."C", a.user_id collate pg_catalog."C"
+    for update of a
+), decided as (
+    update roost.alert a
+    set state = case
+            when w.state <> 'due' then w.state
+            when a.state = 'held' and a.node <> $1 then 'held'
+            when w.is_elsewhere then 'elsewhere'
+            else 'due' end,
+        due_at = case
+            when w.state = 'held' then to_timestamp(w.until / 1000.0)
+            when w.state = 'dropped' or a.state = 'due' or a.state = 'held' and a.node <> $1 then a.due_at
+            when w.is_elsewhere then greatest(statement_timestamp(), a.created_at + interval '30 seconds')
+            else statement_timestamp() end,
+        node = case when w.state = 'due' then a.node else $1 end,
+        said = case when w.state = 'due' and $1 <> all (a.said) then a.said || $1 else a.said end,
+        reason = w.reason
+    from waiting w
+    where a.message = w.message and a.user_id = w.user_id
+    returning a.state
+)
+select count(*) from decided where state = 'dropped'
+
+-- name: WaitingAlerts
+-- Alerts of which some hub does not know yet whether the user has the message: their messages, users, places and whether this hub ($1)
+-- holds them, and until when (milliseconds since 1970); at most $2, the oldest first.
+-- Locks: none.
+select message, user_id, place, state = 'held' and node = $1, ceil(extract(epoch from due_at) * 1000)::bigint
+from roost.alert
+where state in ('held', 'elsewhere')
+order by due_at limit $2::int
 
 -- name: TakeAlerts
 -- Takes alerts that are due, at most $2, for this hub ($1) to send; where $3 is not null, of each user the oldest, and
@@ -55,15 +121,14 @@ select count(*) from put
 --   * It is its own transaction, so whoever reads the answer has them, and nobody else ever will, unless they
 --     are given back (GiveBackAlerts).
 --   * Of a user, an alert waits for those of earlier messages (place), whatever they wait for.
---   * What another hub holds is that hub's to send as long as it lives.
---   * Whoever was in a grace window, or at another hub, and is online at a living hub by now is not alerted.
+--   * What a hub holds is that hub's to decide on as long as it lives (DecideAlerts).
 --   * No phone gets a message twice, even if another user had it the first time.
 -- Locks: rows of roost.alert that nobody has locked; then new rows of roost.alert_device by their key.
 with due as materialized (
     select a.message, a.user_id, a.state, a.due_at, a.expires_at
     from roost.alert a
     where a.state in ('due', 'held', 'elsewhere') and a.due_at <= statement_timestamp()
-        and (a.state <> 'held' or a.node = $1 or not exists (
+        and (a.state <> 'held' or a.node <> $1 and not exists (
             select from roost.push_hub h
             where h.node = a.node and h.at > statement_timestamp() - interval '30 seconds'))
         and ($3::text[] is null or a.user_id <> all ($3))
@@ -77,11 +142,8 @@ with due as materialized (
     for update of a skip locked
 ), taken as (
     update roost.alert a
-    set node = $1, taken_at = clock_timestamp(), state = case
-        when d.expires_at <= clock_timestamp() then 'expired'
-        when d.state <> 'due'
-            and exists (select from roost.living_user l where l.user_id = d.user_id and l.node <> $1) then 'dropped'
-        else 'taken' end
+    set node = $1, taken_at = clock_timestamp(),
+        state = case when d.expires_at <= clock_timestamp() then 'expired' else 'taken' end
     from due d
     where a.message = d.message and a.user_id = d.user_id
     returning a.message, a.user_id, a.state, a.conversation, a.variables, a.expires_at, a.due_at, a.place
@@ -135,23 +197,11 @@ with kept as materialized (
 update roost.alert a set state = 'due', taken_at = null from locked l
 where a.message = l.message and a.user_id = l.user_id
 
--- name: ReleaseAlerts
--- Drops the alerts that wait for users who are live at this hub ($1; $2, the users), whoever put them there.
--- Locks: their rows, by (message, user_id) bytewise.
-with waiting as (
-    select message, user_id from roost.alert
-    where user_id = any ($2::text[]) and state in ('due', 'held', 'elsewhere')
-    order by message collate pg_catalog."C", user_id collate pg_catalog."C"
-    for update
-)
-update roost.alert a set state = 'dropped', node = $1 from waiting w
-where a.message = w.message and a.user_id = w.user_id
-
 -- name: NextAlert
--- When the next alert falls due that this hub ($1) may take, in milliseconds since 1970, rounded up.
+-- When the next alert falls due that nobody holds, in milliseconds since 1970, rounded up.
 -- Locks: none.
 select ceil(extract(epoch from due_at) * 1000)::bigint from roost.alert
-where state in ('due', 'held', 'elsewhere') and (state <> 'held' or node = $1)
+where state in ('due', 'elsewhere')
 order by due_at limit 1
 
 -- name: HoldAlerts
@@ -166,11 +216,6 @@ with held as (
 )
 update roost.alert a set due_at = to_timestamp($2::bigint / 1000.0) from held h
 where a.message = h.message and a.user_id = h.user_id
-
--- name: UsersWaitedFor
--- Users for whom alerts wait that this hub ($1) put into the queue: held here, or thought to be elsewhere.
--- Locks: none.
-select distinct user_id from roost.alert where state in ('held', 'elsewhere') and node = $1
 
 -- name: CloseUnanswered
 -- Closes what this hub ($1) had taken to send when its last process ended, and returns how many that were: nobody knows

@@ -18,8 +18,3 @@ select set_config('synchronous_commit', 'on', false) where current_setting('sync
 -- Locks: the hub's own row.
 insert into roost.push_hub (node, at) values ($1, clock_timestamp())
 on conflict (node) do update set at = excluded.at
-
--- name: OnlineElsewhere
--- Which of some users ($2) are online at another hub than this one ($1) that lives.
--- Locks: none.
-select distinct user_id from roost.living_user where user_id = any ($2::text[]) and node <> $1

@@ -238,7 +238,8 @@ struct HubRooms: Sendable {
         }
         return PushService(
             conninfo: server.databaseURL, rules: rules, apns: apns, presence: presenceView, logger: logger,
-            clock: { Clock.now() }, show: { gateway.show($0) })
+            clock: { Clock.now() }, show: { gateway.show($0) },
+            ask: { questions, loop in gateway.deliver([.receipts(questions)], to: loop, whenTaken: {}) })
     }
 }
 
@@ -291,7 +292,7 @@ struct SharedState: Sendable {
         var shared = HubShared(
             recovery: recovery, history: history, leases: leases, presenceLog: presenceLog, users: users,
             devices: presenceView?.devices, typing: presenceView?.typing, userTally: userTally, bars: bars,
-            summaryJoins: presenceView?.joins)
+            summaryJoins: presenceView?.joins, receipts: presenceView?.receipts)
         shared.happenings = happenings
         return shared
     }

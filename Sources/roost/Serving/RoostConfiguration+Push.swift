@@ -18,12 +18,15 @@ extension RoostConfiguration {
     ///   - bundle: the app's bundle id.
     ///   - audience, facts: the statements that are taken where the configuration has none.
     func pushRules(bundle: String, audience: String?, facts: String?) throws(RunFailure) -> PushRules {
-        PushRules(
+        var rules = PushRules(
             node: nodeName, bundle: bundle, environment: pushEnvironment, tables: Set(push.alertTables),
             audience: push.audience ?? audience, facts: push.facts ?? facts, alert: try alertTemplate,
             preview: Preview(limit: push.previewCharacters), alertLife: Int64(push.alertHours) * 3_600_000,
             activity: try activityRules, topic: try template(push.activityTopic, "live_activity.topic"),
             restartWindow: Int64(restartSeconds) * 1000, refresh: Int64(push.factsSeconds) * 1000)
+        rules.condition = AlertCondition(rawValue: push.alertWhen) ?? .unseen
+        rules.proof = Int64(push.alertProofSeconds) * 1000
+        return rules
     }
 
     private var alertTemplate: AlertTemplate {

@@ -199,7 +199,7 @@ final class SubscriberStage: ChangeSink {
                     content.told.append(Told(subject: claims.subject?.text ?? "", message: complaint.message))
                 case .loss(let message, let group): content.losses.append(Loss(group: group, message: message))
                 case .gap: content.gapsAt.append(content.seen.count)
-                case .broadcastGap: break
+                case .broadcastGap, .receipts: break
                 case .recovery: break
                 }
             }

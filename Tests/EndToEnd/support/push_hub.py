@@ -171,9 +171,10 @@ class Phone:
         return f"realtime:live-activity:{self.activity}"
 
     async def open(self, state="active"):
-        """The app comes to the foreground; `state` is what it says of itself."""
+        """The app comes to the foreground, with all conversations open; `state` is what it says of itself."""
         self.socket = await Client.connect(self.hub.port, apikey=self.bearer)
-        await self.socket.join("realtime:lobby", config={"app_state": state})
+        await self.socket.watch(
+            "realtime:lobby", {"event": "*", "schema": "public", "table": "messages"}, config={"app_state": state})
         if self.activity:
             await self.socket.join(self.topic)
         return self

@@ -120,23 +120,25 @@ import Wire
                 users: users, devices: devices))
     }
 
-    private func phone() -> ConnectionStatus { devices.status(of: DeviceKey.of(user: "ada", session: "phone")) }
-    private func laptop() -> ConnectionStatus { devices.status(of: DeviceKey.of(user: "ada", session: "laptop")) }
+    private func device(_ session: Name, _ stage: Stage) -> ConnectionStatus {
+        devices.status(of: DeviceKey.of(user: "ada", session: session), at: stage.now.monotonic)
+    }
+    private func user(_ stage: Stage) -> ConnectionStatus { users.status(of: "ada", at: stage.now.monotonic) }
 
     @Test func aPhoneIsAwayWhileItsUserIsStillThereOnALaptop() throws {
         let stage = stage()
         stage.hub.connect(1, version: .v2, claims: Self.claims("phone"))
         stage.hub.connect(2, version: .v2, claims: Self.claims("laptop"))
         try stage.join("realtime:a", 1, #"{"app_state":"background"}"#)
-        #expect(phone() == .live && laptop() == .live && users.status(of: "ada") == .live)
+        #expect(device("phone", stage) == .live && device("laptop", stage) == .live && user(stage) == .live)
         try stage.disconnect(1)
-        #expect(phone() == .inGrace(until: stage.now.monotonic + 20_000))
-        #expect(users.status(of: "ada") == .live)
+        #expect(device("phone", stage) == .inGrace(until: stage.now.monotonic + 20_000))
+        #expect(user(stage) == .live)
         try stage.tick(after: 20_000)
-        #expect(phone() == .away && laptop() == .live)
+        #expect(device("phone", stage) == .away && device("laptop", stage) == .live)
         try stage.disconnect(2)
-        #expect(laptop() == .away, "it had joined nothing")
-        #expect(users.status(of: "ada") == .away)
+        #expect(device("laptop", stage) == .away, "it had joined nothing")
+        #expect(user(stage) == .away)
         #expect(!users.hasTransitions && !devices.hasTransitions, "nobody takes them")
     }
 
@@ -147,15 +149,15 @@ import Wire
         try stage.disconnect(1)
         try stage.tick(after: 1000)
         stage.hub.connect(1, version: .v2, claims: Self.claims("phone"))
-        #expect(phone() == .live)
+        #expect(device("phone", stage) == .live)
         try stage.tick(after: 60_000)
-        #expect(phone() == .live)
+        #expect(device("phone", stage) == .live)
     }
 
     @Test func aTokenWithoutASessionIsNoDevice() {
         let stage = stage()
         stage.hub.connect(1, version: .v2, claims: Self.claims(nil))
-        #expect(users.status(of: "ada") == .live)
+        #expect(user(stage) == .live)
         #expect(devices.count == 0)
         #expect(Self.claims("").session == nil)
     }

@@ -3,6 +3,7 @@ import Foundation
 import Hub
 import Stores
 import Testing
+import Wire
 
 @testable import PostgresFixtures
 
@@ -25,25 +26,22 @@ extension StoreTests {
             try stage.database.run("update roost.alert set due_at = due_at - interval '31 seconds'")
         }
 
-        @Test func onlineElsewhere() throws {
-            try stage.online("ann", at: "b")
-            try stage.online("bob", at: "a")
-            try stage.online("cat", at: "dead")
-            try stage.bury("dead")
-            #expect(try a.onlineElsewhere(["ann", "bob", "cat", "dan\u{0}"]) == ["ann"])
-            #expect(try b.onlineElsewhere(["ann", "bob", "cat"]) == ["bob"])
-            try stage.bury("b")
-            #expect(try a.onlineElsewhere(["ann"]).isEmpty)
+        private func decide(
+            _ hub: PushStore, _ message: Name, _ state: AlertDraft.State, _ reason: AlertReason = .unheard
+        ) throws {
+            _ = try hub.decide([AlertVerdict(message: message, user: "ann", state: state, reason: reason)])
         }
 
-        @Test func whoHasTheUserKnowsBest() throws {
+        @Test(
+            "Whoever has proof ends the alert, whoever does not know puts it off, and who has nothing against it does neither"
+        )
+        func whoHasTheUserKnowsBest() throws {
             let later = unixTime(in: 3600)
             let cases: [(first: AlertDraft.State, second: AlertDraft.State, state: String)] = [
-                (.elsewhere, .dropped, "dropped"), (.elsewhere, .held(until: later), "held"),
-                (.elsewhere, .due, "due"), (.due, .dropped, "dropped"), (.due, .held(until: later), "held"),
-                (.due, .elsewhere, "due"), (.held(until: 1), .dropped, "dropped"), (.held(until: 1), .due, "held"),
-                (.held(until: 1), .elsewhere, "held"), (.dropped, .due, "dropped"),
-                (.dropped, .held(until: later), "dropped"),
+                (.due, .dropped, "dropped"), (.due, .held(until: later), "held"), (.due, .due, "due"),
+                (.held(until: 1), .dropped, "dropped"), (.held(until: 1), .due, "held"),
+                (.held(until: 1), .held(until: later), "held"),
+                (.dropped, .due, "dropped"), (.dropped, .held(until: later), "dropped"),
             ]
             func drafts(_ state: (Int) -> AlertDraft.State) -> [AlertDraft] {
                 cases.indices.map { AlertDraft.sample("m\(10 + $0)", "ann", state($0)) }
@@ -53,49 +51,67 @@ extension StoreTests {
             #expect(try stage.alerts() == cases.indices.map { "m\(10 + $0) ann \(cases[$0].state)" })
         }
 
-        /// Hub c has not heard yet that the user is at b.
-        @Test func awayIsNoNewsWhereTheUserIsOnline() throws {
-            try stage.online("ann", at: "b")
-            _ = try a.enqueue([.sample("m", "ann", .elsewhere)])
-            _ = try stage.hub("c").enqueue([.sample("m", "ann", .due)])
-            #expect(try stage.alerts() == ["m ann elsewhere"])
-            _ = try b.enqueue([.sample("m", "ann", .due)])
-            #expect(try stage.alerts() == ["m ann due"], "the hub itself says that the user is gone")
+        @Test("An alert is due when every living hub where the user is online has nothing against it")
+        func everyHubSays() throws {
+            let c = try stage.hub("c")
+            for node in ["a", "b", "c"] { try stage.online("ann", at: node) }
+            try stage.online("ann", at: "dead")
+            try stage.bury("dead")
+            let first = try a.enqueue([.sample("m", "ann")])
+            #expect(first.map(\.isElsewhere) == [true])
+            _ = try b.enqueue([.sample("m", "ann", .held(until: unixTime(in: 60)), reason: .unproven)])
+            _ = try c.enqueue([.sample("m", "ann")])
+            #expect(try stage.alerts() == ["m ann held"])
+            _ = try a.enqueue([.sample("m", "ann")])
+            try decide(a, "m", .due)
+            #expect(try stage.alerts() == ["m ann held"], "hub b has not said what became of it there")
+            try decide(b, "m", .due, .unproven)
+            #expect(try stage.alerts() == ["m ann due"])
+            #expect(
+                try stage.lines("select array_to_string(said, ' ') || ' ' || reason from roost.alert") == [
+                    "a c b unproven"
+                ])
         }
 
-        @Test func elsewhereFallsDueWhereThatHubIsDead() throws {
+        @Test("A hub where the user is not waits for the one where the user is")
+        func waitsForTheHubOfTheUser() throws {
             try stage.online("ann", at: "b")
-            _ = try a.enqueue([.sample("m", "ann", .elsewhere)])
+            _ = try a.enqueue([.sample("m", "ann"), .sample("n", "ann")])
+            _ = try stage.hub("c").enqueue([.sample("m", "ann"), .sample("n", "ann")])
+            #expect(try stage.alerts() == ["m ann elsewhere", "n ann elsewhere"])
+            #expect(try a.waitingAlerts().count == 2)
+            _ = try b.enqueue([.sample("m", "ann"), .sample("n", "ann", .dropped, reason: .shown)])
+            #expect(try stage.alerts() == ["m ann due", "n ann dropped"])
+        }
+
+        @Test("A hub that says nothing is waited for until it counts as dead")
+        func silentHub() throws {
+            try stage.online("ann", at: "b")
+            _ = try a.enqueue([.sample("m", "ann")])
             #expect(try a.takeDue(limit: 10).count == 0)
             let due = try #require(try a.nextDue())
             #expect(abs(due - unixTime(in: 30)) < 25_000)
-            try stage.bury("b")
             try wait()
             #expect(try a.takeDue(limit: 10).alerts.count == 1)
         }
 
-        @Test func whoIsStillOnlineThereIsNotAlerted() throws {
-            try stage.online("ann", at: "b")
-            _ = try a.enqueue([.sample("m", "ann", .elsewhere), .sample("n", "ann", .held(until: unixTime(in: 1)))])
-            try wait()
-            let taken = try a.takeDue(limit: 10)
-            #expect(taken.alerts.isEmpty && taken.dropped == 2)
-            #expect(try stage.alerts() == ["m ann dropped", "n ann dropped"])
+        @Test("Whoever comes to another hub while an alert is held, and proves the message there, is not alerted")
+        func provenAtAnotherHub() throws {
+            _ = try b.enqueue([.sample("m", "ann", .held(until: unixTime(in: 60)), reason: .grace)])
+            _ = try a.enqueue([.sample("m", "ann")])
+            try decide(a, "m", .dropped, .shown)
+            #expect(try stage.alerts() == ["m ann dropped"])
+            try decide(b, "m", .due, .away)
+            #expect(try stage.alerts() == ["m ann dropped"])
         }
 
         @Test func heldByADeadHub() throws {
             _ = try b.enqueue([.sample("m", "ann", .held(until: unixTime(in: -1)))])
+            #expect(try b.takeDue(limit: 10).count == 0, "it has to decide")
             #expect(try a.nextDue() == nil)
             #expect(try a.takeDue(limit: 10).count == 0)
             try stage.bury("b")
             #expect(try a.takeDue(limit: 10).alerts.count == 1)
-        }
-
-        @Test func whoComesBackAtAnotherHubIsNotAlerted() throws {
-            _ = try b.enqueue([.sample("m", "ann", .held(until: unixTime(in: 60))), .sample("n", "ann", .due)])
-            #expect(try a.release(["ann"]) == 2)
-            try wait()
-            #expect(try b.takeDue(limit: 10).count == 0)
         }
     }
 }

@@ -116,7 +116,7 @@ extension StoreTests {
             _ = try store.register(.sample(1), .alert, by: .sample("ann"))
             _ = try store.enqueue([.sample("m", "ann")])
             #expect(try store.takeDue(limit: 1).alerts.count == 1)
-            #expect(try store.onlineElsewhere(["ann"]).isEmpty)
+            #expect(try store.waitingAlerts().isEmpty)
             let lacking = Doctor.examine(conninfo: hub.database.conninfo).filter { $0.subject == "rights" }
             #expect(!lacking.contains { $0.message.contains("push") || $0.message.contains("alert") })
         }

@@ -123,12 +123,12 @@ extension PushDestination {
 extension AlertDraft {
     static func sample(
         _ message: String, _ user: String, _ state: AlertDraft.State = .due, lasting seconds: Int = 3600,
-        place: Int64 = 0
+        reason: AlertReason = .away, place: Int64 = 0
     ) -> AlertDraft {
         AlertDraft(
             message: Name(message), user: Name(user), conversation: "c", variables: Array(#"{"body":"hello"}"#.utf8),
             expiresAt: Int64(Date().timeIntervalSince1970 * 1000) + Int64(seconds) * 1000, state: state,
-            place: place)
+            reason: reason, place: place)
     }
 }
 

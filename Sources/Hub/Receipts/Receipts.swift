@@ -1,0 +1,248 @@
+import Wire
+
+/// Which sockets were sent which message rows, and what they have proven of them: the answer to "does he know?".
+///
+/// A pong is the proof (`AcknowledgementState`): it answers a ping that was sent behind the row. What was sent is noted once for each
+/// group of subscribers and not for each socket; a socket is looked at when somebody asks for its user.
+///
+/// **Bounds**: the last rows are noted (`SentRows.capacity`), and a question is forgotten when its time is over. A row that is not
+/// noted any more counts as not sent, so that its user is alerted.
+package struct Receipts {
+    /// Nil: nobody asks.
+    let registry: ReceiptRegistry?
+    private var sent = SentRows()
+    private var open: [Int: OpenReceipt] = [:]
+    /// The open ones that a socket may prove.
+    private var bySlot: [Slot: [Int]] = [:]
+    private var serial = 0
+    private var answers: [ReceiptAnswer] = []
+
+    init(registry: ReceiptRegistry?) {
+        self.registry = registry
+    }
+
+    var isNoting: Bool { registry != nil }
+
+    // MARK: What was sent
+
+    /// A message row went to a group of subscribers.
+    mutating func note(
+        _ change: Int64, to group: ChangeGroupID, _ recipients: ChangeDelivery.Recipients, at moment: Int
+    ) {
+        sent.append(SentRow(change: change, moment: moment, audience: .group(group, recipients)))
+    }
+
+    /// It went to one member, as what it missed.
+    mutating func noteMissed(_ change: Int64, to membership: Membership, at moment: @autoclosure () -> Int) {
+        guard let registry, registry.awaitsReceipt(of: change) else { return }
+        sent.append(SentRow(change: change, moment: moment(), audience: .member(membership.member)))
+    }
+
+    /// A message about an insert went to a channel.
+    mutating func note(_ insert: JSON, to channel: ChannelKey, at moment: Int) {
+        sent.append(SentRow(change: 0, moment: moment, audience: .channel(channel, insert)))
+    }
+
+    // MARK: Questions
+
+    /// Answers what is known, and has the sockets asked for the rest.
+    mutating func ask(_ questions: [ReceiptQuestion], _ hub: inout HubContext) {
+        var rows: (change: Int64, sent: [SentRow])?
+        for question in questions {
+            // A message has one question for each of its readers.
+            if rows?.change != question.change { rows = (question.change, sent.rows(of: question)) }
+            ask(question, rows?.sent ?? [], &hub)
+        }
+        sendAnswers()
+    }
+
+    private mutating func ask(_ question: ReceiptQuestion, _ rows: [SentRow], _ hub: inout HubContext) {
+        var sendings: [Sending] = []
+        var (isSent, isReceived) = (false, false)
+        for slot in question.slots {
+            guard let connection = hub.connection(slot), connection.user == question.user,
+                let sending = Self.sending(of: rows, to: connection)
+            else { continue }
+            isSent = true
+            guard !question.demandsShown || connection.isShown else { continue }
+            if sending.isProven(at: hub.now.monotonic) {
+                isReceived = true
+                if connection.isShown { return note(question, .shown, hub.loop) }
+            }
+            sendings.append(sending)
+        }
+        if isReceived { return note(question, .received, hub.loop) }
+        guard isSent else { return note(question, .unheard, hub.loop) }
+        guard !sendings.isEmpty else { return note(question, .hidden, hub.loop) }
+        serial += 1
+        open[serial] = OpenReceipt(question: question, sendings: sendings)
+        for sending in sendings {
+            let connection = sending.membership.connection
+            bySlot[connection.slot, default: []].append(serial)
+            askForProof(by: connection, &hub)
+        }
+    }
+
+    /// How the first of some rows was sent to a socket; nil where none was.
+    private static func sending(of rows: [SentRow], to connection: Connection) -> Sending? {
+        for row in rows {
+            for membership in connection.memberships where row.isSent(to: membership) {
+                return Sending(membership: membership, moment: row.moment)
+            }
+        }
+        return nil
+    }
+
+    /// One ping at a time, as only the answer to the last counts: where one is under way from before, its answer asks again.
+    private func askForProof(by connection: Connection, _ hub: inout HubContext) {
+        guard connection.openPing == nil else { return }
+        hub.actions.append(.ping([SocketPlace(loop: hub.loop, slot: connection.slot)]))
+    }
+
+    // MARK: What becomes of them
+
+    /// A socket has proven something.
+    mutating func proved(_ connection: Connection, _ hub: inout HubContext) {
+        guard let ids = bySlot[connection.slot] else { return }
+        var asksAgain = false
+        for id in ids {
+            guard let receipt = open[id], let sending = receipt.sending(to: connection) else { continue }
+            if sending.isProven(at: hub.now.monotonic) {
+                close(id)
+                note(receipt.question, connection.isShown ? .shown : .received, hub.loop)
+            } else if !sending.isAcknowledged {
+                asksAgain = true
+            }
+        }
+        if asksAgain { askForProof(by: connection, &hub) }
+        sendAnswers()
+    }
+
+    /// The app of a socket went from the screen.
+    mutating func hid(_ connection: Connection, _ hub: inout HubContext) {
+        leave(connection.slot, .hidden, hub.loop) { $0.demandsShown }
+    }
+
+    /// A socket is gone.
+    mutating func closed(_ slot: Slot, _ hub: inout HubContext) { leave(slot, .lost, hub.loop) { _ in true } }
+
+    private mutating func leave(
+        _ slot: Slot, _ verdict: ReceiptAnswer.Verdict, _ loop: Int, where isMeant: (ReceiptQuestion) -> Bool
+    ) {
+        guard let ids = bySlot[slot] else { return }
+        for id in ids {
+            guard let question = open[id]?.question, isMeant(question) else { continue }
+            open[id]?.sendings.removeAll { $0.membership.slot == slot }
+            forget(id, of: slot)
+            guard open[id]?.sendings.isEmpty == true else { continue }
+            close(id)
+            note(question, verdict, loop)
+        }
+        sendAnswers()
+    }
+
+    /// Forgets questions whose time is over. To be called once a second.
+    mutating func advance(to now: Int64) {
+        for (id, receipt) in open where receipt.question.until <= now { close(id) }
+    }
+
+    private mutating func close(_ id: Int) {
+        guard let receipt = open.removeValue(forKey: id) else { return }
+        for sending in receipt.sendings { forget(id, of: sending.membership.slot) }
+    }
+
+    private mutating func forget(_ id: Int, of slot: Slot) {
+        bySlot[slot]?.removeAll { $0 == id }
+        if bySlot[slot]?.isEmpty == true { bySlot[slot] = nil }
+    }
+
+    private mutating func note(_ question: ReceiptQuestion, _ verdict: ReceiptAnswer.Verdict, _ loop: Int) {
+        answers.append(
+            ReceiptAnswer(change: question.change, user: question.user, loop: loop, verdict: verdict))
+    }
+
+    private mutating func sendAnswers() {
+        guard !answers.isEmpty else { return }
+        registry?.send(answers)
+        answers.removeAll()
+    }
+}
+
+/// A question whose answer the sockets' proof decides.
+private struct OpenReceipt {
+    let question: ReceiptQuestion
+    /// To the sockets that may prove it; one at least.
+    var sendings: [Sending]
+
+    func sending(to connection: Connection) -> Sending? {
+        sendings.first { $0.membership.connection === connection }
+    }
+}
+
+/// A row that was sent to a member, and when (`SessionRegistry.moment`).
+private struct Sending {
+    let membership: Membership
+    let moment: Int
+
+    /// Something was answered that was asked behind it.
+    var isAcknowledged: Bool { membership.connection.acknowledged.map { $0.latest.moment > moment } ?? false }
+
+    /// A client that may have given its join up answers pings, and takes nothing of what comes.
+    func isProven(at now: Int64) -> Bool {
+        isAcknowledged && membership.recovery?.session.isBelieved(at: now) ?? true
+    }
+}
+
+/// A row that was sent: by what, when, and to whom.
+struct SentRow {
+    enum Audience {
+        case group(ChangeGroupID, ChangeDelivery.Recipients)
+        case member(MemberID)
+        /// By a message of `realtime.broadcast_changes`.
+        case channel(ChannelKey, JSON)
+    }
+
+    /// `RowChange.id`; 0 where a broadcast told it.
+    let change: Int64
+    /// As `SessionRegistry.moment` counts.
+    let moment: Int
+    let audience: Audience
+
+    func isSent(to membership: Membership) -> Bool {
+        switch audience {
+        case .member(let member): return membership.member == member
+        case .group(let group, let recipients):
+            guard let rows = membership.rows, rows.groupIndex != nil, rows.group.id == group, rows.hearsSince < moment
+            else {
+                return false
+            }
+            if case .bearers(let claims) = recipients { return claims.contains(rows.principal.claims) }
+            return true
+        case .channel(let channel, _):
+            return membership.channel.key == channel && membership.hearsBroadcasts
+                && membership.hearsBroadcastsSince < moment
+        }
+    }
+}
+
+/// The last rows that a loop has sent, the oldest of which gives way to the next.
+struct SentRows {
+    private var rows: [SentRow] = []
+    private var next = 0
+    /// At 1,000 messages a second those of eight seconds; their receipts are asked for within milliseconds, unless Postgres is slow.
+    static let capacity = 8192
+
+    mutating func append(_ row: SentRow) {
+        guard rows.count == Self.capacity else { return rows.append(row) }
+        rows[next] = row
+        next = (next + 1) % Self.capacity
+    }
+
+    /// Those that told a question's row.
+    func rows(of question: ReceiptQuestion) -> [SentRow] {
+        rows.filter { row in
+            if case .channel(_, let insert) = row.audience { return question.row.isMeant(by: insert) }
+            return row.change == question.change
+        }
+    }
+}

@@ -1,0 +1,255 @@
+package import Hub
+package import Wire
+
+/// Whom an alert is for, by what is known of the message's receipt (`alerts.when`).
+package enum AlertCondition: String, Sendable, CaseIterable {
+    /// Whoever has not certainly been shown the message by an app on the screen.
+    case unseen
+    /// Whoever has not certainly received it, whatever the app does.
+    case unreceived
+    /// Whoever has no socket.
+    case away
+}
+
+/// Decides whether the user of a message is alerted of it: who has certainly received it is not, and an open socket proves nothing.
+///
+/// Pure: it is told what sockets a user has and what they answer, and says what becomes of the alert and what is to be asked. Time is
+/// passed in, in monotonic milliseconds.
+///
+/// An alert that cannot be decided at once waits here: for proof, for `proof` milliseconds at most; for the end of the window in which a
+/// user who was cut off may come back; or for another hub, where the user is online.
+package struct AlertDecider: Sendable {
+    /// What becomes of an alert, as far as this hub knows.
+    package enum State: Sendable, Equatable {
+        /// Nothing speaks against it.
+        case due
+        case held(until: Int64)
+        case dropped
+    }
+
+    package struct Verdict: Sendable, Equatable {
+        package let key: Key
+        package let state: State
+        package let reason: AlertReason
+    }
+
+    /// One message for one user.
+    package struct Key: Hashable, Sendable {
+        package let message: Name
+        package let user: Name
+
+        package init(message: Name, user: Name) {
+            self.message = message
+            self.user = user
+        }
+    }
+
+    /// What a hub is to do.
+    package struct Steps: Sendable {
+        package var verdicts: [Verdict] = []
+        /// For each loop.
+        package var questions: [Int: [ReceiptQuestion]] = [:]
+
+        package init() {}
+    }
+
+    private struct Wait {
+        let change: Int64
+        let row: MessageIdentity
+        var phase: Phase
+    }
+
+    private enum Phase {
+        /// The loops have not all said that their sockets did not, or cannot, prove it; the reason is the last one's.
+        case asked(loops: Set<Int>, until: Int64, reason: AlertReason)
+        /// The user may come back; sockets that there are by then are asked, and have as long as all others.
+        case grace(until: Int64, lookAt: Int64)
+        /// Another hub is to say; sockets that the user may have here are asked, too.
+        case elsewhere(lookAt: Int64)
+    }
+
+    package var condition: AlertCondition
+    /// How long a proof is waited for, in milliseconds.
+    package var proof: Int64
+    private var waits: [Key: Wait] = [:]
+    /// The messages that wait, by `RowChange.id`.
+    private var keys: [Int64: Set<Key>] = [:]
+
+    /// Milliseconds between two looks whether somebody has come back.
+    private static let interval: Int64 = 1000
+
+    package init(_ condition: AlertCondition, proof: Int64) {
+        self.condition = condition
+        self.proof = proof
+    }
+
+    package var isEmpty: Bool { waits.isEmpty }
+    /// The messages that wait, by `RowChange.id`.
+    package var changes: Set<Int64> { Set(keys.keys) }
+
+    /// When `advance` has something to do next; nil where nothing waits for the time.
+    package var nextDue: Int64? {
+        waits.values.lazy.map { wait in
+            switch wait.phase {
+            case .asked(_, let until, _): until
+            case .grace(let until, let lookAt): min(until, lookAt)
+            case .elsewhere(let lookAt): lookAt
+            }
+        }.min()
+    }
+
+    // MARK: Decisions
+
+    /// A message came that its user is to hear of.
+    ///
+    /// - Parameters:
+    ///   - change: `RowChange.id`.
+    ///   - sockets: what the user has here.
+    package mutating func decide(
+        _ key: Key, _ change: Int64, _ row: MessageIdentity, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
+    ) {
+        steps.verdicts.append(decision(key, change, row, sockets, at: now, &steps))
+    }
+
+    private mutating func decision(
+        _ key: Key, _ change: Int64, _ row: MessageIdentity, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
+    ) -> Verdict {
+        if !sockets.places.isEmpty {
+            guard condition != .away else { return end(key, .dropped, .connected) }
+            let loops = ask(key, change, row, sockets, at: now, &steps)
+            put(key, Wait(change: change, row: row, phase: .asked(loops: loops, until: now + proof, reason: .unproven)))
+            return Verdict(key: key, state: .held(until: now + proof), reason: .unproven)
+        }
+        if let until = sockets.graceUntil, until > now {
+            put(key, Wait(change: change, row: row, phase: .grace(until: until, lookAt: now + Self.interval)))
+            return Verdict(key: key, state: .held(until: until), reason: .grace)
+        }
+        return end(key, .due, .away)
+    }
+
+    private func ask(
+        _ key: Key, _ change: Int64, _ row: MessageIdentity, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
+    ) -> Set<Int> {
+        var slots: [Int: [Slot]] = [:]
+        for place in sockets.places { slots[place.loop, default: []].append(place.slot) }
+        for (loop, slots) in slots {
+            steps.questions[loop, default: []].append(
+                ReceiptQuestion(
+                    change: change, user: key.user, slots: slots, row: row, demandsShown: condition == .unseen,
+                    until: now + proof))
+        }
+        return Set(slots.keys)
+    }
+
+    /// An alert waits for another hub: it is in the queue, and this hub has nothing against it. Whoever comes here in the meantime is
+    /// asked.
+    package mutating func waitElsewhere(_ key: Key, _ change: Int64, _ row: MessageIdentity = .unknown, at now: Int64) {
+        guard waits[key] == nil else { return }
+        put(key, Wait(change: change, row: row, phase: .elsewhere(lookAt: now + Self.interval)))
+    }
+
+    /// An alert is in the queue that this hub's last process held until then.
+    package mutating func waitAgain(_ key: Key, _ change: Int64, until: Int64, at now: Int64) {
+        guard waits[key] == nil else { return }
+        put(key, Wait(change: change, row: .unknown, phase: .grace(until: until, lookAt: now)))
+    }
+
+    /// Forgets alerts that are not waiting in the queue any more, as another hub has decided on them.
+    package mutating func keep(_ waiting: Set<Key>) {
+        for key in waits.keys where !waiting.contains(key) { remove(key) }
+    }
+
+    /// A loop's sockets have answered, or cannot any more.
+    package mutating func take(
+        _ answer: ReceiptAnswer, at now: Int64, sockets: (Name) -> UserSockets, _ steps: inout Steps
+    ) {
+        for key in keys[answer.change] ?? [] where key.user == answer.user {
+            guard let wait = waits[key] else { continue }
+            switch answer.verdict {
+            case .shown: steps.verdicts.append(end(key, .dropped, .shown))
+            case .received where condition == .unreceived: steps.verdicts.append(end(key, .dropped, .received))
+            case .received, .hidden: take(.hidden, from: answer.loop, wait, key, at: now, sockets, &steps)
+            case .unheard: take(.unheard, from: answer.loop, wait, key, at: now, sockets, &steps)
+            case .lost: take(.lost, from: answer.loop, wait, key, at: now, sockets, &steps)
+            }
+        }
+    }
+
+    private mutating func take(
+        _ reason: AlertReason, from loop: Int, _ wait: Wait, _ key: Key, at now: Int64,
+        _ sockets: (Name) -> UserSockets,
+        _ steps: inout Steps
+    ) {
+        guard case .asked(var loops, let until, _) = wait.phase else { return }
+        loops.remove(loop)
+        guard loops.isEmpty else {
+            waits[key]?.phase = .asked(loops: loops, until: until, reason: reason)
+            return
+        }
+        guard reason == .lost else { return steps.verdicts.append(end(key, .due, reason)) }
+        // Cut off since it was asked, or back already.
+        let sockets = sockets(key.user)
+        if sockets.places.isEmpty, sockets.graceUntil.map({ $0 <= now }) ?? true {
+            return steps.verdicts.append(end(key, .due, .lost))
+        }
+        decide(key, wait.change, wait.row, sockets, at: now, &steps)
+    }
+
+    /// Does what is due.
+    package mutating func advance(at now: Int64, sockets: (Name) -> UserSockets, _ steps: inout Steps) {
+        for (key, wait) in waits {
+            switch wait.phase {
+            case .asked(_, let until, let reason) where until <= now:
+                steps.verdicts.append(end(key, .due, reason))
+            case .grace(let until, _) where until <= now:
+                decide(key, wait.change, wait.row, sockets(key.user), at: now, &steps)
+            case .grace(let until, let lookAt) where lookAt <= now:
+                let isBack = look(key, wait, sockets(key.user), at: now, &steps)
+                waits[key]?.phase = .grace(until: isBack ? min(until, now + proof) : until, lookAt: now + Self.interval)
+            case .elsewhere(let lookAt) where lookAt <= now:
+                _ = look(key, wait, sockets(key.user), at: now, &steps)
+                waits[key]?.phase = .elsewhere(lookAt: now + Self.interval)
+            case .asked, .grace, .elsewhere: break
+            }
+        }
+    }
+
+    /// Asks the sockets of a user who was not here a moment ago. Of the answers only one that proves something counts: whoever comes
+    /// back joins one conversation after the other.
+    ///
+    /// - Returns: whether the user is here.
+    private mutating func look(
+        _ key: Key, _ wait: Wait, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
+    ) -> Bool {
+        guard !sockets.places.isEmpty else { return false }
+        if condition == .away {
+            steps.verdicts.append(end(key, .dropped, .connected))
+        } else {
+            _ = ask(key, wait.change, wait.row, sockets, at: now, &steps)
+        }
+        return true
+    }
+
+    // MARK: What waits
+
+    private mutating func put(_ key: Key, _ wait: Wait) {
+        waits[key] = wait
+        keys[wait.change, default: []].insert(key)
+    }
+
+    private mutating func end(_ key: Key, _ state: State, _ reason: AlertReason) -> Verdict {
+        remove(key)
+        return Verdict(key: key, state: state, reason: reason)
+    }
+
+    private mutating func remove(_ key: Key) {
+        guard let wait = waits.removeValue(forKey: key) else { return }
+        keys[wait.change]?.remove(key)
+        if keys[wait.change]?.isEmpty == true { keys[wait.change] = nil }
+    }
+}
+
+extension MessageIdentity {
+    /// Of a message that was read from the queue: no broadcast is compared with it.
+    package static var unknown: MessageIdentity { MessageIdentity(schema: "", table: "", key: []) }
+}

@@ -1,0 +1,158 @@
+"""Who is alerted: whoever has not certainly been shown the message. An open socket proves nothing.
+
+Each cell of the table is a phone with a user and conversations of its own, and something happens to it before a message comes: its
+process is stopped as iOS does, the network drops its packets, its socket is closed, or it changes networks. The hub sees the first two
+alike: bytes go out, and nothing comes back.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import time
+import uuid
+
+import pytest
+
+from support.bounds import taken, watch_the_machine
+from support.chat import ADA, Principal
+from support.deadline import eventually
+from support.proxy import Proxy
+from support.push_hub import Phone, PushHub
+from support.wsclient import Client
+
+STATES = "active", "inactive", "background"
+EVENTS = "stopped", "dropped", "closed", "switched"
+OPEN = "conversation", "another", "none"
+#: Seconds that an app on the screen has to prove a message (alerts.proof_seconds), and what is allowed from message to alert beyond.
+PROOF, PROMPT = 5, 1.5
+WINDOWS = {"active": 2, "inactive": 8, "background": 20}
+
+
+def expected(state, event, opened):
+    """Seconds from the message to the alert at most; None: no alert."""
+    if event == "closed" and state != "background":
+        # Whoever is cut off may be back in the window, with the message.
+        return WINDOWS[state] + PROMPT
+    if state != "active":
+        # iOS shows nothing by itself then.
+        return PROMPT
+    if opened != "conversation":
+        return PROMPT
+    return None if event == "switched" else PROOF + PROMPT
+
+
+class Cell:
+    """One phone: its conversation, and another one."""
+
+    def __init__(self, chat, hub, state, event, opened):
+        self.chat, self.hub, self.state, self.event, self.opened = chat, hub, state, event, opened
+        self.who = Principal(f"{state}, {event}, {opened}", sub=str(uuid.uuid4()))
+        self.conversation, self.another = str(uuid.uuid4()), str(uuid.uuid4())
+        self.phone = Phone(chat, self.who)
+        self.clients = []
+
+    def __repr__(self):
+        return repr(self.who)
+
+    def settle_in(self, sql):
+        sql.execute("insert into users (id, name) values (%s, 'Somebody')", [self.who.sub])
+        for conversation in self.conversation, self.another:
+            sql.execute("insert into conversations (id, kind, title, created_by) values (%s, 'group', 'C', %s)",
+                        [conversation, ADA.sub])
+            sql.execute("insert into conversation_participants (conversation_id, user_id) values (%s, %s) on conflict do nothing",
+                        [conversation, self.who.sub])
+
+    async def open(self, port):
+        """The app opens what it opens, and says what it is doing."""
+        client = await Client.connect(port, apikey=self.phone.bearer)
+        self.clients.append(client)
+        await client.join("realtime:lobby", config={"app_state": self.state})
+        conversation = {"conversation": self.conversation, "another": self.another, "none": None}[self.opened]
+        if conversation:
+            await client.watch(f"realtime:{conversation}", {
+                "event": "INSERT", "schema": "public", "table": "messages", "filter": f"conversation_id=eq.{conversation}"})
+        await client.settled()
+        return client
+
+    async def begin(self):
+        await self.phone.register()
+        self.proxy = await Proxy(self.hub.port).__aenter__()
+        self.client = await self.open(self.proxy.port)
+
+    async def happen(self):
+        if self.event == "stopped":
+            self.client._task.cancel()
+        elif self.event == "dropped":
+            self.proxy.stall()
+        elif self.event == "closed":
+            await self.client.close()
+        elif self.event == "switched":
+            self.proxy.stall()
+            await self.open(self.hub.port)
+
+    def receive(self, sql):
+        self.at = time.time()
+        self.chat.say(sql, ADA, f"to {self}", self.conversation)
+
+    @property
+    def alerts(self):
+        return self.phone.alerts
+
+    @property
+    def seconds(self):
+        """From the message to the first alert; None while there is none."""
+        return self.alerts[0]["at"] - self.at if self.alerts else None
+
+    async def end(self):
+        for client in self.clients:
+            client._task.cancel()
+            with contextlib.suppress(Exception):
+                client.socket.abort()
+        self.proxy.flow()
+        await self.proxy.close()
+
+
+@pytest.mark.parametrize("hubs", [1, 2], ids=["one hub", "two hubs"])
+async def test_who_is_alerted_when_by_what_the_app_does_and_what_happens_to_it(cluster, hubs):
+    watch_the_machine()
+    async with PushHub(cluster, f"push_receipts_{hubs}", grace=WINDOWS) as chat:
+        if hubs == 2:
+            await asyncio.to_thread(chat.another_hub().start)
+            # It takes nobody for away before.
+            await asyncio.sleep(1.2)
+        # With two, the phones are at the second one, and either may read a message first.
+        cells = [Cell(chat, chat.hubs[-1], *each) for each in itertools.product(STATES, EVENTS, OPEN)]
+        with chat.sql() as sql:
+            for cell in cells:
+                cell.settle_in(sql)
+            for cell in cells:
+                await cell.begin()
+            for cell in cells:
+                await cell.phone.is_online(sql)
+            try:
+                for cell in cells:
+                    await cell.happen()
+                since = time.monotonic()
+                for cell in cells:
+                    cell.receive(sql)
+                to_come = [cell for cell in cells if expected(cell.state, cell.event, cell.opened) is not None]
+                await eventually(lambda: all(cell.alerts for cell in to_come), what=lambda: [c for c in to_come if not c.alerts], every=0.1)
+                # Whoever is not alerted has proven the message; the wait for a proof is over for all of them.
+                await eventually(lambda: sql.execute(
+                    "select count(*) from roost.alert where state in ('due', 'held', 'elsewhere')").fetchone() == (0,),
+                    what="nothing waits")
+                lost = taken(since, time.monotonic(), PROOF)
+                for cell in cells:
+                    within = expected(cell.state, cell.event, cell.opened)
+                    [(reason,)] = sql.execute(
+                        "select reason from roost.alert where user_id = %s", [cell.who.sub]).fetchall()
+                    print(f"{cell!r:36} {'no alert' if cell.seconds is None else f'{cell.seconds:5.1f} s':>9}  {reason}")
+                    if within is None:
+                        assert cell.alerts == [] and reason == "shown", cell
+                    else:
+                        assert len(cell.alerts) == 1, cell
+                        assert cell.seconds <= within + lost, (cell, cell.seconds, within, lost)
+            finally:
+                for cell in cells:
+                    await cell.end()
+        assert chat.apns.violations == []
