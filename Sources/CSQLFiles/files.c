@@ -2,6 +2,9 @@
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
+static const unsigned char AlertTrace[] = {
+#embed "../Administration/SQL/AlertTrace.sql"
+};
 static const unsigned char CaptureDoctor[] = {
 #embed "../Administration/SQL/CaptureDoctor.sql"
 };
@@ -160,6 +163,7 @@ static const unsigned char Users[] = {
 };
 
 static const struct roost_sql_file files[] = {
+    {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},
     {"CaptureDoctor.sql", CaptureDoctor, sizeof CaptureDoctor},
     {"ClientRoles.sql", ClientRoles, sizeof ClientRoles},
     {"Doctor.sql", Doctor, sizeof Doctor},

@@ -26,6 +26,8 @@ final class AlertSender {
     private(set) var dropped = 0
     /// What was decided, by why.
     private(set) var reasons: [AlertReason: Int] = [:]
+    /// How long apps took to prove messages, from when they were asked.
+    private(set) var proofs = Histogram.ofLatency
 
     /// A hub that is killed does not know of what it had taken whether it left, so it takes no more than this.
     private static let mostTaken = 500
@@ -141,6 +143,9 @@ final class AlertSender {
     private func count(_ verdict: AlertDecider.Verdict) {
         if case .held = verdict.state { return }
         reasons[verdict.reason, default: 0] += 1
+        if verdict.reason == .shown || verdict.reason == .received {
+            proofs.record(nanoseconds: verdict.waited * 1_000_000)
+        }
     }
 
     private func ask(_ steps: AlertDecider.Steps) {

@@ -110,6 +110,8 @@ package struct PushServiceStatistics: Sendable {
     package internal(set) var droppedAlerts = 0
     /// Why alerts were sent or dropped.
     package internal(set) var alertReasons: [AlertReason: Int] = [:]
+    /// How long apps took to prove messages, from when they were asked.
+    package internal(set) var proofs = Histogram.ofLatency
     /// Live Activities that this hub updates now.
     package internal(set) var activities = 0
     package internal(set) var activityStates = ActivityStatistics()

@@ -91,7 +91,8 @@ final class PushServiceWorker {
     private var statistics: PushServiceStatistics {
         PushServiceStatistics(
             messages: messages.count, lostMessages: messages.lost, alerts: alerts.enqueued, sentAlerts: alerts.sent,
-            droppedAlerts: alerts.dropped, alertReasons: alerts.reasons, activities: activities.count,
+            droppedAlerts: alerts.dropped, alertReasons: alerts.reasons, proofs: alerts.proofs,
+            activities: activities.count,
             activityStates: activities.statistics,
             droppedTokens: context.outbox.droppedTokens, failures: context.database.failures)
     }

@@ -31,6 +31,8 @@ package struct AlertDecider: Sendable {
         package let key: Key
         package let state: State
         package let reason: AlertReason
+        /// For how long the alert waited for this, in milliseconds.
+        package let waited: Int64
     }
 
     /// One message for one user.
@@ -56,6 +58,8 @@ package struct AlertDecider: Sendable {
     private struct Wait {
         let change: Int64
         let row: MessageIdentity
+        /// Since when it waits.
+        let began: Int64
         var phase: Phase
     }
 
@@ -115,16 +119,22 @@ package struct AlertDecider: Sendable {
         _ key: Key, _ change: Int64, _ row: MessageIdentity, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
     ) -> Verdict {
         if !sockets.places.isEmpty {
-            guard condition != .away else { return end(key, .dropped, .connected) }
+            guard condition != .away else { return end(key, .dropped, .connected, at: now) }
             let loops = ask(key, change, row, sockets, at: now, &steps)
-            put(key, Wait(change: change, row: row, phase: .asked(loops: loops, until: now + proof, reason: .unproven)))
-            return Verdict(key: key, state: .held(until: now + proof), reason: .unproven)
+            put(
+                key,
+                Wait(
+                    change: change, row: row, began: now,
+                    phase: .asked(loops: loops, until: now + proof, reason: .unproven)))
+            return Verdict(key: key, state: .held(until: now + proof), reason: .unproven, waited: 0)
         }
         if let until = sockets.graceUntil, until > now {
-            put(key, Wait(change: change, row: row, phase: .grace(until: until, lookAt: now + Self.interval)))
-            return Verdict(key: key, state: .held(until: until), reason: .grace)
+            put(
+                key,
+                Wait(change: change, row: row, began: now, phase: .grace(until: until, lookAt: now + Self.interval)))
+            return Verdict(key: key, state: .held(until: until), reason: .grace, waited: 0)
         }
-        return end(key, .due, .away)
+        return end(key, .due, .away, at: now)
     }
 
     private func ask(
@@ -145,13 +155,13 @@ package struct AlertDecider: Sendable {
     /// asked.
     package mutating func waitElsewhere(_ key: Key, _ change: Int64, _ row: MessageIdentity = .unknown, at now: Int64) {
         guard waits[key] == nil else { return }
-        put(key, Wait(change: change, row: row, phase: .elsewhere(lookAt: now + Self.interval)))
+        put(key, Wait(change: change, row: row, began: now, phase: .elsewhere(lookAt: now + Self.interval)))
     }
 
     /// An alert is in the queue that this hub's last process held until then.
     package mutating func waitAgain(_ key: Key, _ change: Int64, until: Int64, at now: Int64) {
         guard waits[key] == nil else { return }
-        put(key, Wait(change: change, row: .unknown, phase: .grace(until: until, lookAt: now)))
+        put(key, Wait(change: change, row: .unknown, began: now, phase: .grace(until: until, lookAt: now)))
     }
 
     /// Forgets alerts that are not waiting in the queue any more, as another hub has decided on them.
@@ -166,8 +176,8 @@ package struct AlertDecider: Sendable {
         for key in keys[answer.change] ?? [] where key.user == answer.user {
             guard let wait = waits[key] else { continue }
             switch answer.verdict {
-            case .shown: steps.verdicts.append(end(key, .dropped, .shown))
-            case .received where condition == .unreceived: steps.verdicts.append(end(key, .dropped, .received))
+            case .shown: steps.verdicts.append(end(key, .dropped, .shown, at: now))
+            case .received where condition == .unreceived: steps.verdicts.append(end(key, .dropped, .received, at: now))
             case .received, .hidden: take(.hidden, from: answer.loop, wait, key, at: now, sockets, &steps)
             case .unheard: take(.unheard, from: answer.loop, wait, key, at: now, sockets, &steps)
             case .lost: take(.lost, from: answer.loop, wait, key, at: now, sockets, &steps)
@@ -186,11 +196,11 @@ package struct AlertDecider: Sendable {
             waits[key]?.phase = .asked(loops: loops, until: until, reason: reason)
             return
         }
-        guard reason == .lost else { return steps.verdicts.append(end(key, .due, reason)) }
+        guard reason == .lost else { return steps.verdicts.append(end(key, .due, reason, at: now)) }
         // Cut off since it was asked, or back already.
         let sockets = sockets(key.user)
         if sockets.places.isEmpty, sockets.graceUntil.map({ $0 <= now }) ?? true {
-            return steps.verdicts.append(end(key, .due, .lost))
+            return steps.verdicts.append(end(key, .due, .lost, at: now))
         }
         decide(key, wait.change, wait.row, sockets, at: now, &steps)
     }
@@ -200,7 +210,7 @@ package struct AlertDecider: Sendable {
         for (key, wait) in waits {
             switch wait.phase {
             case .asked(_, let until, let reason) where until <= now:
-                steps.verdicts.append(end(key, .due, reason))
+                steps.verdicts.append(end(key, .due, reason, at: now))
             case .grace(let until, _) where until <= now:
                 decide(key, wait.change, wait.row, sockets(key.user), at: now, &steps)
             case .grace(let until, let lookAt) where lookAt <= now:
@@ -223,7 +233,7 @@ package struct AlertDecider: Sendable {
     ) -> Bool {
         guard !sockets.places.isEmpty else { return false }
         if condition == .away {
-            steps.verdicts.append(end(key, .dropped, .connected))
+            steps.verdicts.append(end(key, .dropped, .connected, at: now))
         } else {
             _ = ask(key, wait.change, wait.row, sockets, at: now, &steps)
         }
@@ -237,9 +247,10 @@ package struct AlertDecider: Sendable {
         keys[wait.change, default: []].insert(key)
     }
 
-    private mutating func end(_ key: Key, _ state: State, _ reason: AlertReason) -> Verdict {
+    private mutating func end(_ key: Key, _ state: State, _ reason: AlertReason, at now: Int64) -> Verdict {
+        let waited = waits[key].map { now - $0.began } ?? 0
         remove(key)
-        return Verdict(key: key, state: state, reason: reason)
+        return Verdict(key: key, state: state, reason: reason, waited: waited)
     }
 
     private mutating func remove(_ key: Key) {

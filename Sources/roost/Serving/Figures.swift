@@ -340,7 +340,7 @@ extension PushService {
     var figures: [Figure] {
         let service = statistics
         let client = clientStatistics
-        return outcomes(client) + [
+        return outcomes(client) + decisions(service) + [
             Figure("roost_push_retries_total", .counter, "Pushes that were sent again.", client.retries),
             Figure("roost_push_queue", .gauge, "Pushes that wait in memory for Apple.", client.queued),
             Figure("roost_push_in_flight", .gauge, "Pushes that Apple has not answered.", client.inFlight),
@@ -360,6 +360,10 @@ extension PushService {
                 "roost_push_messages_lost_total", .counter, "Messages that nobody was alerted of; should stay 0.",
                 service.lostMessages),
             Figure("roost_push_alerts_total", .counter, "Alerts that were put into the queue.", service.alerts),
+            Figure(
+                "roost_push_proof_seconds",
+                "How long apps took to prove that a message arrived, from when they were asked.",
+                service.proofs),
             Figure("roost_push_activities", .gauge, "Live Activities that this hub updates.", service.activities),
             Figure(
                 "roost_push_activity_states_total", .counter, "States sent to Live Activities.",
@@ -368,6 +372,15 @@ extension PushService {
                 "roost_push_activity_states_shown_total", .counter, "States shown by socket instead.",
                 service.activityStates.shown),
         ]
+    }
+
+    private func decisions(_ service: PushServiceStatistics) -> [Figure] {
+        AlertReason.allCases.map { reason in
+            Figure(
+                "roost_push_decisions_total", .counter,
+                "Alerts that were decided on, by why: shown, received, connected and returned are not sent.",
+                service.alertReasons[reason] ?? 0, label: "reason=\"\(reason)\"")
+        }
     }
 
     private func outcomes(_ client: PushStatistics) -> [Figure] {

@@ -1,0 +1,90 @@
+import Administration
+import ArgumentParser
+import Hub
+import Settings
+
+struct AlertsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "alerts",
+        abstract: "Say why users were alerted of a message, or were not.",
+        discussion: """
+            Reads what the hubs wrote down about a message: for each of its readers who has a phone, whether an alert was sent, what \
+            Apple said, and why, or why not. Alerts are remembered for a week after they are of no use any more. Examples: `roost alerts \
+            101`, `roost alerts 'public.messages 101'`, `roost alerts --user 6f1c…`.
+            """
+    )
+
+    @Argument(help: "The message: its primary key, or with its table in front, as 'public.messages 101'.")
+    var message: String?
+
+    @Option(help: ArgumentHelp("The newest alerts of this user.", valueName: "id"))
+    var user: String?
+
+    @Option(help: ArgumentHelp("At most so many lines.", valueName: "count"))
+    var limit = 100
+
+    @OptionGroup(title: "Configuration")
+    var options: ConfigurationOptions
+
+    func validate() throws {
+        if (message == nil) == (user == nil) {
+            throw ValidationError("Name one thing to look for: a message, or a user with --user.")
+        }
+        guard limit > 0 else { throw ValidationError("--limit is a number from 1 on.") }
+    }
+
+    func run() async throws {
+        let url = try options.load().requireDatabaseURL(for: "roost alerts")
+        let subject = message.map { AlertTrace.Subject.message($0) } ?? .user(user ?? "")
+        let entries = try RunFailure.wrapping { try AlertTrace.read(subject, limit: limit, conninfo: url) }
+        guard !entries.isEmpty else {
+            throw RunFailure(
+                """
+                No alert is remembered of that: no reader has registered a phone, the message is not in one of alerts.tables, or it is \
+                too old.
+                """, .refused)
+        }
+        for entry in entries { StandardOutput.line(entry.line) }
+    }
+}
+
+extension AlertTrace.Entry {
+    /// What a person is told of it.
+    var line: String {
+        var line = "\(createdAt)  \(message.text)  \(user.text)  \(outcome)"
+        if let reason { line += ": \(AlertReason(rawValue: reason)?.sentence ?? reason)" }
+        if let phones { line += " (\(phones))" }
+        return line
+    }
+
+    private var outcome: String {
+        let time = at.map { " at \($0)" } ?? ""
+        return switch state {
+        case "taken": phones == nil ? "no phone to send it to" : "sent" + time
+        case "dropped": "not sent"
+        case "expired": "too late to be sent"
+        case "due": "to be sent"
+        case "held": "undecided until \(at ?? "?")"
+        case "elsewhere": "waits for another hub until \(at ?? "?")"
+        default: state
+        }
+    }
+}
+
+extension AlertReason {
+    /// The reason in words, for people.
+    var sentence: String {
+        switch self {
+        case .away: "the user had no socket"
+        case .grace: "the user was cut off and may come back"
+        case .unproven: "the app had it on its way and did not prove that it arrived"
+        case .lost: "the app's socket ended before it proved that it arrived"
+        case .unheard: "no app of the user's had the conversation open"
+        case .hidden: "no app of the user's was on the screen"
+        case .shown: "an app on the screen proved that it arrived"
+        case .received: "an app proved that it arrived"
+        case .connected: "the user had an open socket, which is enough for alerts.when: away"
+        case .returned: "the user opened the app while the alert could not be sent"
+        }
+    }
+}
