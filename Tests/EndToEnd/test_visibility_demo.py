@@ -90,3 +90,32 @@ async def test_the_page_shows_each_user_their_conversations_only(demo, browser):
     await page.until(f"{corner(0)}?.textContent.includes('A row for Grace')")
     assert page.complaints == []
     await page.close()
+
+
+async def test_an_answer_that_was_under_way_takes_no_message_back(demo, browser):
+    """The list of conversations is asked for, and a message comes before the answer, which lacks it."""
+    page = await browser.page(demo.page + "?left=ada&right=grace")
+    item = f"document.querySelector('[data-testid=pane-1] [data-testid=conversation-item][data-conversation-id=\"{CORNER}\"]')"
+    await page.until(f"{item} !== null")
+    await page.run("""(() => {
+        const ask = window.fetch;
+        window.fetch = async (...request) => {
+            const answer = await ask(...request);
+            if (String(request[0]).includes('conversations')) await new Promise((release) => (window.held ??= []).push(release));
+            return answer;
+        };
+    })()""")
+    with demo.connect() as sql:
+        [(conversation,)] = sql.execute(
+            "insert into conversations (kind, title, created_by) values ('group', 'Another', %s) returning id", [ADA]).fetchall()
+        sql.execute("insert into conversation_participants (conversation_id, user_id) values (%s, %s) on conflict do nothing",
+                    [conversation, GRACE])
+    await page.until("window.held?.length > 0")
+    with demo.connect() as sql:
+        sql.execute("insert into messages (conversation_id, sender_id, body) values (%s, %s, 'Came in between')", [CORNER, LINUS])
+    await page.until(f"{item}.textContent.includes('Came in between')")
+    await page.run("window.held.splice(0).forEach((release) => release())")
+    await page.until("[...document.querySelectorAll('[data-testid=pane-1] [data-testid=conversation-item]')]"
+                     ".some((each) => each.textContent.includes('Another'))")
+    assert await page.run(f"{item}.textContent.includes('Came in between')")
+    await page.close()

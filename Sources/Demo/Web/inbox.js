@@ -19,6 +19,8 @@ export class Inbox extends Emitter {
   #channel;
   #counted = new Set();
   #reloads = 0;
+  /** Messages that came while an answer was under way, which may be from before them; null while none is. */
+  #arrived = null;
 
   /**
    * @param {{me: import("./session.js").User, client: import("./realtime.js").RealtimeClient,
@@ -68,8 +70,11 @@ export class Inbox extends Emitter {
 
   async #reload() {
     const turn = (this.#reloads += 1);
+    this.#arrived = [];
     const conversations = await this.#context.api.conversations().catch(() => null);
     if (turn !== this.#reloads) return; // a later answer is newer than this one
+    const arrived = this.#arrived ?? [];
+    this.#arrived = null;
     if (!conversations) {
       // Without a connection the next `live` tries again; with one, nobody else would.
       setTimeout(() => this.#channel.live && turn === this.#reloads && this.#reload(), 2_000);
@@ -82,12 +87,16 @@ export class Inbox extends Emitter {
       if (undelivered > 0) this.#context.reporter.report(id, last.id, "delivered");
       if (id === this.openId) this.#find(id).unread = 0;
     }
+    for (const row of arrived) {
+      if (row.id > (this.#find(row.conversation_id)?.last_message?.id ?? 0)) this.#message(row);
+    }
     this.emit("change");
   }
 
   #message(row) {
     const conversation = this.#find(row.conversation_id);
     if (!conversation) return void this.#reload();
+    this.#arrived?.push(row);
     if (row.sender_id !== this.#context.me.id) {
       this.#context.reporter.report(row.conversation_id, row.id, "delivered");
       if (conversation.id !== this.openId && !this.#counted.has(row.id)) conversation.unread += 1;
