@@ -202,7 +202,6 @@ final class AlertSender {
 
     /// Takes the alerts that are due out of the queue, as many as there is room for, and sends them.
     func sendDue(_ store: PushStore) throws {
-        try writeVerdicts(store)
         guard let dueAt, dueAt <= context.now.unix else { return }
         while context.maySend {
             let free = min(Self.mostTaken - context.outbox.count, context.outbox.room)
@@ -290,8 +289,9 @@ final class AlertSender {
         lookNow()
     }
 
-    /// Writes down what became of alerts.
+    /// Writes down what became of alerts, and what was decided.
     func settle(_ store: PushStore) throws {
+        try writeVerdicts(store)
         if !returned.isEmpty {
             try store.giveBack(returned)
             returned = []

@@ -243,7 +243,7 @@ async def way(hub):
 # The longest first: a file is one worker's, and one that begins late is waited for alone.
 LONG = ("visibility_policies", "broken_configurations", "slow_readers", "dashboard", "grace", "push_story",
         "push_restarts", "cluster_upgrade", "recovery_crash", "systemd", "users_online", "recovery", "every_row", "limits",
-        "push_client", "demo", "push_hub", "presence_restart", "swift_client", "restarts", "drain", "swift_outbox", "typing", "push_standin")
+        "push_client", "push_receipts", "demo", "push_hub", "presence_restart", "swift_client", "restarts", "drain", "swift_outbox", "typing", "push_standin")
 
 
 def pytest_collection_modifyitems(items):

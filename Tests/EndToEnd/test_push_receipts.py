@@ -14,7 +14,7 @@ import uuid
 import pytest
 
 from support.bounds import taken, watch_the_machine
-from support.chat import ADA, Principal
+from support.chat import ADA, B, GRACE, Principal
 from support.deadline import eventually
 from support.proxy import Proxy
 from support.push_hub import Phone, PushHub
@@ -156,3 +156,70 @@ async def test_who_is_alerted_when_by_what_the_app_does_and_what_happens_to_it(c
                 for cell in cells:
                     await cell.end()
         assert chat.apns.violations == []
+
+
+async def reason(sql, message):
+    """Why the alert of a message is where it is, once that is decided."""
+    query = "select reason from roost.alert where message = %s and state not in ('due', 'held', 'elsewhere')"
+    await eventually(lambda: sql.execute(query, [f"public.messages {message}"]).fetchone(), what=f"a decision on {message}")
+    return sql.execute(query, [f"public.messages {message}"]).fetchone()[0]
+
+
+async def test_an_app_in_the_background_that_answers_has_received_the_message(cluster):
+    async with PushHub(cluster, "push_unreceived", ROOST_ALERTS_WHEN="unreceived") as chat:
+        phone = await Phone(chat, GRACE).register()
+        await phone.open(state="background")
+        with chat.sql() as sql:
+            assert await reason(sql, chat.say(sql, ADA, "received")) == "received"
+            # An answer is what counts: whoever reads no more is alerted.
+            phone.socket._task.cancel()
+            assert await reason(sql, chat.say(sql, ADA, "not received")) == "unproven"
+        await phone.has_alerts("not received")
+        phone.cut()
+
+
+async def test_an_open_socket_is_enough_where_the_operator_says_so(cluster):
+    async with PushHub(cluster, "push_away", ROOST_ALERTS_WHEN="away") as chat:
+        phone = await Phone(chat, GRACE).register()
+        await phone.open()
+        phone.socket._task.cancel()
+        with chat.sql() as sql:
+            assert await reason(sql, chat.say(sql, ADA, "to a socket")) == "connected"
+            phone.cut()
+            assert await reason(sql, chat.say(sql, ADA, "to nobody")) == "away"
+        await phone.has_alerts("to nobody")
+
+
+async def test_a_command_says_why(cluster):
+    async with PushHub(cluster, "push_why") as chat:
+        phone = await Phone(chat, GRACE).register()
+        with chat.sql() as sql:
+            away = chat.say(sql, ADA, "to nobody")
+            assert await reason(sql, away) == "away"
+            await phone.has_alerts("to nobody")
+            await phone.open()
+            shown = chat.say(sql, ADA, "to the app")
+            assert await reason(sql, shown) == "shown"
+        try:
+            await eventually(lambda: "delivered" in chat.hub.run("alerts", str(away)).stdout, what="Apple's answer")
+            [line] = chat.hub.run("alerts", f"public.messages {away}").stdout.splitlines()
+            assert line.endswith(f": the user had no socket ({phone.device[:8]}… delivered)") and GRACE.sub in line
+            lines = chat.hub.run("alerts", "--user", GRACE.sub).stdout.splitlines()
+            assert [f"public.messages {each}" in line for each, line in zip((shown, away), lines)] == [True, True]
+            assert lines[0].endswith("not sent: an app on the screen proved that it arrived")
+            unknown = chat.hub.run("alerts", "nothing", check=False)
+            assert unknown.returncode == 1 and unknown.stderr.startswith("Error: No alert is remembered of that")
+            assert chat.hub.run("alerts", check=False).returncode == 64
+        finally:
+            await phone.close()
+
+
+async def test_a_conversation_that_is_not_open_is_alerted_at_once(cluster):
+    async with PushHub(cluster, "push_unheard") as chat:
+        phone = await Phone(chat, GRACE).register()
+        client = await Client.connect(chat.hub.port, apikey=phone.bearer)
+        await client.watch("realtime:b", {"event": "INSERT", "schema": "public", "table": "messages", "filter": f"conversation_id=eq.{B}"})
+        with chat.sql() as sql:
+            assert await reason(sql, chat.say(sql, ADA, "in A")) == "unheard"
+        await phone.has_alerts("in A")
+        await client.close()
