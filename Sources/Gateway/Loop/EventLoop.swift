@@ -32,7 +32,7 @@ final class EventLoop {
     var delivery: Delivery
 
     // From a connection to a WebSocket.
-    private var listeners: [Listener] = []
+    private(set) var listeners: [Listener] = []
     let certificate: PresentedCertificate
     private let certificates: CertificateRefresher?
     private(set) var lws = LWSContext()
@@ -274,65 +274,13 @@ final class EventLoop {
             metadata: ["loop": "\(index)", "stalls": "\(counters.stalls)"])
     }
 
-    func drainInbox() {
-        counters.turnBegins()
-        hub.advance(to: now())
-        for task in inbox.takeAll() {
-            switch task {
-            case .relay(let relays): for relay in relays { hub.apply(relay) }
-            case .conclude(let conclusion, let member, let key): hub.conclude(conclusion, of: member, in: key)
-            case .publish(let message, let key): hub.publish(message, to: key)
-            case .subscription(let id, let outcome): hub.changeSubscription(id, is: outcome)
-            case .feedIsReady(let isReady):
-                admission.feed(isReady: isReady)
-                hub.feed(isReady: isReady)
-            case .authorization(let id, let outcome): hub.authorization(id, is: outcome)
-            case .publicationRight(let exchange, let topic, let outcome):
-                router.decide(exchange, topic: topic, outcome)
-            case .streamRight(let exchange, let outcome): router.streams.decide(exchange, outcome)
-            case .streamChanged(let stream):
-                stream.noteSeen(by: index)
-                router.streams.changed(stream)
-                hub.streamChanged(stream)
-            case .streamAnswered(let id, let answer): hub.streamAnswered(id, answer)
-            case .appended(let exchange, let answer): router.streams.appended(exchange, answer)
-            case .changes(let batch): changes.take(batch)
-            case .ping(let places): pings.send(to: places)
-            case .show(let summary): hub.show(summary)
-            case .adopt(let rules): adopt(rules)
-            case .respond(let exchange, let response): router.replied(exchange, .answered(response))
-            case .sendToOperator(let socket, let frame): operators.send(frame, to: socket)
-            case .inspect(let question): question(self)
-            case .take(let connection, let arrival): http.accept(connection, arrival)
-            case .makeRoom: _ = makeRoom(for: nil)
-            case .endIdle(let address): _ = endIdle(of: address)
-            case .present(let certificate): self.certificate.present(certificate)
-            case .stopAccepting: stopAccepting()
-            case .closeSome(let rounds): closeSome(rounds: rounds)
-            case .cutOff: for slot in delivery.sockets.indices { delivery.cutOff(Slot(slot)) }
-            case .stop:
-                endings.secondGoesBy(loop: index, logger)
-                libuv.stop()
-            }
-            execute()
-        }
-    }
-
     /// New rules, on the loop's own thread.
-    private func adopt(_ rules: GatewayRules) {
+    func adopt(_ rules: GatewayRules) {
         self.rules = rules
         hub.adopt(rules.limits, rules.presence, rules.typing)
         delivery.adopt(cap: rules.pendingBytesPerSocket)
         admission.adopt(rules)
         router.adopt(rules)
-    }
-
-    /// The operator's port stays open: it says that the hub drains.
-    private func stopAccepting() {
-        admission.drain()
-        for listener in listeners where !listener.isOps { listener.close() }
-        http.drain()
-        router.streams.drain()
     }
 
     // MARK: Timers
