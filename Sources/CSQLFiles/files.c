@@ -125,6 +125,9 @@ static const unsigned char Migration019Places[] = {
 static const unsigned char Migration020Unread[] = {
 #embed "../Schema/SQL/Migration020Unread.sql"
 };
+static const unsigned char Migration022Timed[] = {
+#embed "../Schema/SQL/Migration022Timed.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -151,6 +154,9 @@ static const unsigned char SampleChat[] = {
 };
 static const unsigned char Streams[] = {
 #embed "../Stores/SQL/Streams.sql"
+};
+static const unsigned char TimedRows[] = {
+#embed "../Stores/SQL/TimedRows.sql"
 };
 static const unsigned char Users[] = {
 #embed "../Stores/SQL/Users.sql"
@@ -198,6 +204,7 @@ static const struct roost_sql_file files[] = {
     {"Migration018Cluster.sql", Migration018Cluster, sizeof Migration018Cluster},
     {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
     {"Migration020Unread.sql", Migration020Unread, sizeof Migration020Unread},
+    {"Migration022Timed.sql", Migration022Timed, sizeof Migration022Timed},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},
@@ -207,6 +214,7 @@ static const struct roost_sql_file files[] = {
     {"Presence.sql", Presence, sizeof Presence},
     {"SampleChat.sql", SampleChat, sizeof SampleChat},
     {"Streams.sql", Streams, sizeof Streams},
+    {"TimedRows.sql", TimedRows, sizeof TimedRows},
     {"Users.sql", Users, sizeof Users},
 };
 

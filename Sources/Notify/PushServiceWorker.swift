@@ -11,6 +11,7 @@ final class PushServiceWorker {
     private let alerts: AlertSender
     private let activities: ActivityUpdater
     private let messages: MessageReader
+    private let timed: TimedRows
     private let calls: PushCallHandler
     /// In monotonic milliseconds, as the next two.
     private var nextHeartbeat: Int64 = 0
@@ -33,6 +34,7 @@ final class PushServiceWorker {
         alerts = AlertSender(context)
         activities = ActivityUpdater(context)
         messages = MessageReader(context, mailbox, alerts, activities)
+        timed = TimedRows(context, alerts)
         calls = PushCallHandler(context: context, activities: activities)
         nextPrune = context.now.monotonic + Self.pruneInterval
     }
@@ -55,6 +57,7 @@ final class PushServiceWorker {
         for item in mailbox.takeAll() {
             switch item {
             case .messages(let changes): messages.add(changes)
+            case .timed(let changes): timed.note(changes)
             case .call(let call, let reply): reply.send(calls.answer(call))
             case .outcomes(let outcomes): for (push, outcome) in outcomes { finish(push, outcome) }
             }
@@ -62,6 +65,7 @@ final class PushServiceWorker {
         context.database.attempt { store in
             try settle(store)
             try messages.read(store)
+            try timed.advance(store)
             try keepTime(store)
             try alerts.sendDue(store)
             try activities.refreshFacts(store)
@@ -87,7 +91,8 @@ final class PushServiceWorker {
 
     private var statistics: PushServiceStatistics {
         PushServiceStatistics(
-            messages: messages.count, lostMessages: messages.lost, alerts: alerts.enqueued, sentAlerts: alerts.sent,
+            messages: messages.count, lostMessages: messages.lost, timedRows: timed.count, lateTimedRows: timed.late,
+            lostTimedRows: timed.lost, withheldTimedAlerts: timed.withheld, alerts: alerts.enqueued, sentAlerts: alerts.sent,
             droppedAlerts: alerts.dropped, activities: activities.count, activityStates: activities.statistics,
             droppedTokens: context.outbox.droppedTokens, failures: context.database.failures)
     }
@@ -100,7 +105,9 @@ final class PushServiceWorker {
             try alerts.resume(store)
             try activities.resume(store)
         }
-        if isConnected { alerts.lookNow() }
+        guard isConnected else { return }
+        alerts.lookNow()
+        timed.reconnected()
     }
 
     private func keepTime(_ store: PushStore) throws {
@@ -120,7 +127,9 @@ final class PushServiceWorker {
         }
         if now >= nextPrune {
             nextPrune = now + Self.pruneInterval
-            _ = try store.prune(olderThan: .seconds(context.rules.alertLife / 1000 + 7 * 86_400))
+            let age = Duration.seconds(context.rules.alertLife / 1000 + 7 * 86_400)
+            _ = try store.prune(olderThan: age)
+            _ = try store.pruneTimed(olderThan: age)
         }
     }
 
@@ -136,6 +145,7 @@ final class PushServiceWorker {
             due = min(due, time.monotonic + context.database.retryDelay + 1)
         } else {
             if let waiting = messages.nextDue { due = min(due, waiting) }
+            if let timedDue = timed.nextDue { due = min(due, timedDue) }
             if let alertsDue = alerts.dueAt { due = min(due, time.monotonic + max(0, alertsDue - time.unix)) }
             if isBusy { due = min(due, nextHeartbeat) }
         }

@@ -136,11 +136,13 @@ update roost.alert a set state = 'due', taken_at = null from locked l
 where a.message = l.message and a.user_id = l.user_id
 
 -- name: ReleaseAlerts
--- Drops the alerts that wait for users who are live at this hub ($1; $2, the users), whoever put them there.
+-- Drops the alerts that wait for users who are live at this hub ($1; $2, the users), whoever put them there. Of a row that is
+-- pushed at its time nothing comes by socket then, so its alert stays.
 -- Locks: their rows, by (message, user_id) bytewise.
 with waiting as (
-    select message, user_id from roost.alert
+    select message, user_id from roost.alert a
     where user_id = any ($2::text[]) and state in ('due', 'held', 'elsewhere')
+        and not exists (select from roost.timed_row r where r.message = a.message)
     order by message collate pg_catalog."C", user_id collate pg_catalog."C"
     for update
 )

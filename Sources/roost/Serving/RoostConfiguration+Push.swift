@@ -3,6 +3,7 @@ import Hub
 import Notify
 import Push
 import Settings
+import Stores
 import Wire
 
 /// The configuration of pushes as the rooms that send them take it.
@@ -18,12 +19,23 @@ extension RoostConfiguration {
     ///   - bundle: the app's bundle id.
     ///   - audience, facts: the statements that are taken where the configuration has none.
     func pushRules(bundle: String, audience: String?, facts: String?) throws(RunFailure) -> PushRules {
-        PushRules(
+        var rules = PushRules(
             node: nodeName, bundle: bundle, environment: pushEnvironment, tables: Set(push.alertTables),
             audience: push.audience ?? audience, facts: push.facts ?? facts, alert: try alertTemplate,
             preview: Preview(limit: push.previewCharacters), alertLife: Int64(push.alertHours) * 3_600_000,
             activity: try activityRules, topic: try template(push.activityTopic, "live_activity.topic"),
             restartWindow: Int64(restartSeconds) * 1000, refresh: Int64(push.factsSeconds) * 1000)
+        rules.timed = try timedSources()
+        return rules
+    }
+
+    /// The columns whose rows are pushed at the time that they say.
+    func timedSources() throws(RunFailure) -> [TimedSource] {
+        do {
+            return try TimedSource.list(push.timed ?? "")
+        } catch {
+            throw RunFailure("\(subject("alerts.timed")): \(error).", .configuration)
+        }
     }
 
     private var alertTemplate: AlertTemplate {
