@@ -10,7 +10,9 @@ extension Doctor {
             let examination = TimedExamination(try AdminSession.open(conninfo))
             let examined = try examination.examine(sources)
             return try zip(sources, examined).flatMap { source, examined in
-                var findings = examined.problems.map { Finding($0.isFatal ? .error : .warning, Self.timed, $0.sentence) }
+                var findings = examined.problems.map {
+                    Finding($0.isFatal ? .error : .warning, Self.timed, $0.sentence)
+                }
                 if findings.isEmpty { findings = [Finding(.good, Self.timed, "\(source.name) fits the database.")] }
                 return try findings + history(of: source, examination)
             }

@@ -92,7 +92,8 @@ final class PushServiceWorker {
     private var statistics: PushServiceStatistics {
         PushServiceStatistics(
             messages: messages.count, lostMessages: messages.lost, timedRows: timed.count, lateTimedRows: timed.late,
-            lostTimedRows: timed.lost, withheldTimedAlerts: timed.withheld, alerts: alerts.enqueued, sentAlerts: alerts.sent,
+            lostTimedRows: timed.lost, withheldTimedAlerts: timed.withheld, alerts: alerts.enqueued,
+            sentAlerts: alerts.sent,
             droppedAlerts: alerts.dropped, activities: activities.count, activityStates: activities.statistics,
             droppedTokens: context.outbox.droppedTokens, failures: context.database.failures)
     }

@@ -22,6 +22,8 @@ final class TimedRows {
     /// Claims of this hub that nothing was made of yet.
     private var claims: [Claim] = []
     private var known: Set<Name> = []
+    /// How many of them each column has.
+    private var waiting: [Name: Int] = [:]
     /// Keys of rows that were written, by the places of their sources.
     private var hints: [Int: [Name]] = [:]
     private var hinted = 0
@@ -29,7 +31,6 @@ final class TimedRows {
     private var trials = BatchTrials<Name>()
     /// In monotonic milliseconds.
     private var nextRetake: Int64 = 0
-    private var nextTry: Int64 = 0
     private var warnings: RateLimitedLog
 
     /// Rows whose audience was asked for, as their time had come.
@@ -43,23 +44,25 @@ final class TimedRows {
 
     private struct Claim {
         let claim: TimedClaim
-        /// In monotonic milliseconds.
+        /// In monotonic milliseconds, as the next.
         let since: Int64
+        var nextTry: Int64 = 0
         var tries = 0
     }
 
     /// Rows of one question to Postgres.
     private static let batch = 500
-    /// Claims that may wait: a hub that is killed leaves no more than that to others.
+    /// Claims of one column that may wait: a hub that is killed leaves no more than that to others.
     private static let mostClaims = 1000
     /// Looks within one turn of the worker, so that messages wait for no table.
     private static let looksPerTurn = 8
     private static let mostHints = 10_000
     private static let retakePeriod: Int64 = 1000
-    /// As with messages: how often, and for how long, a row is asked about that a lock or a deadline kept from being answered.
-    private static let mostTries = 3
-    private static let patience: Int64 = 10_000
+    /// How long an audience is asked for that does not answer, and the pauses between: at first, and at the most. Nothing but the
+    /// row itself waits meanwhile.
+    private static let patience: Int64 = 600_000
     private static let pause: Int64 = 1000
+    private static let longestPause: Int64 = 60_000
 
     init(_ context: PushContext, _ alerts: AlertSender) {
         self.context = context
@@ -72,11 +75,14 @@ final class TimedRows {
     /// When there is something to do, in monotonic milliseconds; nil where no column is configured.
     var nextDue: Int64? {
         guard !tables.isEmpty else { return nil }
-        if !hints.isEmpty { return 0 }
-        let look = zip(schedules, tables.tables).lazy.map { $0.1 == nil ? .max : $0.0.nextAt }.min() ?? .max
-        let due = claims.isEmpty ? .max : nextTry
-        return min(look, due, nextRetake)
+        var next = min(nextRetake, claims.lazy.map(\.nextTry).min() ?? .max)
+        for (place, table) in tables.tables.enumerated() where table.map({ hasRoom($0) }) ?? false {
+            next = min(next, hints[place] == nil ? schedules[place].nextAt : 0)
+        }
+        return next
     }
+
+    private func hasRoom(_ table: TimedTable) -> Bool { waiting[table.source.name, default: 0] < Self.mostClaims }
 
     /// Rows were written: those that are due already need not wait to be found.
     func note(_ changes: [RowChange]) {
@@ -96,13 +102,14 @@ final class TimedRows {
     func reconnected() {
         claims = []
         known = []
+        waiting = [:]
         nextRetake = 0
     }
 
     /// Puts the alerts of rows whose time has come into the queue.
     func advance(_ store: PushStore) throws {
         guard let statement = context.rules.audience, !tables.isEmpty else { return }
-        try tables.refresh(store)
+        try tables.refresh(store, isExact: false)
         try retake(store)
         for place in tables.sources.indices { try look(place, store) }
         try settleDue(statement, store)
@@ -112,14 +119,18 @@ final class TimedRows {
 
     private func add(_ taken: [TimedClaim]) {
         let now = context.now.monotonic
-        for claim in taken where known.insert(claim.message).inserted { claims.append(Claim(claim: claim, since: now)) }
-        if !taken.isEmpty { nextTry = 0 }
+        for claim in taken.sorted(by: { ($0.due, $0.message) < ($1.due, $1.message) })
+        where known.insert(claim.message).inserted {
+            claims.append(Claim(claim: claim, since: now))
+            waiting[claim.source, default: 0] += 1
+        }
     }
 
     private func retake(_ store: PushStore) throws {
         let now = context.now.monotonic
-        guard now >= nextRetake, claims.count < Self.mostClaims else { return }
+        guard now >= nextRetake else { return }
         nextRetake = now + Self.retakePeriod
+        guard claims.count < Self.mostClaims else { return }
         add(try store.retakeTimed(tables.sources, limit: Self.batch))
     }
 
@@ -132,24 +143,26 @@ final class TimedRows {
             try open(table, store)
             try lookAtHints(place, table, store)
             var looks = 0
-            while looks < Self.looksPerTurn, claims.count < Self.mostClaims,
+            while looks < Self.looksPerTurn, hasRoom(table),
                 let look = schedules[place].next(at: context.now.monotonic, life: context.rules.alertLife)
             {
                 looks += 1
                 let began = context.now.monotonic
-                let limit = min(Self.batch, Self.mostClaims - claims.count)
-                let taken = try store.takeTimed(table, from: look.oldest, to: look.youngest, limit: limit)
+                let taken = try store.takeTimed(table, from: look.oldest, to: look.youngest, limit: Self.batch)
                 add(taken)
-                let isFull = taken.count == limit
+                let isFull = taken.count == Self.batch
                 var nextDue: Int64?
                 if !isFull, !look.isLate {
-                    nextDue = try store.nextTimed(table, within: TimedSchedule.period).map { context.now.monotonic + $0 }
+                    nextDue = try store.nextTimed(table, within: TimedSchedule.period).map {
+                        context.now.monotonic + $0
+                    }
                     try store.noteLook(at: table)
                 }
                 schedules[place].looked(look, began: began, isFull: isFull, nextDue: nextDue, at: context.now.monotonic)
             }
         } catch let error as PostgresError where error.kind == .server && !store.isBroken {
             schedules[place].failed(at: context.now.monotonic)
+            tables.doubt()
             warnings.note(
                 "Rows of \(table.source.name) are not looked at, so what is due waits (\(error.message)).",
                 about: table.source.name.text)
@@ -170,22 +183,22 @@ final class TimedRows {
     }
 
     private func lookAtHints(_ place: Int, _ table: TimedTable, _ store: PushStore) throws {
-        guard claims.count < Self.mostClaims, let waiting = hints[place] else { return }
+        guard hasRoom(table), let waiting = hints[place] else { return }
         let asked = Array(Set(waiting.prefix(Self.batch)))
         hinted -= min(waiting.count, Self.batch)
         hints[place] = waiting.count > Self.batch ? Array(waiting.dropFirst(Self.batch)) : nil
         add(
-            try store.takeTimed(
-                table, from: context.rules.alertLife, to: 0, limit: min(Self.batch, Self.mostClaims - claims.count),
-                keys: asked))
+            try store.takeTimed(table, from: context.rules.alertLife, to: 0, limit: Self.batch, keys: asked))
     }
 
     // MARK: Alerting
 
     /// One batch a turn, so that messages wait for no more.
     private func settleDue(_ statement: String, _ store: PushStore) throws {
-        guard let first = claims.first, nextTry <= context.now.monotonic else { return }
-        let batch = Array(claims.prefix(trials.mostRows ?? Self.batch))
+        let now = context.now.monotonic
+        let batch = Array(claims.lazy.filter { $0.nextTry <= now }.prefix(trials.mostRows ?? Self.batch))
+        guard let first = batch.first else { return }
+        try tables.refresh(store, isExact: true)
         var left: [Claim] = []
         if trials.isHopeless {
             // A write that always works: where it fails, too, no row is to blame.
@@ -206,11 +219,11 @@ final class TimedRows {
             }
         }
         trials.done(rows: batch.count)
-        claims.removeFirst(batch.count)
-        claims += left
-        known.subtract(batch.map(\.claim.message))
+        let done = Set(batch.map(\.claim.message))
+        claims = claims.filter { !done.contains($0.claim.message) } + left
+        known.subtract(done)
         known.formUnion(left.map(\.claim.message))
-        nextTry = left.count == claims.count ? context.now.monotonic + Self.pause : 0
+        waiting = claims.reduce(into: [:]) { counts, claim in counts[claim.claim.source, default: 0] += 1 }
         alerts.lookNow()
     }
 
@@ -219,15 +232,21 @@ final class TimedRows {
         var outcomes: [(claim: TimedClaim, outcome: String)] = []
         var left: [Claim] = []
         var due: [(claim: Claim, row: RowChange)] = []
-        func wait(_ claim: Claim) {
+        let now = context.now
+        func wait(_ claim: Claim, atMost patience: Int64 = .max) {
             var claim = claim
+            claim.nextTry = now.monotonic + min(Self.longestPause, Self.pause << Int64(min(claim.tries, 6)))
             claim.tries += 1
-            let isOver = claim.tries > Self.mostTries && context.now.monotonic - claim.since >= Self.patience
-            if isOver { outcomes.append((claim.claim, "unanswered")) } else { left.append(claim) }
+            let isTooOld = claim.claim.due / 1000 + context.rules.alertLife <= now.unix
+            if isTooOld || now.monotonic - claim.since >= patience {
+                outcomes.append((claim.claim, isTooOld ? "expired" : "unanswered"))
+            } else {
+                left.append(claim)
+            }
         }
         for (source, claims) in Dictionary(grouping: batch, by: \.claim.source) {
             guard let table = tables.table(source) else {
-                left += claims
+                for claim in claims { wait(claim) }
                 continue
             }
             for (claim, reading) in zip(claims, try store.readTimed(claims.map(\.claim), of: table)) {
@@ -248,7 +267,11 @@ final class TimedRows {
         var drafts: [AlertDraft] = []
         for (place, (claim, row)) in due.enumerated() {
             drafts += (members[place] ?? []).compactMap { draft(for: $0, of: row, claim.claim) }
-            if unanswered.contains(place) { wait(claim) } else { outcomes.append(outcome(claim.claim, members[place])) }
+            if unanswered.contains(place) {
+                wait(claim, atMost: Self.patience)
+            } else {
+                outcomes.append(outcome(claim.claim, members[place]))
+            }
         }
         if !drafts.isEmpty { alerts.noteEnqueued(try store.enqueue(drafts)) }
         try store.settleTimed(outcomes)

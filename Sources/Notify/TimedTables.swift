@@ -12,7 +12,7 @@ final class TimedTables {
     private var version = ""
     /// In monotonic milliseconds.
     private var nextExamination: Int64 = 0
-    private var nextVersion: Int64 = 0
+    private var versionReadAt: Int64?
     private var warnings: RateLimitedLog
 
     /// An index is not of the catalog's version: whether there is one now is looked at anew.
@@ -31,21 +31,26 @@ final class TimedTables {
 
     var isEmpty: Bool { sources.isEmpty }
 
-    func table(_ source: Name) -> TimedTable? { tables.first { $0?.source.name == source } ?? nil }
+    /// A statement about a table failed: it may not be as it was.
+    func doubt() { nextExamination = 0 }
 
-    /// Looks whether the tables are as they were.
-    func refresh(_ store: PushStore) throws {
+    func table(_ source: Name) -> TimedTable? { tables.first { $0?.source.isNamed(source) ?? false } ?? nil }
+
+    /// Looks whether the tables are as they were: from time to time, and as exactly as the feed does where rows are read whose
+    /// readers policies decide on.
+    func refresh(_ store: PushStore, isExact: Bool) throws {
         let now = context.now.monotonic
-        guard now >= nextVersion else { return }
-        nextVersion = now + Self.versionPeriod
+        let isVersionDue = isExact && versionReadAt.map { now - $0 >= Self.versionPeriod } ?? true
+        guard isVersionDue || now >= nextExamination else { return }
         let current = try store.catalogVersion()
+        versionReadAt = now
         guard current != version || now >= nextExamination else { return }
         let examined = try store.timedTables(of: sources)
         version = current
         tables = examined.map(\.table)
         let problems = examined.flatMap(\.problems)
         for problem in problems { warnings.note(problem.sentence) }
-        nextExamination = now + (problems.isEmpty ? Self.examinationPeriod : Self.troubledPeriod)
+        nextExamination = context.now.monotonic + (problems.isEmpty ? Self.examinationPeriod : Self.troubledPeriod)
     }
 }
 
@@ -65,11 +70,11 @@ struct TimedVerdicts {
         guard !tables.isEmpty, !alerts.isEmpty else { return }
         let claims = try store.timedClaims(of: Set(alerts.map(\.message)))
         guard !claims.isEmpty else { return }
-        try tables.refresh(store)
+        try tables.refresh(store, isExact: true)
         for (source, claims) in Dictionary(grouping: claims, by: \.source) {
             guard let table = tables.table(source) else {
                 // A column that is not configured any more keeps what was decided while it was.
-                let isKnown = tables.sources.contains { $0.name == source }
+                let isKnown = tables.sources.contains { $0.isNamed(source) }
                 for claim in claims { if isKnown { unknown.insert(claim.message) } else { due.insert(claim.message) } }
                 continue
             }

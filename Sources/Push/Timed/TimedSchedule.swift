@@ -2,7 +2,8 @@
 ///
 /// What falls due is looked for when the next row does, and once a second in any case. Rows that come into sight long after their
 /// time, as they were written late or no hub ran, are looked for every half minute, hour by hour as far back as they are worth it. A
-/// look that took long is followed by a pause ten times as long, so that no table takes more of a database than that.
+/// look that took long, as the one before it did, is followed by a pause ten times as long, so that no table takes more of a database
+/// than that.
 ///
 /// Pure: times are monotonic milliseconds that are passed in.
 package struct TimedSchedule: Sendable {
@@ -13,7 +14,7 @@ package struct TimedSchedule: Sendable {
         /// Whether it is one for what comes into sight late.
         package let isLate: Bool
 
-        init(oldest: Int64, youngest: Int64 = 0, isLate: Bool = false) {
+        package init(oldest: Int64, youngest: Int64 = 0, isLate: Bool = false) {
             self.oldest = oldest
             self.youngest = youngest
             self.isLate = isLate
@@ -38,6 +39,8 @@ package struct TimedSchedule: Sendable {
     /// When the search that is under way began, and how far back from there it has come; nil between searches.
     private var search: (from: Int64, age: Int64)?
     private var failures = 0
+    /// How long the last look of either kind took.
+    private var took: (due: Int64, late: Int64) = (0, 0)
 
     package init() {}
 
@@ -72,14 +75,18 @@ package struct TimedSchedule: Sendable {
     ///   - nextDue: when the next row falls due; nil where that is not soon.
     package mutating func looked(_ look: Look, began: Int64, isFull: Bool, nextDue: Int64? = nil, at now: Int64) {
         failures = 0
-        let pause = isFull ? 0 : max(Self.shortestPause, 10 * (now - began))
+        // Of a machine that is busy one look may take long: that is no reason for the next to come late.
+        let length = min(now - began, look.isLate ? took.late : took.due)
+        if look.isLate { took.late = now - began } else { took.due = now - began }
+        let pause = isFull ? 0 : max(Self.shortestPause, 10 * length)
         if look.isLate {
             if !isFull, let (from, age) = search { search = (from, age + Self.slice) }
             // A row that came into sight while this was under way is found by the next search.
             nextLate = now + (now > began ? pause : 0)
         } else {
             if !isFull { lookedAt = began }
-            nextLook = now + (isFull ? 0 : max(pause, min(Self.period, nextDue.map { max(0, $0 - now) } ?? Self.period)))
+            nextLook =
+                now + (isFull ? 0 : max(pause, min(Self.period, nextDue.map { max(0, $0 - now) } ?? Self.period)))
         }
     }
 

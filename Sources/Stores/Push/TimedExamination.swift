@@ -17,7 +17,9 @@ package struct TimedExamination {
                 return (nil, [unwatched(source)])
             }
             guard let column = table.column(source.column) else {
-                return (nil, [TimedProblem("\(source.tableName) has no column \(source.column); correct alerts.timed.")])
+                return (
+                    nil, [TimedProblem("\(source.tableName) has no column \(source.column); correct alerts.timed.")]
+                )
             }
             guard TimedTable.isTime(column) else {
                 return (
@@ -32,7 +34,10 @@ package struct TimedExamination {
             guard let timed = TimedTable(source, table) else {
                 return (
                     nil,
-                    [TimedProblem("\(source.tableName) has no primary key, by which a row is found again; give it one.")]
+                    [
+                        TimedProblem(
+                            "\(source.tableName) has no primary key, by which a row is found again; give it one.")
+                    ]
                 )
             }
             let problems = try problems(timed)
@@ -62,7 +67,8 @@ package struct TimedExamination {
             problems.append(
                 TimedProblem(
                     "Row level security applies to the hub's role in \(source.tableName): rows that its policies hide are not "
-                        + "pushed when they are due; give the role BYPASSRLS, or a policy for all of them.", isFatal: false))
+                        + "pushed when they are due; give the role BYPASSRLS, or a policy for all of them.",
+                    isFatal: false))
         }
         if !facts.flag(0, 2) {
             problems.append(

@@ -21,6 +21,8 @@ package struct TimedSource: Sendable, Equatable {
     /// The table, as `roost watch` takes it.
     package var tableName: String { "\(schema).\(table)" }
 
+    package func isNamed(_ other: Name) -> Bool { name == other }
+
     /// Whether its rows are those of a table.
     package func isOf(_ schema: Name, _ table: Name) -> Bool { self.schema == schema && self.table == table }
 }

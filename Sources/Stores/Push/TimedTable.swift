@@ -22,9 +22,11 @@ package struct TimedTable: Sendable {
         self.source = source
         self.table = table
         parts = [
-            "rows": SQLText.name(of: table) + " t", "name": SQLText.identifier(table.name), "column": place, "zone": zone,
+            "rows": SQLText.name(of: table) + " t", "name": SQLText.identifier(table.name), "column": place,
+            "zone": zone,
             "due": isZoned ? place : "(\(place)::timestamp\(zone))",
-            "key": "jsonb_build_array(" + keys.map { "t." + SQLText.identifier($0.name) }.joined(separator: ", ") + ")::text",
+            "key": "jsonb_build_array(" + keys.map { "t." + SQLText.identifier($0.name) }.joined(separator: ", ")
+                + ")::text",
             "match": keys.enumerated().map { place, key in
                 "t.\(SQLText.identifier(key.name)) = (k.key::jsonb ->> \(place))::\(key.sqlType)"
             }.joined(separator: " and "),

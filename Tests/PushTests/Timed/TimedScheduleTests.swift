@@ -72,7 +72,8 @@ struct TimedScheduleTests {
     @Test("a row that comes into sight late is found by the next round")
     func rounds() {
         var schedule = TimedSchedule()
-        let newest = looks(&schedule, from: 0, for: 100_000).filter { $0.look.isLate && $0.look.youngest == 0 }.map(\.at)
+        let newest = looks(&schedule, from: 0, for: 100_000).filter { $0.look.isLate && $0.look.youngest == 0 }.map(
+            \.at)
         #expect(newest == [0, 30_000, 60_000, 90_000])
     }
 
@@ -81,8 +82,16 @@ struct TimedScheduleTests {
         var schedule = TimedSchedule()
         let looks = looks(&schedule, from: 0, for: 600_000, took: 500) { $0 }
         let due = looks.filter { !$0.look.isLate }
-        #expect(zip(due, due.dropFirst()).allSatisfy { $1.at - $0.at >= 5000 })
+        #expect(zip(due.dropFirst(), due.dropFirst(2)).allSatisfy { $1.at - $0.at >= 5000 })
         #expect(looks.count * 500 <= 600_000 / 5, "a tenth for either kind of look")
+    }
+
+    @Test("one look that took long delays none that follows")
+    func oneLongLook() {
+        var schedule = TimedSchedule()
+        _ = looks(&schedule, from: 0, for: 3000)
+        schedule.looked(.init(oldest: 0, youngest: 0, isLate: false), began: 3000, isFull: false, at: 3900)
+        #expect(schedule.nextAt <= 4900)
     }
 
     @Test("what fails is tried again, ever more seldom up to a quarter of a minute")

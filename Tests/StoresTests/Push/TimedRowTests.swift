@@ -37,7 +37,9 @@ extension StoreTests {
         }
 
         /// As a hub has it, long after it first did.
-        private func opened(_ source: TimedSource = source(), at stage: PushStage, _ store: PushStore) throws -> TimedTable {
+        private func opened(_ source: TimedSource = source(), at stage: PushStage, _ store: PushStore) throws
+            -> TimedTable
+        {
             let examined = try store.timedTables(of: [source])
             let table = try #require(examined[0].table, "\(examined[0].problems)")
             #expect(try store.openTimed(table, life: Self.day) == 0)
@@ -97,13 +99,17 @@ extension StoreTests {
             #expect(try store.openTimed(table, life: Self.day) == 1)
             #expect(try take(table, store) == ["[3]"])
             try store.noteLook(at: table)
-            #expect(try stage.lines("select (looked_at > now() - interval '1 minute')::text from roost.timed_source") == ["true"])
+            #expect(
+                try stage.lines("select (looked_at > now() - interval '1 minute')::text from roost.timed_source") == [
+                    "true"
+                ])
         }
 
         /// Both are read in UTC, whatever the database says.
         @Test func timesWithoutZone() throws {
             let stage = try Self.stage(
-                "do $$ begin execute format('alter database %I set timezone = ''Asia/Kolkata''', current_database()); end $$;")
+                "do $$ begin execute format('alter database %I set timezone = ''Asia/Kolkata''', current_database()); end $$;"
+            )
             let store = try stage.hub()
             for column in ["plain", "day"] as [Name] {
                 let table = try opened(Self.source(column), at: stage, store)
@@ -118,7 +124,8 @@ extension StoreTests {
                 let claims = try store.takeTimed(table, from: Self.day, to: 0, limit: 10)
                 #expect(claims.map(\.key) == ["[1]"])
                 let due = try stage.lines(
-                    "select floor(extract(epoch from \(column)::timestamp at time zone 'UTC'))::text from reminders where id = 1")
+                    "select floor(extract(epoch from \(column)::timestamp at time zone 'UTC'))::text from reminders where id = 1"
+                )
                 #expect(claims.map { String($0.due / 1_000_000) } == due)
                 let readings = try store.readTimed(claims, of: table)
                 #expect(words(readings) == ["due"])
@@ -200,7 +207,8 @@ extension StoreTests {
             try Watcher.watch("odd", conninfo: stage.database.conninfo)
             let store = try stage.hub()
             let table = try opened(
-                TimedSource(schema: "public", table: "odd", column: "at", unless: #"odd."key" = 7 or "key" = 8"#), at: stage, store)
+                TimedSource(schema: "public", table: "odd", column: "at", unless: #"odd."key" = 7 or "key" = 8"#),
+                at: stage, store)
             try stage.database.run(
                 #"""
                 insert into odd select a, gen_random_uuid(), now(), '\x00ff', 1, now() - interval '1 minute'
@@ -229,7 +237,8 @@ extension StoreTests {
             let table = try opened(at: stage, living)
             let source = Self.source()
             try stage.database.run(
-                "insert into reminders (id, reminder_time) select i, now() - interval '1 minute' from generate_series(1, 4) i")
+                "insert into reminders (id, reminder_time) select i, now() - interval '1 minute' from generate_series(1, 4) i"
+            )
             var dying: PushStore? = try stage.hub("a")
             #expect(try dying.map { try take(table, $0, limit: 2) }?.count == 2)
             #expect(try take(table, living).count == 2)
@@ -295,7 +304,8 @@ extension StoreTests {
 
         @Test func doctor() throws {
             let stage = try Self.stage(
-                "create table bare (id int, at timestamptz); create table unwatched (id int primary key, at timestamptz);")
+                "create table bare (id int, at timestamptz); create table unwatched (id int primary key, at timestamptz);"
+            )
             try Watcher.watch("bare", conninfo: stage.database.conninfo)
             func says(_ source: TimedSource) -> String {
                 Doctor.examine(timed: [source], conninfo: stage.database.conninfo)
