@@ -176,6 +176,48 @@ async def test_a_table_of_messages_may_have_timed_rows(cluster, name):
             assert first["at"] < due_of(first) == due_of(second) <= second["at"]
 
 
+# Ends the session that asks for the audience of a row that says "poison".
+POISONED = SETTINGS["ROOST_ALERTS_AUDIENCE"] + " and (case when r.title = 'poison' then end_session() else true end)"
+
+
+async def test_a_row_whose_audience_ends_its_session_keeps_no_other(cluster, name):
+    async with TimedHub(cluster, name, ROOST_ALERTS_AUDIENCE=POISONED) as chat:
+        with chat.sql() as sql:
+            sql.execute("create function end_session() returns boolean language plpgsql volatile security definer as "
+                        "$$ begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(60); return true; end $$")
+            phone = await Phone(chat, GRACE).register()
+            for title in "before", "poison", "after":
+                chat.remind(sql, GRACE, 1, title)
+            # Each session that is lost is followed by a longer pause.
+            await eventually(lambda: len(phone.alerts) == 2, 60, lambda: f"the others' pushes, not {titles(phone.alerts)}")
+            await has(phone, "before", "after")
+            await eventually(lambda: "is not pushed: Postgres refused what its alerts need" in chat.hub.log, 60, lambda: chat.hub.log)
+            assert chat.hub.metric("roost_push_timed_rows_lost_total") == 1
+
+
+async def test_a_table_that_is_locked_or_altered_is_waited_for(chat, sql, phone):
+    with chat.sql() as locker:
+        locker.execute("begin; lock table reminders")
+        await eventually(lambda: "are not looked at, so what is due waits" in chat.hub.log, what="a word of it")
+        locker.execute("alter table reminders rename reminder_time to at; alter table reminders add more text; commit")
+    problem = "public.reminders has no column reminder_time"
+    await eventually(lambda: problem in chat.hub.log, what=problem)
+    sql.execute("insert into reminders (id, user_id, title, at) values (900001, %s, 'waits', clock_timestamp())", [GRACE.sub])
+    sql.execute("alter table reminders rename at to reminder_time")
+    await has(phone, "waits")
+    chat.remind(sql, GRACE, 1, "next")
+    await has(phone, "waits", "next")
+
+
+def test_what_cannot_be_is_refused_with_what_to_write_instead(chat):
+    for wrong, says in ("reminders.reminder_time", "SCHEMA.TABLE.COLUMN"), ("public.reminders.reminder_time unless", "no condition"):
+        result = chat.hub.run("config", "check", check=False, ROOST_ALERTS_TIMED=wrong)
+        assert result.returncode and "ROOST_ALERTS_TIMED" in result.stdout + result.stderr and says in result.stdout + result.stderr
+    said = chat.hub.run("doctor", check=False, ROOST_ALERTS_TIMED="public.reminders.title; public.nowhere.at").stdout
+    assert "public.reminders.title is of the type text, which says no time" in said
+    assert "public.nowhere is not watched" in said
+
+
 async def test_every_row_is_pushed_once_over_kills_moves_and_deletions(cluster, name):
     """A small one of loadtest/timed.sh."""
     async with TimedHub(cluster, name) as chat:
