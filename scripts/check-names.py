@@ -47,7 +47,7 @@ STRINGS = {
     "Postgres/Statements.swift": OURS, "Push/Activities/ContentTemplate.swift": OURS, "Push/Notifications/JSONTemplate.swift": OPERATOR,
     "Push/Notifications/PushID.swift": ASCII, "Push/Notifications/TemplateVariables.swift": OPERATOR, "Push/Sending/Answer.swift": OURS,
     "Push/Sending/PushStatistics.swift": OURS, "Redis/Address/RedisAddress.swift": OPERATOR, "Redis/Link/RedisScript.swift": OURS,
-    "Stores/Presence/UserStatusWriter.swift": ASCII, "Wire/EventFrame.swift": OURS, "Wire/TextTemplate.swift": OPERATOR,
+    "Stores/Presence/UserStatusWriter.swift": ASCII, "Stores/Push/TimedTable.swift": OURS, "Wire/EventFrame.swift": OURS, "Wire/TextTemplate.swift": OPERATOR,
     "Workers/Reconnector.swift": MESSAGE,
 }
 

@@ -131,6 +131,9 @@ static const unsigned char Migration020Unread[] = {
 static const unsigned char Migration021Receipts[] = {
 #embed "../Schema/SQL/Migration021Receipts.sql"
 };
+static const unsigned char Migration022Timed[] = {
+#embed "../Schema/SQL/Migration022Timed.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -157,6 +160,9 @@ static const unsigned char SampleChat[] = {
 };
 static const unsigned char Streams[] = {
 #embed "../Stores/SQL/Streams.sql"
+};
+static const unsigned char TimedRows[] = {
+#embed "../Stores/SQL/TimedRows.sql"
 };
 static const unsigned char Users[] = {
 #embed "../Stores/SQL/Users.sql"
@@ -206,6 +212,7 @@ static const struct roost_sql_file files[] = {
     {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
     {"Migration020Unread.sql", Migration020Unread, sizeof Migration020Unread},
     {"Migration021Receipts.sql", Migration021Receipts, sizeof Migration021Receipts},
+    {"Migration022Timed.sql", Migration022Timed, sizeof Migration022Timed},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},
@@ -215,6 +222,7 @@ static const struct roost_sql_file files[] = {
     {"Presence.sql", Presence, sizeof Presence},
     {"SampleChat.sql", SampleChat, sizeof SampleChat},
     {"Streams.sql", Streams, sizeof Streams},
+    {"TimedRows.sql", TimedRows, sizeof TimedRows},
     {"Users.sql", Users, sizeof Users},
 };
 

@@ -210,22 +210,49 @@ final class AlertSender {
             let limit = min(free, 100)
             let taken = try store.takeDue(limit: limit, except: Set(busy.keys))
             dropped += taken.expired + taken.withoutDevice
-            send(taken.alerts)
+            send(taken.alerts, try timedVerdicts(on: taken.alerts, store))
             if taken.count < limit { break }
         }
         // What is due and was not taken is of users who have an alert in flight: its outcome is waited for.
         self.dueAt = try store.nextDue().map { max($0, context.now.unix + Self.retry) }
     }
 
-    private func send(_ alerts: [DueAlert]) {
+    /// What rows whose time has come say now. Where they cannot be asked, the alerts go back into the queue.
+    private func timedVerdicts(on alerts: [DueAlert], _ store: PushStore) throws -> TimedVerdicts {
+        do { return try TimedVerdicts(on: alerts, context.timedTables, store) } catch {
+            for alert in alerts { giveBack(alert) }
+            throw error
+        }
+    }
+
+    private func giveBack(_ alert: DueAlert) {
+        returned += alert.devices.map {
+            AlertSettlement(message: alert.message, destination: $0.destination, outcome: "returned")
+        }
+    }
+
+    /// Alerts were put into the queue by another feature.
+    func noteEnqueued(_ count: Int) { enqueued += count }
+
+    private func send(_ alerts: [DueAlert], _ timed: TimedVerdicts) {
         var pushes: [(push: Push, about: InFlightPush)] = []
         for alert in alerts {
-            let isBack = hasReturned(alert)
+            guard !timed.unknown.contains(alert.message) else {
+                giveBack(alert)
+                continue
+            }
+            // Of a time that has come nothing goes by socket.
+            let isBack = hasReturned(alert) && !timed.due.contains(alert.message)
+            let isOver = timed.over.contains(alert.message)
             let payload = payload(of: alert)
             for device in alert.devices {
                 func settle(_ outcome: String) {
                     settlements.append(
                         AlertSettlement(message: alert.message, destination: device.destination, outcome: outcome))
+                }
+                guard !isOver else {
+                    settle("withdrawn")
+                    continue
                 }
                 guard !isBack else {
                     settle(AlertReason.returned.rawValue)

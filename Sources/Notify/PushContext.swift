@@ -22,6 +22,8 @@ final class PushContext {
     /// Until when the phones that were connected to the hub's last process may take to come back, in monotonic
     /// milliseconds.
     let restartUntil: Int64
+    /// The tables whose rows are pushed when a time in them has come.
+    private(set) lazy var timedTables = TimedTables(self)
     private let clock: @Sendable () -> HubTime
     private let mailbox: PushServiceMailbox
 

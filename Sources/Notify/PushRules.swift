@@ -1,6 +1,7 @@
 package import Hub
 import Matching
 package import Push
+package import Stores
 package import Wire
 
 /// What is pushed to whom, as the operator has configured it.
@@ -13,6 +14,8 @@ package struct PushRules: Sendable {
     package var environment: PushEnvironment
     /// The tables whose new rows are messages, as `SCHEMA.TABLE`.
     package var tables: Set<String>
+    /// The columns whose rows are pushed at the time that they say.
+    package var timed: [TimedSource] = []
     /// The statement that says who is to hear of a message; nil where nobody is.
     package var audience: String?
     /// The statement that says what a conversation is for a user; nil where an activity knows nothing of its
@@ -78,4 +81,7 @@ package struct PushRules: Sendable {
     func isOfMessages(_ table: Table) -> Bool {
         audience != nil && tables.contains("\(table.schema).\(table.name)")
     }
+
+    /// Whether a table has rows that are pushed at a time which they say.
+    func isTimed(_ table: Table) -> Bool { timed.contains { $0.isOf(table.schema, table.name) } }
 }

@@ -72,13 +72,17 @@ package final class PushService: Sendable {
 
 extension PushService: ChangeObserver {
     package func take(_ changes: [RowChange]) {
+        let timed = changes.filter { $0.record != nil && setup.rules.isTimed($0.table) }
+        if !timed.isEmpty { mailbox.post(timed: timed) }
         let messages = changes.filter(setup.rules.isMessage)
         guard !messages.isEmpty else { return }
         let lost = mailbox.post(messages: messages)
         if lost > 0 { progress.lost(lost, setup.logger) }
     }
 
-    package func observes(_ table: Table) -> Bool { setup.rules.isOfMessages(table) }
+    package func observes(_ table: Table) -> Bool {
+        setup.rules.isOfMessages(table) || setup.rules.isTimed(table)
+    }
 
     package var taken: Int { mailbox.counts.taken }
     package var settled: Int { mailbox.counts.settled }
@@ -102,6 +106,12 @@ package struct PushServiceStatistics: Sendable {
     /// Messages that nobody was notified of: too many waited for the database, or it did not say in time who is to hear
     /// of them.
     package internal(set) var lostMessages = 0
+    /// Rows whose audience was asked for as their time had come, those of them that were pushed long after it, those that
+    /// nobody was alerted of, and alerts beyond what one user gets in a minute.
+    package internal(set) var timedRows = 0
+    package internal(set) var lateTimedRows = 0
+    package internal(set) var lostTimedRows = 0
+    package internal(set) var withheldTimedAlerts = 0
     /// Alerts that were put into the queue.
     package internal(set) var alerts = 0
     /// Alerts that were handed over to be sent, counted once for each phone.

@@ -9,6 +9,8 @@ final class PushServiceMailbox: Sendable {
     enum Item: Sendable {
         /// New rows of the tables that hold messages.
         case messages([RowChange])
+        /// Rows that were written in tables whose rows are pushed at a time.
+        case timed([RowChange])
         /// A call of the HTTP API, and where its answer goes.
         case call(PushCall, HTTPReply)
         case outcomes([(push: Push, outcome: PushOutcome)])
@@ -20,6 +22,7 @@ final class PushServiceMailbox: Sendable {
         var items: [Item] = []
         var calls = 0
         var messages = 0
+        var timed = 0
         var taken = 0
         var settled = 0
         var isStopping = false
@@ -47,6 +50,15 @@ final class PushServiceMailbox: Sendable {
         }
     }
 
+    /// What there is no room for is found without this, a little later.
+    func post(timed changes: [RowChange]) {
+        mailbox.post { content in
+            guard content.timed < Self.mostMessages else { return }
+            content.timed += changes.count
+            content.items.append(.timed(changes))
+        }
+    }
+
     /// - Returns: false where too many calls wait, or the service stops.
     func post(_ call: PushCall, _ reply: HTTPReply) -> Bool {
         mailbox.post { content in
@@ -71,6 +83,7 @@ final class PushServiceMailbox: Sendable {
             defer {
                 content.items = []
                 content.calls = 0
+                content.timed = 0
             }
             return content.items
         }

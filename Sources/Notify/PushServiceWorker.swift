@@ -11,6 +11,7 @@ final class PushServiceWorker {
     private let alerts: AlertSender
     private let activities: ActivityUpdater
     private let messages: MessageReader
+    private let timed: TimedRows
     private let calls: PushCallHandler
     /// In monotonic milliseconds, as the next two.
     private var nextHeartbeat: Int64 = 0
@@ -33,6 +34,7 @@ final class PushServiceWorker {
         alerts = AlertSender(context)
         activities = ActivityUpdater(context)
         messages = MessageReader(context, mailbox, alerts, activities)
+        timed = TimedRows(context, alerts)
         calls = PushCallHandler(context: context, activities: activities)
         nextPrune = context.now.monotonic + Self.pruneInterval
     }
@@ -56,6 +58,7 @@ final class PushServiceWorker {
         for item in mailbox.takeAll() {
             switch item {
             case .messages(let changes): messages.add(changes)
+            case .timed(let changes): timed.note(changes)
             case .call(let call, let reply): reply.send(calls.answer(call))
             case .answers(let answers): alerts.take(answers)
             case .outcomes(let outcomes): for (push, outcome) in outcomes { finish(push, outcome) }
@@ -65,6 +68,7 @@ final class PushServiceWorker {
         context.database.attempt { store in
             try settle(store)
             try messages.read(store)
+            try timed.advance(store)
             try keepTime(store)
             try alerts.sendDue(store)
             try activities.refreshFacts(store)
@@ -90,10 +94,10 @@ final class PushServiceWorker {
 
     private var statistics: PushServiceStatistics {
         PushServiceStatistics(
-            messages: messages.count, lostMessages: messages.lost, alerts: alerts.enqueued, sentAlerts: alerts.sent,
-            droppedAlerts: alerts.dropped, alertReasons: alerts.reasons, proofs: alerts.proofs,
-            activities: activities.count,
-            activityStates: activities.statistics,
+            messages: messages.count, lostMessages: messages.lost, timedRows: timed.count, lateTimedRows: timed.late,
+            lostTimedRows: timed.lost, withheldTimedAlerts: timed.withheld, alerts: alerts.enqueued,
+            sentAlerts: alerts.sent, droppedAlerts: alerts.dropped, alertReasons: alerts.reasons,
+            proofs: alerts.proofs, activities: activities.count, activityStates: activities.statistics,
             droppedTokens: context.outbox.droppedTokens, failures: context.database.failures)
     }
 
@@ -105,7 +109,9 @@ final class PushServiceWorker {
             try alerts.resume(store)
             try activities.resume(store)
         }
-        if isConnected { alerts.lookNow() }
+        guard isConnected else { return }
+        alerts.lookNow()
+        timed.reconnected()
     }
 
     private func keepTime(_ store: PushStore) throws {
@@ -125,7 +131,9 @@ final class PushServiceWorker {
         }
         if now >= nextPrune {
             nextPrune = now + Self.pruneInterval
-            _ = try store.prune(olderThan: .seconds(context.rules.alertLife / 1000 + 7 * 86_400))
+            let age = Duration.seconds(context.rules.alertLife / 1000 + 7 * 86_400)
+            _ = try store.prune(olderThan: age)
+            _ = try store.pruneTimed(olderThan: age)
         }
     }
 
@@ -141,6 +149,7 @@ final class PushServiceWorker {
             due = min(due, time.monotonic + context.database.retryDelay + 1)
         } else {
             if let waiting = messages.nextDue { due = min(due, waiting) }
+            if let timedDue = timed.nextDue { due = min(due, timedDue) }
             if let alertsDue = alerts.dueAt { due = min(due, time.monotonic + max(0, alertsDue - time.unix)) }
             if isBusy { due = min(due, nextHeartbeat) }
         }

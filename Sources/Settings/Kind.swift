@@ -55,6 +55,9 @@ package enum Kind: Sendable {
     /// What becomes of notifications: `CHANNEL -> TOPIC / EVENT`, with commas or line breaks between them; whether they are
     /// right is for whoever listens.
     case mappings
+    /// Columns with a time: `SCHEMA.TABLE.COLUMN unless CONDITION`, with semicolons or line breaks between them; whether they are
+    /// right is for whoever asks them.
+    case timedColumns
 
     /// As `roost config print --json` names it, for programs that make or check configurations.
     package var name: String {
@@ -86,6 +89,7 @@ package enum Kind: Sendable {
         case .template: "template"
         case .json: "json"
         case .mappings: "mappings"
+        case .timedColumns: "timed_columns"
         }
     }
 
@@ -116,6 +120,8 @@ package enum Kind: Sendable {
         case .template: "a text"
         case .json: "a JSON object"
         case .mappings: "mappings such as messages -> room:{conversation_id} / new_message, with commas between them"
+        case .timedColumns:
+            "columns such as public.reminders.reminder_time unless done_at is not null, with semicolons between them"
         case .webURL: "a URL that begins with https:// or http://"
         case .redisURL:
             "a URL such as redis://USER:PASSWORD@HOST:6379, rediss://HOST, unix:///run/redis/redis.sock or redis+sentinel://HOST:26379/NAME"
@@ -193,7 +199,7 @@ package enum Kind: Sendable {
                 return parts.count == 2 && !parts.contains("")
             }
             return areTables && !words.isEmpty ? .text(text) : nil
-        case .template, .mappings:
+        case .template, .mappings, .timedColumns:
             return .text(text)
         case .json:
             let trimmed = text.filter { !$0.isWhitespace }

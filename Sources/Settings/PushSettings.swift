@@ -30,6 +30,8 @@ package struct PushSettings: Sendable {
 
     /// `SCHEMA.TABLE`.
     package let alertTables: [String]
+    /// As it was set; nil: no rows are pushed at a time of theirs.
+    package let timed: String?
     /// Nil: nobody is alerted.
     package let audience: String?
     package let title: String
@@ -63,6 +65,7 @@ package struct PushSettings: Sendable {
         staleMinutes = values.integer(.activityStale)
         activityHours = values.integer(.activityHours)
         alertTables = values.words(.alertTables)
+        timed = values.text(.alertTimed)
         audience = values.text(.alertAudience)
         title = values.requiredText(.alertTitle)
         body = values.requiredText(.alertBody)

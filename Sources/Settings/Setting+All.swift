@@ -19,7 +19,7 @@ extension Setting {
         activityTopic, activityState, activityFacts, activityRefresh, activityPreview, activityDebounce,
         activityCeiling, activityStale,
         activityHours,
-        alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
+        alertTables, alertTimed, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours, alertWhen, alertProofSeconds,
         pingAfter, idleTimeout, bodyTimeout, tokenGrace, feedCapture, recoveryWindowSeconds, sessionsPerUser,
         retentionHours, policySessions, safetyPollSeconds, readyLagSeconds, feedRequired, notifyChannels, webhooksURL,

@@ -92,6 +92,12 @@ extension Setting {
         "The tables, separated by commas as SCHEMA.TABLE, whose new rows are messages: readers who are away get an "
             + "alert, and Live Activities show them. The tables have to be watched.")
 
+    static let alertTimed = Setting(
+        "alerts.timed", .timedColumns, standard: nil,
+        "Columns that say when their rows are pushed, as SCHEMA.TABLE.COLUMN, each perhaps with unless and an SQL condition "
+            + "on rows that need no push any more; with semicolons or line breaks between them. The column is a timestamptz, "
+            + "or a timestamp or date in UTC; the tables have to be watched. alerts.audience says who hears of a row.")
+
     static let alertAudience = Setting(
         "alerts.audience", .query, standard: nil,
         "The statement that says who is alerted of new messages: $1 jsonb is a list of {row, schema, table, record}; "

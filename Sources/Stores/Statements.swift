@@ -38,6 +38,13 @@ enum AlertSQL: String, NamedStatement {
     static let file = StatementFile("Alerts.sql")
 }
 
+/// Rows that are pushed when a time in them has come.
+enum TimedSQL: String, NamedStatement {
+    case openTimedSource, noteTimedLook, missedTimedRows, takeTimedRows, nextTimedRow, retakeTimedRows, readTimedRows,
+        settleTimedRows, timedMessages, pruneTimedRows, examineTimedColumn, examineTimedCondition, timedHistory
+    static let file = StatementFile("TimedRows.sql")
+}
+
 /// Who is to hear of changes, by the operator's statement.
 enum AudienceSQL: String, NamedStatement {
     case beginReading, askAudience, findBearers
@@ -60,6 +67,6 @@ enum SampleChatSQL: String, NamedStatement {
 package enum StoresSQL {
     package static let files: [any NamedStatement.Type] = [
         PresenceSQL.self, UserSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self, AlertSQL.self,
-        AudienceSQL.self, SampleChatSQL.self, StreamSQL.self,
+        AudienceSQL.self, SampleChatSQL.self, StreamSQL.self, TimedSQL.self,
     ]
 }

@@ -203,7 +203,7 @@ async def test_a_command_says_why(cluster):
         try:
             await eventually(lambda: "delivered" in chat.hub.run("alerts", str(away)).stdout, what="Apple's answer")
             [line] = chat.hub.run("alerts", f"public.messages {away}").stdout.splitlines()
-            assert line.endswith(f": the user had no socket ({phone.device[:8]}… delivered)") and GRACE.sub in line
+            assert line.endswith(f": the user had no socket ({phone.device[:8]}: delivered)") and GRACE.sub in line
             lines = chat.hub.run("alerts", "--user", GRACE.sub).stdout.splitlines()
             assert [f"public.messages {each}" in line for each, line in zip((shown, away), lines)] == [True, True]
             assert lines[0].endswith("not sent: an app on the screen proved that it arrived")

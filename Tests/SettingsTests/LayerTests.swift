@@ -67,6 +67,7 @@ struct LayerTests {
             case .template: "{sender_name}"
             case .json: "{}"
             case .mappings: "messages -> room:{conversation_id} / new_message"
+            case .timedColumns: "public.reminders.reminder_time unless done_at is not null"
             }
         var environment = Sample.apns.merging([setting.environmentName: text]) { $1 }
         if key == "live_activity.ceiling_milliseconds" {

@@ -59,10 +59,10 @@ class Replication:
 
     #: What of Roost's is replicated as the application's tables are.
     MOVING = ("realtime.messages", "roost.push_device", "roost.push_activity", "roost.alert", "roost.alert_device",
-              "roost.online_user")
+              "roost.timed_source", "roost.timed_row", "roost.online_user")
     #: Of which the structure alone is copied: besides these what is told in no other database.
     LEFT_OUT = ("public.*", "realtime.messages",
-                "roost.(change|presence|sign_of_life|online_user|stream_commit|alert|alert_device|push_*)")
+                "roost.(change|presence|sign_of_life|online_user|stream_commit|alert|alert_device|push_*|timed_*)")
 
     def __init__(self, old, new, database):
         self.old, self.new, self.database = old, new, database

@@ -7,7 +7,7 @@
 -- the beginning of its token and what Apple said.
 select a.message, a.user_id, a.state, a.reason, to_char(a.created_at, 'YYYY-MM-DD HH24:MI:SS'),
        to_char(coalesce(a.taken_at, case when a.state in ('due', 'held', 'elsewhere') then a.due_at end), 'HH24:MI:SS'), (
-           select string_agg(left(d.token, 8) || '… ' || coalesce(d.outcome, 'on its way'), ', ' order by d.taken_at, d.token)
+           select string_agg(left(d.token, 8) || ': ' || coalesce(d.outcome, 'on its way'), ', ' order by d.taken_at, d.token)
            from roost.alert_device d where d.message = a.message and d.user_id = a.user_id)
 from roost.alert a
 where a.message = $1 or right(a.message, length($1) + 1) = ' ' || $1
@@ -17,7 +17,7 @@ order by a.created_at desc, a.message, a.user_id limit $2::int
 -- The alerts of a user ($1), as AlertsOfMessage has them.
 select a.message, a.user_id, a.state, a.reason, to_char(a.created_at, 'YYYY-MM-DD HH24:MI:SS'),
        to_char(coalesce(a.taken_at, case when a.state in ('due', 'held', 'elsewhere') then a.due_at end), 'HH24:MI:SS'), (
-           select string_agg(left(d.token, 8) || '… ' || coalesce(d.outcome, 'on its way'), ', ' order by d.taken_at, d.token)
+           select string_agg(left(d.token, 8) || ': ' || coalesce(d.outcome, 'on its way'), ', ' order by d.taken_at, d.token)
            from roost.alert_device d where d.message = a.message and d.user_id = a.user_id)
 from roost.alert a
 where a.user_id = $1

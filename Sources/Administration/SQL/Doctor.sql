@@ -119,6 +119,9 @@ select what from (values
         (select bool_and(has_table_privilege('roost.' || t, p))
          from unnest('{push_device,push_activity,alert,alert_device,push_hub}'::text[]) t,
              unnest('{select,insert,update,delete}'::text[]) p)),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.timed_source and roost.timed_row',
+        (select bool_and(has_table_privilege('roost.' || t, p))
+         from unnest('{timed_source,timed_row}'::text[]) t, unnest('{select,insert,update,delete}'::text[]) p)),
     ('SELECT on roost.push_user and roost.living_user',
         has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),

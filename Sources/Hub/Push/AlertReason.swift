@@ -18,6 +18,8 @@ package enum AlertReason: String, Sendable, CaseIterable {
     case received
     /// A socket is open, which is all that `alerts.when: away` asks for.
     case connected
+    /// The alert is for whoever it names, connected or not: nobody is asked.
+    case always
     /// The user came back while the alert could not be sent.
     case returned
 }

@@ -15,6 +15,7 @@
 --   * Every hub that reads a row puts its alerts here, with what it knows of its own sockets: that the user has the message there
 --     (dropped) ends an alert that waits; that it is not known yet (held) puts it off; that it has nothing against it (due) is noted
 --     (said). An alert is due when every living hub where the user is online has said so: elsewhere until then.
+--   * What is for whoever it names (always) waits for nobody.
 --   * What is taken, expired or dropped stays so. A hub that reads a row again changes nothing (DecideAlerts does).
 --   * Alerts become due in the order of the arrays.
 -- Locks: their rows, by (message, user_id) bytewise.
@@ -24,7 +25,7 @@ with draft as (
         with ordinality n (message, user_id, conversation, variables, expires_at, state, until, change, reason, place)
     order by message collate pg_catalog."C", user_id collate pg_catalog."C", place
 ), judged as (
-    select d.*, d.state = 'due' and exists (
+    select d.*, d.state = 'due' and d.reason <> 'always' and exists (
         select from roost.living_user l where l.user_id = d.user_id and l.node <> $1) as is_elsewhere
     from draft d
     order by d.message collate pg_catalog."C", d.user_id collate pg_catalog."C"
@@ -61,7 +62,7 @@ set state = case
         else a.node end,
     said = case when excluded.said <> '{}' and excluded.node <> all (a.said) then a.said || excluded.node else a.said end,
     reason = case when excluded.state = 'dropped' or a.state = 'elsewhere' then excluded.reason else a.reason end
-where a.state in ('due', 'held', 'elsewhere') and a.node <> excluded.node
+where a.state in ('due', 'held', 'elsewhere') and a.node <> excluded.node and a.reason is distinct from 'always'
     and (excluded.said = '{}' or excluded.node <> all (a.said))
 returning message, user_id, state, xmax = 0
 
@@ -79,7 +80,7 @@ with verdict as (
         select from roost.living_user l
         where l.user_id = a.user_id and l.node <> $1 and l.node <> all (a.said)) as is_elsewhere
     from roost.alert a join verdict v using (message, user_id)
-    where a.state in ('due', 'held', 'elsewhere')
+    where a.state in ('due', 'held', 'elsewhere') and a.reason is distinct from 'always'
     order by a.message collate pg_catalog."C", a.user_id collate pg_catalog."C"
     for update of a
 ), decided as (

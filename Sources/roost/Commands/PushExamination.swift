@@ -40,6 +40,7 @@ struct PushExamination {
                 findings.append(
                     Finding(.warning, "alerts", "alerts.audience is not set, so nobody is alerted of new messages."))
             }
+            findings += Doctor.examine(timed: try configuration.timedSources(), conninfo: conninfo)
             return findings
         } catch {
             return [Finding(.error, Self.subject, "\(error)")]

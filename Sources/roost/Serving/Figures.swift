@@ -359,6 +359,18 @@ extension PushService {
             Figure(
                 "roost_push_messages_lost_total", .counter, "Messages that nobody was alerted of; should stay 0.",
                 service.lostMessages),
+            Figure(
+                "roost_push_timed_rows_total", .counter, "Rows whose audience was asked for as their time had come.",
+                service.timedRows),
+            Figure(
+                "roost_push_timed_rows_late_total", .counter, "Rows that were pushed more than 10 s after their time.",
+                service.lateTimedRows),
+            Figure(
+                "roost_push_timed_rows_lost_total", .counter,
+                "Rows whose time had come and that nobody was alerted of; should stay 0.", service.lostTimedRows),
+            Figure(
+                "roost_push_timed_alerts_withheld_total", .counter,
+                "Alerts beyond the 60 that one user gets in a minute.", service.withheldTimedAlerts),
             Figure("roost_push_alerts_total", .counter, "Alerts that were put into the queue.", service.alerts),
             Figure(
                 "roost_push_proof_seconds",

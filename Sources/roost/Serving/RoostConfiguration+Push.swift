@@ -3,6 +3,7 @@ import Hub
 import Notify
 import Push
 import Settings
+import Stores
 import Wire
 
 /// The configuration of pushes as the rooms that send them take it.
@@ -26,7 +27,17 @@ extension RoostConfiguration {
             restartWindow: Int64(restartSeconds) * 1000, refresh: Int64(push.factsSeconds) * 1000)
         rules.condition = AlertCondition(rawValue: push.alertWhen) ?? .unseen
         rules.proof = Int64(push.alertProofSeconds) * 1000
+        rules.timed = try timedSources()
         return rules
+    }
+
+    /// The columns whose rows are pushed at the time that they say.
+    func timedSources() throws(RunFailure) -> [TimedSource] {
+        do {
+            return try TimedSource.list(push.timed ?? "")
+        } catch {
+            throw RunFailure("\(subject("alerts.timed")): \(error).", .configuration)
+        }
     }
 
     private var alertTemplate: AlertTemplate {

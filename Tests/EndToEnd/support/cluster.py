@@ -134,7 +134,9 @@ class Cluster:
         from support.hub import Hub
         with self.connect() as connection:
             if not self._has_template:
-                template = Hub(self.create_database("migrated"))
+                # What another test may have left that failed on the way.
+                connection.execute("drop database if exists migrated")
+                template = Hub(f"{self.create_database('migrated')}?connect_timeout=30")
                 try:
                     template.run("migrate")
                 finally:

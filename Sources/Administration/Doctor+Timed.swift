@@ -1,0 +1,54 @@
+import Postgres
+package import Stores
+
+/// Rows that are pushed when a time in them has come.
+extension Doctor {
+    /// Whether the columns of `alerts.timed` can be asked, and how it went with them. Never throws: what fails is a finding.
+    package static func examine(timed sources: [TimedSource], conninfo: String) -> [Finding] {
+        guard !sources.isEmpty else { return [] }
+        do {
+            let examination = TimedExamination(try AdminSession.open(conninfo))
+            let examined = try examination.examine(sources)
+            return try zip(sources, examined).flatMap { source, examined in
+                var findings = examined.problems.map {
+                    Finding($0.isFatal ? .error : .warning, Self.timed, $0.sentence)
+                }
+                if findings.isEmpty { findings = [Finding(.good, Self.timed, "\(source.name) fits the database.")] }
+                return try findings + history(of: source, examination)
+            }
+        } catch {
+            return [Finding(.error, timed, "The check failed: \(error).")]
+        }
+    }
+
+    private static let timed = "timed rows"
+    /// Hubs look once a second.
+    private static let longestSilence: Int64 = 60
+
+    private static func history(of source: TimedSource, _ examination: TimedExamination) throws -> [Finding] {
+        guard let (silence, late, most) = try examination.history(of: source) else {
+            return [
+                Finding(
+                    .warning, timed,
+                    "No hub has looked at \(source.name) yet; what was due before one does is not pushed. Start one with this "
+                        + "configuration.")
+            ]
+        }
+        var findings: [Finding] = []
+        if silence > longestSilence {
+            findings.append(
+                Finding(
+                    .warning, timed,
+                    "No hub has looked at \(source.name) for \(silence) s, so what is due there waits; start one, or see what its "
+                        + "log says."))
+        }
+        if late > 0 {
+            findings.append(
+                Finding(
+                    .warning, timed,
+                    "\(late) rows of \(source.name) were pushed late within the last day, by up to \(most) s: no hub could send "
+                        + "when they were due, or they were written only afterwards."))
+        }
+        return findings
+    }
+}

@@ -1,0 +1,110 @@
+package import Wire
+
+/// A column of `alerts.timed`: its rows are pushed at the time that it says.
+package struct TimedSource: Sendable, Equatable {
+    package let schema: Name
+    package let table: Name
+    package let column: Name
+    /// An SQL condition on a row, without which it is pushed; nil where every row is.
+    package let unless: String?
+
+    package init(schema: Name, table: Name, column: Name, unless: String? = nil) {
+        self.schema = schema
+        self.table = table
+        self.column = column
+        self.unless = unless
+    }
+
+    /// What it is called in `roost.timed_source`, in logs and by `roost doctor`.
+    package var name: Name { Name("\(schema).\(table).\(column)") }
+
+    /// The table, as `roost watch` takes it.
+    package var tableName: String { "\(schema).\(table)" }
+
+    package func isNamed(_ other: Name) -> Bool { name == other }
+
+    /// Whether its rows are those of a table.
+    package func isOf(_ schema: Name, _ table: Name) -> Bool { self.schema == schema && self.table == table }
+}
+
+extension TimedSource {
+    /// Reads the setting `alerts.timed`, with semicolons or line breaks between its entries:
+    /// `public.reminders.reminder_time unless done_at is not null; public.tasks.deadline`.
+    ///
+    /// - Throws: `TimedSourceError` for the first that cannot be.
+    package static func list(_ text: String) throws(TimedSourceError) -> [TimedSource] {
+        var sources: [TimedSource] = []
+        for entry in entries(text) {
+            let source = try TimedSource(entry)
+            guard !sources.contains(where: { $0.name == source.name }) else {
+                throw TimedSourceError(entry, "it stands there twice; take one away")
+            }
+            guard sources.count < mostSources else {
+                throw TimedSourceError(entry, "there are more than \(mostSources) columns; take some away")
+            }
+            sources.append(source)
+        }
+        return sources
+    }
+
+    /// Each costs a question a second.
+    private static let mostSources = 50
+
+    /// What stands between semicolons and line breaks, but for those in SQL's quotes.
+    private static func entries(_ text: String) -> [Substring] {
+        var quote: Character?
+        return text.split { character in
+            if let open = quote {
+                if character == open { quote = nil }
+                return false
+            }
+            if character == "'" || character == "\"" { quote = character }
+            return character == ";" || character.isNewline
+        }
+        .map(trimmed).filter { !$0.isEmpty }
+    }
+
+    private init(_ entry: Substring) throws(TimedSourceError) {
+        let place = entry.prefix { !$0.isWhitespace }
+        let parts = place.split(separator: ".", omittingEmptySubsequences: false).map { Name($0) }
+        guard parts.count == 3, !parts.contains(where: \.isEmpty) else {
+            throw TimedSourceError(entry, "write SCHEMA.TABLE.COLUMN, and behind it perhaps unless CONDITION")
+        }
+        let rest = Self.trimmed(entry[place.endIndex...])
+        guard rest.isEmpty || rest.prefix(6).lowercased() == "unless" else {
+            throw TimedSourceError(entry, "behind the column there may be unless CONDITION and nothing else")
+        }
+        let condition = Self.trimmed(rest.dropFirst(6))
+        guard rest.isEmpty || (!condition.isEmpty && rest.dropFirst(6).first?.isLetter == false) else {
+            throw TimedSourceError(entry, "behind unless there is no condition; write one, such as done_at is not null")
+        }
+        self.init(
+            schema: parts[0], table: parts[1], column: parts[2], unless: condition.isEmpty ? nil : String(condition))
+    }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        guard let last = text.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+        return text[...last].drop(while: \.isWhitespace)
+    }
+}
+
+/// An entry of `alerts.timed` that cannot work.
+package struct TimedSourceError: Error, Equatable, CustomStringConvertible {
+    /// The entry in quotes, and behind a colon what is wrong with it and what to write instead, without a full stop.
+    package let description: String
+
+    init(_ entry: Substring, _ problem: String) { description = "'\(entry.prefix(80))': \(problem)" }
+}
+
+/// What keeps the rows of a column from being pushed, or makes asking for them dear.
+package struct TimedProblem: Sendable, Equatable {
+    /// Whether nothing of the column is pushed.
+    package let isFatal: Bool
+    /// One sentence that says what to do.
+    package let sentence: String
+
+    init(_ sentence: String, isFatal: Bool = true) {
+        self.sentence = sentence
+        self.isFatal = isFatal
+    }
+}
