@@ -126,6 +126,9 @@ async def test_what_one_user_writes_costs_others_nothing(chat, sql, phone):
         await has(phone, "Tea")
         elapsed.assert_at_most(4 + LATE, "another user's reminder")
         await eventually(lambda: chat.hub.metric("roost_push_timed_alerts_withheld_total") >= withheld + 800, what="the end of the flood")
+        waiting = ("select (select count(*) from roost.timed_row where outcome is null) + (select count(*) from roost.alert where state "
+                   "in ('due', 'held', 'elsewhere')) + (select count(*) from roost.alert_device where outcome is null)")
+        await eventually(lambda: sql.execute(waiting).fetchone() == (0,), what="all that is due is sent")
         await chat.quiet(2)
         # A minute may begin meanwhile.
         assert 60 <= len(ada.alerts) <= 2 * 60 and set(titles(ada.alerts)) == {"flood"}
