@@ -137,6 +137,10 @@ class Hub:
         with open(f"{self.folder}/stderr", errors="replace") as file:
             return file.read()
 
+    def wait_until_logged(self, text):
+        """What a hub has done may be in its log a moment after a client has seen it."""
+        until(lambda: text in self.log, what=lambda: f"{text!r} in the log: {self.log[-2000:]}")
+
     # What the operator sees.
 
     def ops(self, path):
