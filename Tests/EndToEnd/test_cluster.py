@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from support import lagging
 from support.bounds import at_most, in_time
 from support.deadline import PATIENCE, eventually, until
 from support.freezing import freeze
@@ -27,7 +28,7 @@ class Hubs:
     def __init__(self, database, redis, count=3, **settings):
         self.redis = redis
         self.all = [
-            Hub(database, ROOST_LOOPS="2", ROOST_NODE_NAME=f"hub{number}", ROOST_CLUSTER_URL=redis.url(),
+            Hub(database, ROOST_LOOPS="2", ROOST_NODE_NAME=f"hub{number}", ROOST_CLUSTER_URL=lagging.url(redis, number),
                 ROOST_FEED_SAFETY_POLL_SECONDS="1", **settings)
             for number in range(count)]
         self.all[0].run("migrate")
