@@ -108,6 +108,14 @@ test-stress: ## half a minute of `make stress` with a fixed seed, and of its mod
 test-unfair: ## the end-to-end tests while one process after another stands still for a moment (SEED=1 ARGS="-k presence")
 	@ROOST_UNFAIR=$(or $(SEED),1) scripts/leg.sh "end-to-end tests, unfairly scheduled" $(PYTEST) Tests/EndToEnd -n 6 --dist loadfile --no-loadscope-reorder -m "not clock" $(ARGS)
 
+# Hubs hear of what was said on another one as late as is said here, each by itself: what tests take for granted of the order shows each time
+# (Tests/EndToEnd/support/lagging.py). A second is what a hub waits for Redis.
+LAGS := 0.25,0,0.12
+LAGGING := test_cluster.py test_server_api_cluster.py test_stream_hubs.py test_recovery_hubs.py
+.PHONY: test-lagging
+test-lagging: ## the end-to-end tests of several hubs, each of which hears the others at another time (LAGS=0.25,0,0.12 ARGS="-k presence")
+	@ROOST_LAGS=$(LAGS) scripts/leg.sh "end-to-end tests, hubs that lag" $(PYTEST) $(LAGGING:%=Tests/EndToEnd/%) -n 2 --dist loadfile -m "not clock" $(ARGS)
+
 # Not part of `make test`, for the time that it takes: half an hour on two cores.
 .PHONY: test-versions
 test-versions: ## the feed's tests on Postgres 13 to 18, and upgrades from one to the next (ARGS="13 18")

@@ -13,7 +13,7 @@ from support import unfairness
 from support.browser import Browser
 from support.cluster import Cluster
 from support.http import HTTPConnection
-from support.hub import Hub
+from support.hub import Hub, hubs
 from support.ops import LIVE, connect_operator
 from support.proxy import Proxy
 from support.standstill import Standstills
@@ -79,27 +79,23 @@ def hub(shared_hub):
 
 
 @pytest.fixture
-def own_hub(cluster, request):
+def own_hub(cluster):
     """A hub with a database of its own, for tests that stop it or its Postgres."""
     name = f"own_{next(_numbers)}"
     hub = Hub(cluster.create_migrated_database(name))
     hub.database = name
     try:
         yield hub
-        if request.node.stash.get(FAILED, False):
-            print("the hub's log:", hub.log[-4000:])
     finally:
         hub.remove()
 
 
-FAILED = pytest.StashKey()
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
+    """What failed is told with the logs of the hubs that there are, those of other tests too: they may say why."""
     report = yield
-    if report.when == "call" and report.failed:
-        item.stash[FAILED] = True
+    if report.failed:
+        report.sections += [(f"log of the hub on port {hub.port}", hub.log[-4000:]) for hub in list(hubs) if os.path.exists(hub.folder)]
     return report
 
 
@@ -116,7 +112,6 @@ def pytest_runtest_protocol(item, nextitem):
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
     stood_still = _standstills.since(began) if any(report.failed for report in reports) else 0
     if stood_still:
-        item.stash[FAILED] = False
         item.user_properties.append((AGAIN, round(stood_still, 1)))
         item._initrequest()
         reports = runtestprotocol(item, nextitem=nextitem, log=False)

@@ -117,6 +117,7 @@ async def test_what_has_no_topic_is_counted_and_logged_once(own, database):
         notify(database, {"hidden": f"s3cret {number}", "meta": {"kind": None}})
     # Two mappings each.
     until(lambda: own.metric(count) == before + 100, what="the counter")
+    own.wait_until_logged("channel messages")
     lines = [line for line in own.log.splitlines() if "channel messages" in line]
     assert len(lines) == 1 and "not delivered" in lines[0], lines
     assert "s3cret" not in own.log

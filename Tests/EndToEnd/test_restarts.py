@@ -131,7 +131,7 @@ async def test_the_hub_starts_before_postgres(requires):
                 await client.join("realtime:chat")
             cluster.start()
             hub.wait_until_listening()
-            assert hub.ops("/readyz") == (200, "ok\n")
+            until(lambda: hub.ops("/readyz") == (200, "ok\n"), what=lambda: hub.ops("/readyz"))
             if requires:
                 client = await Client.connect(hub.port)
             await client.watch("realtime:r", {"event": "*", "schema": "public", "table": "t"})
@@ -145,11 +145,29 @@ async def test_the_hub_starts_before_postgres(requires):
         cluster.remove()
 
 
+# What /readyz says its loops know a moment later.
+
+
 async def refused_for_now(hub):
-    with pytest.raises(Refused) as refused:
-        await Client.connect(hub.port)
-    assert refused.value.status == 503 and refused.value.headers["retry-after"] == "1"
-    assert b"unable to connect to the project database" in refused.value.body
+    async def refusal():
+        try:
+            await (await Client.connect(hub.port)).close()
+        except Refused as refused:
+            return refused
+    refused = await eventually(refusal, what="a refusal")
+    assert refused.status == 503 and refused.headers["retry-after"] == "1"
+    assert b"unable to connect to the project database" in refused.body
+
+
+async def let_in(hub, **options):
+    await eventually(lambda: hub.ops("/readyz")[0] == 200, what="/readyz to notice")
+
+    async def attempt():
+        try:
+            return await Client.connect(hub.port, **options)
+        except Refused as refused:
+            assert refused.status == 503, refused
+    return await eventually(attempt, what="a client is let in")
 
 
 @pytest.mark.parametrize("ending", ["stop", "kill"])
@@ -210,8 +228,7 @@ async def test_while_postgres_is_away_nobody_new_comes_and_nobody_goes():
                 assert await source.ended() == b""
             assert (await http.request("GET", f"/api/sse{rows}", None)).status == 503
             await asyncio.to_thread(cluster.start)
-            await eventually(lambda: hub.ops("/readyz")[0] == 200, 30, what="/readyz to notice")
-            async with await Client.connect(hub.port) as new:
+            async with await let_in(hub) as new:
                 await new.watch("realtime:r", ROWS["config"]["postgres_changes"][0])
             with cluster.connect("away") as sql:
                 sql.execute("insert into t values (1)")
@@ -245,8 +262,7 @@ async def test_a_rejoin_that_cannot_be_judged_while_postgres_is_away_ends_the_so
             assert not [message for message in client.messages if message.ref == "90"], "and no word about the join"
         await refused_for_now(hub)
         await asyncio.to_thread(cluster.start)
-        await eventually(lambda: hub.ops("/readyz")[0] == 200, 30, what="/readyz to notice")
-        async with await Client.connect(hub.port, apikey=fresh) as client:
+        async with await let_in(hub, apikey=fresh) as client:
             await client.join("realtime:a", config={"private": True})
     finally:
         hub.remove()

@@ -28,47 +28,65 @@ def hubs(cluster):
 
 
 @pytest.fixture
-async def members(hubs, topic, name):
-    """One client of the user on each hub."""
-    clients = [await Client.connect(hub.port, apikey=token(sub=name)) for hub in hubs.all]
-    for number, client in enumerate(clients):
-        await client.join(topic, config={"presence": {"enabled": True, "key": f"k{number}"}})
-        client.push(topic, "presence", {"type": "presence", "event": "track", "payload": {"n": number}})
-    # All three are in the list of each.
-    for client in clients:
-        seen = set()
-        while len(seen) < 3:
-            message = await client.next(where=lambda m: m.event in ("presence_diff", "presence_state"))
-            seen |= set(message.payload.get("joins", message.payload))
-    yield clients
+async def enter(hubs):
+    """One client of the user on each hub, all three in a channel; closed at the end."""
+    clients = []
+
+    async def enter_all(user):
+        topic, three = f"realtime:{user}", [await Client.connect(hub.port, apikey=token(sub=user)) for hub in hubs.all]
+        clients.extend(three)
+        for number, client in enumerate(three):
+            await client.join(topic, config={"presence": {"enabled": True, "key": f"k{number}"}})
+            client.push(topic, "presence", {"type": "presence", "event": "track", "payload": {"n": number}})
+        # All three are in the list of each.
+        for client in three:
+            seen = set()
+            while len(seen) < 3:
+                message = await client.next(where=lambda m: m.event in ("presence_diff", "presence_state"))
+                seen |= set(message.payload.get("joins", message.payload))
+        # And known to all loops: one may be told of the newest a moment after its sibling.
+        await settled(hubs)
+        return three
+
+    yield enter_all
     for client in clients:
         await client.close()
 
 
+@pytest.fixture
+async def members(enter, name):
+    return await enter(name)
+
+
+async def of_all(ask):
+    """The first answer that is of all hubs: on a busy machine one may take longer than the half second that it has."""
+    for number in range(10):
+        answer = await ask(number)
+        if not answer["incomplete"]:
+            return answer
+    raise AssertionError(answer)
+
+
+async def settled(hubs):
+    for hub in hubs.all:
+        await hub.settled()
+
+
 async def test_every_hub_has_the_same_answer(hubs, members, name):
     for hub in hubs.all:
-        backend = Backend(hub)
-        # A loop may be told of the newest member a moment after its sibling.
-        await eventually_is(lambda: backend.get(f"/channels/{name}"), {
-            "topic": name, "private": False, "connections": 3, "present": 3, "typing": 0, "incomplete": []})
-        page = await backend.get(f"/channels?prefix={name}&limit=1")
-        assert (page["channels"][0]["connections"], page["next"], page["incomplete"]) == (3, None, [])
-        presence = await backend.get(f"/channels/{name}/presence")
+        async def whole(path):
+            return await of_all(lambda _: Backend(hub).get(path))
+        assert await whole(f"/channels/{name}") == {
+            "topic": name, "private": False, "connections": 3, "present": 3, "typing": 0, "incomplete": []}
+        page = await whole(f"/channels?prefix={name}&limit=1")
+        assert (page["channels"][0]["connections"], page["next"]) == (3, None)
+        presence = await whole(f"/channels/{name}/presence")
         assert [member["key"] for member in presence["members"]] == ["k0", "k1", "k2"]
-        user = await backend.get(f"/users/{name}")
+        user = await whole(f"/users/{name}")
         assert sorted(connection["hub"] for connection in user["connections"]) == ["hub0", "hub1", "hub2"]
-        assert (user["online"], user["count"], user["incomplete"]) == (True, 3, [])
-        stats = await backend.get("/stats")
+        assert (user["online"], user["count"]) == (True, 3)
+        stats = await whole("/stats")
         assert [one["hub"] for one in stats["hubs"]] == ["hub0", "hub1", "hub2"]
-
-
-async def eventually_is(ask, wanted):
-    answers = [None]
-
-    async def is_it():
-        answers.append(await ask())
-        return answers[-1] == wanted
-    await eventually(is_it, what=lambda: f"{wanted}, not {answers[-1]}")
 
 
 async def test_lists_are_joined_page_by_page(hubs, name):
@@ -77,6 +95,7 @@ async def test_lists_are_joined_page_by_page(hubs, name):
         for n in range(30):
             await clients[n % 3].join(f"realtime:{name}-{n:02}")
             await clients[(n // 3) % 3].join(f"realtime:{name}-all-{n % 4}")
+        await settled(hubs)
         channels = await Backend(hubs.all[1]).pages(f"/channels?prefix={name}&limit=7", of="channels")
         assert [channel["topic"] for channel in channels] == [f"{name}-{n:02}" for n in range(30)] + [
             f"{name}-all-{n}" for n in range(4)]
@@ -87,16 +106,29 @@ async def test_lists_are_joined_page_by_page(hubs, name):
             await client.close()
 
 
-async def test_a_user_is_disconnected_everywhere(hubs, members, name):
-    answer = await Backend(hubs.all[2]).post(f"/users/{name}/disconnect")
+async def test_a_user_is_disconnected_everywhere(hubs, enter, name):
+    members = []
+
+    async def disconnect(number):
+        members[:] = await enter(f"{name}_{number}")
+        return await Backend(hubs.all[2]).post(f"/users/{name}_{number}/disconnect")
+    answer = await of_all(disconnect)
     assert answer["hubs"] == {"hub0": 1, "hub1": 1, "hub2": 1} and answer["disconnected"] == 3
     for client in members:
         assert (await client.end()).code == 1012
 
 
-async def test_a_user_is_kept_out_everywhere(hubs, members, topic, name):
-    answer = await Backend(hubs.all[0]).post(f"/users/{name}/unsubscribe", {"topic": name, "seconds": 60})
+async def test_a_user_is_kept_out_everywhere(hubs, enter, name):
+    user, members = None, []
+
+    async def unsubscribe(number):
+        nonlocal user, members
+        user = f"{name}_{number}"
+        members = await enter(user)
+        return await Backend(hubs.all[0]).post(f"/users/{user}/unsubscribe", {"topic": user, "seconds": 60})
+    answer = await of_all(unsubscribe)
     assert answer["unsubscribed"] == 3
+    topic = f"realtime:{user}"
     for client in members:
         await client.next("phx_close", topic)
         reply = await client.ask(topic, "phx_join", {"config": {}})
@@ -110,9 +142,9 @@ async def test_a_hub_that_is_silent_is_named(hubs, members, name):
             hubs.wait_until_whole()
             freeze(frozen.process.pid)
             answer = await backend.get(f"/users/{name}")
-            if answer["incomplete"]:
+            if answer["incomplete"] == ["hub2"]:
                 break
-            # On a busy machine it passed for dead before it was asked: then it is no hub of the cluster.
+            # On a busy machine it passed for dead before it was asked: then it is no hub of the cluster. Or another was late, too.
             os.kill(frozen.process.pid, signal.SIGCONT)
         assert answer["incomplete"] == ["hub2"] and answer["count"] == 2
         out = hubs.all[0].run("user", name, check=False)
@@ -186,9 +218,11 @@ async def test_without_redis_each_hub_counts_by_itself(hubs, name):
             await more.close()
     hubs.redis.kill()
     try:
-        until(lambda: hubs.all[1].metric("roost_cluster_reached") == 0)
-        assert (more := await is_let_in(hubs.all[1], name))
-        clients.append(more)
+        async def counts_alone():
+            if more := await is_let_in(hubs.all[1], name):
+                clients.append(more)
+            return more
+        await eventually(counts_alone, what="the second hub lets one in")
         assert await is_let_in(hubs.all[0], name) is None
     finally:
         hubs.redis.start()
@@ -203,7 +237,7 @@ async def test_without_redis_each_hub_counts_by_itself(hubs, name):
 # The live page
 
 
-async def test_the_live_page_ends_a_user_everywhere_and_says_whose_page_it_is(hubs, members, name):
+async def test_the_live_page_ends_a_user_everywhere_and_says_whose_page_it_is(hubs, enter, name):
     operator = await connect_operator(hubs.all[1])
     try:
         await operator.join("ops:overview")
@@ -213,8 +247,12 @@ async def test_the_live_page_ends_a_user_everywhere_and_says_whose_page_it_is(hu
 
         sample = await operator.next("sample", "ops:overview", where=lambda m: len(there(m)) == 3)
         assert there(sample) == ["hub1", "hub0", "hub2"]
-        reply = await operator.ask("ops:overview", "disconnect_user", {"user": name})
-        assert reply.payload["response"] == {"closed": 3, "incomplete": []}
+        members = []
+
+        async def disconnect(number):
+            members[:] = await enter(f"{name}_{number}")
+            return (await operator.ask("ops:overview", "disconnect_user", {"user": f"{name}_{number}"})).payload["response"]
+        assert await of_all(disconnect) == {"closed": 3, "incomplete": []}
         for client in members:
             assert (await client.end()).code == 1012
     finally:

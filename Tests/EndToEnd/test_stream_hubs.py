@@ -341,12 +341,19 @@ async def test_a_hub_that_dies_over_closes_with_rows_leaves_each_to_another_hub_
                     await Stream(way, name).create()
                     await Stream(way, name).append(b"one ", **stamp(0))
 
-                async def close(way, name):
-                    await asyncio.sleep(chance.uniform(0, 0.5))
+                is_dying = asyncio.Event()
+
+                async def close(number, way, name):
+                    if number < count * 3 // 4:
+                        await asyncio.sleep(chance.uniform(0, 0.5))
+                    else:
+                        # However busy the machine is, some are never begun there.
+                        await is_dying.wait()
                     return await Stream(way, name).append(b"two", stream_closed="true", **stamp(1))
 
-                closing = [asyncio.create_task(close(way, name)) for way, name in zip(dying, names)]
+                closing = [asyncio.create_task(close(number, way, name)) for number, (way, name) in enumerate(zip(dying, names))]
                 await eventually(lambda: sum(task.done() for task in closing) > count // 4, what="closes are under way")
+                is_dying.set()
                 hubs.all[0].kill()
                 answers = await asyncio.gather(*closing, return_exceptions=True)
                 told = {name for name, answer in zip(names, answers) if not isinstance(answer, BaseException) and answer.status < 300}

@@ -160,7 +160,7 @@ async def test_keys_of_a_file_and_rotation_without_a_restart(keyed_hub, tmp_path
         await eventually(old_is_out, what="the old keys are out", every=0.1)
         assert await outcome(hub, {"apikey": new.token()}) is None
         await client.ask("realtime:room", "phx_join", {"config": {}, "access_token": new.token()})
-    assert str(path) in hub.log
+    hub.wait_until_logged(str(path))
 
 
 async def until_let_in(hub, key):
@@ -209,7 +209,7 @@ async def test_a_url_that_cannot_be_reached_at_the_start(keyed_hub):
         port = server.port
     hub = keyed_hub(ROOST_JWKS_URL=f"http://127.0.0.1:{port}/jwks").start()
     assert hub.ops("/livez")[0] == 200 and hub.ops("/readyz")[0] == 200
-    assert "nothing accepts connections there" in hub.log
+    hub.wait_until_logged("nothing accepts connections there")
     assert await outcome(hub, {"apikey": key.token()}) == UNKNOWN
     assert await outcome(hub, {"apikey": token()}) is None
 

@@ -182,7 +182,7 @@ async def test_a_scope_whose_function_reads_another_table_leaks_nothing(chat, ow
             number += 1
             chat.execute(message(number, conversation, LINUS.sub))
         await is_as_select_shows(chat, markers, clients, [number - 1, number])
-    assert "The scope of public.messages does not hold for the role authenticated" in own_hub.log
+    own_hub.wait_until_logged("The scope of public.messages does not hold for the role authenticated")
     for client in clients.values():
         await client.close()
 

@@ -7,9 +7,10 @@ import signal
 
 from support.deadline import until
 
-
 #: What tests have frozen, so that nobody else lets it run again (support/unfairness.py).
 frozen = set()
+#: What nobody else is to stop: tests stop parts of it, or hold it against a clock.
+spared = set()
 
 
 def freeze(pid):

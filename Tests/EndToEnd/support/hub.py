@@ -12,6 +12,7 @@ import tempfile
 import threading
 import urllib.error
 import urllib.request
+import weakref
 
 from support.deadline import PATIENCE, until
 from support.ports import free_port
@@ -19,6 +20,9 @@ from support.tokens import SECRET
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BINARY = str(pathlib.Path(os.environ.get("ROOST_BINARY", ROOT / ".build/release/roost")).resolve())
+
+#: Every hub of this process of tests.
+hubs = weakref.WeakSet()
 
 
 class Hub:
@@ -44,6 +48,7 @@ class Hub:
             **settings,
         }
         self.process = None
+        hubs.add(self)
         #: For clients of a hub that speaks TLS (`secure`).
         self.trust = None
         self._listening = threading.Event()
@@ -131,6 +136,10 @@ class Hub:
     def log(self):
         with open(f"{self.folder}/stderr", errors="replace") as file:
             return file.read()
+
+    def wait_until_logged(self, text):
+        """What a hub has done may be in its log a moment after a client has seen it."""
+        until(lambda: text in self.log, what=lambda: f"{text!r} in the log: {self.log[-2000:]}")
 
     # What the operator sees.
 
