@@ -86,7 +86,8 @@ import Testing
             let killed = try backend
             try database.run("select pg_terminate_backend(\(killed))")
             try eventually("the word of the gap") { loops.lines(0).count == 3 && loops.lines(1).count == 3 }
-            #expect(try backend != killed)
+            // The one that was killed is listed until it has ended.
+            try eventually("another session") { try backend != killed }
             try notify(#"{"id":2}"#)
             try eventually("the second") { loops.lines().count == 4 }
             #expect(
@@ -100,14 +101,15 @@ import Testing
     @Test func aSessionThatHangsIsNoticed() throws {
         try listening(bounds: { bounds in
             bounds.check = .milliseconds(100)
-            bounds.patience = .milliseconds(300)
+            // On a busy machine one that lives takes longer than some tenths of a second, and what was said meanwhile would be in a gap.
+            bounds.patience = .seconds(2)
         }) { listener in
             let frozen = try backend
             kill(frozen, SIGSTOP)
             defer { kill(frozen, SIGCONT) }
-            try eventually("another session") { listener.statistics.gaps == 1 }
+            try eventually("another session") { listener.statistics.gaps >= 1 }
             try notify(#"{"id":1}"#)
-            try eventually("the message") { loops.lines().last == #"private realtime:room:1 {"id":1}"# }
+            try eventually("the message") { loops.lines().contains(#"private realtime:room:1 {"id":1}"#) }
         }
     }
 
