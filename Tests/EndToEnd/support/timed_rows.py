@@ -87,6 +87,11 @@ def titles(pushes):
     return [push["payload"]["aps"]["alert"]["body"] for push in pushes]
 
 
+def shown(pushes):
+    """What a failed assertion says of the pushes of one row."""
+    return [(push["headers"]["apns-id"][:8], push["at"], due_of(push)) for push in pushes]
+
+
 class TimedRun:
     """Rows that fall due over some time, of which some are moved, deleted or done before, and two hubs that are killed meanwhile."""
 
@@ -98,7 +103,7 @@ class TimedRun:
         self.random = random.Random(seed)
         self.people = [Principal(f"user {number}", sub=str(uuid.uuid4())) for number in range(people)]
         self.tokens = {person.sub: new_token() for person in self.people}
-        self.killed, self.away = [], []
+        self.killed, self.doubtful = [], set()
         self.counts = collections.Counter()
 
     async def run(self):
@@ -146,9 +151,14 @@ class TimedRun:
             while done < wanted and time.time() < self.ends - self.MARGIN - 1:
                 kind = self.random.choice(kinds)
                 ids = self.random.sample(range(self.rows), batch)
-                count = await asyncio.to_thread(lambda: sql.execute(
-                    f"{kind} where id = any (%(ids)s) and done_at is null and reminder_time > clock_timestamp() + %(margin)s * interval '1 s'",
-                    {"ids": ids, "margin": self.MARGIN, "span": min(10, self.seconds / 4)}).rowcount)
+                began = time.monotonic()
+                changed = await asyncio.to_thread(lambda: sql.execute(
+                    f"{kind} where id = any (%(ids)s) and done_at is null and reminder_time > clock_timestamp() + %(margin)s * interval '1 s' "
+                    "returning id", {"ids": ids, "margin": self.MARGIN, "span": min(10, self.seconds / 4)}).fetchall())
+                count = len(changed)
+                # On a machine that stands still a row may have been due before this was committed.
+                if time.monotonic() - began > self.MARGIN - 1:
+                    self.doubtful |= {number for number, in changed}
                 self.counts["deleted" if "delete" in kind else "done" if "done_at =" in kind else "moved"] += count
                 done += count
                 await asyncio.sleep(self.seconds * 0.6 * batch / wanted)
@@ -190,12 +200,18 @@ class TimedRun:
         pushed = collections.defaultdict(list)
         for push in chat.apns.taken:
             pushed[int(push["payload"]["messageId"])].append(push)
+        # Of all others what was done to a row was committed well before its time.
+        for number in self.doubtful:
+            pushed.pop(number, None)
+            final.pop(number, None)
         wrong = [number for number in pushed if number not in final]
         assert not wrong, f"rows that were deleted or done, and pushed: {wrong[:10]}"
-        twice = [number for number, pushes in pushed.items() if len(pushes) > 1]
-        assert not twice, f"pushed more than once: {twice[:10]}"
+        # What Apple did not answer in time is sent again under the same id, which a phone shows once; test_push_client.py is about that.
+        again = [number for number, pushes in pushed.items() if len(pushes) > 1]
+        twice = [number for number in again if len({push["headers"]["apns-id"] for push in pushed[number]}) > 1]
+        assert not twice, f"pushed more than once: {len(twice)}, such as {[(row, shown(pushed[row])) for row in twice[:3]]}"
         lateness, at_kill = [], []
-        for number, [push] in pushed.items():
+        for number, (push, *_) in pushed.items():
             user, due = final[number]
             assert push["token"] == self.tokens[user], number
             assert abs(due_of(push) - due) < 1e-3, f"{number} was pushed for {due_of(push)} and is due at {due}"
@@ -213,8 +229,9 @@ class TimedRun:
         excused = [each for each in late if each[0] - taken(each[1] + offset, each[1] + each[0] + offset, LATE) <= LATE]
         values = sorted(seconds for seconds, _ in lateness + at_kill)
         return {
-            "rows": self.rows, "users": len(self.people), **self.counts, "kills": len(self.killed), "due": len(final),
-            "pushed": len(pushed), "with a killed hub": len(lost), "twice": 0, "early": 0, "of deleted or done rows": 0,
+            "rows": self.rows, "users": len(self.people), **self.counts, "changed too slowly to tell": len(self.doubtful),
+            "kills": len(self.killed), "due": len(final),
+            "pushed": len(pushed), "with a killed hub": len(lost), "sent again as Apple did not answer": len(again), "twice": 0, "early": 0, "of deleted or done rows": 0,
             "late by more than 2 s": len(late) - len(excused), "of which the machine explains": len(excused),
             "late by more than 2 s within 2 s of a kill": sum(seconds > LATE for seconds, _ in at_kill),
             "seconds late": {
