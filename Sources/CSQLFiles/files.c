@@ -125,6 +125,9 @@ static const unsigned char Migration019Places[] = {
 static const unsigned char Migration020Unread[] = {
 #embed "../Schema/SQL/Migration020Unread.sql"
 };
+static const unsigned char Migration023Pushes[] = {
+#embed "../Schema/SQL/Migration023Pushes.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -198,6 +201,7 @@ static const struct roost_sql_file files[] = {
     {"Migration018Cluster.sql", Migration018Cluster, sizeof Migration018Cluster},
     {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
     {"Migration020Unread.sql", Migration020Unread, sizeof Migration020Unread},
+    {"Migration023Pushes.sql", Migration023Pushes, sizeof Migration023Pushes},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},
