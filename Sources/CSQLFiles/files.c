@@ -134,6 +134,9 @@ static const unsigned char Migration021Receipts[] = {
 static const unsigned char Migration022Timed[] = {
 #embed "../Schema/SQL/Migration022Timed.sql"
 };
+static const unsigned char Migration023Pushes[] = {
+#embed "../Schema/SQL/Migration023Pushes.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -213,6 +216,7 @@ static const struct roost_sql_file files[] = {
     {"Migration020Unread.sql", Migration020Unread, sizeof Migration020Unread},
     {"Migration021Receipts.sql", Migration021Receipts, sizeof Migration021Receipts},
     {"Migration022Timed.sql", Migration022Timed, sizeof Migration022Timed},
+    {"Migration023Pushes.sql", Migration023Pushes, sizeof Migration023Pushes},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},

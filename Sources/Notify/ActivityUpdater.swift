@@ -14,6 +14,8 @@ final class ActivityUpdater {
     private var phones: [Name: Phone] = [:]
     /// The timestamps of states that Apple took and that is not written down yet, by activity; in seconds since 1970.
     private var delivered: [Name: Int64] = [:]
+    /// Posts that are not written down yet, by activity.
+    private var posts: [Name: [UInt8]] = [:]
     /// Activities that the hub's last process had: their phones may still come back.
     private var fromBefore: Set<Name> = []
     /// When to look next who is connected, types and is present, in monotonic milliseconds.
@@ -66,7 +68,9 @@ final class ActivityUpdater {
                 context.database.attempt { try $0.end(activities: [id]) }
             case .unsendable(let id, let error):
                 context.logger.warning(
-                    "A state of the Live Activity \(id) is not sent; see live_activity.content_state: \(error)")
+                    """
+                    A state of the Live Activity \(id) is not sent; see live_activity.content_state, or what was posted: \(error)
+                    """)
             }
         }
         if !pushes.isEmpty { send(pushes) }
@@ -88,6 +92,10 @@ final class ActivityUpdater {
             switch outcome {
             case .granted:
                 if let push = scheduler.stamped(push.id, timestamp: push.timestamp, at: time) {
+                    guard !context.outbox.isBad(push.destination.token) else {
+                        scheduler.sent(push.id, timestamp: push.timestamp, .failed(retryLater: false), at: time)
+                        continue
+                    }
                     granted.append((self.push(push, at: time), .activity(id: push.id, timestamp: push.timestamp)))
                 }
             case .refused(let owned) where owned.node == context.rules.node && !owned.hasEnded:
@@ -108,7 +116,7 @@ final class ActivityUpdater {
             payload: push.payload, lane: Name("activity \(push.id)"), replaces: true, deadline: push.staleDate * 1000)
     }
 
-    func finished(_ id: Name, _ timestamp: Int64, _ outcome: PushOutcome) {
+    func finished(_ id: Name, _ timestamp: Int64, _ push: Push, _ outcome: PushOutcome) {
         let result: ActivityPush.Outcome =
             switch outcome {
             case .delivered: .delivered
@@ -119,10 +127,17 @@ final class ActivityUpdater {
             }
         if result == .delivered { delivered[id] = timestamp }
         scheduler.sent(id, timestamp: timestamp, result, at: context.now)
+        if case .device(let destination) = push.target, let found = push.foundEnvironment {
+            scheduler.move(id, from: destination, to: destination.moved(to: found))
+        }
     }
 
-    /// Writes down which states Apple took.
+    /// Writes down which states Apple took, and what backends posted.
     func settle(_ store: PushStore) throws {
+        if !posts.isEmpty {
+            try store.keep(posts: posts)
+            posts = [:]
+        }
         guard !delivered.isEmpty else { return }
         try store.noteDelivered(delivered)
         delivered = [:]
@@ -158,13 +173,18 @@ final class ActivityUpdater {
     }
 
     /// An app has registered an activity, or a new token of one.
-    func register(_ activity: ActivityRegistration, about conversation: Name?, _ store: PushStore) throws {
+    ///
+    /// - Parameter wasBad: whether nothing was sent to the token, as Apple did not know it.
+    func register(
+        _ activity: ActivityRegistration, about conversation: Name?, wasBad: Bool, _ store: PushStore
+    ) throws {
         var fresh: ConversationFacts?
         if scheduler.facts(of: activity.id) == nil {
             let answer = try facts.ask(of: activity.id, about: conversation, store)
             fresh = facts.facts(answer)
         }
         put(activity, fresh)
+        if wasBad { scheduler.pushAgain(activity.id, at: context.now) }
         watch(activity)
     }
 
@@ -181,6 +201,7 @@ final class ActivityUpdater {
     /// The activity is over, or another hub's.
     func remove(_ id: Name) {
         scheduler.remove(id)
+        posts[id] = nil
         stopWatching(id)
     }
 
@@ -195,7 +216,9 @@ final class ActivityUpdater {
             let time = context.now
             scheduler.set(status(of: id, user, scheduler.session(of: id), at: time), of: id, at: time)
         }
-        return scheduler.post(post, to: id, at: context.now)
+        let verdict = scheduler.post(post, to: id, at: context.now)
+        if verdict == .queued || verdict == .withheld { posts[id] = post.content.stored }
+        return verdict
     }
 
     // MARK: What they show

@@ -156,7 +156,7 @@ struct PushCallReader {
         switch route {
         case .update:
             let post = ActivityPost(
-                contentState: try body.object("contentState"), event: try event(body),
+                try postedState(body), event: try event(body),
                 timestamp: try body.integer("timestamp"), alert: try alert(body),
                 dismissal: try body.integer("dismissalDate"))
             return .update(id: try id(body), post)
@@ -179,6 +179,16 @@ struct PushCallReader {
                     alert: try alert(body), dismissal: try body.integer("dismissalDate"),
                     environment: try environment(body), bundle: try bundle(body) ?? bundle))
         }
+    }
+
+    private func postedState(_ body: Body) throws(Problem) -> PostedState {
+        let state = try body.object("contentState")
+        guard let hub = body.value("hub") else { return PostedState(state) }
+        let names = hub.elements(upTo: PostedState.mostMembers + 1).map(\.string)
+        guard hub.kind == .array, names.count <= PostedState.mostMembers, !names.contains(nil) else {
+            throw Problem("hub is not a list of names of members of contentState, at most \(PostedState.mostMembers).")
+        }
+        do { return try PostedState(state, hub: names.compactMap(\.self)) } catch { throw Problem("\(error)") }
     }
 
     private func event(_ body: Body) throws(Problem) -> ActivityEvent {

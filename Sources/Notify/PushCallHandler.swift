@@ -54,10 +54,10 @@ struct PushCallHandler {
     ) throws -> HTTPResponse {
         switch try store.register(activity: id, at: destination, about: conversation, by: bearer) {
         case .registered(let activity):
-            context.outbox.registered(destination.token)
-            try activities.register(activity, about: conversation, store)
+            let wasBad = context.outbox.registered(destination.token)
+            try activities.register(activity, about: conversation, wasBad: wasBad, store)
             return .push(
-                200, Self.object([("activityId", id.text), ("environment", destination.environment.rawValue)]))
+                200, Self.object([("activityId", id.text), ("environment", activity.destination.environment.rawValue)]))
         case .othersActivity:
             return .pushProblem(409, "This activityId is registered by somebody else.")
         case .tooMany:

@@ -2,6 +2,7 @@ import Hub
 import Logging
 import Push
 package import Wire
+import Workers
 
 /// What a push in flight is about, for when its outcome comes.
 enum InFlightPush {
@@ -20,11 +21,13 @@ final class PushOutbox {
     private var badTokens: Set<PushToken> = []
     /// Tokens that Apple said are gone, and that were dropped from the database.
     private(set) var droppedTokens = 0
+    private var warnings: RateLimitedLog
 
     init(_ client: PushClient, _ database: PushDatabase, _ logger: Logger) {
         self.client = client
         self.database = database
         self.logger = logger
+        warnings = RateLimitedLog(logger: logger)
     }
 
     /// Pushes whose outcome somebody waits for.
@@ -44,19 +47,34 @@ final class PushOutbox {
     func isBad(_ token: PushToken) -> Bool { badTokens.contains(token) }
 
     /// The token was registered, so it is tried again.
-    func registered(_ token: PushToken) { badTokens.remove(token) }
+    ///
+    /// - Returns: whether nothing was sent to it.
+    @discardableResult
+    func registered(_ token: PushToken) -> Bool { badTokens.remove(token) != nil }
 
     /// Notes what the outcome says of the token.
     ///
     /// - Returns: what the push was about; nil where nobody waits for it.
     func finish(_ push: Push, _ outcome: PushOutcome) -> InFlightPush? {
-        if case .device(let destination) = push.target { note(outcome, of: destination) }
+        if case .device(let destination) = push.target {
+            if let found = push.foundEnvironment { keep(found, of: destination) }
+            note(outcome, of: destination.moved(to: push.foundEnvironment ?? destination.environment))
+        }
         switch outcome {
         case .refused, .tooLarge, .badToken:
             logger.warning("Apple does not take the push \(push.id): \(outcome.words)")
         case .delivered, .unregistered, .superseded, .expired, .overflow, .unanswered, .stopped: break
         }
         return inFlight.removeValue(forKey: push.id)
+    }
+
+    private func keep(_ environment: PushEnvironment, of destination: PushDestination) {
+        // What cannot be written now is found again by the next push.
+        database.attempt { _ = try $0.keep(environment, of: destination) }
+        warnings.note(
+            "Apple knows the token \(destination.token) in \(environment.phrase) and not in "
+                + "\(destination.environment.phrase), where its registration or apns.environment has it: its pushes go to "
+                + "\(environment.phrase) from now on.", about: "environment")
     }
 
     private func note(_ outcome: PushOutcome, of destination: PushDestination) {

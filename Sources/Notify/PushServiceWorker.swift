@@ -81,7 +81,7 @@ final class PushServiceWorker {
     private func finish(_ push: Push, _ outcome: PushOutcome) {
         switch context.outbox.finish(push, outcome) {
         case .alert(let message, let user): alerts.finished(message, user, push, outcome)
-        case .activity(let id, let timestamp): activities.finished(id, timestamp, outcome)
+        case .activity(let id, let timestamp): activities.finished(id, timestamp, push, outcome)
         case nil: break
         }
     }

@@ -29,6 +29,7 @@ package enum RoostSchema {
         ("020 unread", SQLFile.text("Migration020Unread.sql")),
         ("021 receipts", SQLFile.text("Migration021Receipts.sql")),
         ("022 timed", SQLFile.text("Migration022Timed.sql")),
+        ("023 pushes", SQLFile.text("Migration023Pushes.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -14,6 +14,7 @@ package struct PushSettings: Sendable {
     /// `sandbox` or `production`.
     package let environment: String
     package let url: String?
+    package let sandboxURL: String?
     package let caFile: String?
     package let queue: Int
 
@@ -53,6 +54,7 @@ package struct PushSettings: Sendable {
         if let team, let id, let pem { key = Key(team: team, id: id, pem: pem) } else { key = nil }
         environment = values.requiredText(.apnsEnvironment)
         url = values.text(.apnsURL)
+        sandboxURL = values.text(.apnsSandboxURL)
         caFile = values.text(.apnsCAFile)
         queue = values.integer(.apnsQueue)
         activityTopic = values.requiredText(.activityTopic)

@@ -15,7 +15,7 @@ extension Setting {
         historyMessages, historySeconds, historyBytesPerChannel, historyBytes,
         graceActive, graceInactive, graceBackground, graceTopics, restartSeconds, mergeMilliseconds,
         listedMembers, listedBytes, totalListedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
-        apnsTopic, apnsTeam, apnsKeyID, apnsPrivateKey, apnsEnvironment, apnsURL, apnsCAFile, apnsQueue,
+        apnsTopic, apnsTeam, apnsKeyID, apnsPrivateKey, apnsEnvironment, apnsURL, apnsSandboxURL, apnsCAFile, apnsQueue,
         activityTopic, activityState, activityFacts, activityRefresh, activityPreview, activityDebounce,
         activityCeiling, activityStale,
         activityHours,

@@ -21,12 +21,18 @@ extension Setting {
     static let apnsEnvironment = Setting(
         "apns.environment", .choice(["sandbox", "production"]), standard: .text("production"),
         alias: "IOS_LIVE_ACTIVITY_ENV",
-        "Which of Apple's services a token belongs to if its registration does not say: sandbox for apps installed "
-            + "from Xcode, production for TestFlight and the App Store.")
+        "Where a token is tried first if its registration does not say: sandbox for apps installed from Xcode, production "
+            + "for TestFlight and the App Store. A token that Apple does not know there is tried in the other one, once."
+    )
 
     static let apnsURL = Setting(
         "apns.url", .webURL, standard: nil,
         "Send all pushes there instead of to Apple: a proxy, or a stand-in for tests such as `make apns-standin`.")
+
+    static let apnsSandboxURL = Setting(
+        "apns.sandbox_url", .webURL, standard: nil,
+        "Send the sandbox's pushes there, if apns.url is for production alone; when it is not set, apns.url is for both."
+    )
 
     static let apnsCAFile = Setting(
         "apns.ca_file", .path, standard: nil,

@@ -20,13 +20,13 @@ enum PushHubSQL: String, NamedStatement {
 
 /// Phones that users registered, and tokens that are gone.
 enum DeviceSQL: String, NamedStatement {
-    case registerDevice, unregisterDevice, devicesOfUser, dropDestination
+    case registerDevice, unregisterDevice, devicesOfUser, keepEnvironment, dropDestination
     static let file = StatementFile("Devices.sql")
 }
 
 /// Live Activities: registered by users, owned by one hub each, stamped before they are sent something.
 enum ActivitySQL: String, NamedStatement {
-    case registerActivity, findActivities, endActivities, adoptActivities, stampActivities, noteDelivered,
+    case registerActivity, findActivities, endActivities, adoptActivities, stampActivities, keepPosts, noteDelivered,
         pruneActivities, bearerOfActivity, becomeUser
     static let file = StatementFile("Activities.sql")
 }

@@ -20,11 +20,13 @@ def options():
     parser = argparse.ArgumentParser(prog="apns-standin", description=__doc__)
     add = parser.add_argument
     add("--port", type=int, default=2197, help="for pushes; 0 takes a free one (2197)")
+    add("--other-port", type=int, default=2199, help="for the other of Apple's two services; 0 takes a free one, -1 none (2199)")
     add("--control-port", type=int, default=2198, help="for the control (2198)")
     add("--folder", help="for its certificates and its key, which it makes where there are none (a new one)")
     add("--team", default="STANDINTEA", help="team id of the key")
     add("--key-id", default="STANDINKEY", help="id of the key")
     add("--key", action="append", default=[], metavar="TEAM:KEY_ID:FILE[:ENVIRONMENT]", help="another key, PEM")
+    add("--key-environment", choices=["sandbox", "production"], help="the only environment that its own key is for (both)")
     add("--environment", choices=["sandbox", "production"], default="sandbox", help="which of Apple's two services it is")
     add("--topic", action="append", default=[], help="a bundle id that the keys may push to (all)")
     add("--delay", type=float, default=0.0, help="seconds until each answer (0)")
@@ -45,20 +47,26 @@ def shown(record):
     aps = record["payload"]["aps"]
     alert = aps.get("alert")
     words = [
-        record["headers"].get("apns-push-type", ""), f"{record.get('token') or record.get('channel')}"[:8] + "…",
+        record["environment"], record["headers"].get("apns-push-type", ""), f"{record.get('token') or record.get('channel')}"[:8] + "…",
         aps.get("event", ""), str(alert if isinstance(alert, str) else (alert or {}).get("title", "")),
         str(aps.get("content-state", ""))[:80]]
     return f"{record['status'] or 'no answer'} {record['reason'] or ''}  " + "  ".join(word for word in words if word)
 
 
-def welcome(arguments, listener, control_port, folder, key):
+def welcome(arguments, listeners, control_port, folder, key):
     with open(key) as file:
         escaped = file.read().strip().replace("\n", "\\n")
     topic = arguments.topic[0] if arguments.topic else "com.example.app"
-    return f"""APNs stand-in ({arguments.environment}): https://127.0.0.1:{listener.port}
-control: http://127.0.0.1:{control_port}   CA: {folder}/ca.pem   key: {key}
+    urls = {listener.environment: f"https://127.0.0.1:{listener.port}" for listener in listeners}
+    others = [environment for environment in urls if environment != arguments.environment]
+    more = "".join(f"other service ({environment}): {urls[environment]}\n" for environment in others)
+    variables = f"export ROOST_APNS_URL={urls.get('production', urls[arguments.environment])}"
+    if others:
+        variables += f"\nexport ROOST_APNS_SANDBOX_URL={urls['sandbox']}"
+    return f"""APNs stand-in ({arguments.environment}): {urls[arguments.environment]}
+{more}control: http://127.0.0.1:{control_port}   CA: {folder}/ca.pem   key: {key}
 
-export ROOST_APNS_URL=https://127.0.0.1:{listener.port}
+{variables}
 export ROOST_APNS_CA_FILE={folder}/ca.pem
 export ROOST_APNS_TOPIC={topic}
 export ROOST_APNS_TEAM_ID={arguments.team}
@@ -69,7 +77,7 @@ export ROOST_APNS_PRIVATE_KEY='{escaped}'
 
 
 def keys(arguments, own):
-    known = {(arguments.team, arguments.key_id): (provider_key.public(own), None)}
+    known = {(arguments.team, arguments.key_id): (provider_key.public(own), arguments.key_environment)}
     for text in arguments.key:
         team, key_id, path, *environment = text.split(":")
         known[team, key_id] = (provider_key.public(path), environment[0] if environment else None)
@@ -87,13 +95,19 @@ async def main():
         keys(arguments, key), arguments.environment, arguments.topic, arguments.streams, Log(arguments.log, show))
     service.process, service.first_streams = os.getpid(), arguments.first_streams
     service.delay, service.speed = arguments.delay, arguments.speed
-    listener = Listener(service, "127.0.0.1", arguments.port, certificates.context(folder))
-    await listener.open()
-    control = await asyncio.start_server(Control(service, listener).serve, "127.0.0.1", arguments.control_port)
+    tls = certificates.context(folder)
+    listeners = [Listener(service, "127.0.0.1", arguments.port, tls)]
+    if arguments.other_port >= 0:
+        other = "production" if arguments.environment == "sandbox" else "sandbox"
+        listeners.append(Listener(service, "127.0.0.1", arguments.other_port, tls, other))
+        service.has_both = True
+    for listener in listeners:
+        await listener.open()
+    control = await asyncio.start_server(Control(service, listeners).serve, "127.0.0.1", arguments.control_port)
     control_port = control.sockets[0].getsockname()[1]
     # What is there now stays; the collector need not look at it again.
     gc.freeze()
-    print(welcome(arguments, listener, control_port, folder, key), flush=True)
+    print(welcome(arguments, listeners, control_port, folder, key), flush=True)
     print("listening", flush=True)
     stopped = asyncio.Event()
     for number in signal.SIGINT, signal.SIGTERM:

@@ -28,8 +28,8 @@ LINGER = 2.0
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self, service):
-        self.service = service
+    def __init__(self, service, listener):
+        self.service, self.listener = service, listener
         self.h2 = h2.connection.H2Connection(CONFIG)
         # As local_settings["…"] = 1 it would be kept, and never be said to the client.
         self.h2.local_settings = h2.settings.Settings(client=False, initial_values={
@@ -44,6 +44,10 @@ class Connection(asyncio.Protocol):
         self.how = "client"  # who ended it
         self.frozen = self.is_gone = False
         self.last_taken = 0  # the highest stream whose push was taken: a GOAWAY below it would be a lie
+
+    @property
+    def environment(self):
+        return self.listener.environment
 
     # The transport
 
@@ -143,7 +147,7 @@ class Connection(asyncio.Protocol):
     def _serve(self, request):
         service = self.service
         try:
-            self.provider_token = service.authenticated(request, self.provider_token)
+            self.provider_token = service.authenticated(request, self.provider_token, self.environment)
             managed = service.managed(request)
             if managed:
                 self.note(request, managed[0])
@@ -194,7 +198,7 @@ class Connection(asyncio.Protocol):
     def note(self, request, status, reason=None, processed=False, answered=True):
         token = self.provider_token
         self.service.log.push(request, {
-            "status": status, "reason": reason, "processed": processed, "answered": answered,
+            "environment": self.environment, "status": status, "reason": reason, "processed": processed, "answered": answered,
             "issued_at": token.issued_at if token else None, "size": len(request.body), **request.facts})
 
     def refuse(self, request, refusal, retry_after=None):

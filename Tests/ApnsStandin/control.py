@@ -10,14 +10,15 @@ GET  /violations   what the client did wrong
 POST /tokens       {"<token>": {"environment", "bundle", "kind", "gone": ms, "gone_reason", "bad": true} or null}
 POST /script       a rule or a list of rules (see script.py); DELETE /script forgets them
 POST /settings     {"delay", "speed", "streams", "environment", "clock_offset"}
-POST /connections  {"do": "goaway" | "abort" | "freeze" | "vanish" | "idle" | "refuse", "seconds"?: 1}
+POST /connections  {"do": "goaway" | "abort" | "freeze" | "vanish" | "idle" | "refuse", "seconds"?: 1,
+                    "environment"?: of one service alone}
 POST /reset        forget what it was told and what it saw
 """
 
 
 class Control:
-    def __init__(self, service, listener):
-        self.service, self.listener = service, listener
+    def __init__(self, service, listeners):
+        self.service, self.listeners = service, listeners
 
     async def serve(self, reader, writer):
         try:
@@ -82,11 +83,14 @@ class Control:
         return {name: getattr(self.service, name) for name in known}
 
     async def _connections(self, told, query):
-        what, seconds, connections = told["do"], told.get("seconds", 1), list(self.service.connections)
+        what, seconds = told["do"], told.get("seconds", 1)
+        listeners = [each for each in self.listeners if told.get("environment") in (None, each.environment)]
+        connections = [each for each in self.service.connections if each.listener in listeners]
         if what not in ("goaway", "abort", "freeze", "vanish", "idle", "refuse"):
             raise ValueError(f"{what} cannot be done to connections")
         if what == "refuse":
-            await self.listener.close(seconds)
+            for listener in listeners:
+                await listener.close(seconds)
         for connection in connections:
             if what in ("freeze", "vanish"):
                 getattr(connection, what)(seconds)

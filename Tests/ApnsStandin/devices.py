@@ -6,6 +6,7 @@ from refusal import Refusal
 class Devices:
     def __init__(self):
         self.told = {}
+        self.environments = {}
         self.timestamps = {}
 
     def tell(self, token, facts):
@@ -18,17 +19,23 @@ class Devices:
             if not isinstance(facts, dict) or not set(facts) <= known:
                 raise ValueError(f"of a token, {', '.join(sorted(known))} may be told")
             self.told[token] = facts
+        self.environments.pop(token, None)
 
     def check(self, token, bundle, environment):
-        facts = self.told.get(token)
-        if facts is None:
-            return
+        facts = self.told.get(token, {})
+        if self.environments.get(token, environment) != environment:
+            raise Refusal("BadDeviceToken")
         if facts.get("bad") or facts.get("environment", environment) != environment:
             raise Refusal("BadDeviceToken")
         if facts.get("bundle", bundle) != bundle:
             raise Refusal("DeviceTokenNotForTopic")
         if "gone" in facts:
             raise Refusal(facts.get("gone_reason", "Unregistered"), timestamp=facts["gone"])
+
+    def settle(self, token, environment):
+        """A token that was taken by one of two services is the other's no more, unless it is told otherwise."""
+        if "environment" not in self.told.get(token, {}):
+            self.environments[token] = environment
 
     def kind_is_wrong(self, token, kind, aps):
         """A sentence, or None."""

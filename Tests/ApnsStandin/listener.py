@@ -1,4 +1,4 @@
-"""The port that clients push to."""
+"""A port that clients push to."""
 
 import asyncio
 
@@ -6,14 +6,20 @@ from connection import Connection
 
 
 class Listener:
-    def __init__(self, service, host, port, tls):
+    """One of Apple's two services; without an environment of its own, the one that the service is set to."""
+
+    def __init__(self, service, host, port, tls, environment=None):
         self.service, self.host, self.port, self.tls = service, host, port, tls
-        self.server = None
+        self.own_environment, self.server = environment, None
+
+    @property
+    def environment(self):
+        return self.own_environment or self.service.environment
 
     async def open(self):
         loop = asyncio.get_running_loop()
         self.server = await loop.create_server(
-            lambda: Connection(self.service), self.host, self.port, ssl=self.tls, reuse_address=True, backlog=64)
+            lambda: Connection(self.service, self), self.host, self.port, ssl=self.tls, reuse_address=True, backlog=64)
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def close(self, seconds):

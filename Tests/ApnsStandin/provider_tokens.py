@@ -44,7 +44,7 @@ class ProviderTokens:
             raise Refusal("ExpiredProviderToken")
         wanted = self.keys[seen.team, seen.key_id][1]
         if wanted not in (None, environment):
-            raise Refusal("BadEnvironmentKeyIdInToken")
+            raise Refusal("BadEnvironmentKeyInToken")
         return seen
 
     def _check_change(self, latest, seen):

@@ -16,6 +16,7 @@ class Service:
     def __init__(self, keys, environment="sandbox", bundles=(), streams=1000, log=None):
         self.environment, self.bundles, self.streams = environment, set(bundles), streams
         self.first_streams = 1
+        self.has_both = False
         self.delay, self.speed, self.clock_offset = 0.0, 0.0, 0.0
         self.tokens, self.log = ProviderTokens(keys), log or Log()
         self.connections = set()
@@ -32,8 +33,8 @@ class Service:
         """Seconds since 1970, by the clock of this service."""
         return time.time() + self.clock_offset
 
-    def authenticated(self, request, latest):
-        return self.tokens.check(request.headers.get("authorization"), latest, self.now, self.environment)
+    def authenticated(self, request, latest, environment):
+        return self.tokens.check(request.headers.get("authorization"), latest, self.now, environment)
 
     def managed(self, request):
         """The answer to a request about channels themselves; None for all others."""
@@ -54,10 +55,13 @@ class Service:
         request_rules.size(request, kind)
         payload = request.facts["payload"] = payload_rules.parsed(request.body)
         wrong = payload_rules.check(payload, kind, self.now)
-        self.devices.check(token, bundle, self.environment)
+        environment = request.connection.environment
+        self.devices.check(token, bundle, environment)
         wrong += filter(None, [self.devices.kind_is_wrong(token, kind, payload["aps"])])
 
         def take():
+            if self.has_both:
+                self.devices.settle(token, environment)
             late = self.devices.take(token, payload["aps"]) if kind == "liveactivity" else None
             return [*wrong, late] if late else wrong
         return take

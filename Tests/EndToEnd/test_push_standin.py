@@ -220,7 +220,7 @@ def test_a_second_key_needs_a_second_connection(tmp_path):
         assert client.push(new_token(), ALERT, authorization=f"bearer {others}").reason == "InvalidProviderToken"
         assert len(apns.violations) == 2
         with APNsClient(apns, second) as other:
-            assert other.push(new_token(), ALERT).reason == "BadEnvironmentKeyIdInToken"
+            assert other.push(new_token(), ALERT).reason == "BadEnvironmentKeyInToken"
         apns.set(environment="production")
         with APNsClient(apns, second) as other:
             assert other.push(new_token(), ALERT).status == 200

@@ -21,15 +21,17 @@ package struct ActivityRegistration: Sendable, Equatable {
     package let version: Int
     /// The content-state that was sent last, as JSON.
     package let state: [UInt8]?
-    /// A backend said it: the activity is the backend's alone.
+    /// A backend said it: the activity is the backend's.
     package let isPosted: Bool
+    /// What the backend posted last, if that is not the state; see `PostedState`.
+    package let post: [UInt8]?
     /// Apple is known to have taken it.
     package let wasDelivered: Bool
 
     package init(
         id: Name, user: Name, session: Name?, destination: PushDestination, conversation: Name?,
         registeredAt: Int64, startedAt: Int64, timestamp: Int64 = 0, version: Int = 0, state: [UInt8]? = nil,
-        isPosted: Bool = false, wasDelivered: Bool = false
+        isPosted: Bool = false, post: [UInt8]? = nil, wasDelivered: Bool = false
     ) {
         self.id = id
         self.user = user
@@ -42,6 +44,7 @@ package struct ActivityRegistration: Sendable, Equatable {
         self.version = version
         self.state = state
         self.isPosted = isPosted
+        self.post = post
         self.wasDelivered = wasDelivered
     }
 }
@@ -59,13 +62,18 @@ package struct ActivityStamp: Sendable, Equatable {
     package let state: [UInt8]?
     /// Whether a backend said the state: the activity is the backend's then, and stays so after a restart.
     package let isPosted: Bool
+    /// What the backend posted, if that is not the state.
+    package let post: [UInt8]?
 
-    package init(id: Name, timestamp: Int64, version: Int, state: [UInt8]?, isPosted: Bool = false) {
+    package init(
+        id: Name, timestamp: Int64, version: Int, state: [UInt8]?, isPosted: Bool = false, post: [UInt8]? = nil
+    ) {
         self.id = id
         self.timestamp = timestamp
         self.version = version
         self.state = state
         self.isPosted = isPosted
+        self.post = post
     }
 }
 

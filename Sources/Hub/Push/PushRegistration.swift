@@ -12,6 +12,11 @@ package struct PushDestination: Hashable, Sendable {
         self.environment = environment
         self.bundle = bundle
     }
+
+    /// The same token in another environment.
+    package func moved(to environment: PushEnvironment) -> PushDestination {
+        PushDestination(token: token, environment: environment, bundle: bundle)
+    }
 }
 
 /// Which of Apple's two services a token belongs to. A token of one is a bad token at the other.
@@ -20,6 +25,21 @@ package enum PushEnvironment: String, Sendable, CaseIterable {
     case sandbox
     /// The App Store's and TestFlight's.
     case production
+
+    package var other: PushEnvironment {
+        switch self {
+        case .sandbox: .production
+        case .production: .sandbox
+        }
+    }
+
+    /// The environment in a sentence: "in the sandbox".
+    package var phrase: String {
+        switch self {
+        case .sandbox: "the sandbox"
+        case .production: "production"
+        }
+    }
 }
 
 /// What Apple names a phone, or an activity on it, by. Whoever has one and the operator's key can notify it, so it is

@@ -3,7 +3,7 @@ package import Wire
 
 /// A state that a backend says an activity has.
 package struct ActivityPost: Sendable {
-    package let contentState: JSON
+    package let content: PostedState
     package let event: ActivityEvent
     /// When the state was true, in seconds since 1970; nil is when it arrives.
     package let timestamp: Int64?
@@ -12,14 +12,23 @@ package struct ActivityPost: Sendable {
     package let dismissal: Int64?
 
     package init(
-        contentState: JSON, event: ActivityEvent = .update, timestamp: Int64? = nil, alert: ActivityAlert? = nil,
+        _ content: PostedState, event: ActivityEvent = .update, timestamp: Int64? = nil, alert: ActivityAlert? = nil,
         dismissal: Int64? = nil
     ) {
-        self.contentState = contentState
+        self.content = content
         self.event = event
         self.timestamp = timestamp
         self.alert = alert
         self.dismissal = dismissal
+    }
+
+    /// A state that is the backend's alone.
+    package init(
+        contentState: JSON, event: ActivityEvent = .update, timestamp: Int64? = nil, alert: ActivityAlert? = nil,
+        dismissal: Int64? = nil
+    ) {
+        self.init(
+            PostedState(contentState), event: event, timestamp: timestamp, alert: alert, dismissal: dismissal)
     }
 }
 

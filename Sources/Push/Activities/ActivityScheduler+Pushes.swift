@@ -51,14 +51,14 @@ extension ActivityScheduler {
 
 /// The states that backends post.
 extension ActivityScheduler {
-    /// A backend says what an activity's state is. It is passed on to the byte, and from then on the activity is the
-    /// backend's: facts and status make no states of it any more.
+    /// A backend says what an activity's state is. It is passed on to the byte, but for the members that it leaves to the
+    /// hub. From then on the activity is the backend's: facts and status change those members and nothing else.
     ///
     /// A post's own `timestamp` becomes `aps.timestamp`, unless that has been used; without one the time of sending
     /// does. A post that is not newer than the last post, or than what the template made before the first, is stale. A
     /// post that is taken while another waits takes its place, and an alert that has not gone out yet goes with it.
     package mutating func post(_ post: ActivityPost, to id: Name, at now: HubTime) -> PostVerdict {
-        if let refusal = refusal(of: post, at: now) { return .refused(refusal) }
+        if let refusal = refusal(of: post, to: id, at: now) { return .refused(refusal) }
         let verdict = change(id) { entry, _ in entry.post(post, at: now) } ?? .unknown
         switch verdict {
         case .stale: statistics.stalePosts += 1
@@ -69,7 +69,7 @@ extension ActivityScheduler {
     }
 
     /// Why a post cannot be sent, in one sentence; nil where it can be.
-    private func refusal(of post: ActivityPost, at now: HubTime) -> String? {
+    private func refusal(of post: ActivityPost, to id: Name, at now: HubTime) -> String? {
         let seconds = now.unix / 1000
         if post.event == .start {
             return "An activity that is registered is already running: send event \"update\" or \"end\"."
@@ -81,7 +81,8 @@ extension ActivityScheduler {
             post.event == .end
             ? .end(alert: post.alert, dismissal: post.dismissal ?? seconds) : .update(alert: post.alert)
         let payload = ActivityPayload(
-            step, timestamp: seconds, contentState: post.contentState, staleDate: seconds + rules.staleAfter)
+            step, timestamp: seconds, contentState: filled(post.content, for: id, at: now),
+            staleDate: seconds + rules.staleAfter)
         do throws(PayloadError) {
             _ = try payload.bytes()
             return nil

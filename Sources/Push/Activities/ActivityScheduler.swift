@@ -12,8 +12,8 @@ package import Wire
 ///     instead; when the window is over, one push says that the app is not connected;
 ///   - when the activity is too old, or its conversation was left, it is ended.
 ///
-/// An activity that a backend has posted to is the backend's alone: the template no longer speaks for it, not even to
-/// say that the app is not connected.
+/// An activity that a backend has posted to is the backend's: the template no longer speaks for it. The hub fills the
+/// members that the backend leaves to it, such as whether the app is connected, and no others.
 ///
 /// Pure: no clock, no I/O. Whoever owns the scheduler tells it what happens, calls `advance` when `nextDue` says so,
 /// and does what the actions say. A function that names an activity which is not in the scheduler does nothing and says
@@ -90,6 +90,18 @@ package struct ActivityScheduler: Sendable {
         }
     }
 
+    /// Notes the environment that Apple knows an activity's token in. What the phone has stays what it is.
+    package mutating func move(_ id: Name, from old: PushDestination, to new: PushDestination) {
+        _ = change(id) { entry, _ in
+            if entry.destination == old { entry.destination = new }
+        }
+    }
+
+    /// Pushes the current state even if it was pushed before, because nobody knows whether the phone has it.
+    package mutating func pushAgain(_ id: Name, at now: HubTime) {
+        _ = change(id) { entry, _ in entry.pushAgain(at: now) }
+    }
+
     /// Forgets an activity, because the app has ended it or another hub has it.
     @discardableResult
     package mutating func remove(_ id: Name) -> Bool {
@@ -113,6 +125,18 @@ package struct ActivityScheduler: Sendable {
     package func status(of id: Name) -> ConnectionStatus? { entries[id]?.status }
     /// Whether a backend has said what the activity shows.
     package func isPosted(_ id: Name) -> Bool { entries[id]?.posted != nil }
+
+    /// A posted state as the phone would be sent it now.
+    func filled(_ content: PostedState, for id: Name, at now: HubTime) -> JSON {
+        let seconds = now.unix / 1000
+        if let entry = entries[id] {
+            return entry.filled(content, version: entry.version + 1, timestamp: seconds, rules)
+        }
+        let nothing = ContentTemplate.Circumstances(
+            activity: id, conversation: nil, startedAt: seconds, isConnected: false)
+        return content.filled(
+            with: rules.content.variables(ConversationFacts(), nothing, version: 1, timestamp: seconds))
+    }
 
     /// The facts of an activity's conversation; nil where they are not known.
     package func facts(of id: Name) -> ConversationFacts? { entries[id]?.facts }

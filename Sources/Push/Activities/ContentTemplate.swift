@@ -10,8 +10,9 @@ package struct ContentTemplate: Sendable, Equatable {
     /// The names that a content-state may use.
     package static let variables: Set<String> = [
         "activity_id", "conversation_id", "conversation_name", "preview", "sender_id", "sender_name",
-        "last_message_at", "unread", "typing", "typing_count", "online", "online_count", "connected", "version",
-        "updated_at", "started_at",
+        "last_message_at", "unread", "typing", "typing_count", "online", "online_count", "present", "present_count",
+        "connected",
+        "version", "updated_at", "started_at",
     ]
 
     private let template: JSONTemplate
@@ -40,6 +41,15 @@ package struct ContentTemplate: Sendable, Equatable {
     func state(
         _ facts: ConversationFacts, _ circumstances: Circumstances, version: Int, timestamp: Int64
     ) -> JSON {
+        template.json(variables(facts, circumstances, version: version, timestamp: timestamp))
+    }
+
+    /// The values of all variables.
+    ///
+    /// - Parameter timestamp: seconds since 1970.
+    func variables(
+        _ facts: ConversationFacts, _ circumstances: Circumstances, version: Int, timestamp: Int64
+    ) -> TemplateVariables {
         let names = Preview(limit: Self.nameLimit)
         // The order in which people come and go is no news.
         let typing = Set(facts.typing).sorted()
@@ -57,13 +67,16 @@ package struct ContentTemplate: Sendable, Equatable {
         variables.set("unread", max(0, facts.unread))
         variables.set("typing", typing.prefix(Self.listedTyping).map(names.of))
         variables.set("typing_count", typing.count)
-        variables.set("online", Array(online.prefix(Self.listedOnline)))
-        variables.set("online_count", online.count)
+        // Two names for one list: a backend's card has "present" where the channel has presence.
+        for (list, count) in [("online", "online_count"), ("present", "present_count")] {
+            variables.set(list, Array(online.prefix(Self.listedOnline)))
+            variables.set(count, online.count)
+        }
         variables.set("connected", circumstances.isConnected)
         variables.set("version", version)
         variables.set("updated_at", timestamp)
         variables.set("started_at", circumstances.startedAt)
-        return template.json(variables)
+        return variables
     }
 }
 

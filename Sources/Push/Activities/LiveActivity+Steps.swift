@@ -40,11 +40,21 @@ extension LiveActivity {
 
     /// The content-state that the phone ought to show; nil where that is not known.
     private func state(version: Int, timestamp: Int64, _ rules: ActivityRules) -> JSON? {
-        if let posted { return posted.state }
+        if let posted { return filled(posted.content, version: version, timestamp: timestamp, rules) }
         guard let facts else { return ending == nil ? nil : lastState }
-        let circumstances = ContentTemplate.Circumstances(
-            activity: id, conversation: conversation, startedAt: startedAt / 1000, isConnected: !isAway)
         return rules.content.state(facts, circumstances, version: version, timestamp: timestamp)
+    }
+
+    /// A posted state with the hub's members as they are now.
+    func filled(_ content: PostedState, version: Int, timestamp: Int64, _ rules: ActivityRules) -> JSON {
+        content.filled(
+            with: rules.content.variables(
+                facts ?? ConversationFacts(), circumstances, version: version, timestamp: timestamp))
+    }
+
+    private var circumstances: ContentTemplate.Circumstances {
+        ContentTemplate.Circumstances(
+            activity: id, conversation: conversation, startedAt: startedAt / 1000, isConnected: !isAway)
     }
 
     /// Whether a state that was sent says what the phone ought to show now; its version and timestamp do not count.
@@ -54,7 +64,11 @@ extension LiveActivity {
     }
 
     private func nextTimestamp(at now: HubTime) -> Int64 {
-        max(posted?.timestamp ?? now.unix / 1000, timestamp + 1)
+        let seconds = now.unix / 1000
+        guard let posted, let own = posted.timestamp else { return max(seconds, timestamp + 1) }
+        // A state that the hub has changed since it was posted is of now.
+        let isRefilled = posted.content.hasVariables && own <= timestamp
+        return max(isRefilled ? seconds : own, timestamp + 1)
     }
 
     /// Takes the next timestamp and version into use.
@@ -110,7 +124,8 @@ extension LiveActivity {
         let push = ActivityPush(
             stamp: ActivityStamp(
                 id: id, timestamp: next, version: version, state: state.map { Array($0.bytes) },
-                isPosted: posted != nil),
+                isPosted: posted != nil,
+                post: posted.flatMap { $0.content.hasVariables ? $0.content.stored : nil }),
             user: user, destination: destination, event: event, isAlerting: alert != nil,
             staleDate: staleDate(at: now, rules), payload: payload)
         inFlight = InFlight(push: push, alert: alert, wasForced: isForced)

@@ -14,16 +14,25 @@ struct LiveActivity: Sendable {
 
     /// A state that a backend posted.
     struct Posted: Sendable {
-        let state: JSON
+        let content: PostedState
         /// The post's own timestamp, in seconds since 1970; nil where it has none.
         let timestamp: Int64?
         /// The same, or when the post arrived, in seconds since 1970.
         let at: Int64
 
-        init(state: JSON, timestamp: Int64? = nil, at: Int64) {
-            self.state = state
+        init(_ content: PostedState, timestamp: Int64? = nil, at: Int64) {
+            self.content = content
             self.timestamp = timestamp
             self.at = at
+        }
+
+        /// What was posted before a restart, or to another hub.
+        init?(_ registration: ActivityRegistration) {
+            let written = registration.post.flatMap { PostedState(stored: $0) }
+            guard let content = written ?? registration.state.map({ PostedState(JSON(trusted: $0[...])) }) else {
+                return nil
+            }
+            self.init(content, at: registration.timestamp)
         }
     }
 
@@ -63,7 +72,7 @@ struct LiveActivity: Sendable {
     var status: ConnectionStatus
     /// Nil until they are known: nothing is sent then, because an empty summary would be a wrong one.
     var facts: ConversationFacts?
-    /// Once a backend has posted, the facts are not sent any more.
+    /// Once a backend has posted, the facts are sent only in the members that it leaves to the hub.
     var posted: Posted?
     /// The alert that goes with the next push.
     var alert: ActivityAlert?
@@ -120,13 +129,20 @@ struct LiveActivity: Sendable {
         floor = registration.timestamp
         let state = registration.state.map { JSON(trusted: $0[...]) }
         lastState = state
-        if let state, isPosted { posted = Posted(state: state, at: registration.timestamp) }
+        if isPosted { keep(posted: Posted(registration)) }
         if let state, wasDelivered {
             pushed = SentState(
                 event: .update, timestamp: registration.timestamp, version: registration.version, state: state)
         }
         showsAgain = status == .live
         debounce = Debounce(at: now.monotonic, isUrgent: showsAgain)
+    }
+
+    /// Takes over a state that a backend posted. The hub's members of it go out also if nothing is known of a conversation.
+    private mutating func keep(posted: Posted?) {
+        guard let posted else { return }
+        self.posted = posted
+        if facts == nil, posted.content.hasVariables { facts = ConversationFacts() }
     }
 
     var isAway: Bool { status == .away }
@@ -149,6 +165,10 @@ struct LiveActivity: Sendable {
     /// The phone has another token, which has got nothing yet.
     private mutating func moveTo(_ other: PushDestination, at now: HubTime) {
         destination = other
+        pushAgain(at: now)
+    }
+
+    mutating func pushAgain(at now: HubTime) {
         retryAt = nil
         attempts = 0
         guard isAway else { return }
@@ -167,7 +187,7 @@ struct LiveActivity: Sendable {
         let sent = SentState(event: .update, timestamp: current.timestamp, version: current.version, state: state)
         arrived(current.wasDelivered ? sent : nil)
         if current.isPosted, posted?.at ?? .min <= current.timestamp {
-            posted = Posted(state: state, at: current.timestamp)
+            keep(posted: Posted(current))
         }
         if !isAway {
             // The other hub's push may have replaced what was shown.
@@ -197,7 +217,7 @@ struct LiveActivity: Sendable {
         // Nothing is sent of what is over: the facts may be those that its user may not see any more.
         guard ending == nil, self.facts != facts else { return }
         self.facts = facts
-        if posted == nil { mark(at: now) }
+        if posted?.content.hasVariables ?? true { mark(at: now) }
     }
 
     mutating func set(_ new: ConnectionStatus, at now: HubTime) {
@@ -214,7 +234,7 @@ struct LiveActivity: Sendable {
             mark(at: now, isUrgent: true)
         case .away where old != .away:
             // An app that knows that it is connected may have said so by itself.
-            isForced = posted == nil
+            isForced = posted?.content.variables.contains("connected") ?? true
             showsAgain = false
             mark(at: now, isUrgent: true)
         default: break
@@ -233,7 +253,7 @@ struct LiveActivity: Sendable {
         let arrival = max(now.unix / 1000, floor + 1)
         guard ending == nil, !isOver, post.timestamp ?? arrival > floor else { return .stale }
         floor = post.timestamp ?? arrival
-        posted = Posted(state: post.contentState, timestamp: post.timestamp, at: floor)
+        keep(posted: Posted(post.content, timestamp: post.timestamp, at: floor))
         // An alert that waits goes with the state that takes the place of its own.
         alert = status == .live ? nil : post.alert ?? alert
         if post.event == .end { end(.posted(dismissal: post.dismissal), at: now) }

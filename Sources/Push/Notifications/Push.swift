@@ -23,6 +23,8 @@ package struct Push: Sendable {
     package let resendsWhenUnanswered: Bool
     /// When it is not worth sending any more, in milliseconds since 1970.
     package let deadline: Int64
+    /// The environment in which APNs knew the token, if that is not the target's.
+    package internal(set) var foundEnvironment: PushEnvironment?
 
     /// - Parameters:
     ///   - priority: 10, 5 or 1.

@@ -88,8 +88,9 @@ package enum VariableKind: Sendable {
         "preview": .text, "body": .text, "sender_id": .text, "sender_name": .text,
         "unread": .number, "badge": .number, "version": .number, "updated_at": .number, "started_at": .number,
         "last_message_at": .number, "typing_count": .number, "online_count": .number,
+        "present_count": .number,
         "connected": .flag, "muted": .flag,
-        "typing": .list, "online": .list,
+        "typing": .list, "online": .list, "present": .list,
     ]
 
     /// The value of a variable that is missing.

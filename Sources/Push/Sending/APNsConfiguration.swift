@@ -5,6 +5,8 @@ package struct APNsConfiguration: Sendable {
     package var key: ProviderKey
     /// Another server for both environments, such as a stand-in or a proxy: `https://HOST:PORT`.
     package var url: String?
+    /// Another server for the sandbox alone; nil for `url`.
+    package var sandboxURL: String?
     /// The server for channel broadcasts, in both environments; nil for the same server as everything else. (Apple's
     /// prose and samples disagree about the host.)
     package var broadcastURL: String?
@@ -31,10 +33,14 @@ package struct APNsConfiguration: Sendable {
         self.key = key
     }
 
+    /// Whether each environment has a server of its own. One server for both cannot be asked which one a token belongs to.
+    package var hasTwoHosts: Bool { origin(of: ServerName(.sandbox)) != origin(of: ServerName(.production)) }
+
     /// The origin of a server: what is configured, or port 443 of the hosts in Apple's "Sending notification requests
     /// to APNs".
     func origin(of server: ServerName) -> String {
-        if let url = server.isForBroadcasts ? broadcastURL ?? url : url {
+        let own = server.environment == .sandbox ? sandboxURL ?? url : url
+        if let url = server.isForBroadcasts ? broadcastURL ?? own : own {
             return url.hasSuffix("/") ? String(url.dropLast()) : url
         }
         return switch server.environment {

@@ -47,6 +47,8 @@ enum AnswerVerdict: Equatable {
     case staleProviderToken
     /// Nothing sent with this key will be taken: the operator has to do something.
     case badKey
+    /// The key is for the other environment alone.
+    case keyOfOtherEnvironment
     /// The connection is not the right one for this key, or was silent for too long: the notification goes again on
     /// another.
     case otherConnection
@@ -62,10 +64,11 @@ enum AnswerVerdict: Equatable {
             switch (answer.status, answer.reason) {
             case (200..<300, _): .delivered
             case (410, _): .unregistered(since: answer.timestamp)
-            case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): .badToken
+            case (400, AnswerReason.badToken), (400, "DeviceTokenNotForTopic"): .badToken
             case (400, "IdleTimeout"): .otherConnection
             case (403, "ExpiredProviderToken"): .staleProviderToken
             case (403, "UnrelatedKeyIdInToken"): .otherConnection
+            case (403, "BadEnvironmentKeyIdInToken"), (403, AnswerReason.badEnvironmentKey): .keyOfOtherEnvironment
             case (403, _): .badKey
             case (429, "TooManyProviderTokenUpdates"): .laterWithThisToken
             case (429, _): .laterForThisLane
@@ -73,6 +76,14 @@ enum AnswerVerdict: Equatable {
             default: .refused
             }
     }
+}
+
+/// The reasons that decide where a notification is sent next.
+package enum AnswerReason {
+    /// The token is not one, or is of the other environment.
+    package static let badToken = "BadDeviceToken"
+    /// The key is scoped to the other environment. Apple's page spells it with `KeyId`.
+    package static let badEnvironmentKey = "BadEnvironmentKeyInToken"
 }
 
 /// The reasons that Apple documents ("Handling notification responses from APNs"). Others are passed on as they come,

@@ -1,3 +1,5 @@
+package import Hub
+
 /// What a client has done since it was made, and what it is doing now.
 package struct PushStatistics: Sendable, Equatable {
     package var delivered = 0
@@ -25,6 +27,10 @@ package struct PushStatistics: Sendable, Equatable {
     /// GOAWAY frames that came in.
     package var goAways = 0
     package var tokensMinted = 0
+    /// Tokens that were found to be of another environment than their target says; each notification counts.
+    package var environmentsFound = 0
+    /// The only environment that the key is for, if APNs said so.
+    package var keyEnvironment: PushEnvironment?
 
     /// Notifications that wait now.
     package var queued = 0

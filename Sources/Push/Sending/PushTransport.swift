@@ -42,14 +42,20 @@ struct ServerName: Hashable, Sendable {
     let environment: PushEnvironment
     let isForBroadcasts: Bool
 
-    init(_ target: Push.Target) {
-        environment = target.environment
-        isForBroadcasts =
-            switch target {
-            case .device: false
-            case .channel: true
-            }
+    init(_ environment: PushEnvironment, isForBroadcasts: Bool = false) {
+        self.environment = environment
+        self.isForBroadcasts = isForBroadcasts
     }
+
+    init(_ target: Push.Target) {
+        switch target {
+        case .device: self.init(target.environment)
+        case .channel: self.init(target.environment, isForBroadcasts: true)
+        }
+    }
+
+    /// The server that knows the tokens that this one does not. Nil for broadcasts: a channel names its environment.
+    var counterpart: ServerName? { isForBroadcasts ? nil : ServerName(environment.other) }
 }
 
 extension ServerName: CustomStringConvertible {

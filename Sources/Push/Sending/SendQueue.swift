@@ -37,14 +37,15 @@ struct SendQueue {
         return finished
     }
 
-    mutating func add(_ push: Push, at now: HubTime) {
+    /// - Parameter server: where it is to be sent; nil for the server of its target.
+    mutating func add(_ push: Push, to server: ServerName? = nil, at now: HubTime) {
         if let outcome = push.outcomeUnsent { return finished.append((push, outcome)) }
         if push.deadline <= now.unix { return finished.append((push, .expired)) }
         if push.replaces { supersede(push.lane) }
         if entries.count >= capacity { expire(at: now) }
         if entries.count >= capacity { return finished.append((push, .overflow)) }
         lastTicket += 1
-        entries[lastTicket] = QueuedPush(push)
+        entries[lastTicket] = QueuedPush(push, to: server)
         deadlines.set(lastTicket, at: push.deadline)
         lanes[push.lane, default: Lane()].waiting.append(lastTicket)
         list(push.lane)
@@ -68,6 +69,19 @@ struct SendQueue {
     func hasReady(for server: ServerName) -> Bool { ready[server]?.isEmpty == false }
 
     subscript(_ ticket: Ticket) -> QueuedPush? { entries[ticket] }
+
+    func isInFlight(_ ticket: Ticket) -> Bool {
+        entries[ticket].flatMap { lanes[$0.push.lane]?.inFlight } == ticket
+    }
+
+    /// Notes which environment the token of a notification belongs to, so that those behind it are sent there at once.
+    mutating func noteEnvironment(_ environment: PushEnvironment, of ticket: Ticket) {
+        guard let push = entries[ticket]?.push else { return }
+        entries[ticket]?.push.foundEnvironment = environment
+        for other in lanes[push.lane]?.waiting ?? [] where entries[other]?.push.target == push.target {
+            entries[other]?.server = ServerName(environment)
+        }
+    }
 
     /// Ends a notification that was in flight.
     mutating func finish(_ ticket: Ticket, _ outcome: PushOutcome) {
@@ -164,6 +178,13 @@ extension SendQueue {
         if lanes[name]?.isEmpty == true { discard(name) }
     }
 
+    /// Ends a notification that waits, and lets the next one of its lane go.
+    mutating func end(_ ticket: Ticket, _ outcome: PushOutcome) {
+        guard let lane = entries[ticket]?.push.lane else { return }
+        remove(ticket, outcome)
+        list(lane)
+    }
+
     /// Ends all of a lane that wait.
     mutating func supersede(_ name: Name) {
         for ticket in lanes[name]?.waiting ?? [] { remove(ticket, .superseded) }
@@ -207,8 +228,11 @@ struct Lane {
 
 /// A notification that has no outcome yet.
 struct QueuedPush {
-    let push: Push
-    let server: ServerName
+    var push: Push
+    /// Where it is to be sent.
+    var server: ServerName
+    /// Why the other environment refused it, if it was sent there first. It is never sent there again.
+    var firstRefusal: String?
     /// How often APNs put it off.
     var postponed = 0
     /// How often it came back without having been looked at.
@@ -218,8 +242,8 @@ struct QueuedPush {
     /// How often its provider token was found too old, or its connection wrong.
     var rejected = 0
 
-    init(_ push: Push) {
+    init(_ push: Push, to server: ServerName? = nil) {
         self.push = push
-        server = ServerName(push.target)
+        self.server = server ?? ServerName(push.target)
     }
 }

@@ -6,11 +6,11 @@ extension Sender {
     mutating func settle(_ ticket: SendQueue.Ticket, _ request: InFlightRequest, _ answer: Answer, at now: HubTime) {
         let verdict = AnswerVerdict(answer)
         if verdict != .delivered { counts.refused[KnownReasons.name(of: answer), default: 0] += 1 }
-        if verdict.acceptsKey { keyIsGood(request.server) }
+        if verdict.acceptsKey { keyIsGood(request.server, at: now) }
         switch verdict {
         case .delivered: finish(ticket, request, .delivered)
         case .unregistered(let since): finish(ticket, request, .unregistered(since: since))
-        case .badToken: finish(ticket, request, .badToken(reason: answer.reason))
+        case .badToken: settleBadToken(ticket, request, answer, at: now)
         case .refused: finish(ticket, request, .refused(status: answer.status, reason: answer.reason))
         case .staleProviderToken:
             if tokens.expire(request.generation, at: now), mayTryAgain(ticket) {
@@ -19,6 +19,7 @@ extension Sender {
                 breakCircuit(ticket, request, answer, at: now)
             }
         case .badKey: breakCircuit(ticket, request, answer, at: now)
+        case .keyOfOtherEnvironment: settleKeyOfOtherEnvironment(ticket, request, answer, at: now)
         case .otherConnection:
             withLink(request.connection) { $0.state = .retired }
             if mayTryAgain(ticket) {
@@ -40,8 +41,9 @@ extension Sender {
         }
     }
 
-    private mutating func finish(_ ticket: SendQueue.Ticket, _ request: InFlightRequest, _ outcome: PushOutcome) {
+    mutating func finish(_ ticket: SendQueue.Ticket, _ request: InFlightRequest, _ outcome: PushOutcome) {
         pools[request.server]?.isWell()
+        noteEnvironment(of: ticket, request, outcome)
         queue.finish(ticket, outcome)
     }
 
@@ -76,7 +78,7 @@ extension Sender {
         pools[server] = pool
     }
 
-    private mutating func breakCircuit(
+    mutating func breakCircuit(
         _ ticket: SendQueue.Ticket, _ request: InFlightRequest, _ answer: Answer, at now: HubTime
     ) {
         let reason = KnownReasons.name(of: answer)
@@ -92,7 +94,8 @@ extension Sender {
         }
     }
 
-    private mutating func keyIsGood(_ server: ServerName) {
+    private mutating func keyIsGood(_ server: ServerName, at now: HubTime) {
+        if !server.isForBroadcasts { noteKeyAccepted(in: server.environment, at: now) }
         guard pools[server]?.circuit.succeed() == true else { return }
         notices.append(Notice(level: .notice, text: "APNs (\(server)) takes \(key.name) again."))
     }
@@ -103,7 +106,8 @@ extension AnswerVerdict {
     fileprivate var acceptsKey: Bool {
         switch self {
         case .delivered, .unregistered, .badToken, .refused, .laterForThisLane: true
-        case .staleProviderToken, .badKey, .otherConnection, .laterWithThisToken, .laterForAll: false
+        case .staleProviderToken, .badKey, .keyOfOtherEnvironment, .otherConnection, .laterWithThisToken, .laterForAll:
+            false
         }
     }
 }

@@ -86,6 +86,7 @@ extension Sender {
     func nextDue(at now: HubTime) -> Int64 {
         var due = queue.nextDue(at: now) ?? .max
         if let first = departures.first { due = min(due, first.sent + rules.answerTimeout) }
+        if let first = detours.first { due = min(due, first.until) }
         for (server, pool) in pools {
             for link in pool.links.values where link.state != .connecting {
                 due = min(due, link.pinged.map { $0 + rules.pingTimeout } ?? askAt(link))

@@ -15,6 +15,10 @@ struct Sender<Transport: PushTransport> {
     let transport: Transport
     var queue: SendQueue
     var tokens: ProviderTokenCache
+    var environments = EnvironmentCache()
+    /// Notifications whose token APNs did not know, and until when the other environment may be reached, in monotonic
+    /// milliseconds.
+    var detours: Deque<(ticket: SendQueue.Ticket, until: Int64)> = []
     var pools: [ServerName: ConnectionPool] = [:]
     var servers: [PushTransport.Connection: ServerName] = [:]
     var inFlight: [SendQueue.Ticket: InFlightRequest] = [:]
@@ -38,15 +42,19 @@ struct Sender<Transport: PushTransport> {
     }
 
     mutating func add(_ push: Push, at now: HubTime) {
-        queue.add(push, at: now)
-        let server = ServerName(push.target)
-        if pools[server] == nil { pools[server] = ConnectionPool() }
+        let server = server(for: push)
+        queue.add(push, to: server, at: now)
+        for server in [server, server.counterpart].compactMap({ $0 }) where pools[server] == nil {
+            pools[server] = ConnectionPool()
+        }
     }
 
     /// Does what is due: to be called after whatever was added or happened, and at `nextDue`.
     mutating func advance(to now: HubTime) {
         queue.advance(to: now)
         endSilentRequests(at: now)
+        endDetours(at: now)
+        for server in pools.keys { redirect(from: server, at: now) }
         for server in pools.keys {
             keepAlive(server, at: now)
             fill(server, at: now)
@@ -86,6 +94,7 @@ struct Sender<Transport: PushTransport> {
         all.queued = queue.waiting
         all.inFlight = inFlight.count
         all.tokensMinted = tokens.minted
+        all.keyEnvironment = environments.keyEnvironment(at: now.monotonic)
         all.providerTokenAge = tokens.age(at: now).map { Int($0 / 1000) }
         for (server, pool) in pools {
             if let reason = pool.circuit.reason { all.circuitsOpen["\(server)"] = reason }
@@ -185,6 +194,8 @@ struct SenderRules {
     var pingTimeout: Int64
     var idlePing: Int64
     var waitsWhenKeyIsRefused: Bool
+    /// Whether each environment has a server of its own.
+    var hasTwoHosts: Bool
 
     /// How many requests in a row may time out before a connection takes no more.
     static let timeoutsToRetire = 2
@@ -195,6 +206,9 @@ struct SenderRules {
     static let rejections = 2
     /// How often a notification may come back unseen before it waits a little.
     static let hastyReturns = 3
+    /// How long a notification whose token is not known waits for a connection to the other environment: behind a firewall
+    /// that knows one host, it must not keep the others of its user.
+    static let detourPatience: Int64 = 30_000
 
     init(_ configuration: APNsConfiguration) {
         queue = max(1, configuration.queue)
@@ -204,6 +218,7 @@ struct SenderRules {
         pingTimeout = configuration.pingTimeout.milliseconds
         idlePing = configuration.idlePing.milliseconds
         waitsWhenKeyIsRefused = configuration.waitsWhenKeyIsRefused
+        hasTwoHosts = configuration.hasTwoHosts
     }
 
     /// How long a connection may be silent before it is pinged, while answers are due.

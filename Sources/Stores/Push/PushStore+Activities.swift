@@ -96,6 +96,19 @@ extension PushStore {
         _ = try connection.query(ActivitySQL.noteDelivered, [ids.literal, values.literal])
     }
 
+    /// Writes down what backends posted of this hub's activities, so that it outlives the process before it is sent.
+    ///
+    /// - Parameter posts: as `PostedState.stored` has them.
+    package func keep(posts: [Name: [UInt8]]) throws {
+        var ids = TextArray()
+        var values = TextArray()
+        for (id, post) in posts.sorted(by: { $0.key < $1.key }) where !id.utf8.contains(0) && !post.contains(0) {
+            ids.append(id.utf8)
+            values.append(post)
+        }
+        _ = try connection.query(ActivitySQL.keepPosts, [node, ids.literal, values.literal])
+    }
+
     /// Writes down what is about to be sent, before it leaves. A stamp without a state is kept with an empty one.
     ///
     /// - Parameter stamps: each activity once.
@@ -107,6 +120,7 @@ extension PushStore {
         var versions = TextArray()
         var states = TextArray()
         var posted = TextArray()
+        var posts = TextArray()
         for stamp in stamps {
             let state = stamp.state ?? Array("{}".utf8)
             guard !stamp.id.utf8.contains(0), !state.contains(0) else { continue }
@@ -115,10 +129,11 @@ extension PushStore {
             versions.append(Int64(stamp.version))
             states.append(state)
             posted.append(stamp.isPosted)
+            posts.append(stamp.post)
         }
         let rows = try connection.query(
             ActivityRow.statement(.stampActivities),
-            [node, ids.literal, timestamps.literal, versions.literal, states.literal, posted.literal])
+            [node, ids.literal, timestamps.literal, versions.literal, states.literal, posted.literal, posts.literal])
         var outcomes: [Name: StampOutcome] = [:]
         for row in 0..<rows.count {
             guard let id = rows.name(row, 0) else { continue }
@@ -165,7 +180,7 @@ enum ActivityRow {
         a.id, a.user_id, a.session, a.token, a.environment, a.bundle, a.conversation, a.node, \
         floor(extract(epoch from a.registered_at) * 1000)::bigint, \
         floor(extract(epoch from a.started_at) * 1000)::bigint, a.timestamp, a.version, a.state, a.ended_at is not null, \
-        a.posted, a.delivered >= a.timestamp
+        a.posted, a.delivered >= a.timestamp, a.post
         """
 
     /// A statement with the columns in place of `{activity}`.
@@ -190,7 +205,8 @@ extension OwnedActivity {
             conversation: rows.name(row, first + 6), registeredAt: rows.figure(row, first + 8) ?? 0,
             startedAt: rows.figure(row, first + 9) ?? 0, timestamp: rows.figure(row, first + 10) ?? 0,
             version: Int(rows.figure(row, first + 11) ?? 0), state: rows.bytes(row, first + 12).map { Array($0) },
-            isPosted: rows.flag(row, first + 14), wasDelivered: rows.flag(row, first + 15))
+            isPosted: rows.flag(row, first + 14), post: rows.bytes(row, first + 16).map { Array($0) },
+            wasDelivered: rows.flag(row, first + 15))
         self.node = node
         hasEnded = rows.flag(row, first + 13)
     }

@@ -4,7 +4,7 @@ package import Wire
 
 extension PushStore {
     /// Notes a phone's token. What the same phone (`session`) had before it, or `old`, is forgotten; a token that another
-    /// user registered is this user's from here on.
+    /// user registered is this user's from here on. The answer has the environment that Apple has named, if it has.
     package func register(
         _ destination: PushDestination, _ kind: DeviceRegistration.Kind, by bearer: PushBearer,
         replacing old: PushToken? = nil
@@ -19,8 +19,20 @@ extension PushStore {
                     old?.hex,
                     String(Self.devicesPerUser),
                 ])
+        let environment = row.text(0, 1).flatMap { PushEnvironment(rawValue: $0) } ?? destination.environment
         return DeviceRegistration(
-            user: bearer.user, destination: destination, kind: kind, registeredAt: row.figure(0, 0) ?? 0)
+            user: bearer.user, destination: destination.moved(to: environment), kind: kind,
+            registeredAt: row.figure(0, 0) ?? 0)
+    }
+
+    /// Keeps with a token, be it of phones or of an activity, which environment Apple knows it in.
+    ///
+    /// - Parameter destination: as the token was read from here.
+    /// - Returns: how many registrations that were.
+    package func keep(_ environment: PushEnvironment, of destination: PushDestination) throws -> Int {
+        let kept = try connection.query(
+            DeviceSQL.keepEnvironment, destination.columns + [environment.rawValue])
+        return Int(kept.figure(0, 0) ?? 0)
     }
 
     /// Forgets a token of a user, for alerts and for starts.

@@ -12,6 +12,7 @@
 --   * Only its own user replaces the token of an activity; there is no row in the answer otherwise.
 --   * What the activity was sent last stays, so that timestamps go on where they were, and so does what it is about
 --     where nothing is said of that.
+--   * An environment that Apple has named stays: the next token is of the same app on the same phone.
 --   * A user has no more than $11 activities that have not ended; there is no row in the answer otherwise.
 -- Locks: the activity's row.
 insert into roost.push_activity as a
@@ -20,7 +21,9 @@ select $1, $2, $3, $4, $5::jsonb - '{exp,iat}'::text[], $6, $7, $8, $9, $10
 where (select count(*) from roost.push_activity b where b.user_id = $2 and b.ended_at is null and b.id <> $1) < $11::int
 on conflict (id) do update
 set session = excluded.session, role = excluded.role, claims = excluded.claims, token = excluded.token,
-    environment = excluded.environment, bundle = excluded.bundle,
+    environment = case
+        when a.environment_found and a.bundle = excluded.bundle then a.environment else excluded.environment end,
+    environment_found = a.environment_found and a.bundle = excluded.bundle, bundle = excluded.bundle,
     conversation = coalesce(excluded.conversation, a.conversation), node = excluded.node,
     registered_at = clock_timestamp(), ended_at = null
 where a.user_id = excluded.user_id
@@ -82,7 +85,7 @@ returning {activity}
 
 -- name: StampActivities
 -- Writes down what activities are about to be sent by this hub ($1): $2 ids, $3 timestamps, $4 versions, $5 states, $6
--- whether a backend said them. Of each it answers whether it may be sent, and how the activity is where it may not.
+-- whether a backend said them, $7 what it posted, if that is not the state. Of each it answers whether it may be sent, and how the activity is where it may not.
 --
 -- Invariants
 --   * Granted only to the owner, for an activity that has not ended, with a timestamp greater than the last.
@@ -90,18 +93,33 @@ returning {activity}
 --   * The rows are locked before they are judged, so of two hubs the second sees what the first has written.
 -- Locks: the activities' rows, by id.
 with asked as (
-    select * from unnest($2::text[], $3::bigint[], $4::int[], $5::text[], $6::boolean[])
-        s (id, timestamp, version, state, posted)
+    select * from unnest($2::text[], $3::bigint[], $4::int[], $5::text[], $6::boolean[], $7::text[])
+        s (id, timestamp, version, state, posted, post)
 ), locked as materialized (
     select a.* from roost.push_activity a where a.id = any ($2::text[]) order by a.id for update
 ), granted as (
-    update roost.push_activity a set timestamp = s.timestamp, version = s.version, state = s.state, posted = s.posted
+    update roost.push_activity a
+    set timestamp = s.timestamp, version = s.version, state = s.state, posted = s.posted, post = s.post
     from asked s join locked l on l.id = s.id
     where a.id = s.id and l.node = $1 and l.ended_at is null and l.timestamp < s.timestamp
     returning a.id
 )
 select s.id as asked, g.id is not null as is_granted, {activity}
 from asked s left join granted g on g.id = s.id left join locked a on a.id = s.id
+
+-- name: KeepPosts
+-- Writes down what backends posted ($3) of activities ($2) of this hub ($1).
+-- Locks: the activities' rows, by id.
+with said as (
+    select id, post from unnest($2::text[], $3::text[]) s (id, post)
+), locked as materialized (
+    select a.id from roost.push_activity a
+    where a.id = any ($2::text[]) and a.node = $1 and a.ended_at is null
+    order by a.id for update
+)
+update roost.push_activity a set posted = true, post = s.post
+from said s join locked l on l.id = s.id
+where a.id = s.id
 
 -- name: NoteDelivered
 -- Notes up to which timestamp ($2) APNs took the states of activities ($1), by id.

@@ -157,7 +157,9 @@ struct PushRun {
         Signals.listen(to: [SIGINT, SIGTERM])
         let progress = Shared()
         let client = PushClient(configuration, logger: logger) { finished in
-            for (push, outcome) in finished { StandardOutput.line(outcome.line(for: push.id)) }
+            for (push, outcome) in finished {
+                StandardOutput.line(outcome.line(for: push.id, in: push.foundEnvironment))
+            }
             progress.state.withLock { state in
                 state.finished += finished.count
                 state.areAllDelivered = state.areAllDelivered && finished.allSatisfy { $0.1 == .delivered }

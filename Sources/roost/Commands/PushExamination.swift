@@ -56,7 +56,7 @@ struct PushExamination {
         quiet.logLevel = .critical
         let outcome = Answer()
         let client = PushClient(apns, logger: quiet) { done in
-            outcome.value.withLock { $0 = done.first?.1 }
+            outcome.value.withLock { $0 = done.first }
         }
         client.start()
         let now = Clock.now().unix
@@ -72,20 +72,42 @@ struct PushExamination {
         while outcome.value.withLock({ $0 }) == nil, ContinuousClock.now < end {
             do { try await Task.sleep(for: .milliseconds(20)) } catch { break }
         }
-        let problem = client.statistics.circuitsOpen.values.first
+        let statistics = client.statistics
         client.stop(within: .zero)
-        return finding(outcome.value.withLock { $0 }, problem)
+        let (push, result) = outcome.value.withLock { $0.map { ($0.0, $0.1) } } ?? (nil, nil)
+        return finding(result, push?.foundEnvironment, statistics, asksBoth: apns.hasTwoHosts)
     }
 
-    private func finding(_ outcome: PushOutcome?, _ problem: String?) -> Finding {
-        let environment = configuration.push.environment
+    private func finding(
+        _ outcome: PushOutcome?, _ found: PushEnvironment?, _ statistics: PushStatistics, asksBoth: Bool
+    ) -> Finding {
+        let environment = configuration.pushEnvironment
+        let problem = statistics.circuitsOpen.values.first
         switch outcome {
         case .delivered:
-            return Finding(.good, Self.subject, "Apple took the test push (\(environment)).")
-        case .badToken("BadDeviceToken") where token == nil:
+            guard let found else { return Finding(.good, Self.subject, "Apple took the test push (\(environment)).") }
+            if statistics.keyEnvironment == found { return scopeFinding(.warning) }
+            return Finding(
+                .good, Self.subject,
+                "Apple took the test push in \(found.phrase), although apns.environment says \(environment): the hub "
+                    + "finds that for each token by itself.")
+        case .badToken(AnswerReason.badToken) where token == nil:
+            if let only = statistics.keyEnvironment {
+                return Finding(
+                    .good, Self.subject,
+                    "Apple takes the key and the topic, but in \(only.phrase) alone: phones whose app is of "
+                        + "\(only.other.phrase) get no pushes.")
+            }
             return Finding(
                 .good, Self.subject,
                 "Apple takes the key and the topic (\(environment)); --push-token sends a test push to a phone.")
+        case .badToken(AnswerReason.badEnvironmentKey):
+            return scopeFinding(token == nil ? .warning : .error)
+        case .badToken(AnswerReason.badToken) where asksBoth:
+            return Finding(
+                .error, Self.subject,
+                "Apple refuses the token in both environments (\(AnswerReason.badToken)): it is not a token, or no longer."
+            )
         case .badToken(let reason):
             return Finding(
                 .error, Self.subject,
@@ -95,6 +117,12 @@ struct PushExamination {
         case .refused(let status, let reason):
             return Finding(.error, Self.subject, problem ?? "Apple refuses the push: \(status) \(reason).")
         default:
+            if statistics.refused[AnswerReason.badToken] != nil {
+                return Finding(
+                    token == nil ? .warning : .error, Self.subject,
+                    "Apple takes the key and does not know the token (\(environment)), and its other host cannot be reached "
+                        + "(\(environment.other)): open port 443 to both.")
+            }
             return Finding(
                 .error, Self.subject,
                 problem
@@ -103,8 +131,17 @@ struct PushExamination {
         }
     }
 
+    /// The key is not for the environment of the configuration.
+    private func scopeFinding(_ level: Finding.Severity) -> Finding {
+        let environment = configuration.pushEnvironment
+        return Finding(
+            level, Self.subject,
+            "The key is for \(environment.other.phrase) alone (\(AnswerReason.badEnvironmentKey)), and apns.environment "
+                + "says \(environment): set it to \(environment.other), or make a key for both.")
+    }
+
     private final class Answer: Sendable {
-        let value = Mutex<PushOutcome?>(nil)
+        let value = Mutex<(Push, PushOutcome)?>(nil)
     }
 }
 

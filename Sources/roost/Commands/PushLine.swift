@@ -129,7 +129,9 @@ struct PushLines {
 
 extension PushOutcome {
     /// The line that `roost push` prints.
-    func line(for id: PushID) -> String {
+    ///
+    /// - Parameter environment: where Apple knew the token, if that was not where it was sent first.
+    func line(for id: PushID, in environment: PushEnvironment? = nil) -> String {
         var members: [(String, JSONDocument)] = [("id", .text(id.text)), ("outcome", .text(name))]
         switch self {
         case .refused(let status, let reason):
@@ -143,6 +145,7 @@ extension PushOutcome {
             members += [("bytes", .integer(bytes)), ("limit", .integer(limit))]
         case .delivered, .superseded, .expired, .overflow, .unanswered, .stopped: break
         }
+        if let environment { members.append(("environment", .text(environment.rawValue))) }
         return JSONDocument.object(members).description
     }
 }

@@ -105,6 +105,7 @@ extension APNsConfiguration {
                     + "leave it out for the system's.", .configuration)
         }
         url = settings.url
+        sandboxURL = settings.sandboxURL
         caFile = settings.caFile
         queue = settings.queue
     }

@@ -31,9 +31,11 @@ def new_token():
 class APNs:
     """The stand-in on ports that it keeps over restarts, with a key and a log that outlive it."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, both=False):
+        """`both`: Apple's sandbox on one port and production on another, instead of one for all."""
         self.folder = tempfile.mkdtemp(prefix="roost-e2e-apns-", dir="/tmp")
         self.port = self.control_port = 0
+        self.other_port = 0 if both else -1
         self.options, self.process, self.kills = options, None, 0
 
     def __enter__(self):
@@ -44,7 +46,7 @@ class APNs:
 
     def start(self):
         command = [
-            PYTHON, ROOT / "Tests/ApnsStandin", "--port", self.port, "--control-port", self.control_port, "--folder",
+            PYTHON, ROOT / "Tests/ApnsStandin", "--port", self.port, "--other-port", self.other_port, "--control-port", self.control_port, "--folder",
             self.folder, "--log", self.log_file, "--team", TEAM, "--key-id", KEY_ID, "--topic", BUNDLE, "--quiet",
             *self.options]
         errors = open(f"{self.folder}/stderr", "ab")
@@ -63,6 +65,8 @@ class APNs:
             word, _, rest = line.partition(": ")
             if word.startswith("APNs stand-in"):
                 self.port = int(rest.strip().rpartition(":")[2])
+            elif word.startswith("other service"):
+                self.other_port = int(rest.strip().rpartition(":")[2])
             elif word == "control":
                 self.control_port = int(rest.split()[0].rpartition(":")[2])
             elif line == "listening\n":
@@ -114,8 +118,11 @@ class APNs:
         """What the hub and `roost push` are told about it."""
         with open(self.key_file) as file:
             key = file.read().strip().replace("\n", "\\n")
+        urls = {"ROOST_APNS_URL": self.url}
+        if self.other_port >= 0:
+            urls = {"ROOST_APNS_URL": f"https://127.0.0.1:{self.other_port}", "ROOST_APNS_SANDBOX_URL": self.url}
         return {
-            "ROOST_APNS_URL": self.url, "ROOST_APNS_CA_FILE": self.ca_file, "IOS_LIVE_ACTIVITY_TOPIC": BUNDLE,
+            **urls, "ROOST_APNS_CA_FILE": self.ca_file, "IOS_LIVE_ACTIVITY_TOPIC": BUNDLE,
             "IOS_LIVE_ACTIVITY_TEAM_ID": TEAM, "IOS_LIVE_ACTIVITY_KEY_ID": KEY_ID, "IOS_LIVE_ACTIVITY_ENV": "sandbox",
             "IOS_LIVE_ACTIVITY_PRIVATE_KEY": key,
         }
@@ -145,8 +152,8 @@ class APNs:
     def set(self, **settings):
         return self.call("POST", "/settings", settings)
 
-    def connections(self, do, seconds=1):
-        return self.call("POST", "/connections", {"do": do, "seconds": seconds})
+    def connections(self, do, seconds=1, environment=None):
+        return self.call("POST", "/connections", {"do": do, "seconds": seconds, "environment": environment})
 
     @property
     def summary(self):
@@ -184,6 +191,11 @@ class APNs:
     def taken(self):
         """What reached a phone, in order."""
         return [record for record in self.pushes if record["processed"]]
+
+    def asked_of(self, token):
+        """Where this phone's pushes were tried, and what was answered, in order."""
+        return [(record["environment"], record["reason"] or record["status"]) for record in self.pushes
+                if record["path"] == f"/3/device/{token}"]
 
     def taken_by(self, token):
         return [record for record in self.taken if record.get("token") == token]

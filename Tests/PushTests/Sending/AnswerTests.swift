@@ -8,7 +8,7 @@ struct VerdictTests {
         (410, "ExpiredToken", .unregistered(since: 7)), (400, "BadDeviceToken", .badToken),
         (400, "DeviceTokenNotForTopic", .badToken), (400, "TopicDisallowed", .refused), (400, "BadTopic", .refused),
         (400, "IdleTimeout", .otherConnection), (403, "ExpiredProviderToken", .staleProviderToken),
-        (403, "InvalidProviderToken", .badKey), (403, "BadEnvironmentKeyInToken", .badKey),
+        (403, "InvalidProviderToken", .badKey), (403, "BadEnvironmentKeyInToken", .keyOfOtherEnvironment),
         (403, "SomethingNew", .badKey), (403, "UnrelatedKeyIdInToken", .otherConnection), (404, "BadPath", .refused),
         (405, "MethodNotAllowed", .refused), (413, "PayloadTooLarge", .refused),
         (429, "TooManyRequests", .laterForThisLane), (429, "", .laterForThisLane),

@@ -147,7 +147,7 @@ struct CircuitTests {
         var bench = try SenderBench()
         bench.add(try Samples.push(1))
         bench.connect()
-        bench.answer(403, "BadEnvironmentKeyInToken")
+        bench.answer(403, "InvalidProviderToken")
         bench.add(try Samples.push(2, environment: .production))
         bench.connect()
         bench.answer(200)

@@ -7,7 +7,7 @@ struct SenderAnswerTests {
     @Test(arguments: [
         (200, "", PushOutcome.delivered, 1), (410, "Unregistered", .unregistered(since: 5), 1),
         (410, "ExpiredToken", .unregistered(since: 5), 1),
-        (400, "BadDeviceToken", .badToken(reason: "BadDeviceToken"), 1),
+        (400, "BadDeviceToken", .delivered, 2), (403, "BadEnvironmentKeyInToken", .delivered, 2),
         (400, "DeviceTokenNotForTopic", .badToken(reason: "DeviceTokenNotForTopic"), 1),
         (400, "BadCollapseId", .refused(status: 400, reason: "BadCollapseId"), 1),
         (400, "TopicDisallowed", .refused(status: 400, reason: "TopicDisallowed"), 1),

@@ -146,7 +146,10 @@ struct Storm {
                 bench.transport.events.append((connection, .unseen(ticket)))
             }
         case 2: answer(ticket, connection, Answer(status: 410, reason: "Unregistered"))
-        case 3: answer(ticket, connection, Answer(status: 400, reason: "BadDeviceToken"))
+        case 3:
+            // The first goes to the other environment, the second is for good.
+            let reason = chance(2) ? "BadDeviceToken" : "DeviceTokenNotForTopic"
+            answer(ticket, connection, Answer(status: 400, reason: reason))
         case 4: answer(ticket, connection, Answer(status: 413, reason: "PayloadTooLarge"))
         case 5: answer(ticket, connection, Answer(status: 429, reason: "TooManyRequests"))
         case 6: answer(ticket, connection, Answer(status: 503, reason: "ServiceUnavailable"))

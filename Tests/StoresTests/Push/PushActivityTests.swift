@@ -54,6 +54,38 @@ extension StoreTests {
             #expect(try stamp(store, "nobody's", 9) == .unknown)
         }
 
+        /// What a backend posted outlives the process and the hub, before it is sent and after.
+        @Test func postsAreWrittenDown() throws {
+            let stage = try PushStage.bare()
+            let (store, other) = (try stage.hub("a"), try stage.hub("b"))
+            for id in ["x", "y"] {
+                _ = try store.register(activity: Name(id), at: .sample(1), about: nil, by: .sample("ann"))
+            }
+            func kept(_ id: Name) throws -> (isPosted: Bool, post: String?) {
+                let activity = try #require(try store.activity(id)).activity
+                return (activity.isPosted, activity.post.map { String(decoding: $0, as: UTF8.self) })
+            }
+            let post = Array(#"{"state":{"é":"\u0000"},"hub":["connected"]}"#.utf8)
+            try other.keep(posts: ["x": post])
+            #expect(try kept("x") == (false, nil), "another hub's")
+            try store.keep(posts: ["x": post, "y": Array("{}".utf8), "nobody's": post])
+            #expect(try kept("x") == (true, String(decoding: post, as: UTF8.self)))
+            #expect(try kept("y") == (true, "{}"))
+            func stamp(_ timestamp: Int64, _ post: [UInt8]?) -> ActivityStamp {
+                ActivityStamp(
+                    id: "x", timestamp: timestamp, version: 1, state: Array("{}".utf8), isPosted: true, post: post)
+            }
+            #expect(try store.stamp([stamp(5, post)]) == [.granted])
+            let adopted = try other.adopt("x")
+            #expect(adopted.map(\.post) == [post] && adopted.map(\.isPosted) == [true])
+            guard case .refused(let owned)? = try store.stamp([stamp(6, nil)]).first else {
+                return #expect(Bool(false), "granted")
+            }
+            #expect(owned.activity.post == post)
+            #expect(try other.stamp([stamp(7, nil)]) == [.granted])
+            #expect(try kept("x") == (true, nil), "the state is the whole of it")
+        }
+
         @Test func stampsOnlyGrow() throws {
             let stage = try PushStage.bare()
             let (store, other) = (try stage.hub("a"), try stage.hub("b"))

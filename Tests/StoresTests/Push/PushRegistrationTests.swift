@@ -25,11 +25,11 @@ extension StoreTests {
             _ = try store.register(.sample(4, .production), .alert, by: ann)
             _ = try store.register(.sample(5), .start(attributesType: "Trip"), by: ann)
             _ = try store.register(.sample(6), .start(attributesType: "Chat"), by: ann)
-            #expect(try tokens(store, "ann") == [6, 5, 4, 3, 2].map { PushDestination.sample($0).token })
+            #expect(try tokens(store, "ann") == [6, 5, 4, 3].map { PushDestination.sample($0).token })
             _ = try store.register(.sample(7), .start(attributesType: "Trip"), by: ann)
-            #expect(try tokens(store, "ann") == [7, 6, 4, 3, 2].map { PushDestination.sample($0).token })
+            #expect(try tokens(store, "ann") == [7, 6, 4, 3].map { PushDestination.sample($0).token })
             #expect(try store.devices(of: "ann")[0].kind == .start(attributesType: "Trip"))
-            #expect(try store.devices(of: "ann")[4].kind == .alert)
+            #expect(try store.devices(of: "ann")[3].kind == .alert)
         }
 
         /// Without a session nobody can tell two phones from a token that rotated, unless the app says so.
@@ -56,6 +56,79 @@ extension StoreTests {
             #expect(try !store.unregister(PushDestination.sample(1).token, of: "ann"))
             #expect(try store.unregister(PushDestination.sample(1).token, of: "bob"))
             #expect(try tokens(store, "bob").isEmpty)
+        }
+
+        /// Whatever a registration says, a token is one phone, and Apple's word on where it belongs stays.
+        @Test func environmentThatWasFoundIsKept() throws {
+            let stage = try PushStage.bare()
+            let store = try stage.hub()
+            func places(_ user: Name) throws -> [PushEnvironment] {
+                try store.devices(of: user).map(\.destination.environment)
+            }
+            _ = try store.register(.sample(1, .production), .alert, by: .sample("ann"))
+            _ = try store.register(.sample(1, .sandbox), .alert, by: .sample("ann"))
+            _ = try store.register(.sample(1, .production), .alert, by: .sample("ann"))
+            #expect(try places("ann") == [.production], "what is said last counts, as long as nobody knows")
+            #expect(try store.keep(.sandbox, of: .sample(1, .production)) == 1)
+            #expect(try store.keep(.sandbox, of: .sample(1, .production)) == 0)
+            #expect(try places("ann") == [.sandbox])
+            let again = try store.register(.sample(1, .production), .alert, by: .sample("bob"))
+            #expect(again.destination.environment == .sandbox)
+            #expect(try places("bob") == [.sandbox])
+            #expect(try places("ann").isEmpty)
+            // Of an activity also over its next token.
+            _ = try store.register(activity: "a", at: .sample(7, .production), about: nil, by: .sample("ann"))
+            #expect(try store.keep(.sandbox, of: .sample(7, .production)) == 1)
+            let next = try store.register(activity: "a", at: .sample(8, .production), about: nil, by: .sample("ann"))
+            guard case .registered(let activity) = next else {
+                Issue.record("\(next)")
+                return
+            }
+            #expect(activity.destination == .sample(8, .sandbox))
+            #expect(try store.activity("a")?.activity.destination == .sample(8, .sandbox))
+        }
+
+        /// The environment changes between a message's alert to one user and its alert to the phone's next user.
+        @Test func messageGoesToAPhoneOnceWhateverItsEnvironment() throws {
+            let stage = try PushStage.bare()
+            let store = try stage.hub()
+            _ = try store.register(.sample(1, .production), .alert, by: .sample("ann"))
+            _ = try store.enqueue([.sample("m", "ann")])
+            let taken = try store.takeDue(limit: 1)
+            #expect(taken.alerts.first?.devices.map(\.destination) == [.sample(1, .production)])
+            #expect(try store.keep(.sandbox, of: .sample(1, .production)) == 1)
+            try store.settle([AlertSettlement(message: "m", destination: .sample(1, .production), outcome: "delivered")]
+            )
+            _ = try store.register(.sample(1), .alert, by: .sample("bob"))
+            _ = try store.enqueue([.sample("m", "bob"), .sample("n", "bob")])
+            let next = try store.takeDue(limit: 10)
+            #expect(next.alerts.map(\.message) == ["n"] && next.withoutDevice == 1)
+            #expect(next.alerts.first?.devices.map(\.destination) == [.sample(1)])
+            #expect(try stage.lines("select outcome from roost.alert_device where message = 'm'") == ["delivered"])
+        }
+
+        /// A token that was registered for both environments is one from here on: the newest registration's.
+        @Test func upgradeKeepsTheNewestOfATokensRegistrations() throws {
+            let database = try PostgresCluster.shared.database()
+            try database.run(
+                Migrator.script(upTo: 20)
+                    + """
+                    insert into roost.push_device
+                        (token, environment, bundle, kind, user_id, role, claims, registered_at)
+                    select t, e, 'app', 'alert', u, 'authenticated', '{}', now() - h * interval '1 hour'
+                    from (values ('aa', 'sandbox', 'ann', 2), ('aa', 'production', 'bob', 1), ('bb', 'sandbox', 'cat', 9))
+                        v (t, e, u, h);
+                    insert into roost.alert_device
+                        (message, token, environment, bundle, user_id, node, registered_at, outcome)
+                    select 'm', 'aa', e, 'app', 'ann', 'a', now(), 'delivered' from unnest('{sandbox,production}'::text[]) e;
+                    """)
+            try Migrator.migrate(conninfo: database.conninfo)
+            let stage = PushStage(database)
+            #expect(
+                try stage.lines(
+                    "select token || ' ' || environment || ' ' || user_id from roost.push_device order by 1")
+                    == ["aa production bob", "bb sandbox cat"])
+            #expect(try stage.lines("select count(*) from roost.alert_device") == ["1"])
         }
 
         @Test func phonesOfAUserAreBounded() throws {
