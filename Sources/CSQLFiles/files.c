@@ -128,6 +128,9 @@ static const unsigned char Migration020Unread[] = {
 static const unsigned char Migration021Receipts[] = {
 #embed "../Schema/SQL/Migration021Receipts.sql"
 };
+static const unsigned char Migration026Reading[] = {
+#embed "../Schema/SQL/Migration026Reading.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -140,6 +143,9 @@ static const unsigned char Alerts[] = {
 static const unsigned char Audience[] = {
 #embed "../Stores/SQL/Audience.sql"
 };
+static const unsigned char Badges[] = {
+#embed "../Stores/SQL/Badges.sql"
+};
 static const unsigned char Devices[] = {
 #embed "../Stores/SQL/Devices.sql"
 };
@@ -148,6 +154,9 @@ static const unsigned char Hubs[] = {
 };
 static const unsigned char Presence[] = {
 #embed "../Stores/SQL/Presence.sql"
+};
+static const unsigned char Receipts[] = {
+#embed "../Stores/SQL/Receipts.sql"
 };
 static const unsigned char SampleChat[] = {
 #embed "../Stores/SQL/SampleChat.sql"
@@ -202,13 +211,16 @@ static const struct roost_sql_file files[] = {
     {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
     {"Migration020Unread.sql", Migration020Unread, sizeof Migration020Unread},
     {"Migration021Receipts.sql", Migration021Receipts, sizeof Migration021Receipts},
+    {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},
     {"Audience.sql", Audience, sizeof Audience},
+    {"Badges.sql", Badges, sizeof Badges},
     {"Devices.sql", Devices, sizeof Devices},
     {"Hubs.sql", Hubs, sizeof Hubs},
     {"Presence.sql", Presence, sizeof Presence},
+    {"Receipts.sql", Receipts, sizeof Receipts},
     {"SampleChat.sql", SampleChat, sizeof SampleChat},
     {"Streams.sql", Streams, sizeof Streams},
     {"Users.sql", Users, sizeof Users},

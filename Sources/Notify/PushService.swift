@@ -72,13 +72,14 @@ package final class PushService: Sendable {
 
 extension PushService: ChangeObserver {
     package func take(_ changes: [RowChange]) {
-        let messages = changes.filter(setup.rules.isMessage)
+        let messages = changes.filter { setup.rules.isMessage($0) || setup.rules.isReading($0) }
         guard !messages.isEmpty else { return }
         let lost = mailbox.post(messages: messages)
         if lost > 0 { progress.lost(lost, setup.logger) }
     }
 
-    package func observes(_ table: Table) -> Bool { setup.rules.isOfMessages(table) }
+    package func observes(_ table: Table) -> Bool { asksAfter(table) || setup.rules.isOfReading(table) }
+    package func asksAfter(_ table: Table) -> Bool { setup.rules.isOfMessages(table) }
 
     package var taken: Int { mailbox.counts.taken }
     package var settled: Int { mailbox.counts.settled }
@@ -108,6 +109,8 @@ package struct PushServiceStatistics: Sendable {
     package internal(set) var sentAlerts = 0
     /// Alerts that nobody had to get any more: their user came back, or their time was over, or there was no phone.
     package internal(set) var droppedAlerts = 0
+    /// Numbers on icons that were handed over to be pushed, counted once for each phone.
+    package internal(set) var badges = 0
     /// Why alerts were sent or dropped.
     package internal(set) var alertReasons: [AlertReason: Int] = [:]
     /// Live Activities that this hub updates now.

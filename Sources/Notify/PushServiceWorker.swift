@@ -10,6 +10,7 @@ final class PushServiceWorker {
     private let progress: PushServiceProgress
     private let alerts: AlertSender
     private let activities: ActivityUpdater
+    private let reading: ReadUpdater
     private let messages: MessageReader
     private let calls: PushCallHandler
     /// In monotonic milliseconds, as the next two.
@@ -32,7 +33,8 @@ final class PushServiceWorker {
         context = PushContext(setup, mailbox, client)
         alerts = AlertSender(context)
         activities = ActivityUpdater(context)
-        messages = MessageReader(context, mailbox, alerts, activities)
+        reading = ReadUpdater(context)
+        messages = MessageReader(context, mailbox, alerts, activities, reading)
         calls = PushCallHandler(context: context, activities: activities)
         nextPrune = context.now.monotonic + Self.pruneInterval
     }
@@ -67,6 +69,7 @@ final class PushServiceWorker {
             try messages.read(store)
             try keepTime(store)
             try alerts.sendDue(store)
+            try reading.sendBadges(store)
             try activities.refreshFacts(store)
         }
         activities.advance()
@@ -91,7 +94,9 @@ final class PushServiceWorker {
     private var statistics: PushServiceStatistics {
         PushServiceStatistics(
             messages: messages.count, lostMessages: messages.lost, alerts: alerts.enqueued, sentAlerts: alerts.sent,
-            droppedAlerts: alerts.dropped, alertReasons: alerts.reasons, activities: activities.count,
+            droppedAlerts: alerts.dropped + reading.withdrawn, badges: reading.badges,
+            alertReasons: alerts.reasons.merging([.read: reading.withdrawn]) { $1 }.filter { $0.value > 0 },
+            activities: activities.count,
             activityStates: activities.statistics,
             droppedTokens: context.outbox.droppedTokens, failures: context.database.failures)
     }
@@ -140,6 +145,7 @@ final class PushServiceWorker {
             due = min(due, time.monotonic + context.database.retryDelay + 1)
         } else {
             if let waiting = messages.nextDue { due = min(due, waiting) }
+            if let badge = reading.nextDue { due = min(due, badge) }
             if let alertsDue = alerts.dueAt { due = min(due, time.monotonic + max(0, alertsDue - time.unix)) }
             if isBusy { due = min(due, nextHeartbeat) }
         }

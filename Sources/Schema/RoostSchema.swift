@@ -28,6 +28,7 @@ package enum RoostSchema {
         ("019 places", SQLFile.text("Migration019Places.sql")),
         ("020 unread", SQLFile.text("Migration020Unread.sql")),
         ("021 receipts", SQLFile.text("Migration021Receipts.sql")),
+        ("026 reading", SQLFile.text("Migration026Reading.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -20,4 +20,6 @@ package enum AlertReason: String, Sendable, CaseIterable {
     case connected
     /// The user came back while the alert could not be sent.
     case returned
+    /// The user has read it, on another device.
+    case read
 }

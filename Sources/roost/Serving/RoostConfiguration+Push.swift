@@ -16,8 +16,10 @@ extension RoostConfiguration {
 
     /// - Parameters:
     ///   - bundle: the app's bundle id.
-    ///   - audience, facts: the statements that are taken where the configuration has none.
-    func pushRules(bundle: String, audience: String?, facts: String?) throws(RunFailure) -> PushRules {
+    ///   - audience, facts, badge: the statements that are taken where the configuration has none.
+    func pushRules(
+        bundle: String, audience: String?, facts: String?, badge: String? = nil
+    ) throws(RunFailure) -> PushRules {
         var rules = PushRules(
             node: nodeName, bundle: bundle, environment: pushEnvironment, tables: Set(push.alertTables),
             audience: push.audience ?? audience, facts: push.facts ?? facts, alert: try alertTemplate,
@@ -26,7 +28,23 @@ extension RoostConfiguration {
             restartWindow: Int64(restartSeconds) * 1000, refresh: Int64(push.factsSeconds) * 1000)
         rules.condition = AlertCondition(rawValue: push.alertWhen) ?? .unseen
         rules.proof = Int64(push.alertProofSeconds) * 1000
+        rules.reading = readPositions
+        rules.badge = push.badge ?? badge
+        rules.badgePause = 60_000 / Int64(push.badgesPerMinute)
         return rules
+    }
+
+    /// Nil where no table says up to where users have read.
+    private var readPositions: ReadPositions? {
+        guard !push.readPositions.isEmpty else { return nil }
+        var columns: [Name: Name] = [:]
+        for position in push.readPositions {
+            let parts = position.split(separator: ".")
+            columns[Name(parts.dropLast().joined(separator: "."))] = parts.last.map { Name(String($0)) }
+        }
+        return ReadPositions(
+            columns: columns, user: Name(push.readUser), conversation: Name(push.readConversation),
+            message: Name(push.readMessage))
     }
 
     private var alertTemplate: AlertTemplate {
