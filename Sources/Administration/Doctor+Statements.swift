@@ -85,6 +85,45 @@ extension Doctor {
     }
 }
 
+/// What writing receipts needs.
+extension Doctor {
+    /// Whether the configured statement would work, without running it, and whether its tables are watched. Never throws: what fails is a
+    /// finding.
+    ///
+    /// - Parameters:
+    ///   - statement: `receipts.statement`.
+    ///   - tables: `receipts.tables`.
+    package static func examine(
+        receiptsStatement statement: String, tables: [String], conninfo: String
+    ) -> [Finding] {
+        do {
+            let connection = try AdminSession.open(conninfo)
+            return [try receipts(statement, connection)] + (try unwatched(tables, connection))
+        } catch {
+            return [Finding(.error, "receipts", "The check failed: \(error).")]
+        }
+    }
+
+    private static func receipts(_ statement: String, _ connection: PostgresConnection) throws -> Finding {
+        do {
+            _ = try connection.query("explain \(statement)", ["{}", "{}", "{}", "{}", "{}"])
+        } catch let error as PostgresError where error.kind == .server {
+            return Finding(
+                .error, "receipts",
+                "receipts.statement does not work, so nobody is told who received what (\(error.message)); correct it, or grant "
+                    + "what it needs: it takes $1::text[], $2::text[], $3::jsonb[], $4::timestamptz[] and $5::text[].")
+        }
+        return Finding(.good, "receipts", "receipts.statement fits the database.")
+    }
+
+    private static func unwatched(_ tables: [String], _ connection: PostgresConnection) throws -> [Finding] {
+        let watched = Set(try CatalogReader.tables(from: connection).map { "\($0.schema).\($0.name)" })
+        return tables.filter { !watched.contains($0) }.map {
+            Finding(.error, "receipts", "\($0) is not watched, so nobody receives its rows; run `roost watch \($0)`.")
+        }
+    }
+}
+
 /// What committing a row with a stream's close needs.
 extension Doctor {
     /// Whether `streams.on_close` fits the database, and whether `service_role`, with whose token most backends close, may run it. The

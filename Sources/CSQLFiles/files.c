@@ -137,6 +137,9 @@ static const unsigned char Migration022Timed[] = {
 static const unsigned char Migration023Pushes[] = {
 #embed "../Schema/SQL/Migration023Pushes.sql"
 };
+static const unsigned char Migration026Reading[] = {
+#embed "../Schema/SQL/Migration026Reading.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -149,6 +152,9 @@ static const unsigned char Alerts[] = {
 static const unsigned char Audience[] = {
 #embed "../Stores/SQL/Audience.sql"
 };
+static const unsigned char Badges[] = {
+#embed "../Stores/SQL/Badges.sql"
+};
 static const unsigned char Devices[] = {
 #embed "../Stores/SQL/Devices.sql"
 };
@@ -157,6 +163,9 @@ static const unsigned char Hubs[] = {
 };
 static const unsigned char Presence[] = {
 #embed "../Stores/SQL/Presence.sql"
+};
+static const unsigned char Receipts[] = {
+#embed "../Stores/SQL/Receipts.sql"
 };
 static const unsigned char SampleChat[] = {
 #embed "../Stores/SQL/SampleChat.sql"
@@ -217,13 +226,16 @@ static const struct roost_sql_file files[] = {
     {"Migration021Receipts.sql", Migration021Receipts, sizeof Migration021Receipts},
     {"Migration022Timed.sql", Migration022Timed, sizeof Migration022Timed},
     {"Migration023Pushes.sql", Migration023Pushes, sizeof Migration023Pushes},
+    {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},
     {"Audience.sql", Audience, sizeof Audience},
+    {"Badges.sql", Badges, sizeof Badges},
     {"Devices.sql", Devices, sizeof Devices},
     {"Hubs.sql", Hubs, sizeof Hubs},
     {"Presence.sql", Presence, sizeof Presence},
+    {"Receipts.sql", Receipts, sizeof Receipts},
     {"SampleChat.sql", SampleChat, sizeof SampleChat},
     {"Streams.sql", Streams, sizeof Streams},
     {"TimedRows.sql", TimedRows, sizeof TimedRows},

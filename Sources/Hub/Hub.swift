@@ -58,7 +58,7 @@ package final class Hub {
         self.presence = Presence(rules: presence, leases: shared.leases, log: shared.presenceLog)
         self.typing = Typing(rules: typing, registry: shared.typing)
         history = History(store: shared.history)
-        receipts = Receipts(registry: shared.receipts)
+        receipts = Receipts(registry: shared.receipts, log: shared.receiptLog)
         users = Users(online: shared.users, devices: shared.devices, limiter: userLimiter)
         summaries = Summaries(joins: shared.summaryJoins)
         bars = shared.bars
@@ -315,6 +315,8 @@ package struct HubShared: Sendable {
     package let summaryJoins: SummaryJoins?
     /// Who has certainly received which message, for whoever asks; nil if nobody does.
     package let receipts: ReceiptRegistry?
+    /// Where it is noted who has certainly received which row; nil if nobody is told.
+    package var receiptLog: ReceiptLog?
     /// Where it is noted what a backend is told; nil if none is.
     package var happenings: Happenings?
     /// Keeps streams; nil where none are served.

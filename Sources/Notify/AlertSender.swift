@@ -110,7 +110,7 @@ final class AlertSender {
                 AlertDraft(
                     message: key.message, user: key.user, conversation: notification.conversation,
                     variables: variables.json, expiresAt: expiresAt, state: state(verdict.state, at: time),
-                    reason: verdict.reason, place: change.id))
+                    reason: verdict.reason, place: change.id, written: context.rules.written(change)))
         }
         guard !drafts.isEmpty else { return }
         let put = try store.enqueue(drafts)
@@ -211,6 +211,9 @@ final class AlertSender {
             let taken = try store.takeDue(limit: limit, except: Set(busy.keys))
             dropped += taken.expired + taken.withoutDevice
             send(taken.alerts, try timedVerdicts(on: taken.alerts, store))
+            if context.rules.badge != nil, !taken.alerts.isEmpty {
+                try store.forgetBadges(of: Set(taken.alerts.map(\.user)))
+            }
             if taken.count < limit { break }
         }
         // What is due and was not taken is of users who have an alert in flight: its outcome is waited for.

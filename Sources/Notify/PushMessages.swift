@@ -6,13 +6,15 @@ import Stores
 import Wire
 import Workers
 
-/// New messages: asks Postgres who is to hear of them, and hands that to the alerts and to the Live Activities.
+/// New messages: asks Postgres who is to hear of them, and hands that to the alerts and to the Live Activities; and read positions,
+/// in their order among them.
 /// Confined to the worker's thread.
 final class MessageReader {
     private let context: PushContext
     private let mailbox: PushServiceMailbox
     private let alerts: AlertSender
     private let activities: ActivityUpdater
+    private let reading: ReadUpdater
     /// Messages that Postgres has not been asked about.
     private var messages: [RowChange] = []
     /// Messages that it did not answer, or not for everybody, as a lock or a deadline was in the way. The others go on meanwhile.
@@ -49,12 +51,14 @@ final class MessageReader {
     private static let pause: Int64 = 1000
 
     init(
-        _ context: PushContext, _ mailbox: PushServiceMailbox, _ alerts: AlertSender, _ activities: ActivityUpdater
+        _ context: PushContext, _ mailbox: PushServiceMailbox, _ alerts: AlertSender, _ activities: ActivityUpdater,
+        _ reading: ReadUpdater
     ) {
         self.context = context
         self.mailbox = mailbox
         self.alerts = alerts
         self.activities = activities
+        self.reading = reading
     }
 
     func add(_ changes: [RowChange]) { messages += changes }
@@ -86,7 +90,7 @@ final class MessageReader {
                 }
             }
             trials.done(rows: batch.count)
-            count += batch.count
+            count += batch.count { context.rules.isMessage($0) }
             messages.removeFirst(batch.count)
             doneBehind += batch.count
             settle()
@@ -106,7 +110,14 @@ final class MessageReader {
         doneBehind = 0
     }
 
-    private func read(_ batch: [RowChange], _ statement: String, _ store: PushStore) throws {
+    private func read(_ changes: [RowChange], _ statement: String, _ store: PushStore) throws {
+        let batch = changes.filter(context.rules.isMessage)
+        if !batch.isEmpty { try ask(about: batch, statement, store) }
+        // Behind all messages that came with them: of those before them they withdraw the alerts, and of later ones none.
+        try reading.withdraw(changes, store)
+    }
+
+    private func ask(about batch: [RowChange], _ statement: String, _ store: PushStore) throws {
         let audience = try store.audience(for: batch, statement: statement)
         try notify(audience.members, of: batch, store)
         guard !audience.unanswered.isEmpty else { return }

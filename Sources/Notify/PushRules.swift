@@ -26,6 +26,12 @@ package struct PushRules: Sendable {
     package var condition: AlertCondition = .unseen
     /// How long a proof of receipt is waited for, in milliseconds.
     package var proof: Int64 = 5000
+    /// Where it is said up to where users have read; nil where nowhere.
+    package var reading: ReadPositions?
+    /// The statement that says what the icons of users show; nil where they follow alerts alone.
+    package var badge: String?
+    /// Between two pushes of a number to a user, in milliseconds.
+    package var badgePause: Int64 = 10_000
     /// How the text of a message is cut.
     package var preview: Preview
     /// How long an alert is worth delivering, in milliseconds.
@@ -69,6 +75,7 @@ package struct PushRules: Sendable {
         rules.alertLife = next.alertLife
         rules.activity = next.activity
         rules.refresh = next.refresh
+        rules.badgePause = next.badgePause
         return rules
     }
 

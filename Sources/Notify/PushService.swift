@@ -74,15 +74,16 @@ extension PushService: ChangeObserver {
     package func take(_ changes: [RowChange]) {
         let timed = changes.filter { $0.record != nil && setup.rules.isTimed($0.table) }
         if !timed.isEmpty { mailbox.post(timed: timed) }
-        let messages = changes.filter(setup.rules.isMessage)
+        let messages = changes.filter { setup.rules.isMessage($0) || setup.rules.isReading($0) }
         guard !messages.isEmpty else { return }
         let lost = mailbox.post(messages: messages)
         if lost > 0 { progress.lost(lost, setup.logger) }
     }
 
     package func observes(_ table: Table) -> Bool {
-        setup.rules.isOfMessages(table) || setup.rules.isTimed(table)
+        asksAfter(table) || setup.rules.isOfReading(table) || setup.rules.isTimed(table)
     }
+    package func asksAfter(_ table: Table) -> Bool { setup.rules.isOfMessages(table) }
 
     package var taken: Int { mailbox.counts.taken }
     package var settled: Int { mailbox.counts.settled }
@@ -118,6 +119,8 @@ package struct PushServiceStatistics: Sendable {
     package internal(set) var sentAlerts = 0
     /// Alerts that nobody had to get any more: their user came back, or their time was over, or there was no phone.
     package internal(set) var droppedAlerts = 0
+    /// Numbers on icons that were handed over to be pushed, counted once for each phone.
+    package internal(set) var badges = 0
     /// Why alerts were sent or dropped.
     package internal(set) var alertReasons: [AlertReason: Int] = [:]
     /// How long apps took to prove messages, from when they were asked.

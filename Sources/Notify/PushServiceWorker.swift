@@ -10,6 +10,7 @@ final class PushServiceWorker {
     private let progress: PushServiceProgress
     private let alerts: AlertSender
     private let activities: ActivityUpdater
+    private let reading: ReadUpdater
     private let messages: MessageReader
     private let timed: TimedRows
     private let calls: PushCallHandler
@@ -33,7 +34,8 @@ final class PushServiceWorker {
         context = PushContext(setup, mailbox, client)
         alerts = AlertSender(context)
         activities = ActivityUpdater(context)
-        messages = MessageReader(context, mailbox, alerts, activities)
+        reading = ReadUpdater(context)
+        messages = MessageReader(context, mailbox, alerts, activities, reading)
         timed = TimedRows(context, alerts)
         calls = PushCallHandler(context: context, activities: activities)
         nextPrune = context.now.monotonic + Self.pruneInterval
@@ -71,6 +73,7 @@ final class PushServiceWorker {
             try timed.advance(store)
             try keepTime(store)
             try alerts.sendDue(store)
+            try reading.sendBadges(store)
             try activities.refreshFacts(store)
         }
         activities.advance()
@@ -96,7 +99,8 @@ final class PushServiceWorker {
         PushServiceStatistics(
             messages: messages.count, lostMessages: messages.lost, timedRows: timed.count, lateTimedRows: timed.late,
             lostTimedRows: timed.lost, withheldTimedAlerts: timed.withheld, alerts: alerts.enqueued,
-            sentAlerts: alerts.sent, droppedAlerts: alerts.dropped, alertReasons: alerts.reasons,
+            sentAlerts: alerts.sent, droppedAlerts: alerts.dropped + reading.withdrawn, badges: reading.badges,
+            alertReasons: alerts.reasons.merging([.read: reading.withdrawn]) { $1 }.filter { $0.value > 0 },
             proofs: alerts.proofs, activities: activities.count, activityStates: activities.statistics,
             droppedTokens: context.outbox.droppedTokens, failures: context.database.failures)
     }
@@ -150,6 +154,7 @@ final class PushServiceWorker {
         } else {
             if let waiting = messages.nextDue { due = min(due, waiting) }
             if let timedDue = timed.nextDue { due = min(due, timedDue) }
+            if let badge = reading.nextDue { due = min(due, badge) }
             if let alertsDue = alerts.dueAt { due = min(due, time.monotonic + max(0, alertsDue - time.unix)) }
             if isBusy { due = min(due, nextHeartbeat) }
         }

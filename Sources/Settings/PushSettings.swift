@@ -45,6 +45,19 @@ package struct PushSettings: Sendable {
     package let alertHours: Int
     package let alertWhen: String
     package let alertProofSeconds: Int
+    /// `SCHEMA.TABLE.COLUMN`.
+    package let readPositions: [String]
+    package let readUser: String
+    package let readConversation: String
+    package let readMessage: String
+    /// Nil: icons follow alerts alone.
+    package let badge: String?
+    package let badgesPerMinute: Int
+
+    /// Nil: nobody is told who received what.
+    package let receiptsStatement: String?
+    /// `SCHEMA.TABLE`.
+    package let receiptsTables: [String]
 
     init(_ values: EffectiveValues) throws(ConfigurationError) {
         topic = values.text(.apnsTopic).map(Self.bundle)
@@ -79,6 +92,15 @@ package struct PushSettings: Sendable {
         alertHours = values.integer(.alertHours)
         alertWhen = values.requiredText(.alertWhen)
         alertProofSeconds = values.integer(.alertProofSeconds)
+        readPositions = values.words(.alertReadPosition)
+        readUser = values.requiredText(.alertReadUser)
+        readConversation = values.requiredText(.alertReadConversation)
+        readMessage = values.requiredText(.alertReadMessage)
+        badge = values.text(.alertBadge)
+        badgesPerMinute = values.integer(.alertBadgesPerMinute)
+        receiptsStatement = values.text(.receiptsStatement)
+        let tables = values.words(.receiptsTables)
+        receiptsTables = tables.isEmpty ? alertTables : tables
         try Self.checkWhole(values)
     }
 

@@ -21,6 +21,8 @@ extension Setting {
         activityHours,
         alertTables, alertTimed, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours, alertWhen, alertProofSeconds,
+        alertReadPosition, alertReadUser, alertReadConversation, alertReadMessage, alertBadge, alertBadgesPerMinute,
+        receiptsStatement, receiptsTables,
         pingAfter, idleTimeout, bodyTimeout, tokenGrace, feedCapture, recoveryWindowSeconds, sessionsPerUser,
         retentionHours, policySessions, safetyPollSeconds, readyLagSeconds, feedRequired, notifyChannels, webhooksURL,
         webhooksSecret, webhooksQueue,

@@ -119,6 +119,36 @@ extension Setting {
         "alerts.proof_seconds", .integer(1...60), standard: .integer(5), unit: "seconds", isReloaded: true,
         "How long an app that was sent a message has to prove that it arrived, before its user is alerted.")
 
+    static let alertReadPosition = Setting(
+        "alerts.read_position", .columns, standard: nil,
+        "The columns that say up to where a user has read a conversation, separated by commas as SCHEMA.TABLE.COLUMN, such as "
+            + "public.conversation_participants.last_read_at. When one moves, waiting alerts of what is read are withdrawn. "
+            + "The tables have to be watched.")
+
+    static let alertReadUser = Setting(
+        "alerts.read_user", .name, standard: .text("user_id"),
+        "The column of those tables that holds the user's id.")
+
+    static let alertReadConversation = Setting(
+        "alerts.read_conversation", .name, standard: .text("conversation_id"),
+        "The column of those tables that holds the conversation, as the column conversation_id of alerts.audience has it."
+    )
+
+    static let alertReadMessage = Setting(
+        "alerts.read_message", .name, standard: .text("created_at"),
+        "The column of alerts.tables that the position is compared with: created_at for a time, id for the last message read."
+    )
+
+    static let alertBadge = Setting(
+        "alerts.badge", .query, standard: nil,
+        "The statement that says what the icons of users show: $1 text[] are users; it returns user_id and badge. With it, "
+            + "what a user reads on one device changes the icons of the others. docs/push.md has one for the sample chat."
+    )
+
+    static let alertBadgesPerMinute = Setting(
+        "alerts.badges_per_minute", .integer(1...60), standard: .integer(6), unit: "pushes", isReloaded: true,
+        "How many such numbers a user's phones are told in a minute at most. The last one is always told.")
+
     static let alertTitle = Setting(
         "alerts.title", .template, standard: .text("{conversation_name}"), isReloaded: true,
         "The first line of an alert.")

@@ -12,6 +12,12 @@ enum UserSQL: String, NamedStatement {
     static let file = StatementFile("Users.sql")
 }
 
+/// The session that tells the application who certainly has which row.
+enum ReceiptSQL: String, NamedStatement {
+    case receiptSession
+    static let file = StatementFile("Receipts.sql")
+}
+
 /// The sessions of pushes, and which hubs send them.
 enum PushHubSQL: String, NamedStatement {
     case pushSession, heartbeat
@@ -34,7 +40,7 @@ enum ActivitySQL: String, NamedStatement {
 /// The queue of alerts, which all hubs of a database share.
 enum AlertSQL: String, NamedStatement {
     case enqueueAlerts, decideAlerts, waitingAlerts, takeAlerts, settleAlerts, giveBackAlerts, nextAlert, holdAlerts,
-        closeUnanswered, pruneAlerts
+        closeUnanswered, pruneAlerts, withdrawAlerts
     static let file = StatementFile("Alerts.sql")
 }
 
@@ -43,6 +49,12 @@ enum TimedSQL: String, NamedStatement {
     case openTimedSource, noteTimedLook, missedTimedRows, takeTimedRows, nextTimedRow, retakeTimedRows, readTimedRows,
         settleTimedRows, timedMessages, pruneTimedRows, examineTimedColumn, examineTimedCondition, timedHistory
     static let file = StatementFile("TimedRows.sql")
+}
+
+/// The numbers on the icons of users who have read something.
+enum BadgeSQL: String, NamedStatement {
+    case askBadges, usersWithPhones, claimBadges, forgetBadges
+    static let file = StatementFile("Badges.sql")
 }
 
 /// Who is to hear of changes, by the operator's statement.
@@ -59,14 +71,14 @@ enum StreamSQL: String, NamedStatement {
 
 /// The operator's statements for the sample chat.
 enum SampleChatSQL: String, NamedStatement {
-    case audienceOfSampleChat, factsOfSampleChat, statusOfSampleChat
+    case audienceOfSampleChat, badgeOfSampleChat, factsOfSampleChat, statusOfSampleChat, receiptsOfSampleChat
     static let file = StatementFile("SampleChat.sql")
 }
 
 /// All files of this room, for the test that holds the names to them.
 package enum StoresSQL {
     package static let files: [any NamedStatement.Type] = [
-        PresenceSQL.self, UserSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self, AlertSQL.self,
-        AudienceSQL.self, SampleChatSQL.self, StreamSQL.self, TimedSQL.self,
+        PresenceSQL.self, UserSQL.self, ReceiptSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self,
+        AlertSQL.self, BadgeSQL.self, AudienceSQL.self, SampleChatSQL.self, StreamSQL.self, TimedSQL.self,
     ]
 }

@@ -22,6 +22,7 @@ import members
 import posts
 import push
 import quiet
+import receipts
 import rows
 import scrape
 import slow
@@ -37,14 +38,14 @@ from programs import BenchError, Programs
 
 PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure,
          "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
-         "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
+         "receipts": receipts.measure, "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
          "idle": idle.measure, "inbound": inbound.measure, "posts": posts.measure, "rows": rows.measure, "bigtx": bigtx.measure,
          "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure, "quiet": quiet.measure,
          "streams": streams.measure, "cluster": together.measure, "cluster-latency": together.latency,
          "cluster-busy": together.saturation, "cluster-linear": together.linear, "cluster-sockets": together.crowded,
          "cluster-streams": together.sharing}
 #: These take minutes, or kill hubs, stall readers and fill channels.
-BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
+BY_NAME = ("storm", "slow", "receipts", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
            "scrape", "tls", "hostile", "quiet", "streams", "cluster", "cluster-latency", "cluster-busy", "cluster-linear",
            "cluster-sockets", "cluster-streams")
 

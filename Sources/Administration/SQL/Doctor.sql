@@ -114,10 +114,10 @@ select what from (values
     ('SELECT, INSERT, UPDATE on roost.sign_of_life',
         has_table_privilege('roost.sign_of_life', 'select') and has_table_privilege('roost.sign_of_life', 'insert')
         and has_table_privilege('roost.sign_of_life', 'update')),
-    ('SELECT, INSERT, UPDATE, DELETE on roost.push_device, roost.push_activity, roost.alert, roost.alert_device and '
-        'roost.push_hub',
+    ('SELECT, INSERT, UPDATE, DELETE on roost.push_device, roost.push_activity, roost.alert, roost.alert_device, '
+        'roost.badge and roost.push_hub',
         (select bool_and(has_table_privilege('roost.' || t, p))
-         from unnest('{push_device,push_activity,alert,alert_device,push_hub}'::text[]) t,
+         from unnest('{push_device,push_activity,alert,alert_device,badge,push_hub}'::text[]) t,
              unnest('{select,insert,update,delete}'::text[]) p)),
     ('SELECT, INSERT, UPDATE, DELETE on roost.timed_source and roost.timed_row',
         (select bool_and(has_table_privilege('roost.' || t, p))

@@ -28,6 +28,8 @@ struct DeliveryBatch: ~Copyable {
     private var working: Set<WorkingPolicies>?
     /// `DeliveryPipeline.messageTables`.
     var messageTables: Set<UInt32> = []
+    /// `DeliveryPipeline.receiptTables`.
+    var receiptTables: Set<UInt32> = []
     /// Members that recover, and for whom a policy failed on what they missed.
     var failed: Set<ChangeGroupID> = []
     let now = ContinuousClock.now

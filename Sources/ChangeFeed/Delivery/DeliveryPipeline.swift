@@ -14,6 +14,8 @@ final class DeliveryPipeline {
     var postponed = PostponedChanges()
     /// The tables whose inserts are messages that somebody asks after (`ReceiptQuestion`), by oid.
     var messageTables: Set<UInt32> = []
+    /// Those whose rows' receipts are written back.
+    var receiptTables: Set<UInt32> = []
     private var visibility: Visibility
     private var encoder = ChangeEncoder()
     private let loops: Int
@@ -66,7 +68,7 @@ final class DeliveryPipeline {
 
     /// What each loop is to send, in the order of the batch's entries.
     func events(of batch: inout DeliveryBatch, for registry: borrowing SubscriptionRegistry) -> [[FeedEvent]] {
-        batch.messageTables = messageTables
+        (batch.messageTables, batch.receiptTables) = (messageTables, receiptTables)
         return batch.events(for: registry, loops: loops, encodingWith: &encoder, beside: &postponed)
     }
 }
@@ -112,7 +114,8 @@ extension DeliveryBatch {
                 group: group, operation: change.operation, ids: delivery.ids, data: data, recipients: recipients,
                 cursor: audience.cursor(for: group, at: match.place) ?? encoded.cursor(in: audience.cursors),
                 committedAtMicroseconds: audience.isMeasured ? change.committedAtMicroseconds : nil,
-                message: change.operation == .insert && messageTables.contains(change.table.oid) ? change.id : nil)
+                message: change.operation == .insert && messageTables.contains(change.table.oid) ? change.id : nil,
+                receipt: receiptTables.isEmpty ? nil : encoded.receipt(in: receiptTables))
             events[group.loop].append(.change(event))
         }
         guard access.isRestricted, change.operation != .delete else {
@@ -260,6 +263,7 @@ private struct EncodedViews {
     private let change: RowChange
     private var known: [(view: ChangeView, data: [UInt8])] = []
     private var cursor: String?
+    private var receipt: ReceiptRow??
 
     init(_ change: RowChange) {
         self.change = change
@@ -272,10 +276,32 @@ private struct EncodedViews {
         return made
     }
 
+    /// - Parameter tables: those whose rows' receipts are written back.
+    mutating func receipt(in tables: Set<UInt32>) -> ReceiptRow? {
+        if let receipt { return receipt }
+        let made = change.operation == .insert && tables.contains(change.table.oid) ? change.receiptRow : nil
+        receipt = .some(made)
+        return made
+    }
+
     mutating func data(_ view: ChangeView, with encoder: inout ChangeEncoder) -> [UInt8] {
         if let known = known.first(where: { $0.view == view }) { return known.data }
         let data = encoder.data(for: change, view: view)
         known.append((view, data))
         return data
     }
+}
+
+extension RowChange {
+    fileprivate var receiptRow: ReceiptRow? {
+        record.flatMap {
+            ReceiptTables.row(
+                schema: table.schema, table: table.name, key: table.primaryKey, in: JSON(trusted: $0[...]))
+        }
+    }
+}
+
+extension Table {
+    /// The columns of the primary key.
+    var primaryKey: [Name] { columns.filter(\.isPrimaryKey).map(\.name) }
 }

@@ -1,3 +1,5 @@
+package import Hub
+
 /// How a feed reaches its database and what it keeps there.
 package struct FeedConfiguration: Sendable {
     /// A libpq conninfo or URL. A transaction pooler in front of the database cannot serve a feed.
@@ -15,6 +17,8 @@ package struct FeedConfiguration: Sendable {
     package var filters = ConditionLimits()
     /// Whether this hub reads tables from the WAL (`feed.capture`), so that somebody does where nobody else is there.
     package var readsWAL = false
+    /// The tables whose rows' receipts are written back; nil where none are.
+    package var receiptTables: ReceiptTables?
     /// On how many sessions policies are asked at once.
     package var policySessions = 2
     /// The longest first wait after a lost connection; doubled up to 15 s.

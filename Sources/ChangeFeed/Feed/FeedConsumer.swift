@@ -66,7 +66,14 @@ package protocol ChangeObserver: AnyObject, Sendable {
     /// Whether it needs changes of a table; of others it may be handed some or none. The same for as long as it lives.
     func observes(_ table: Table) -> Bool
 
+    /// Whether it asks the loops for receipts of a table's new rows (`ReceiptQuestion`).
+    func asksAfter(_ table: Table) -> Bool
+
     /// How many changes it took, and how many of these, counted from the first, are settled. From any thread.
     var taken: Int { get }
     var settled: Int { get }
+}
+
+extension ChangeObserver {
+    package func asksAfter(_ table: Table) -> Bool { observes(table) }
 }

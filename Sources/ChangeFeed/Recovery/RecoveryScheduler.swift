@@ -322,6 +322,6 @@ extension ChangeDelivery {
     fileprivate func meant(for group: ChangeGroupID) -> ChangeDelivery {
         ChangeDelivery(
             group: group, operation: operation, ids: ids, data: data, recipients: recipients, cursor: cursor,
-            message: message)
+            message: message, receipt: receipt)
     }
 }

@@ -42,6 +42,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     private var watermarks: WatermarkAudience
     /// The tables that the observer needs, by oid.
     private var observedTables: Set<UInt32> = []
+    private let receiptTables: ReceiptTables?
     private let ahead = DispatchSemaphore(value: ChangeDispatcher.batchesAhead)
     private static let batchesAhead = 2
 
@@ -61,6 +62,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         self.hooks = hooks
         self.inbox = inbox
         self.logger = logger
+        receiptTables = configuration.receiptTables
         watermarks = WatermarkAudience(loops: sink.loopCount)
         pipeline = DeliveryPipeline(
             conninfo: configuration.conninfo, sessions: configuration.policySessions, loops: sink.loopCount,
@@ -201,7 +203,12 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     func catalogChanged(_ catalog: Catalog) {
         if let observer {
             observedTables = Set(catalog.tables.lazy.filter(observer.observes).map(\.oid))
-            pipeline.messageTables = observedTables
+            pipeline.messageTables = Set(catalog.tables.lazy.filter(observer.asksAfter).map(\.oid))
+        }
+        if let receiptTables {
+            let tables = catalog.tables.filter { receiptTables.contains(schema: $0.schema, table: $0.name) }
+            for table in tables { receiptTables.learn(table.primaryKey, schema: table.schema, table: table.name) }
+            pipeline.receiptTables = Set(tables.map(\.oid))
         }
         pipeline.catalogChanged(catalog)
         scheduler.catalogChanged(catalog)

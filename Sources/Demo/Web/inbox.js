@@ -97,8 +97,8 @@ export class Inbox extends Emitter {
     const conversation = this.#find(row.conversation_id);
     if (!conversation) return void this.#reload();
     this.#arrived?.push(row);
+    // That it was delivered is the hub's to say (receipts.statement); what is loaded by HTTP it does not know.
     if (row.sender_id !== this.#context.me.id) {
-      this.#context.reporter.report(row.conversation_id, row.id, "delivered");
       if (conversation.id !== this.openId && !this.#counted.has(row.id)) conversation.unread += 1;
       this.#counted.add(row.id);
     }

@@ -36,10 +36,11 @@ final class AcknowledgementPings {
         for slot in loop.delivery.sockets.indices {
             let socket = loop.delivery.sockets[slot]
             guard socket.isOpen, !socket.isClosing, !socket.isAnswer else { continue }
+            let isSoon = loop.hub.owesReceipts(Slot(slot))
             let isToBeAsked = socket.hasUnacknowledged || wantsProof(Slot(slot))
-            if !isToBeAsked {
+            if !isToBeAsked, !isSoon {
                 loop.hub.nothingUnacknowledged(of: Slot(slot))
-            } else if loop.second - socket.lastAcknowledgementPing >= Self.interval {
+            } else if isSoon || loop.second - socket.lastAcknowledgementPing >= Self.interval {
                 due.append(Slot(slot))
             }
         }
@@ -48,6 +49,8 @@ final class AcknowledgementPings {
     }
 
     /// Whether somebody waits for a sign of life, and none is under way.
+    ///
+    /// Receipts that are written back are asked for once a second.
     private func wantsProof(_ slot: Slot) -> Bool { loop.hub.isWatched(slot) && !loop.hub.awaitsPong(slot) }
 
     private func goOn() {
@@ -61,7 +64,8 @@ final class AcknowledgementPings {
             let slot = due.removeLast()
             let socket = loop.delivery.sockets[Int(slot)]
             // One ping at a time: only the answer to the last counts.
-            guard socket.isOpen, !socket.isClosing, socket.hasUnacknowledged || wantsProof(slot),
+            guard socket.isOpen, !socket.isClosing,
+                socket.hasUnacknowledged || wantsProof(slot) || loop.hub.owesReceipts(slot),
                 !loop.recoveries.awaitsPong(from: slot)
             else { continue }
             send(to: slot)

@@ -146,6 +146,8 @@ package struct ChangeDelivery: Sendable {
     package let committedAtMicroseconds: Int64?
     /// `RowChange.id`, where somebody may ask who has certainly received the change: it is the insert of a message.
     package let message: Int64?
+    /// Where its receipts are written back.
+    package let receipt: ReceiptRow?
 
     package enum Recipients: Sendable {
         case everybody
@@ -156,7 +158,7 @@ package struct ChangeDelivery: Sendable {
     package init(
         group: ChangeGroupID, operation: RowChange.Operation, ids: [Int], data: [UInt8],
         recipients: Recipients = .everybody, cursor: String = "", committedAtMicroseconds: Int64? = nil,
-        message: Int64? = nil
+        message: Int64? = nil, receipt: ReceiptRow? = nil
     ) {
         self.group = group
         self.operation = operation
@@ -166,6 +168,7 @@ package struct ChangeDelivery: Sendable {
         self.cursor = cursor
         self.committedAtMicroseconds = committedAtMicroseconds
         self.message = message
+        self.receipt = receipt
     }
 }
 

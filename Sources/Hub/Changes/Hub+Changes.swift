@@ -73,9 +73,7 @@ extension Hub {
             typing.end(ofAuthorOf: JSON(trusted: change.data[...]), in: group.channel, &context)
         }
         guard !audience.isEmpty else { return }
-        if let message = change.message, receipts.isNoting {
-            receipts.note(message, to: change.group, change.recipients, at: catchUp.sessions.moment())
-        }
+        receipts.note(change, at: catchUp.sessions.moment(), context.now.monotonic)
         if rows.progress.cursor == change.cursor {
             audience.forEachReader { slot in
                 guard let membership = context.member(slot, of: group.channel) else { return }
@@ -100,7 +98,9 @@ extension Hub {
         guard let channel = channels[message.key] else { return }
         let insert = message.insert
         typing.end(ofAuthorOf: insert, in: channel, &context)
-        if let insert, receipts.isNoting { receipts.note(insert, to: message.key, at: catchUp.sessions.moment()) }
+        if let insert, receipts.isNoting {
+            receipts.note(insert, to: message.key, at: catchUp.sessions.moment(), context.now.monotonic)
+        }
         authorization.keepForReplays(message, in: channel, withHistory: false, context.limits)
         let audience = channel.replays.receivers(of: message.id).map { channel.members.without($0) } ?? channel.members
         context.deliver(message.broadcast, in: channel, to: audience, except: nil)

@@ -54,8 +54,8 @@ extension Hub {
         let member = receipts.isNoting ? catchUp.member(id) : nil
         let outcome = catchUp.take(step, of: id, rows, &context)
         if case .changes(let changes) = step, let member {
-            for case let message? in changes.lazy.map(\.message) {
-                receipts.noteMissed(message, to: member, at: catchUp.sessions.moment())
+            for change in changes {
+                receipts.noteMissed(change, to: member, at: catchUp.sessions.moment(), context.now.monotonic)
             }
         }
         guard let (membership, outcome) = outcome else { return }

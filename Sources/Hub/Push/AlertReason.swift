@@ -22,4 +22,6 @@ package enum AlertReason: String, Sendable, CaseIterable {
     case always
     /// The user came back while the alert could not be sent.
     case returned
+    /// The user has read it, on another device.
+    case read
 }

@@ -16,31 +16,54 @@ package struct Receipts {
     private var bySlot: [Slot: [Int]] = [:]
     private var serial = 0
     private var answers: [ReceiptAnswer] = []
+    /// Nil: no receipts are written back.
+    private var tracker: ReceiptTracker?
 
-    init(registry: ReceiptRegistry?) {
+    init(registry: ReceiptRegistry?, log: ReceiptLog? = nil) {
         self.registry = registry
+        tracker = log.map { ReceiptTracker(log: $0) }
     }
 
-    var isNoting: Bool { registry != nil }
+    var isNoting: Bool { registry != nil || tracker != nil }
+    var areWritten: Bool { tracker != nil }
 
     // MARK: What was sent
 
-    /// A message row went to a group of subscribers.
-    mutating func note(
-        _ change: Int64, to group: ChangeGroupID, _ recipients: ChangeDelivery.Recipients, at moment: Int
-    ) {
-        sent.append(SentRow(change: change, moment: moment, audience: .group(group, recipients)))
+    /// A row went to a group of subscribers.
+    mutating func note(_ delivery: ChangeDelivery, at moment: @autoclosure () -> Int, _ now: Int64) {
+        guard delivery.message != nil && registry != nil || delivery.receipt != nil && tracker != nil else { return }
+        let moment = moment()
+        if let change = delivery.message, registry != nil {
+            sent.append(
+                SentRow(change: change, moment: moment, audience: .group(delivery.group, delivery.recipients)))
+        }
+        if let row = delivery.receipt { tracker?.note(row, to: delivery.group, delivery.recipients, at: moment, now) }
     }
 
     /// It went to one member, as what it missed.
-    mutating func noteMissed(_ change: Int64, to membership: Membership, at moment: @autoclosure () -> Int) {
-        guard let registry, registry.awaitsReceipt(of: change) else { return }
-        sent.append(SentRow(change: change, moment: moment(), audience: .member(membership.member)))
+    mutating func noteMissed(
+        _ delivery: ChangeDelivery, to membership: Membership, at moment: @autoclosure () -> Int, _ now: Int64
+    ) {
+        if let change = delivery.message, let registry, registry.awaitsReceipt(of: change) {
+            sent.append(SentRow(change: change, moment: moment(), audience: .member(membership.member)))
+        }
+        if let row = delivery.receipt, tracker != nil { tracker?.note(row, to: membership.member, at: moment(), now) }
     }
 
     /// A message about an insert went to a channel.
-    mutating func note(_ insert: JSON, to channel: ChannelKey, at moment: Int) {
-        sent.append(SentRow(change: 0, moment: moment, audience: .channel(channel, insert)))
+    mutating func note(_ insert: JSON, to channel: ChannelKey, at moment: Int, _ now: Int64) {
+        if registry != nil { sent.append(SentRow(change: 0, moment: moment, audience: .channel(channel, insert))) }
+        tracker?.note(insert, to: channel, at: moment, now)
+    }
+
+    // MARK: What is written back
+
+    /// Whether a socket was sent rows whose receipts are written back, and has not proven them.
+    func areOwed(by connection: Connection) -> Bool { tracker?.isOwedProof(by: connection) ?? false }
+
+    /// A socket answers its last ping. To be called before that counts.
+    mutating func write(provenBy connection: Connection, _ hub: inout HubContext) {
+        tracker?.proves(connection, &hub)
     }
 
     // MARK: Questions
@@ -124,7 +147,10 @@ package struct Receipts {
     }
 
     /// A socket is gone.
-    mutating func closed(_ slot: Slot, _ hub: inout HubContext) { leave(slot, .lost, hub.loop) { _ in true } }
+    mutating func closed(_ slot: Slot, _ hub: inout HubContext) {
+        tracker?.closed(slot)
+        leave(slot, .lost, hub.loop) { _ in true }
+    }
 
     private mutating func leave(
         _ slot: Slot, _ verdict: ReceiptAnswer.Verdict, _ loop: Int, where isMeant: (ReceiptQuestion) -> Bool
@@ -144,6 +170,7 @@ package struct Receipts {
     /// Forgets questions whose time is over. To be called once a second.
     mutating func advance(to now: Int64) {
         for (id, receipt) in open where receipt.question.until <= now { close(id) }
+        tracker?.advance(to: now)
     }
 
     private mutating func close(_ id: Int) {
@@ -212,17 +239,25 @@ struct SentRow {
         switch audience {
         case .member(let member): return membership.member == member
         case .group(let group, let recipients):
-            guard let rows = membership.rows, rows.groupIndex != nil, rows.group.id == group, rows.hearsSince < moment
-            else {
-                return false
-            }
-            if case .bearers(let claims) = recipients { return claims.contains(rows.principal.claims) }
-            return true
+            return membership.rows?.group.id == group && membership.hearsRows(for: recipients, sentAt: moment)
         case .channel(let channel, _):
-            return membership.channel.key == channel && membership.hearsBroadcasts
-                && membership.hearsBroadcastsSince < moment
+            return membership.channel.key == channel && membership.hearsBroadcasts(sentAt: moment)
         }
     }
+}
+
+extension Membership {
+    /// Whether it was sent what went to its group.
+    ///
+    /// - Parameter moment: as `SessionRegistry.moment` counts.
+    func hearsRows(for recipients: ChangeDelivery.Recipients, sentAt moment: Int) -> Bool {
+        guard let rows, rows.groupIndex != nil, rows.hearsSince < moment else { return false }
+        if case .bearers(let claims) = recipients { return claims.contains(rows.principal.claims) }
+        return true
+    }
+
+    /// Whether it was sent what went to its channel.
+    func hearsBroadcasts(sentAt moment: Int) -> Bool { hearsBroadcasts && hearsBroadcastsSince < moment }
 }
 
 /// The last rows that a loop has sent, the oldest of which gives way to the next.

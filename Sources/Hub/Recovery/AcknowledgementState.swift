@@ -78,11 +78,16 @@ extension CatchUp {
         return .ping(String(serial))
     }
 
+    /// Whether it was the last ping that the socket was sent.
+    func isAnswered(_ connection: Connection, by payload: some Sequence<UInt8>) -> Bool {
+        connection.openPing.map { payload.elementsEqual(String($0.serial).utf8) } ?? false
+    }
+
     /// The socket answered a ping.
     ///
     /// - Returns: whether it was the last that it was asked.
     package func pong(_ payload: some Sequence<UInt8>, from connection: Connection, _ hub: inout HubContext) -> Bool {
-        guard let asked = connection.openPing, payload.elementsEqual(String(asked.serial).utf8) else { return false }
+        guard let asked = connection.openPing, isAnswered(connection, by: payload) else { return false }
         connection.openPing = nil
         connection.acknowledged?.advance(to: asked)
         for membership in connection.memberships { membership.recovery?.isAcknowledged(by: asked.serial) }
@@ -107,7 +112,17 @@ extension Hub {
     /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
     /// know.
     package func acknowledgementPing(for slot: Slot) -> Frame? {
-        connection(slot).flatMap { catchUp.ping($0, rows.progress, &context) }
+        guard let connection = connection(slot) else { return nil }
+        if connection.acknowledged == nil, receipts.areOwed(by: connection) {
+            _ = catchUp.acknowledged(of: connection, rows.progress, &context)
+        }
+        return catchUp.ping(connection, rows.progress, &context)
+    }
+
+    /// Whether the socket was sent rows whose receipts are written back, and is neither asked for their proof nor has given it.
+    package func owesReceipts(_ slot: Slot) -> Bool {
+        guard receipts.areWritten, let connection = connection(slot), connection.openPing == nil else { return false }
+        return receipts.areOwed(by: connection)
     }
 
     /// Whether somebody needs to know of a socket, every few seconds, whether its client is there.
@@ -119,6 +134,9 @@ extension Hub {
     @discardableResult package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
         guard let connection = connection(slot) else { return false }
         connection.liveness?.isProven(at: context.now.monotonic)
+        if receipts.areWritten, catchUp.isAnswered(connection, by: payload) {
+            receipts.write(provenBy: connection, &context)
+        }
         let isLast = catchUp.pong(payload, from: connection, &context)
         if isLast { receipts.proved(connection, &context) }
         return isLast
@@ -140,6 +158,7 @@ extension Hub {
     /// The peer answered the close frame.
     package func closeAnswered(_ slot: Slot) {
         guard let connection = connection(slot), let asked = connection.openPing else { return }
+        receipts.write(provenBy: connection, &context)
         connection.acknowledged?.advance(to: asked)
         receipts.proved(connection, &context)
     }

@@ -132,6 +132,14 @@ package final class UserPresence: Sendable {
         return UserSockets(places: liveness.map(\.place), graceUntil: count == 0 ? until : nil)
     }
 
+    /// Whether an app of the user's is certainly on the screen.
+    ///
+    /// - Parameter now: monotonic milliseconds.
+    package func isShown(_ user: Name, at now: Int64) -> Bool {
+        let sockets = state.withLock { $0.users[user]?.liveness ?? [] }
+        return sockets.lazy.map(\.latest).contains { $0.isShown && !$0.isSilent(at: now) }
+    }
+
     /// Whether the user has a socket that was opened after a moment, in monotonic milliseconds, and whose app is on the screen.
     package func hasReturned(_ user: Name, since moment: Int64) -> Bool {
         let sockets = state.withLock { $0.users[user]?.liveness ?? [] }

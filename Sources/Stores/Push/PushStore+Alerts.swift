@@ -38,7 +38,7 @@ extension PushStore {
                     + "1,000 bytes or holds U+0000; shorten what alerts.audience returns.")
         }
         guard !storable.isEmpty else { return [] }
-        var columns = [TextArray](repeating: TextArray(), count: 9)
+        var columns = [TextArray](repeating: TextArray(), count: 10)
         for draft in storable {
             columns[0].append(draft.message.utf8)
             columns[1].append(draft.user.utf8)
@@ -49,6 +49,7 @@ extension PushStore {
             columns[6].append(draft.state.heldUntil)
             columns[7].append(draft.place)
             columns[8].append(draft.reason.rawValue.utf8)
+            columns[9].append(draft.written?.utf8)
         }
         let put = try connection.query(AlertSQL.enqueueAlerts, [node] + columns.map(\.literal))
         return (0..<put.count).compactMap { row in
@@ -190,10 +191,12 @@ package struct AlertDraft: Sendable, Equatable {
     package let reason: AlertReason
     /// `RowChange.id` of the message: a user's alerts are sent in this order.
     package let place: Int64
+    /// Where the message lies among those of its conversation, as read positions are compared with it; nil where that is not known.
+    package let written: Name?
 
     package init(
         message: Name, user: Name, conversation: Name?, variables: [UInt8], expiresAt: Int64, state: State,
-        reason: AlertReason = .away, place: Int64 = 0
+        reason: AlertReason = .away, place: Int64 = 0, written: Name? = nil
     ) {
         self.message = message
         self.user = user
@@ -203,11 +206,12 @@ package struct AlertDraft: Sendable, Equatable {
         self.state = state
         self.reason = reason
         self.place = place
+        self.written = written
     }
 
     /// What Postgres' texts and indices take; everything else that comes from a database is.
     var isStorable: Bool {
-        let keys = [message, user, conversation ?? ""]
+        let keys = [message, user, conversation ?? "", written ?? ""]
         return keys.allSatisfy { !$0.utf8.contains(0) && $0.utf8.count <= 1000 } && !variables.contains(0)
     }
 }

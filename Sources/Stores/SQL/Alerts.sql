@@ -8,7 +8,7 @@
 -- name: EnqueueAlerts
 -- Puts alerts into the queue, as this hub ($1) sees the users: $2 messages, $3 users, $4 conversations, $5 variables,
 -- $6 when they expire and $8 until when they are held (milliseconds since 1970), $7 states (due, held, dropped), $9 the places of the
--- messages in the outbox, by which a user's alerts are sent, $10 the reasons. Returns those that are new or were put right, with their
+-- messages in the outbox, by which a user's alerts are sent, $10 the reasons, $11 what read positions are compared with. Returns those that are new or were put right, with their
 -- states and whether they are new.
 --
 -- Invariants
@@ -21,8 +21,9 @@
 -- Locks: their rows, by (message, user_id) bytewise.
 with draft as (
     select distinct on (message collate pg_catalog."C", user_id collate pg_catalog."C") *
-    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
-        with ordinality n (message, user_id, conversation, variables, expires_at, state, until, change, reason, place)
+    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[], $10::text[],
+                $11::text[])
+        with ordinality n (message, user_id, conversation, variables, expires_at, state, until, change, reason, written, place)
     order by message collate pg_catalog."C", user_id collate pg_catalog."C", place
 ), judged as (
     select d.*, d.state = 'due' and d.reason <> 'always' and exists (
@@ -31,7 +32,7 @@ with draft as (
     order by d.message collate pg_catalog."C", d.user_id collate pg_catalog."C"
 )
 insert into roost.alert as a
-    (message, user_id, conversation, variables, expires_at, state, due_at, node, created_at, place, said, reason)
+    (message, user_id, conversation, variables, expires_at, state, due_at, node, created_at, place, said, reason, written)
 select message, user_id, conversation, variables, to_timestamp(expires_at / 1000.0),
        case when is_elsewhere then 'elsewhere' else state end,
        case
@@ -39,7 +40,7 @@ select message, user_id, conversation, variables, to_timestamp(expires_at / 1000
            when is_elsewhere then statement_timestamp() + interval '30 seconds'
            else statement_timestamp() + place * interval '1 microsecond'
        end,
-       $1, statement_timestamp(), change, case state when 'due' then array[$1] else '{}' end, reason
+       $1, statement_timestamp(), change, case state when 'due' then array[$1] else '{}' end, reason, written
 from judged
 on conflict (message, user_id) do update
 set state = case
@@ -243,3 +244,33 @@ with old as (
     delete from roost.alert_device d using (select distinct message from gone) g where d.message = g.message
 )
 select count(*) from gone
+
+-- name: WithdrawAlerts
+-- Drops alerts of what users have read, whichever hub holds them: $2 users, $3 conversations, $4 the positions up to which they have
+-- read, $5 the places in the outbox of the changes that said so. Returns how many those are.
+--
+-- Invariants
+--   * A message that was committed after the position moved is not read, and one that lies behind it is not.
+--   * Positions are compared as numbers, as times, or bytewise, by what both look like. A message of which it is not known where it
+--     lies counts as read.
+--   * What is taken (TakeAlerts) is sent.
+-- Locks: their rows, by (message, user_id) bytewise.
+with waiting as materialized (
+    select a.message, a.user_id
+    from unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) r (user_id, conversation, position, place)
+    join roost.alert a on a.user_id = r.user_id and a.conversation = r.conversation
+    where a.state in ('due', 'held', 'elsewhere') and a.place < r.place and case
+        when a.written is null then true
+        when a.written ~ '^-?[0-9]+([.][0-9]+)?$' and r.position ~ '^-?[0-9]+([.][0-9]+)?$'
+            then a.written::numeric <= r.position::numeric
+        when a.written ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]' and r.position ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]'
+            then a.written::timestamptz <= r.position::timestamptz
+        else a.written collate pg_catalog."C" <= r.position collate pg_catalog."C" end
+    order by a.message collate pg_catalog."C", a.user_id collate pg_catalog."C"
+    for update of a
+), withdrawn as (
+    update roost.alert a set state = 'dropped', reason = 'read', node = $1 from waiting w
+    where a.message = w.message and a.user_id = w.user_id
+    returning 1
+)
+select count(*) from withdrawn

@@ -39,6 +39,21 @@ join public.users s on s.id = h.sender_id
 left join unread u on u.user_id = h.user_id and u.conversation_id = h.conversation_id
 left join badges b on b.user_id = h.user_id
 
+-- name: BadgeOfSampleChat
+-- alerts.badge for the sample chat: the numbers on the icons of users ($1), as alerts.audience counts them.
+-- Locks: none but those of reading.
+select p.user_id, sum((
+    select count(*) from (
+        select sender_id, created_at from public.messages m
+        where m.conversation_id = p.conversation_id order by m.id desc limit 99
+    ) recent
+    where recent.sender_id <> p.user_id and recent.created_at > coalesce(p.last_read_at, '-infinity')
+)) filter (where not p.muted) as badge
+from public.conversation_participants p
+where p.user_id = any (array(
+    select id::uuid from unnest($1::text[]) id where id ~ '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$'))
+group by p.user_id
+
 -- name: FactsOfSampleChat
 -- live_activity.facts for the sample chat: how the conversation $2 stands for the user $1. No row where there is none.
 --
@@ -80,3 +95,18 @@ set status = case when s.online then 'online' else 'offline' end,
 from unnest($1::text[], $2::boolean[], $3::timestamptz[]) s (id, online, at)
 where u.id = case when s.id ~ '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$' then s.id::uuid end
     and (not s.online or u.status = 'offline')
+
+-- name: ReceiptsOfSampleChat
+-- receipts.statement for the sample chat: what a user certainly has is delivered.
+--
+-- Invariants
+--   * It may be told the same again: the first time counts. What is read already stays so.
+--   * Nobody receives what he wrote himself, and an id that is no uuid is passed over.
+-- Locks: the receipts' rows.
+insert into public.read_receipts (message_id, user_id, conversation_id, delivered_at)
+select m.id, u.id, m.conversation_id, r.at
+from unnest($1::text[], $2::text[], $3::jsonb[], $4::timestamptz[], $5::text[]) r (user_id, source, key, at, kind)
+join public.messages m on m.id = (r.key ->> 'id')::bigint
+join public.users u on u.id = case when r.user_id ~ '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$' then r.user_id::uuid end
+where r.source = 'public.messages' and m.sender_id <> u.id
+on conflict do nothing

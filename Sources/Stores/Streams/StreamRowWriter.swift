@@ -217,9 +217,13 @@ package final class StreamRowWriter: StreamCommitter {
     }
 
     private static func timestamp(_ milliseconds: Int64) -> String {
-        let time = CivilTime(millisecondsSince1970: Int(milliseconds))
-        return "\(time.day) \(time.clock).\(String(1000 + time.millisecond).dropFirst())Z"
+        CivilTime(millisecondsSince1970: Int(milliseconds)).timestamp
     }
+}
+
+extension CivilTime {
+    /// As Postgres reads a timestamptz.
+    var timestamp: String { "\(day) \(clock).\(String(1000 + millisecond).dropFirst())Z" }
 }
 
 extension PostgresError {

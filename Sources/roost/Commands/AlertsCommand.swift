@@ -84,6 +84,7 @@ extension AlertReason {
         case .shown: "an app on the screen proved that it arrived"
         case .received: "an app proved that it arrived"
         case .connected: "the user had an open socket, which is enough for alerts.when: away"
+        case .read: "the user had read it elsewhere"
         case .always: "it is for whoever it names, connected or not"
         case .returned: "the user opened the app while the alert could not be sent"
         }

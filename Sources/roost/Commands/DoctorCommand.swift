@@ -71,6 +71,9 @@ struct Examination {
                 + (await keys())
                 + Doctor.examine(conninfo: url, for: hub)
                 + (configuration.usersStatement.map { Doctor.examine(usersStatement: $0, conninfo: url) } ?? [])
+                + (configuration.push.receiptsStatement.map {
+                    Doctor.examine(receiptsStatement: $0, tables: configuration.push.receiptsTables, conninfo: url)
+                } ?? [])
                 + (configuration.streams.onClose.map { Doctor.examine(closeStatement: $0, conninfo: url) } ?? [])
                 + redis()
                 + (await PushExamination(configuration, token: pushToken).run(conninfo: url)))

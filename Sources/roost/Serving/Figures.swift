@@ -27,11 +27,13 @@ struct HubFigures: Sendable {
     /// Nil where closes are committed with no rows.
     let streamRows: StreamRowWriter?
     let pushService: PushService?
+    /// Nil where nobody is told who received what.
+    let receiptWriter: ReceiptWriter?
 
     var all: [Figure] {
         ProcessFigures.all(version: Roost.version, revision: Roost.commit)
             + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
-            + ofRooms + (pushService?.figures ?? [])
+            + ofRooms + (pushService?.figures ?? []) + (receiptWriter?.figures ?? [])
     }
 
     private func streamFigures(_ loops: LoopFigures) -> [Figure] {
@@ -335,6 +337,26 @@ extension HistoryStore {
     }
 }
 
+/// What is written of receipts, for the metrics.
+extension ReceiptWriter {
+    var figures: [Figure] {
+        let statistics = statistics
+        return [
+            Figure("roost_receipts_proven_total", .counter, "Receipts that sockets proved.", statistics.proven),
+            Figure(
+                "roost_receipts_written_total", .counter, "Receipts that receipts.statement took.", statistics.written),
+            Figure("roost_receipts_waiting", .gauge, "Receipts that wait to be written.", statistics.waiting),
+            Figure(
+                "roost_receipts_refused_total", .counter, "Receipts that receipts.statement refused.",
+                statistics.refused),
+            Figure("roost_receipts_batches_total", .counter, "Statements that wrote receipts.", statistics.batches),
+            Figure(
+                "roost_receipts_failures_total", .counter,
+                "Connections that were lost, and batches that have to be tried again.", statistics.failures),
+        ]
+    }
+}
+
 /// What a hub that sends pushes does, for the metrics.
 extension PushService {
     var figures: [Figure] {
@@ -376,6 +398,9 @@ extension PushService {
                 "roost_push_proof_seconds",
                 "How long apps took to prove that a message arrived, from when they were asked.",
                 service.proofs),
+            Figure(
+                "roost_push_badges_total", .counter, "Numbers pushed to icons because something was read elsewhere.",
+                service.badges),
             Figure("roost_push_activities", .gauge, "Live Activities that this hub updates.", service.activities),
             Figure(
                 "roost_push_activity_states_total", .counter, "States sent to Live Activities.",

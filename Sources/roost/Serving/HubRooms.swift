@@ -15,6 +15,7 @@ import Settings
 import Stores
 import StreamFiles
 import Webhooks
+import Wire
 
 /// The rooms of one hub. This is the place where they are made, once, each after those it leans on, and where they start.
 struct HubRooms: Sendable {
@@ -32,6 +33,8 @@ struct HubRooms: Sendable {
     let subscriptions: ChangeService
     let authority: PolicyAuthority
     let presenceWriter: PresenceWriter
+    /// Nil where nobody is told who received what.
+    let receiptWriter: ReceiptWriter?
     /// Nil where no channels of Postgres are listened to.
     let listener: NotificationListener?
     /// Nil where rows come by triggers alone.
@@ -61,7 +64,10 @@ struct HubRooms: Sendable {
         let usersStatement = configuration.usersStatement ?? statements.users
         let certificates = try configuration.openCertificate(logger: logger)
         let apns = try configuration.apns()
-        let shared = SharedState(configuration, tellsUsers: usersStatement != nil, sendsPushes: apns != nil)
+        let receiptsStatement = configuration.push.receiptsStatement ?? statements.receipts
+        let shared = SharedState(
+            configuration, tellsUsers: usersStatement != nil, tellsReceipts: receiptsStatement != nil,
+            sendsPushes: apns != nil)
 
         // The sockets, and pushes.
         let gateway = Gateway(
@@ -75,9 +81,10 @@ struct HubRooms: Sendable {
             logger: logger)
         let recovers = configuration.recoveryWindowSeconds > 0
         let subscriptions = ChangeService(
-            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, observer: pushService,
+            configuration: configuration.feed(conninfo: databaseURL, receipts: shared.receiptLog?.tables),
+            sink: gateway, observer: pushService,
             logger: logger, places: places,
-            oldestMark: { [recovery = shared.recovery] in recovery.oldestMark() },
+            oldestMark: { [shared] in shared.oldestMark() },
             whenMarked: { [recovery = shared.recovery] in recovery.hasHandedOn(upTo: $0) },
             whenFirst: { [recovery = shared.recovery] in recovery.nobodyIsFromBefore() }
         ) { status in
@@ -93,6 +100,12 @@ struct HubRooms: Sendable {
             statement: usersStatement ?? pushService.map { _ in Statements.nobody }, logger: logger
         ) { [users = shared.users] left in
             users?.restore(left, until: Clock.now().monotonic + restartWindow)
+        }
+
+        let receiptWriter = receiptsStatement.flatMap { statement in
+            shared.receiptLog.map {
+                ReceiptWriter(conninfo: databaseURL, statement: statement, log: $0, logger: logger)
+            }
         }
 
         let mappings = try configuration.notificationMappings()
@@ -135,7 +148,8 @@ struct HubRooms: Sendable {
             health: health, gateway: gateway, history: shared.history, recovery: shared.recovery,
             subscriptions: subscriptions,
             listener: listener, capture: capture, cluster: cluster, webhooks: webhooks, streams: streams,
-            streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService)
+            streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService,
+            receiptWriter: receiptWriter)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
             [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), serverAPI, ClientHealth()]
@@ -179,6 +193,7 @@ struct HubRooms: Sendable {
         self.subscriptions = subscriptions
         self.authority = authority
         self.presenceWriter = presenceWriter
+        self.receiptWriter = receiptWriter
         self.listener = listener
         self.capture = capture
         self.webhooks = webhooks
@@ -223,6 +238,7 @@ struct HubRooms: Sendable {
         listener?.start()
         capture?.start()
         presenceWriter.start()
+        receiptWriter?.start()
         pushService?.start()
     }
 
@@ -232,7 +248,8 @@ struct HubRooms: Sendable {
     ) throws -> PushService? {
         guard let presenceView = shared.presenceView, let bundle = server.configuration.push.topic else { return nil }
         let rules = try server.configuration.pushRules(
-            bundle: bundle, audience: server.statements.audience, facts: server.statements.facts)
+            bundle: bundle, audience: server.statements.audience, facts: server.statements.facts,
+            badge: server.statements.badge)
         if rules.audience == nil {
             logger.notice("Nobody is alerted of new messages: alerts.audience is not set.")
         }
@@ -261,13 +278,19 @@ struct SharedState: Sendable {
     let bars = ChannelBars()
     /// Which users are online; nil where nobody asks.
     let users: UserPresence?
+    /// Who has certainly received what, on its way to the application; nil where it is told nothing.
+    let receiptLog: ReceiptLog?
     /// What pushes are decided by; nil where none are sent.
     let presenceView: PresenceView?
 
     /// - Parameters:
     ///   - tellsUsers: the application is told who is online.
+    ///   - tellsReceipts: the application is told who has received what.
     ///   - sendsPushes: it is known who is where, on which device, and who types.
-    init(_ configuration: RoostConfiguration, tellsUsers: Bool, sendsPushes: Bool) {
+    init(_ configuration: RoostConfiguration, tellsUsers: Bool, tellsReceipts: Bool, sendsPushes: Bool) {
+        receiptLog =
+            tellsReceipts
+            ? ReceiptLog(tables: ReceiptTables(Set(configuration.push.receiptsTables.map { Name($0) }))) : nil
         let window = Int64(configuration.recoveryWindowSeconds) * 1000
         recovery = SessionRegistry(
             window: window, isFeedReady: false, mostOfUser: configuration.sessionsPerUser)
@@ -294,7 +317,15 @@ struct SharedState: Sendable {
             devices: presenceView?.devices, typing: presenceView?.typing, userTally: userTally, bars: bars,
             summaryJoins: presenceView?.joins, receipts: presenceView?.receipts)
         shared.happenings = happenings
+        shared.receiptLog = receiptLog
         return shared
+    }
+
+    /// The mark behind which all lies that somebody may yet be sent: members who come back, and those whose receipts are not written.
+    func oldestMark() -> Int? {
+        // In this order: a pong's receipts are in the log before it counts.
+        let marks = [recovery.oldestMark(), receiptLog?.oldestMark(at: Clock.now().unix)]
+        return marks.compactMap { $0 }.min()
     }
 
     /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
@@ -314,10 +345,13 @@ struct Statements {
     var users: String?
     var audience: String?
     var facts: String?
+    var badge: String?
+    var receipts: String?
 
     static let ofSampleChat = Statements(
         users: PresenceWriter.statementOfSampleChat, audience: PushStore.audienceOfSampleChat,
-        facts: PushStore.factsOfSampleChat)
+        facts: PushStore.factsOfSampleChat, badge: PushStore.badgeOfSampleChat,
+        receipts: ReceiptWriter.statementOfSampleChat)
 
     /// In place of `users.statement`: it tells nobody.
     static let nobody = "select from unnest($1::text[], $2::boolean[], $3::timestamptz[]) where false"

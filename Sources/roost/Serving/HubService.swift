@@ -39,7 +39,13 @@ struct HubService {
         rooms.webhooks?.stop(within: .seconds(2))
         deadline.enters("writing down who is present and who was served")
         // Beside each other: each waits some seconds for a database that does not answer, and the deadline is for both.
-        DispatchQueue.concurrentPerform(iterations: 2) { $0 == 0 ? rooms.presenceWriter.stop() : rooms.sessions.stop() }
+        DispatchQueue.concurrentPerform(iterations: 3) { part in
+            switch part {
+            case 0: rooms.presenceWriter.stop()
+            case 1: rooms.receiptWriter?.stop()
+            default: rooms.sessions.stop()
+            }
+        }
         deadline.enters("ending the sessions that ask policies")
         rooms.authority.stop()
         deadline.enters("writing streams")

@@ -68,7 +68,7 @@ extension RoostConfiguration {
         return limits
     }
 
-    func feed(conninfo: String) -> FeedConfiguration {
+    func feed(conninfo: String, receipts: ReceiptTables? = nil) -> FeedConfiguration {
         var rhythm = Doorbell.Rhythm()
         rhythm.safety = .seconds(safetyPollSeconds)
         var feed = FeedConfiguration(
@@ -77,6 +77,7 @@ extension RoostConfiguration {
         feed.policySessions = policySessions
         feed.filters.mostForRow = undecidedFilters
         feed.readsWAL = capturesFromWAL
+        feed.receiptTables = receipts
         return feed
     }
 

@@ -17,8 +17,10 @@ extension RoostConfiguration {
 
     /// - Parameters:
     ///   - bundle: the app's bundle id.
-    ///   - audience, facts: the statements that are taken where the configuration has none.
-    func pushRules(bundle: String, audience: String?, facts: String?) throws(RunFailure) -> PushRules {
+    ///   - audience, facts, badge: the statements that are taken where the configuration has none.
+    func pushRules(
+        bundle: String, audience: String?, facts: String?, badge: String? = nil
+    ) throws(RunFailure) -> PushRules {
         var rules = PushRules(
             node: nodeName, bundle: bundle, environment: pushEnvironment, tables: Set(push.alertTables),
             audience: push.audience ?? audience, facts: push.facts ?? facts, alert: try alertTemplate,
@@ -28,7 +30,23 @@ extension RoostConfiguration {
         rules.condition = AlertCondition(rawValue: push.alertWhen) ?? .unseen
         rules.proof = Int64(push.alertProofSeconds) * 1000
         rules.timed = try timedSources()
+        rules.reading = readPositions
+        rules.badge = push.badge ?? badge
+        rules.badgePause = 60_000 / Int64(push.badgesPerMinute)
         return rules
+    }
+
+    /// Nil where no table says up to where users have read.
+    private var readPositions: ReadPositions? {
+        guard !push.readPositions.isEmpty else { return nil }
+        var columns: [Name: Name] = [:]
+        for position in push.readPositions {
+            let parts = position.split(separator: ".")
+            columns[Name(parts.dropLast().joined(separator: "."))] = parts.last.map { Name(String($0)) }
+        }
+        return ReadPositions(
+            columns: columns, user: Name(push.readUser), conversation: Name(push.readConversation),
+            message: Name(push.readMessage))
     }
 
     /// The columns whose rows are pushed at the time that they say.

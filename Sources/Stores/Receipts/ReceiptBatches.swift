@@ -1,0 +1,210 @@
+import Hub
+import Logging
+import Postgres
+import Wire
+import Workers
+
+/// Tells the application's statement of receipts in batches: one receipt that it cannot take, or cannot take now, must not keep the others.
+///
+/// A batch that is refused is told of by halves, down to the receipt, which is dropped. What is held up, by a lock or the end of the
+/// session, twice in a row, is told of one by one, and a receipt that holds up the others by itself is set aside (`UserTrials`).
+struct ReceiptBatches: ~Copyable {
+    private let statement: String
+    private let log: ReceiptLog
+    private var retry: RetrySchedule
+    private var trials: UserTrials
+    private var warnings: RateLimitedLog
+    var statistics = ReceiptStatistics()
+
+    /// Told of by one statement.
+    private static let batch = 2000
+    /// For finding out in one pass which receipts of a batch are refused; the others wait for the next.
+    private static let patience = Duration.seconds(5)
+
+    init(_ setup: ReceiptSetup) {
+        statement = setup.statement
+        log = setup.log
+        retry = RetrySchedule(first: setup.timing.firstRetry)
+        trials = UserTrials(firstPause: setup.timing.firstRetry * 5)
+        warnings = RateLimitedLog(logger: setup.logger)
+    }
+
+    /// The connection is another.
+    mutating func begin() { retry.retryNow() }
+
+    /// Tells of all that waits.
+    ///
+    /// - Parameter isLast: whatever failed a moment ago.
+    /// - Throws: `PostgresError` where the connection is to be given up.
+    mutating func write(on connection: PostgresConnection, isLast: Bool) throws {
+        guard retry.isDue(at: .now) || isLast else { return }
+        // No more than there is now: what comes meanwhile, and what rests, is for the next pass.
+        var left = log.counts.waiting
+        while left > 0 {
+            let batch = log.take(upTo: min(Self.batch, left))
+            guard !batch.isEmpty else { return }
+            left -= batch.count
+            guard try settle(batch, on: connection) else { return }
+            retry.succeeded()
+        }
+    }
+
+    /// - Returns: false where the statement does not work, or some wait for another time.
+    private mutating func settle(_ batch: [Receipt], on connection: PostgresConnection) throws -> Bool {
+        let end = ContinuousClock.now + Self.patience
+        var resting: [Receipt] = []
+        var parts = parts(of: batch, &resting)
+        var isRehearsed = false
+        while let part = parts.last {
+            guard part.count == batch.count || ContinuousClock.now < end else { break }
+            do {
+                try tell(part, on: connection)
+                statistics.batches += 1
+                statistics.written += part.count
+                if part.count == 1 { trials.told(part.map(\.trialName)) }
+                parts.removeLast()
+            } catch let error as PostgresError where !connection.isBroken {
+                let mayPass = Self.mayPass(error)
+                if mayPass, !trials.isApart, part.count > 1 {
+                    // Once it may be a moment of the server's.
+                    trials.heldUp()
+                    guard trials.isApart else { return giveUp(parts, resting, error) }
+                }
+                if !isRehearsed, let fault = try rehearse(parts, resting, on: connection) {
+                    return giveUp(parts, resting, fault)
+                }
+                isRehearsed = true
+                parts.removeLast()
+                if part.count > 1 {
+                    let middle = part.startIndex + part.count / 2
+                    parts +=
+                        mayPass ? part.indices.reversed().map { part[$0...$0] } : [part[middle...], part[..<middle]]
+                } else if mayPass {
+                    setAside(part, error, &resting)
+                } else {
+                    statistics.refused += 1
+                    warnings.note(
+                        "receipts.statement fails for some receipts, which are therefore not written (SQLSTATE "
+                            + "\(error.sqlState ?? "unknown")): \(error.message)",
+                        about: "refused \(error.sqlState ?? "")")
+                }
+            } catch {
+                // The session is lost, which may be this part's doing.
+                trials.heldUp()
+                if part.count == 1, let name = part.first?.trialName, trials.strike(name),
+                    let error = error as? PostgresError
+                {
+                    parts.removeLast()
+                    setAside(part, error, &resting)
+                }
+                log.settle(inFront: Self.joined(parts), behind: resting)
+                throw error
+            }
+        }
+        log.settle(inFront: Self.joined(parts), behind: resting)
+        guard parts.isEmpty else { return false }
+        trials.passed()
+        return true
+    }
+
+    /// Why it fails where there is nobody to be told of; nil if it does not.
+    private func rehearse(
+        _ parts: [ArraySlice<Receipt>], _ resting: [Receipt], on connection: PostgresConnection
+    ) throws -> PostgresError? {
+        do {
+            try tell([], on: connection)
+            return nil
+        } catch let error as PostgresError where !connection.isBroken {
+            return error
+        } catch {
+            log.settle(inFront: Self.joined(parts), behind: resting)
+            throw error
+        }
+    }
+
+    /// One statement for all, unless what was told of before was held up; those that hold up the others come alone and last, once they are
+    /// due.
+    private func parts(of batch: [Receipt], _ resting: inout [Receipt]) -> [ArraySlice<Receipt>] {
+        var (free, suspects): ([Receipt], [Receipt]) = (batch, [])
+        if !trials.isEmpty {
+            let now = ContinuousClock.now
+            free = []
+            for receipt in batch {
+                switch trials.isDue(receipt.trialName, at: now) {
+                case nil: free.append(receipt)
+                case true?: suspects.append(receipt)
+                case false?: resting.append(receipt)
+                }
+            }
+        }
+        let apart = suspects.indices.reversed().map { suspects[$0...$0] }
+        if trials.isApart { return apart + free.indices.reversed().map { free[$0...$0] } }
+        return apart + (free.isEmpty ? [] : [free[...]])
+    }
+
+    private static func joined(_ parts: [ArraySlice<Receipt>]) -> [Receipt] { parts.reversed().flatMap { $0 } }
+
+    private mutating func giveUp(_ parts: [ArraySlice<Receipt>], _ resting: [Receipt], _ error: PostgresError) -> Bool {
+        log.settle(inFront: Self.joined(parts), behind: resting)
+        statistics.failures += 1
+        retry.failed(at: .now)
+        let reason =
+            Self.mayPass(error)
+            ? "a lock or the server holds it up" : "receipts.statement fails; correct it, or what it rests on"
+        warnings.note("Receipts are not written for now, and the hub keeps trying, as \(reason): \(error.message)")
+        return false
+    }
+
+    private mutating func setAside(_ part: ArraySlice<Receipt>, _ error: PostgresError, _ resting: inout [Receipt]) {
+        statistics.failures += 1
+        resting += part
+        for receipt in part { trials.setAside(receipt.trialName, at: .now) }
+        warnings.note(
+            "Some receipts are not written for now; the hub keeps trying, as a lock, the server or the end of its session holds "
+                + "up receipts.statement for them alone: \(error.message)",
+            about: "receipts aside")
+    }
+
+    /// Whether the very same may go well a little later (Postgres, appendix A).
+    private static func mayPass(_ error: PostgresError) -> Bool {
+        guard let state = error.sqlState else { return true }
+        return ["25", "40", "53", "55", "57", "58"].contains { state.hasPrefix($0) }
+    }
+
+    /// A user and a row come once in one statement, which may be an `on conflict do update`.
+    private func tell(_ part: ArraySlice<Receipt>, on connection: PostgresConnection) throws {
+        var places: [ReceiptKey: Int] = [:]
+        var receipts: [(receipt: Receipt, isShown: Bool)] = []
+        // No text of Postgres' holds a NUL, so no such user is in any table.
+        for receipt in part where !receipt.user.utf8.contains(0) {
+            let key = ReceiptKey(user: receipt.user, table: receipt.row.table, key: receipt.row.key)
+            if let place = places[key] {
+                receipts[place].isShown = receipts[place].isShown || receipt.isShown
+            } else {
+                places[key] = receipts.count
+                receipts.append((receipt, receipt.isShown))
+            }
+        }
+        guard part.isEmpty || !receipts.isEmpty else { return }
+        var columns = [TextArray](repeating: TextArray(), count: 5)
+        for (receipt, isShown) in receipts {
+            columns[0].append(receipt.user.utf8)
+            columns[1].append(receipt.row.table.utf8)
+            columns[2].append(receipt.row.key)
+            columns[3].append(CivilTime(millisecondsSince1970: Int(receipt.at)).timestamp.utf8)
+            columns[4].append((isShown ? "shown" : "delivered").utf8)
+        }
+        _ = try connection.query(statement, columns.map(\.literal))
+    }
+}
+
+private struct ReceiptKey: Hashable {
+    let user: Name
+    let table: Name
+    let key: [UInt8]
+}
+
+extension Receipt {
+    /// What it is known by where it holds up the others.
+    fileprivate var trialName: Name { Name("\(user) \(row.table) \(String(decoding: row.key, as: UTF8.self))") }
+}
