@@ -24,6 +24,7 @@ extension Hub {
         advance(to: now)
         performDuties()
         users.advance(to: now)
+        authorization.askAgain(&context)
         expireTokens()
         sweepEmptyConnections()
         advanceReaders()
