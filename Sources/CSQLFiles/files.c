@@ -125,6 +125,9 @@ static const unsigned char Migration019Places[] = {
 static const unsigned char Migration020Unread[] = {
 #embed "../Schema/SQL/Migration020Unread.sql"
 };
+static const unsigned char Migration024Moves[] = {
+#embed "../Schema/SQL/Migration024Moves.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -198,6 +201,7 @@ static const struct roost_sql_file files[] = {
     {"Migration018Cluster.sql", Migration018Cluster, sizeof Migration018Cluster},
     {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
     {"Migration020Unread.sql", Migration020Unread, sizeof Migration020Unread},
+    {"Migration024Moves.sql", Migration024Moves, sizeof Migration024Moves},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},
