@@ -164,7 +164,10 @@ extension Doctor {
         let faults = try CatalogReader.tableFaults(from: connection, readsWAL: hub.readsWAL)
         var findings = (0..<faults.count).compactMap { row -> Finding? in
             // Tables that the publication leaves out are told under "capture", each with its reason.
-            guard let table = faults.text(row, 0), let fault = faults.text(row, 1), fault != "narrow" else {
+            guard let table = faults.text(row, 0), let fault = faults.text(row, 1),
+                // Doctor finds these two by itself.
+                fault != "narrow", fault != "applied"
+            else {
                 return nil
             }
             return finding(fault, of: table, concernsItself: faults.flag(row, 2))

@@ -137,6 +137,9 @@ static const unsigned char Migration022Timed[] = {
 static const unsigned char Migration023Pushes[] = {
 #embed "../Schema/SQL/Migration023Pushes.sql"
 };
+static const unsigned char Migration024Moves[] = {
+#embed "../Schema/SQL/Migration024Moves.sql"
+};
 static const unsigned char Migration026Reading[] = {
 #embed "../Schema/SQL/Migration026Reading.sql"
 };
@@ -226,6 +229,7 @@ static const struct roost_sql_file files[] = {
     {"Migration021Receipts.sql", Migration021Receipts, sizeof Migration021Receipts},
     {"Migration022Timed.sql", Migration022Timed, sizeof Migration022Timed},
     {"Migration023Pushes.sql", Migration023Pushes, sizeof Migration023Pushes},
+    {"Migration024Moves.sql", Migration024Moves, sizeof Migration024Moves},
     {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},

@@ -46,7 +46,8 @@ enum MemberSQL: String, NamedStatement {
 /// Whom the hub serves with row changes (Migration009Sessions.sql).
 enum SessionListSQL: String, NamedStatement {
     case sessionOfSessions, storedSessions, storeSessions, forgetSessions, listTurn, sessionsAreListed,
-        sessionsAreUnknown, withdrawList, sessionsElsewhere, sessionsAreSeen, sessionsAreProven
+        sessionsAreUnknown, withdrawList, sessionsElsewhere, sessionsAreSeen, sessionsAreProven, claimSessions,
+        takeClaims
     static let file = StatementFile("SessionList.sql")
 }
 

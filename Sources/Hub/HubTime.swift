@@ -25,6 +25,7 @@ extension Hub {
         performDuties()
         users.advance(to: now)
         receipts.advance(to: now.monotonic)
+        authorization.askAgain(&context)
         expireTokens()
         sweepEmptyConnections()
         advanceReaders()

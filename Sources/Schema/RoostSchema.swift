@@ -30,6 +30,7 @@ package enum RoostSchema {
         ("021 receipts", SQLFile.text("Migration021Receipts.sql")),
         ("022 timed", SQLFile.text("Migration022Timed.sql")),
         ("023 pushes", SQLFile.text("Migration023Pushes.sql")),
+        ("024 moves", SQLFile.text("Migration024Moves.sql")),
         ("026 reading", SQLFile.text("Migration026Reading.sql")),
     ]
 

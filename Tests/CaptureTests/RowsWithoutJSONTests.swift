@@ -1,4 +1,5 @@
 import Capture
+import Postgres
 import Testing
 
 @testable import PostgresFixtures
@@ -83,6 +84,64 @@ extension CaptureTests {
                 let others = try stage.stored(1, of: "other")
                 #expect(others.count == 1)
             }
+        }
+
+        @Test("a transaction that Postgres cannot decode again and again is passed, and clients are told")
+        func undecodable() throws {
+            let notes = Notes()
+            let stage = try CaptureStage(
+                """
+                create type odd;
+                create function odd_in(cstring) returns odd language internal immutable strict as 'int4in';
+                create function odd_out(odd) returns cstring language internal immutable strict as 'trigger_out';
+                create type odd (input = odd_in, output = odd_out, internallength = 4, passedbyvalue, alignment = int4);
+                create table t (id int primary key, x odd);
+                create table other (id int primary key)
+                """, reading: "t", "other")
+            try stage.capturing(notes: notes) { capture in
+                try stage.database.run("insert into other values (1)")
+                try stage.database.run("insert into t values (1, null), (2, '5'); insert into other values (2)")
+                try stage.database.run("insert into other values (3)")
+                let rows = try stage.stored(2, of: "other")
+                #expect(rows.map(\.record) == [#"{"id":1}"#, #"{"id":3}"#])
+                #expect(try stage.stored(1).map(\.record) == [#"{"id":1,"x":null}"#], "what came before it")
+                let noted = try stage.database.session().rows("select count(*) from roost.change where op = 'X'")
+                #expect(noted.first == ["1"])
+                try stage.settle()
+            }
+            #expect(
+                notes.all.contains { $0.contains("cannot decode a transaction") && $0.contains("cannot display") },
+                "\(notes.all)")
+        }
+
+        @Test("where it is not known which transaction cannot be decoded, the slot is made anew, and clients are told")
+        func undecodableBeforeItBegins() throws {
+            let notes = Notes()
+            let stage = try CaptureStage("create table t (id int primary key, n int)", reading: "t")
+            if try stage.database.serverVersion() < 150_000 { return }
+            try stage.database.run("alter publication roost set table t where (10 / id > 0)")
+            try stage.capturing(notes: notes) { capture in
+                try stage.database.run("insert into t values (1, 1)")
+                _ = try stage.stored(1)
+                try stage.database.run("insert into t values (0, 1)")
+                try eventually("another slot: \(notes.all)") { notes.all.contains { $0.contains("are missing") } }
+                try stage.database.run("insert into t values (2, 1)")
+                #expect(try stage.stored(2).map(\.record).last == #"{"id":2,"n":1}"#)
+            }
+        }
+
+        @Test(
+            "an error about the server and not about a change passes nothing",
+            arguments: [
+                ("53100", false), ("57P03", false), ("58030", false), ("42501", false), ("XX001", false),
+                ("22012", true),
+                ("P0001", true), ("XX000", true), ("0A000", true), ("42883", true),
+            ])
+        func errorsOfTheServer(state: String, mayBeOfChange: Bool) {
+            let refusal = DecodingRefusal(
+                error: PostgresError(.server, sqlState: state, "no"), commit: nil,
+                position: CapturePosition(lsn: LSN(1)))
+            #expect(refusal.mayBeOfChange == mayBeOfChange)
         }
 
         @Test("what cannot be stored at all is passed, and something says so in its place")

@@ -42,6 +42,28 @@ extension FeedTests {
             if case .partly(let complaints) = stage.outcome(group) { complaints } else { [] }
         }
 
+        /// Logical replication fires no statement triggers.
+        @Test func subscribersOfATableThatIsReplicatedIntoAreTold() throws {
+            let publisher = try PostgresCluster.shared.database()
+            try publisher.run("create table triggered (id int primary key); create publication p for table triggered")
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(#"{"event":"*","schema":"public","table":"triggered"}"#, as: "ann")
+                func isLive() -> Bool { if case .live = stage.outcome(group) { true } else { false } }
+                #expect(isLive())
+                try database.run(
+                    """
+                    create subscription copied connection '\(publisher.conninfo)' publication p
+                    with (enabled = false, create_slot = false, slot_name = none, copy_data = false)
+                    """)
+                defer { #expect(throws: Never.self) { try database.run("drop subscription if exists copied") } }
+                try eventually("a complaint, not \(String(describing: stage.outcome(group)))") {
+                    complaints(stage, group).contains { $0.isError && $0.message.contains("logical replication") }
+                }
+                try database.run("drop subscription copied")
+                try eventually("all is well again") { isLive() }
+            }
+        }
+
         /// Filters and what clients read are the same whichever way a row came.
         @Test(arguments: ["", #","filter":"id=eq.1""#, #","filter":"n=gt.1""#, #","filter":"body=like.x%""#])
         func rowsReadAsByTriggers(filter: String) throws {

@@ -34,6 +34,8 @@ import Wire
     private static func word(_ decision: Authorization.Decision) -> String {
         switch decision {
         case .reading(.met(.authorization)): "may read"
+        case .unknown: "unknown"
+        case .waits: "waits"
         case .reading(.failed(.authorization, let refusal)): refusal.message
         case .reading: "something else"
         case .renewed(let claims): "renewed until \(claims.expiresAt)"

@@ -68,13 +68,47 @@ import Wire
         #expect(other.hub.channelCount == 0)
     }
 
-    @Test func withoutAnAnswerTheMemberIsToComeAgain() throws {
+    /// While Postgres is away nothing ends, as long as the old token lasts: a channel that ended would be refused its rejoin next.
+    @Test func withoutAnAnswerTheMemberStaysAndIsAskedAboutAgain() throws {
         let stage = try stage()
         try stage.say(token("good user 2000"), from: 1)
-        let said = try stage.decide(.unavailable)
-        #expect(said.count == 2)
-        #expect(said[0].contains("unable to connect"))
-        #expect(said[1].contains("phx_error"))
+        #expect(try stage.decide(.unavailable).isEmpty)
+        #expect(try isHeard(stage))
+        #expect(try stage.tick(after: 1000).isEmpty)
+        #expect(try stage.tick(after: 1000) == ["authorize user read a"])
+        #expect(try stage.decide(.unavailable).isEmpty)
+        #expect(try stage.tick(after: 2000) == ["authorize user read a"])
+        #expect(try stage.decide(.decided(.all)).isEmpty)
+        #expect(try isHeard(stage))
+        #expect(try stage.tick(after: 10_000).isEmpty, "it is decided")
+        #expect(try stage.tick(after: 986_000).last?.contains("phx_error") == true, "the new token counts")
+    }
+
+    @Test func aRightThatIsLostEndsTheChannelWhenPostgresIsBack() throws {
+        let stage = try stage()
+        try stage.say(token("good user 2000"), from: 1)
+        try stage.decide(.unavailable)
+        try stage.tick(after: 2000)
+        #expect(try stage.decide(.decided([])).last?.contains("phx_error") == true)
+    }
+
+    /// Its client did what it could: it is told to come back, and not that its token has expired.
+    @Test func whereTheOldTokenEndsMeanwhileTheSocketEnds() throws {
+        let stage = try stage(expiresAt: 1010)
+        try stage.say(token("good user 2000"), from: 1)
+        try stage.decide(.unavailable)
+        #expect(try stage.tick(after: 10_000).last == "close 1 1012 come back")
+        try stage.disconnect(1)
+        #expect(stage.hub.channelCount == 0)
+    }
+
+    /// A backend says that rights have changed: they are not kept for as long as Postgres is away.
+    @Test func whereABackendAsksInVainTheSocketEnds() throws {
+        let stage = Stage()
+        stage.connect(1, subject: "ann")
+        try stage.joinPrivate("realtime:a", 1)
+        _ = try stage.watch { _ = $0.refresh("ann") }
+        #expect(try stage.decide(.unavailable) == ["close 1 1012 come back"])
     }
 
     /// A no to a rejoin is for some clients the last word. It is the policies' to say, and counts until the client asks again.
@@ -96,7 +130,7 @@ import Wire
         try stage.join("realtime:b", 1, #"{"private":true}"#)
         #expect(try stage.decide(.unavailable).count == 1, "a first join is told")
         try stage.say(token("good user 2000"), from: 1)
-        _ = try stage.decide(.unavailable)
+        _ = try stage.decide(.decided([]))
         try stage.join("realtime:a", 1, #"{"private":true}"#)
         #expect(try stage.decide(.unavailable) == ["close 1 1012 come back"])
         #expect(stage.hub.counters.joinsRefused == 2)

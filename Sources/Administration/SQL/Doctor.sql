@@ -105,6 +105,9 @@ select what from (values
         and has_table_privilege('roost.session', 'update') and has_table_privilege('roost.session', 'delete')
         and has_table_privilege('roost.session_list', 'select') and has_table_privilege('roost.session_list', 'insert')
         and has_table_privilege('roost.session_list', 'update') and has_table_privilege('roost.session_list', 'delete')),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.session_claim',
+        has_table_privilege('roost.session_claim', 'select') and has_table_privilege('roost.session_claim', 'insert')
+        and has_table_privilege('roost.session_claim', 'update') and has_table_privilege('roost.session_claim', 'delete')),
     ('SELECT, INSERT, DELETE on roost.online_user',
         has_table_privilege('roost.online_user', 'select') and has_table_privilege('roost.online_user', 'insert')
         and has_table_privilege('roost.online_user', 'delete')),

@@ -24,6 +24,9 @@ package struct CaptureDecoder {
     /// Whether the next change belongs to the same transaction as the last.
     package var isInTransaction: Bool { transaction != nil }
 
+    /// Where the transaction was committed that is being read.
+    package var commit: LSN? { transaction?.commit }
+
     /// - Throws: `MalformedStream`.
     package mutating func take(_ message: PgoutputMessage, into batch: CaptureBatch) throws(MalformedStream) {
         switch message {

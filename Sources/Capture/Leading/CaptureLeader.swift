@@ -41,7 +41,7 @@ final class CaptureLeader {
     func serve(isStopping: () -> Bool) throws {
         while !isStopping() {
             stream.mostRows = trials.mostRows
-            let hasMore = try stream.read { pacing.dueAt.map { $0 <= .now } ?? false }
+            let hasMore = try read()
             let now = ContinuousClock.now
             if !stream.batch.isEmpty {
                 pacing.rowsCame(at: now)
@@ -58,6 +58,16 @@ final class CaptureLeader {
         // The stream's session ends with it, and lets go of the slot.
         try stream.connection.endStream()
         try slot.dropIfUnused()
+    }
+
+    private func read() throws -> Bool {
+        do {
+            return try stream.read { pacing.dueAt.map { $0 <= .now } ?? false }
+        } catch let error as PostgresError where error.kind == .server {
+            // What came before is stored first, so that this is all that is left to be read.
+            if !stream.batch.isEmpty { try storeBatch() }
+            throw DecodingRefusal(error: error, commit: stream.commit, position: store.position)
+        }
     }
 
     private func storeBatch() throws {

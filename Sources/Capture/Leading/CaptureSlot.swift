@@ -101,6 +101,18 @@ struct CaptureSlot {
         }
     }
 
+    /// Goes on behind a transaction that cannot be decoded, and notes that its changes are missing.
+    func pass(_ commit: LSN, because error: PostgresError) throws {
+        try lock()
+        defer { unlock() }
+        _ = try connection.query(CaptureSQL.beginCapture, [LSN(commit.rawValue &+ 1).description])
+        logger.warning(
+            """
+            Postgres cannot decode a transaction that was committed at \(commit): changes of it are missing. Clients connected for \
+            row changes are told to load their data again: \(error.message)
+            """)
+    }
+
     private func lock() throws {
         while try !connection.query(CaptureSQL.lockSlot).flag(0, 0) {
             guard !isStopping() else { throw PostgresError(.connection, "The hub stops.") }

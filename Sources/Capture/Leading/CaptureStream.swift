@@ -36,6 +36,9 @@ final class CaptureStream {
     /// What is stored, once `batch` is.
     var position: CapturePosition { decoder.position }
 
+    /// Where the transaction was committed that is being read.
+    var commit: LSN? { decoder.commit }
+
     /// Whether the batch may be stored: it ends with a transaction, or holds as much as it may.
     var isAtBoundary: Bool { isFull || !decoder.isInTransaction }
 

@@ -15,6 +15,8 @@ struct CaptureWorker: ~Copyable {
     private var wantsBytes = false
     private var trials = BatchTrials<CapturePosition>()
     private var refusals: RepeatedRefusal<CapturePosition>
+    /// The same of what the walsender could not decode.
+    private var decodings: RepeatedRefusal<CapturePosition>
 
     init(_ setup: WALCapture.Setup, _ stopSignal: StopSignal, _ published: Published<CaptureReport>) {
         self.setup = setup
@@ -23,6 +25,7 @@ struct CaptureWorker: ~Copyable {
         sockets = CaptureSockets(stopSignal)
         incidents = CaptureIncidents(logger: setup.logger)
         refusals = RepeatedRefusal(patience: setup.patience)
+        decodings = RepeatedRefusal(patience: setup.patience)
         reconnector = Reconnector(
             first: setup.firstRetry, logger: setup.logger,
             lost: "Changes are not read from the WAL for now", regained: "Changes can be read from the WAL again.")
@@ -81,9 +84,11 @@ struct CaptureWorker: ~Copyable {
         report(nil)
         do {
             try leader.serve { stopSignal.isStopping }
-        } catch let error as PostgresError where Self.endsSlot(error) {
-            try slot.giveUp()
-            throw error
+        } catch let refusal as DecodingRefusal where !Self.isOfCharacters(refusal.error) || readsBytes {
+            try pass(refusal, slot)
+        } catch let refusal as DecodingRefusal {
+            wantsBytes = true
+            throw refusal.error
         } catch let error as PostgresError where Self.isOfCharacters(error) && !readsBytes {
             // It would come again, and the rows of all tables stand behind it.
             wantsBytes = true
@@ -99,16 +104,16 @@ struct CaptureWorker: ~Copyable {
         ["22P05", "22021"].contains(error.sqlState)
     }
 
-    /// Errors that come again whenever the slot is read. Changes are decoded with the catalog of their time, when there may
-    /// have been no publication; and a row whose text is over 1 GB cannot be decoded at all (MaxAllocSize in Postgres' source,
-    /// utils/memutils.h).
-    private static func endsSlot(_ error: PostgresError) -> Bool {
-        switch error.sqlState {
-        case SQLState.undefinedObject: error.message.contains("publication")
-        case SQLState.programLimitExceeded: true
-        case SQLState.internalError: error.message.contains("invalid memory alloc request size")
-        default: false
-        }
+    /// What Postgres cannot decode is passed, where that is certain or it has come again for long.
+    ///
+    /// - Throws: the error, where the same is tried again, or by another slot.
+    private mutating func pass(_ refusal: DecodingRefusal, _ slot: CaptureSlot) throws {
+        decodings.refused(at: refusal.position, at: .now)
+        guard refusal.isForGood || refusal.mayBeOfChange && decodings.isLasting(at: .now) else { throw refusal.error }
+        decodings.passed()
+        if let commit = refusal.passable { return try slot.pass(commit, because: refusal.error) }
+        try slot.giveUp()
+        throw refusal.error
     }
 
     /// Waits until there is something to lead, and nobody else does.

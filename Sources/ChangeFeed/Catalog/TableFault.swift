@@ -25,6 +25,11 @@ struct TableFault: Sendable, Equatable {
                 "Changes of \(table.schema).\(table.name) reach nobody, as no hub reads the WAL; run a hub with feed.capture: "
                     + "wal, or, with feed.capture: triggers: roost unwatch \(ShellText.argument(name)); \(command)",
                 isError: true)
+        case "applied":
+            return SubscriptionComplaint(
+                "Some changes of \(table.schema).\(table.name) reach nobody, as logical replication (a subscription) writes "
+                    + "them, which fires no triggers of roost's; run a hub with feed.capture: wal, and: \(command)",
+                isError: true)
         case "narrow":
             return SubscriptionComplaint(
                 "Some changes of \(table.schema).\(table.name) reach nobody, as the publication roost leaves them out or a "

@@ -73,6 +73,11 @@ package struct PostponedChanges {
     /// Something waits for the member, so what comes now has to wait, too.
     package func isBehind(_ member: Member) -> Bool { !waiting.isEmpty && waiting[member] != nil }
 
+    /// Whether anything waits for members of the group that came by a moment.
+    func holds(anythingFor group: ChangeGroupID, until moment: Instant) -> Bool {
+        items.contains { $0.since <= moment && $0.members.contains { $0.group == group } }
+    }
+
     /// Whether what a policy of the table fails on for the role is worth waiting for.
     ///
     /// - Parameter reader: whose row it is, where the error is about values.

@@ -56,6 +56,11 @@ struct UndecidedChanges {
     /// Something waits for the definition, so what comes now has to wait, too.
     func isBehind(_ definition: Int) -> Bool { waiting[definition] != nil }
 
+    /// Whether anything waits for the group that came by a moment.
+    func holds(anythingFor group: ChangeGroupID, until moment: ContinuousClock.Instant) -> Bool {
+        items.contains { $0.since <= moment && $0.groups.values.contains { $0.contains(group) } }
+    }
+
     /// The first change that waits for each of these groups, where one does.
     func first(for groups: Set<ChangeGroupID>) -> [ChangeGroupID: Item] {
         var first: [ChangeGroupID: Item] = [:]

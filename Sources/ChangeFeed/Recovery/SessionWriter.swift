@@ -51,7 +51,8 @@ package final class SessionWriter: Sendable {
                     conninfo, PlainWaiter(until: stopSignal), logger, within: Self.patience / 2)
                 let rows = try connection.query(SessionListSQL.storedSessions, [node])
                 guard rows.count > 0 else { return }
-                registry.restore((0..<rows.count).compactMap { SessionRegistry.Record(rows, $0) })
+                let now = SessionLoop.now.monotonic
+                registry.restore((0..<rows.count).compactMap { SessionRegistry.Record(rows, $0, at: now) })
             } catch let error as PostgresError where error.kind == .server && error.sqlState == nil {
                 logger.debug("No sessions are known from before the start: \(error)")
             } catch {
@@ -200,6 +201,7 @@ private struct SessionLoop: ~Copyable {
     private mutating func writeChanges(on connection: PostgresConnection, isLast: Bool) throws {
         if isLast || surveyAt <= .now {
             surveyAt = .now + Self.interval
+            try exchangeClaims(on: connection)
             proven.found = registry.survey(at: Self.now) ?? proven.found
         }
         while case let records = registry.takeChanged(upTo: Self.batch), !records.isEmpty {
@@ -227,6 +229,27 @@ private struct SessionLoop: ~Copyable {
         }
     }
 
+    /// Takes what other hubs claim of this one's sessions, and claims what they keep of clients that are here.
+    private func exchangeClaims(on connection: PostgresConnection) throws {
+        let rows = try connection.query(SessionListSQL.takeClaims, [node])
+        let now = Self.now
+        registry.areClaimed(
+            (0..<rows.count).compactMap { row in
+                guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let age = rows.figure(row, 1)
+                else { return nil }
+                return (key, now.monotonic - max(0, age))
+            })
+        let claims = registry.takeClaims(at: now)
+        guard !claims.isEmpty else { return }
+        var (nodes, keys, times) = (TextArray(), TextArray(), TextArray())
+        for claim in claims {
+            nodes.append(claim.node.utf8)
+            keys.append(claim.key.text.utf8)
+            times.append(claim.soughtAt.utf8)
+        }
+        _ = try connection.query(SessionListSQL.claimSessions, [nodes.literal, keys.literal, times.literal])
+    }
+
     private var provenText: String? { proven.found.flatMap { places.snapshot(at: .mark($0)) } }
 
     /// Which other hubs have had somebody of these keys. To be asked when the keys are written: whoever asks second finds the
@@ -245,7 +268,8 @@ private struct SessionLoop: ~Copyable {
             guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let other = rows.text(row, 1),
                 let snapshot = Snapshot.place(rows.text(row, 3), proven: rows.text(row, 4)) ?? rows.text(row, 2)
             else { continue }
-            found[key, default: []].append(SessionRegistry.Elsewhere(node: other, snapshot: snapshot))
+            found[key, default: []].append(
+                SessionRegistry.Elsewhere(node: other, snapshot: snapshot, soughtAt: rows.text(row, 5)))
         }
         return found
     }
@@ -262,7 +286,10 @@ private struct SessionLoop: ~Copyable {
     }
 
     private func store(_ records: [SessionRegistry.Record], on connection: PostgresConnection) throws {
-        var (gone, keys, counts, following, stored) = (TextArray(), TextArray(), TextArray(), TextArray(), TextArray())
+        var (gone, keys, counts, following, stored, lost) = (
+            TextArray(), TextArray(), TextArray(), TextArray(), TextArray(), TextArray()
+        )
+        let now = Self.now.monotonic
         for record in records {
             if record.count == 0 {
                 gone.append(record.key.text.utf8)
@@ -273,11 +300,14 @@ private struct SessionLoop: ~Copyable {
                 let place = places.snapshot(at: point)
                 following.append(follows && place != nil)
                 stored.append(place?.utf8)
+                lost.append(record.lostAt.map { String(max(0, now - $0)).utf8 })
             }
         }
         _ = try connection.query(
             SessionListSQL.storeSessions,
-            [node, gone.literal, keys.literal, counts.literal, following.literal, stored.literal])
+            [
+                node, gone.literal, keys.literal, counts.literal, following.literal, stored.literal, lost.literal,
+            ])
     }
 
     /// Until a join waits, the interval is over, or the end; a connection that goes away is noticed at once, as the tables may be
@@ -294,7 +324,7 @@ private struct SessionLoop: ~Copyable {
         do { _ = try connection?.takeNotifications() } catch { connection = nil }
     }
 
-    private static var now: HubTime {
+    fileprivate static var now: HubTime {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return HubTime(monotonic: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000, unix: 0)
@@ -303,12 +333,16 @@ private struct SessionLoop: ~Copyable {
 
 extension SessionRegistry.Record {
     /// A row of StoredSessions in SessionList.sql; nil for the one that stands for nobody.
-    init?(_ rows: QueryResult, _ row: Int) {
+    ///
+    /// - Parameter now: a process that is over had them all lost by then.
+    fileprivate init?(_ rows: QueryResult, _ row: Int, at now: Int64) {
         guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.figure(row, 1) else {
             return nil
         }
         let place = Snapshot.place(rows.text(row, 2), proven: rows.text(row, 3))
-        self.init(key: key, count: Int(count), place: .at(place.map { .restored($0) } ?? .restart))
+        self.init(
+            key: key, count: Int(count), place: .at(place.map { .restored($0) } ?? .restart),
+            lostAt: now - max(0, rows.figure(row, 4) ?? 0))
     }
 }
 

@@ -31,6 +31,9 @@ with watched as (
     union all
     select 'slot', string_agg(s.active::text, ',') from pg_replication_slots s where s.slot_name = roost.slot_name()
     union all
+    select 'subscription', string_agg(concat_ws(':', r.srsubid, r.srrelid), ',' order by r.srsubid, r.srrelid)
+    from pg_subscription_rel r join watched w on w.oid = r.srrelid
+    union all
     select 'partition', string_agg(concat_ws(':', i.inhrelid, i.inhparent, i.xmin), ',' order by i.inhrelid, i.inhparent)
     from pg_inherits i join watched w on w.oid = i.inhparent
     union all
@@ -172,6 +175,7 @@ order by r.rolname, w.oid
 --   * silent: there is one, and it does not fire, because it is disabled or for replicas only.
 --   * foreign: it is not as this version makes it (WatchTable.sql), so what it writes may be anything.
 --   * twice: two fire, and every change is written twice.
+--   * applied: logical replication writes to it (a subscription), for which no statement triggers fire.
 -- Faults, of tables that are published; what their triggers lack is none
 --   * both: triggers fire as well, and every change is written twice.
 --   * unread: nobody reads the WAL, and the hub that asks will not.
@@ -213,6 +217,9 @@ with known as (
         when firing > 1 then 'twice'
     end as fault
     from found
+    union all
+    select m.root, m.relid, 'insert', 'applied' from members m join pg_subscription_rel r on r.srrelid = m.relid
+    where not m.by_wal
     union all
     select oid, oid, 'insert', 'unread' from roost.watched
     where by_wal and not $1::boolean

@@ -43,6 +43,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     /// The tables that the observer needs, by oid.
     private var observedTables: Set<UInt32> = []
     private let receiptTables: ReceiptTables?
+    /// Words of changes that could not be recorded, for groups for which something waits that came before.
+    private var losses: [(group: ChangeGroupID, message: String, since: ContinuousClock.Instant)] = []
     private let ahead = DispatchSemaphore(value: ChangeDispatcher.batchesAhead)
     private static let batchesAhead = 2
 
@@ -158,6 +160,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
     /// What was decided meanwhile is delivered, and what a policy failed on is judged again.
     func pollEnded() throws {
+        defer { tellOfLosses() }
         try undecided.takeDecisions()
         guard let catalog = subscriptions.registry.catalog, pipeline.postponed.isDue(at: .now) else { return }
         let items = pipeline.postponed.items
@@ -188,8 +191,27 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     }
 
     func changesAreLost(of tables: Set<UInt32>) {
+        for (group, message) in subscriptions.losses(of: tables) {
+            // Of several that wait for the same, the first has its own time.
+            let known = losses.indices.filter { losses[$0].group == group && losses[$0].message == message }
+            if known.count > 1 { losses.remove(at: known[1]) }
+            losses.append((group, message, .now))
+        }
+        tellOfLosses()
+    }
+
+    /// Tells the groups for which nothing waits any more that was written before the loss. An application loads its data at that word,
+    /// and a version from before the loss that came behind it would stay.
+    private func tellOfLosses() {
+        guard !losses.isEmpty else { return }
         var loops = [[FeedEvent]](repeating: [], count: sink.loopCount)
-        for (group, message) in subscriptions.losses(of: tables) { loops[group.loop].append(.loss(message, group)) }
+        losses.removeAll { loss in
+            guard !pipeline.postponed.holds(anythingFor: loss.group, until: loss.since),
+                !undecided.changes.holds(anythingFor: loss.group, until: loss.since)
+            else { return false }
+            loops[loss.group.loop].append(.loss(loss.message, loss.group))
+            return true
+        }
         for (loop, events) in loops.enumerated() where !events.isEmpty {
             watermarks.delivered(to: loop)
             sink.deliver(events, to: loop, whenTaken: {})
@@ -241,6 +263,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
 extension ChangeDispatcher: DecisionDelivery {
     fileprivate func takeDecisions() {
+        defer { tellOfLosses() }
         do {
             try undecided.takeDecisions()
         } catch {
@@ -257,6 +280,10 @@ extension ChangeDispatcher: DecisionDelivery {
         try pipeline.judge(&batch, for: subscriptions.registry)
         endUndecided(items, answers)
         deliver(&batch) { place in (items[place].change, items[place].cursor) }
+        // What a policy failed on waits on, from now.
+        for place in losses.indices where items.contains(where: { $0.since <= losses[place].since }) {
+            losses[place].since = .now
+        }
         scheduler.filtersAreDecided()
     }
 
@@ -279,6 +306,7 @@ extension ChangeDispatcher: DecisionDelivery {
 
     /// A mark that waited for decisions. Its cursor is not told: some may be further already, who waited for none.
     func covered(_ mark: Int) {
+        tellOfLosses()
         guard pipeline.postponed.isEmpty else { return }
         hooks.whenMarked(mark)
         for loop in watermarks.loops(toHearOf: mark, at: .now) {

@@ -9,6 +9,10 @@ package struct Authorization {
     package private(set) var questions: [AuthorizationID: Membership] = [:]
     /// Bytes of what waits for its answers, of all members: writes, and messages that come while a replay is read.
     package internal(set) var heldBytes = 0
+    /// Members whose new tokens the policies could not be asked about, and when they are asked again, in monotonic milliseconds.
+    private var undecided: [Membership] = []
+    private var undecidedDue: Int64 = 0
+    private static let undecidedPause: Int64 = 2_000
 
     package init() {}
 
@@ -20,6 +24,10 @@ package struct Authorization {
         case renewed(Claims)
         /// Its new token takes a right to read away.
         case revoked
+        /// What it may do by now cannot be found out, and it is not certain that it may still do what it could.
+        case unknown
+        /// The policies are asked again about its new token; until its old one has ended it keeps what it has.
+        case waits
         /// Writes that wait can go on.
         case writes
     }
@@ -47,6 +55,12 @@ package struct Authorization {
         }
         grants.readQuestion = nil
         switch outcome {
+        case .unavailable where membership.join.isJoined && membership.connection.reader == nil:
+            guard let new = grants.newClaims, new != membership.claims else { return (membership, .unknown) }
+            if undecided.isEmpty { undecidedDue = hub.now.monotonic + Self.undecidedPause }
+            undecided.append(membership)
+            grants.isUndecided = true
+            return (membership, .waits)
         case .unavailable: return (membership, .reading(.failed(.authorization, .databaseUnavailable)))
         case .replayFailed: return (membership, .reading(.failed(.authorization, .replayFailed)))
         case .decided(let read, let replay):
@@ -96,6 +110,7 @@ package struct Authorization {
         let isLapsed = membership.lapse != nil
         guard claims != (grants.newClaims ?? (isLapsed ? nil : membership.claims)) else { return .asked }
         forgetQuestions(of: grants)
+        grants.isUndecided = false
         grants.write = WriteRights()
         guard grants.read != nil else { return .joinsAnew }
         guard claims != membership.claims || isLapsed else {
@@ -124,11 +139,23 @@ package struct Authorization {
         grants.readQuestion = ask(.read(replay: nil), as: claims, for: membership, &hub)
     }
 
+    /// Asks again about tokens of which nothing could be found out. To be called once a second.
+    mutating func askAgain(_ hub: inout HubContext) {
+        guard !undecided.isEmpty, hub.now.monotonic >= undecidedDue else { return }
+        let members = undecided
+        undecided = []
+        for membership in members where !membership.join.hasEnded {
+            guard let grants = membership.grants, grants.newClaims != nil, grants.readQuestion == nil else { continue }
+            refresh(grants, of: membership, &hub)
+        }
+    }
+
     /// A right that is lost ends the channel, as in the original; the client joins again and gets what is left.
     private func decideToken(
         _ read: ChannelExtensions, _ before: ChannelExtensions, _ grants: ChannelGrants
     ) -> Decision? {
         guard let claims = grants.newClaims else { return nil }
+        grants.isUndecided = false
         guard read.isSuperset(of: before) else { return .revoked }
         grants.read = read
         grants.newClaims = nil

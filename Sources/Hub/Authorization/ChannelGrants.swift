@@ -12,6 +12,8 @@ package final class ChannelGrants {
     /// What a new token says, until it is decided what it may read. The member keeps what it has, and its old token's
     /// end.
     var newClaims: Claims?
+    /// The policies could not be asked about the new token; they are asked again.
+    var isUndecided = false
     var write = WriteRights()
     var held = HeldWrites()
     /// The member asked for presence when it joined.

@@ -96,6 +96,10 @@ extension Hub {
 
     private func lapseOrExpel(_ membership: Membership, _ expired: Refusal) {
         guard let end = endOfLapse(membership) else {
+            // It has brought a fresh one, of which nothing could be found out.
+            if let grants = membership.grants, grants.isUndecided, grants.newClaims?.expired(at: context.now) == nil {
+                return comeBack(membership)
+            }
             return expel(membership, expired, isTold: membership.lapse != nil)
         }
         lapse(membership, expired)

@@ -15,6 +15,8 @@ extension Hub {
         case .reading(let event): handle(event, of: membership)
         case .renewed(let claims): renewed(claims, of: membership)
         case .revoked: expel(membership, .readRevoked(topic: String(membership.channel.key.name)), .revoked)
+        case .unknown: comeBack(membership)
+        case .waits: break
         case .writes: releaseWrites(of: membership)
         }
     }
@@ -91,7 +93,18 @@ extension Hub {
         case .answer: answerJoin(of: membership)
         case .resumeRowChanges: catchUp.startOrWait(membership, rows, &context)
         case .refuse(let refusal): refuseJoin(of: membership, refusal)
+        case .expel(.databaseUnavailable) where isForWantOfPostgres(event, of: membership): comeBack(membership)
         case .expel(let refusal): expel(membership, refusal)
+        }
+    }
+
+    /// Whether a member's row changes cannot go on because Postgres is away; its next join will find the same.
+    private func isForWantOfPostgres(_ event: JoinMachine.Event, of membership: Membership) -> Bool {
+        guard membership.connection.reader == nil else { return false }
+        return switch event {
+        case .recoveryFailed: membership.recovery?.wasPassedBy != true
+        case .failed(let need, _): need == .subscription
+        default: false
         }
     }
 
@@ -147,12 +160,22 @@ extension Hub {
         context.report(JoinFailure(refusal), on: membership.slot)
         guard membership.connection.reader == nil else { return close(membership, refusal, .lost) }
         if case .databaseUnavailable = refusal, membership.connection.isToRejoin {
-            actions.append(.close(membership.slot, .serviceRestart, reason: "come back"))
+            actions.append(.close(membership.slot, .serviceRestart, reason: Self.comeBackReason))
         } else {
             context.refuseJoin(pending.ref, of: membership, refusal)
         }
         authorization.refuseHeld(of: membership, refusal, &context)
         remove(membership)
+    }
+
+    private static let comeBackReason: StaticString = "come back"
+
+    /// Ends the socket of a member that was let in, as without Postgres it is not known what it may hear, or what it missed. Were its
+    /// channel ended alone, its rejoin would be refused next (`refuseJoin`).
+    func comeBack(_ membership: Membership) {
+        authorization.refuseHeld(of: membership, .databaseUnavailable, &context)
+        actions.append(.close(membership.slot, .serviceRestart, reason: Self.comeBackReason))
+        remove(membership, .lost)
     }
 
     /// What a member that is about to hear broadcasts missed of them; nil where it did not ask for history.

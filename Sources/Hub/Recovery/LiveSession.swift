@@ -38,6 +38,8 @@ package final class LiveSession: RecoverableSession, Sendable {
     nonisolated(unsafe) var elsewhere: [SessionRegistry.Elsewhere]?
     /// What stands in the database of that, while the hubs are asked.
     nonisolated(unsafe) var presumed: [SessionRegistry.Elsewhere]?
+    /// Its client certainly was somewhere before, and not here.
+    nonisolated(unsafe) var cameFromElsewhere = false
     /// It is not known yet where other hubs had its client, nor what stands in the database of that.
     var isSought: Bool { elsewhere == nil && presumed == nil }
 

@@ -54,6 +54,8 @@ struct SessionBucket<Session: RecoverableSession> {
         var claims: [SessionClaim] = []
         /// Its client said that it goes, by when its refs had come to this: only one comes for it whose refs go on behind it.
         var goneAt: Int?
+        /// No earlier than when it was lost, in monotonic milliseconds; nil where nobody knows.
+        var lostAt: Int64?
 
         var isTaken: Bool { !isMany && claims.contains { $0.counts } }
         /// Anybody may come for it.
@@ -70,8 +72,12 @@ struct SessionBucket<Session: RecoverableSession> {
         var ended: [Session.Position] = []
         /// These sockets are open, and do not answer.
         var live: [Session.Position] = []
+        /// It came for one that is kept no longer.
+        var isOverdue = false
 
         var all: [Session.Position] { ended + live }
+        /// It was not here before, as far as anybody knows.
+        var isNothing: Bool { ended.isEmpty && live.isEmpty && !isOverdue }
     }
 
     private(set) var live: [Session] = []
@@ -159,6 +165,7 @@ struct SessionBucket<Session: RecoverableSession> {
         guard wereAsked || !hasUser else { return owed }
         if trace.evidence == .refs, let late = overdue.firstIndex(where: { $0 < trace.ref }) {
             overdue.remove(at: late)
+            owed.isOverdue = true
         } else if wereAsked {
             claim(owed, free, suspects, for: trace, mayEndLive: hasUser)
         } else {
@@ -210,8 +217,12 @@ struct SessionBucket<Session: RecoverableSession> {
 
     /// A session was lost, and stays behind.
     ///
-    /// - Parameter goneAt: where its client said that it goes.
-    mutating func lose(_ session: Session, at position: Session.Position, until: Int64, goneAt: Int? = nil) {
+    /// - Parameters:
+    ///   - goneAt: where its client said that it goes.
+    ///   - lostAt: when that is, in monotonic milliseconds.
+    mutating func lose(
+        _ session: Session, at position: Session.Position, until: Int64, goneAt: Int? = nil, lostAt: Int64? = nil
+    ) {
         remove(session)
         let trace = session.trace
         // Who joined while it answered did not come for it.
@@ -220,7 +231,8 @@ struct SessionBucket<Session: RecoverableSession> {
         if !claims.isEmpty { prolong(to: until) }
         ended.append(
             Ended(
-                position: position, until: until, acknowledged: trace.acknowledged, claims: claims, goneAt: goneAt))
+                position: position, until: until, acknowledged: trace.acknowledged, claims: claims, goneAt: goneAt,
+                lostAt: lostAt))
         thin()
     }
 

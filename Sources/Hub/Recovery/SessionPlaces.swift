@@ -117,6 +117,7 @@ extension SessionRegistry {
         let proven = state.recording.proven
         if let session, !place.covers(session.origin.point, proven: proven) { return false }
         if case .following = place, isAwaited(key, state) { return false }
+        guard bucket.isWrittenAsLost == (writtenLoss(of: key, state) != nil) else { return false }
         return bucket.sessions.ended.allSatisfy { !$0.isAwaited || place.covers($0.position.point, proven: proven) }
     }
 }

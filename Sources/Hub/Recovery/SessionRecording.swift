@@ -27,6 +27,8 @@ struct SessionRecording {
     /// Joins wait until it is known whether another hub has had their clients (`SessionsElsewhere.swift`).
     var looksElsewhere = false
     var askElsewhere: SessionRegistry.AskElsewhere?
+    /// Members whose sessions on other hubs end once they lack nothing of them (`SessionClaims.swift`).
+    var claims: [SessionRegistry.PendingClaim] = []
     /// How far those are who prove it, second by second.
     var pace = ProofPace()
     /// Whoever is not as far does not follow the others (`survey`).
@@ -44,12 +46,17 @@ extension SessionRegistry {
         /// The keys of which it is to be found out which other hubs had somebody: this one and that of its user, where somebody has
         /// joined and waits for it.
         package let sought: [RecoveryKey]
+        /// When the only session of the key was lost, in monotonic milliseconds; nil where it is there, or several are.
+        package let lostAt: Int64?
 
-        package init(key: RecoveryKey, count: Int, place: Place = .at(.restart), sought: [RecoveryKey] = []) {
+        package init(
+            key: RecoveryKey, count: Int, place: Place = .at(.restart), sought: [RecoveryKey] = [], lostAt: Int64? = nil
+        ) {
             self.key = key
             self.count = count
             self.place = place
             self.sought = sought
+            self.lostAt = lostAt
         }
     }
 
@@ -57,9 +64,11 @@ extension SessionRegistry {
     struct Restored {
         let count: Int
         let point: RecoveryPoint
+        let lostAt: Int64?
 
         init(_ record: Record) {
             count = record.count
+            lostAt = record.lostAt
             // Marks were that process's own.
             point = if case .at(.restored(let snapshot)) = record.place { .restored(snapshot) } else { .restart }
         }
@@ -108,6 +117,7 @@ extension SessionRegistry {
             for key in Array(state.buckets.keys) {
                 state.buckets[key]?.recorded = 0
                 state.buckets[key]?.place = nil
+                state.buckets[key]?.isWrittenAsLost = false
                 Self.note(key, &state)
             }
             // Who was served before and has not come yet.
@@ -129,7 +139,7 @@ extension SessionRegistry {
                 let count = Self.count(of: key, state)
                 return Record(
                     key: key, count: count, place: Self.place(of: key, state),
-                    sought: count > 0 ? Self.seek(key, state) : [])
+                    sought: count > 0 ? Self.seek(key, state) : [], lostAt: Self.writtenLoss(of: key, state))
             }
             for key in keys {
                 state.recording.changed.remove(key)
@@ -151,12 +161,14 @@ extension SessionRegistry {
             var asked: [LiveSession] = []
             for record in records {
                 if successfully {
-                    asked += Self.note(elsewhere, of: record, state)
+                    asked += Self.note(elsewhere, of: record, &state)
                     if state.buckets[record.key] != nil {
                         state.buckets[record.key]?.recorded = record.count
                         state.buckets[record.key]?.place = record.count > 0 ? record.place : nil
+                        state.buckets[record.key]?.isWrittenAsLost = record.lostAt != nil
                     } else if record.count > 0 {
-                        state.buckets[record.key] = Bucket(recorded: record.count, place: record.place)
+                        state.buckets[record.key] = Bucket(
+                            recorded: record.count, place: record.place, isWrittenAsLost: record.lostAt != nil)
                     }
                     Self.note(record.key, &state)
                     Self.seekAnew(record.key, &state)
@@ -186,7 +198,7 @@ extension SessionRegistry {
             guard session.elsewhere != nil || !state.recording.looksElsewhere else { return false }
             // Of those that were to be written with it, some may have gone since.
             guard let bucket = state.buckets[session.key],
-                bucket.recorded >= min(session.needed, Self.count(of: session.key, state))
+                bucket.recorded >= min(session.needed, Self.count(of: session.key, state)), !bucket.isWrittenAsLost
             else { return false }
             return bucket.place?.covers(session.origin.point, proven: state.recording.proven) ?? false
         }

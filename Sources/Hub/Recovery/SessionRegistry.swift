@@ -15,6 +15,8 @@ package final class SessionRegistry: Sendable {
         var recorded = 0
         /// Where they are written down to stand; nil where that is to be written.
         var place: Place?
+        /// What is written down says that its only session was lost, or may say so.
+        var isWrittenAsLost = false
         /// Of a crowd, no later than where any of those stands who have settled; nil where that was not looked for (`survey`).
         var lowest: RecoveryPoint?
         /// The last of the moments at which some of them are forgotten (`State.ends`).
@@ -135,6 +137,7 @@ package final class SessionRegistry: Sendable {
             session.trace.isSettled = true
             guard window > 0 else { return nil }
             var found = Self.takeOver(for: session, here, &state, at: now.monotonic)
+            defer { session.cameFromElsewhere = session.cameFromElsewhere && found == nil }
             let places = Self.places(ofUserOf: session, state)
             if !places.isEmpty { found = .earliest(of: places + (found.map { [$0] } ?? [])) }
             // Nobody knows whom the last process served, so that anybody may have been there.
@@ -210,7 +213,8 @@ package final class SessionRegistry: Sendable {
             Self.forget(&state, at: now.monotonic)
             if state.ends.count - state.firstEnd >= mostHeld { state.clock.start(at: now.monotonic) }
             let until = state.clock.time(at: now.monotonic) + window
-            state.buckets[session.key]?.sessions.lose(session, at: position, until: until, goneAt: ref)
+            state.buckets[session.key]?.sessions.lose(
+                session, at: position, until: until, goneAt: ref, lostAt: now.monotonic)
             if state.buckets[session.key]?.user == 0 { state.buckets[session.key]?.user = session.key.user }
             Self.expectEnd(of: session.key, until, &state)
             Self.note(session.key, &state)
@@ -273,6 +277,7 @@ package final class SessionRegistry: Sendable {
         ) {
             $0.position(at: trace.began)
         }
+        session.cameFromElsewhere = trace.evidence == .refs && owed?.isNothing ?? true
         guard let owed else { return nil }
         let lacking = owed.live.filter { !here.isReached($0) }
         session.mayMissMore = lacking.count < owed.live.count
@@ -295,7 +300,7 @@ package final class SessionRegistry: Sendable {
         for (key, left) in restored {
             let ended = SessionBucket<LiveSession>.Ended(
                 position: RecoveryPosition(point: left.point), until: until, acknowledged: nil,
-                isMany: left.count >= many)
+                isMany: left.count >= many, lostAt: left.lostAt)
             let copies = left.count >= many ? 1 : left.count
             state.buckets[key, default: Bucket()].sessions.add(Array(repeating: ended, count: copies))
             expectEnd(of: key, until, &state)

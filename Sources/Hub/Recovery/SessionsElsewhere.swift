@@ -12,10 +12,13 @@ extension SessionRegistry {
         package let snapshot: String
         /// What those who look the same certainly have, as the hub itself says: a cursor. Nil where it did not say so.
         package private(set) var cursor: String?
+        /// When it was looked for, as Postgres writes times, where it is one session, which its client may claim; else nil.
+        package let soughtAt: String?
 
-        package init(node: String, snapshot: String) {
+        package init(node: String, snapshot: String, soughtAt: String? = nil) {
             self.node = node
             self.snapshot = snapshot
+            self.soughtAt = soughtAt
         }
 
         package func at(_ cursor: String) -> Elsewhere {
@@ -126,11 +129,14 @@ extension SessionRegistry {
     /// What was found with the write of a key.
     ///
     /// - Returns: those for whom the hubs that were found are to be asked first.
-    static func note(_ found: [RecoveryKey: [Elsewhere]], of record: Record, _ state: State) -> [LiveSession] {
+    static func note(
+        _ found: [RecoveryKey: [Elsewhere]], of record: Record, _ state: inout State
+    ) -> [LiveSession] {
         guard !record.sought.isEmpty, let bucket = state.buckets[record.key] else { return [] }
         let elsewhere = record.sought.flatMap { found[$0] ?? [] }
         let asks = state.recording.askElsewhere != nil && !elsewhere.isEmpty
         let waiting = bucket.sessions.live.filter { $0.isSought && $0.isLookedFor }
+        noteClaims(of: waiting, elsewhere, &state)
         for session in waiting {
             session.presumed = elsewhere
             if !asks { session.elsewhere = elsewhere }

@@ -124,6 +124,24 @@ extension FeedTests {
             }
         }
 
+        /// An application loads its data at that word, so that no older version may come behind it.
+        @Test func aLossIsToldBehindWhatWaitsForAFilter() throws {
+            let database = try Self.database()
+            try SubscriberStage.with(database) { stage in
+                let held = try stage.join(Self.entry("mood=eq.(held)"), as: "eve")
+                let others = try stage.join(Self.entry("id=gt.0"), as: "ann")
+                let holder = try database.session()
+                try holder.run("select pg_advisory_lock(7)")
+                try database.run("insert into notes values (1, 'x', '(good)')")
+                try eventually("it waits") { stage.undecided > 0 }
+                try database.run("insert into roost.change (relid, op) values ('notes'::regclass, 'L')")
+                try eventually("others are told") { stage.losses.map(\.group) == [others] }
+                try holder.run("select pg_advisory_unlock(7)")
+                try eventually("the word") { stage.losses.count == 2 }
+                #expect(stage.losses.last?.group == held && stage.losses.last?.behind == 1)
+            }
+        }
+
         /// Nobody waits for a filter that Postgres decides but those whose filter it is; these have all in order.
         @Test func othersDoNotWait() throws {
             let database = try Self.database()

@@ -123,6 +123,49 @@ extension FeedTests {
             #expect(rows == [["40:40:", "false"], ["5:5:", "false"], ["8:9:8", "false"]])
         }
 
+        private static func text(_ key: RecoveryKey) -> String {
+            String(format: "%016llx%016llx", key.high, key.low)
+        }
+
+        /// Clients that went on at other hubs: those lost by then, and of one that was alone.
+        @Test func whatAnotherHubClaimsEnds() throws {
+            let database = try Self.prepared()
+            let keys = Self.records(3).map(\.key)
+            let (writer, registry) = Self.writer(
+                database,
+                of: keys.enumerated().map { SessionRegistry.Record(key: $1, count: $0 == 2 ? 2 : 1, lostAt: 0) })
+            registry.lookElsewhere()
+            writer.record { $0(true) }
+            writer.start()
+            defer { writer.stop() }
+            try eventually("the list counts") { try database.value(Self.counted) == "1" }
+            let lost = "select string_agg((lost_at is not null)::text, ' ' order by sessions) from roost.session"
+            #expect(try database.value(lost) == "true true false")
+            try database.run(
+                """
+                insert into roost.session_claim (node, key, sought_at)
+                values ('test', '\(Self.text(keys[0]))', now()), ('test', '\(Self.text(keys[1]))', now() - interval '10 years'),
+                    ('test', '\(Self.text(keys[2]))', now()), ('other', '\(Self.text(keys[1]))', now())
+                """)
+            try eventually("it ends") { try database.value("select count(*) from roost.session") == "2" }
+            #expect(Self.known(database) == [keys[1]: 1, keys[2]: 2])
+            #expect(try database.value("select string_agg(node, ' ') from roost.session_claim") == "other")
+        }
+
+        /// Nor is it there for anybody before its hub, which is down, has heard of that.
+        @Test func whatWasClaimedWhileAHubWasDownIsNotRestored() throws {
+            let database = try Self.prepared()
+            try database.run(
+                """
+                insert into roost.session_list (node, turn) values ('test', 0);
+                insert into roost.session (node, key, sessions, lost_at)
+                select 'test', ('00000000-0000-0000-0000-00000000000' || n)::uuid, 1 + n / 4, l::timestamptz
+                from (values (1, '2020-01-01'), (2, '2020-01-03'), (3, null), (4, '2020-01-01')) rows (n, l);
+                insert into roost.session_claim (node, key, sought_at) select node, key, '2020-01-02' from roost.session
+                """)
+            #expect(Self.known(database).map { Set($0.keys.map(\.low)) } == [2, 3, 4])
+        }
+
         @Test func aListForAnEarlierTurnIsNotBelieved() throws {
             let database = try Self.prepared()
             let (writer, _) = Self.writer(database, of: Self.records(3))

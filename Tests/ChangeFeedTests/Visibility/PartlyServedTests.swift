@@ -285,6 +285,32 @@ extension FeedTests {
             }
         }
 
+        /// An application loads its data at that word, so that no older version may come behind it.
+        @Test func aLossIsToldBehindWhatWaitsForAPolicy() throws {
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding("messages"), as: "ann")
+                let others = try stage.join(Self.binding("marker"), as: "ann")
+                try database.run(
+                    """
+                    create function divisor() returns int language plpgsql stable as $$ begin return 0; end $$;
+                    drop policy of_mine on messages;
+                    create policy of_mine on messages for select to authenticated using (1 / divisor() = 1);
+                    insert into messages values (1, 1, 'before');
+                    """)
+                try eventually("it waits") { !stage.withheldAt.isEmpty }
+                try database.run("insert into roost.change (relid, op) values ('messages'::regclass, 'L')")
+                try database.run("insert into marker values ('behind')")
+                try eventually("what came behind the loss") { !stage.shown("ann", others).isEmpty }
+                #expect(stage.losses.isEmpty)
+                try database.run(
+                    "create or replace function divisor() returns int language plpgsql as $$ begin return 1; end $$")
+                try eventually("the word") { !stage.losses.isEmpty }
+                #expect(stage.losses.map(\.group) == [group] && stage.losses.map(\.behind) == [1])
+                #expect(stage.shown("ann", group).map(Self.id) == [1])
+            }
+        }
+
         /// Its readers are shown the next one before the patience with it is over, and nobody resigns.
         @Test func oneRowThatAPolicyCannotReadHoldsUpNobody() throws {
             let database = try PostgresCluster.shared.migratedDatabase().chat()

@@ -30,6 +30,8 @@ final class SubscriberStage: ChangeSink {
     struct Loss: Sendable, Equatable {
         let group: ChangeGroupID
         let message: String
+        /// How many changes the group had been sent.
+        let behind: Int
     }
 
     private struct Content {
@@ -197,7 +199,9 @@ final class SubscriberStage: ChangeSink {
                 case .withheld: content.withheldAt.append(content.seen.count)
                 case .complaint(let complaint, _, let claims, _):
                     content.told.append(Told(subject: claims.subject?.text ?? "", message: complaint.message))
-                case .loss(let message, let group): content.losses.append(Loss(group: group, message: message))
+                case .loss(let message, let group):
+                    let behind = content.seen.count { $0.group == group }
+                    content.losses.append(Loss(group: group, message: message, behind: behind))
                 case .gap: content.gapsAt.append(content.seen.count)
                 case .broadcastGap, .receipts: break
                 case .recovery: break
