@@ -2,9 +2,6 @@
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
-static const unsigned char AlertTrace[] = {
-#embed "../Administration/SQL/AlertTrace.sql"
-};
 static const unsigned char CaptureDoctor[] = {
 #embed "../Administration/SQL/CaptureDoctor.sql"
 };
@@ -137,6 +134,9 @@ static const unsigned char Schema[] = {
 static const unsigned char Activities[] = {
 #embed "../Stores/SQL/Activities.sql"
 };
+static const unsigned char AlertTrace[] = {
+#embed "../Stores/SQL/AlertTrace.sql"
+};
 static const unsigned char Alerts[] = {
 #embed "../Stores/SQL/Alerts.sql"
 };
@@ -163,7 +163,6 @@ static const unsigned char Users[] = {
 };
 
 static const struct roost_sql_file files[] = {
-    {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},
     {"CaptureDoctor.sql", CaptureDoctor, sizeof CaptureDoctor},
     {"ClientRoles.sql", ClientRoles, sizeof ClientRoles},
     {"Doctor.sql", Doctor, sizeof Doctor},
@@ -208,6 +207,7 @@ static const struct roost_sql_file files[] = {
     {"Migration021Receipts.sql", Migration021Receipts, sizeof Migration021Receipts},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
+    {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},
     {"Alerts.sql", Alerts, sizeof Alerts},
     {"Audience.sql", Audience, sizeof Audience},
     {"Devices.sql", Devices, sizeof Devices},

@@ -38,6 +38,12 @@ enum AlertSQL: String, NamedStatement {
     static let file = StatementFile("Alerts.sql")
 }
 
+/// What became of alerts, for people.
+enum AlertTraceSQL: String, NamedStatement {
+    case traceSession, alertsOfMessage, alertsOfUser
+    static let file = StatementFile("AlertTrace.sql")
+}
+
 /// Who is to hear of changes, by the operator's statement.
 enum AudienceSQL: String, NamedStatement {
     case beginReading, askAudience, findBearers
@@ -60,6 +66,6 @@ enum SampleChatSQL: String, NamedStatement {
 package enum StoresSQL {
     package static let files: [any NamedStatement.Type] = [
         PresenceSQL.self, UserSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self, AlertSQL.self,
-        AudienceSQL.self, SampleChatSQL.self, StreamSQL.self,
+        AlertTraceSQL.self, AudienceSQL.self, SampleChatSQL.self, StreamSQL.self,
     ]
 }
