@@ -138,6 +138,5 @@ func administer<Outcome>(_ task: String, _ body: () throws -> Outcome) throws ->
 package enum AdministrationSQL {
     package static let files: [any NamedStatement.Type] = [
         DoctorSQL.self, CaptureDoctorSQL.self, ClientRolesSQL.self, WatchingSQL.self, PublishingSQL.self, LockSQL.self,
-        AlertTraceSQL.self,
     ]
 }

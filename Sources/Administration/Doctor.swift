@@ -162,10 +162,10 @@ package struct ExaminedHub: Sendable {
 
     /// The most sessions with Postgres that the hub has at a time: two of the feed, two for conditions, those for policies of rows, two
     /// for policies of channels, one each for presence and for who may come back, two for readings of what clients missed; two for
-    /// pushes; one that listens to notifications; one that stores what is read from the WAL (its walsender counts elsewhere); one that
-    /// stores streams.
+    /// pushes, and one while the operator looks at alerts; one that listens to notifications; one that stores what is read from the WAL
+    /// (its walsender counts elsewhere); one that stores streams.
     var sessions: Int {
-        10 + policySessions + (sendsPushes ? 2 : 0) + (listens ? 1 : 0) + (readsWAL ? 1 : 0) + (storesStreams ? 1 : 0)
+        10 + policySessions + (sendsPushes ? 3 : 0) + (listens ? 1 : 0) + (readsWAL ? 1 : 0) + (storesStreams ? 1 : 0)
     }
 }
 
@@ -211,6 +211,6 @@ enum Magnitude {
 enum DoctorSQL: String, NamedStatement {
     case connections, longTransactions, notificationQueue, standbys, idleSlots, rights, nodes, stalledHubs, outboxState,
         castsToJSON, unwatchedChanges, silentWriters, foreignLocks, policiesOfAnyTopic, realtimeState,
-        tablesWithoutPolicy, preparedClose
+        tablesWithoutPolicy, preparedClose, alertsOfDay, silentHubs
     static let file = StatementFile("Doctor.sql")
 }

@@ -5,6 +5,9 @@
 static const unsigned char access_js[] = {
 #embed "../Ops/Web/access.js"
 };
+static const unsigned char alerts_js[] = {
+#embed "../Ops/Web/alerts.js"
+};
 static const unsigned char channel_js[] = {
 #embed "../Ops/Web/channel.js"
 };
@@ -80,6 +83,7 @@ static const unsigned char user_js[] = {
 
 static const struct roost_ops_file files[] = {
     {"access.js", access_js, sizeof access_js},
+    {"alerts.js", alerts_js, sizeof alerts_js},
     {"channel.js", channel_js, sizeof channel_js},
     {"channels.js", channels_js, sizeof channels_js},
     {"cluster.js", cluster_js, sizeof cluster_js},

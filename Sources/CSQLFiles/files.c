@@ -2,9 +2,6 @@
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
-static const unsigned char AlertTrace[] = {
-#embed "../Administration/SQL/AlertTrace.sql"
-};
 static const unsigned char CaptureDoctor[] = {
 #embed "../Administration/SQL/CaptureDoctor.sql"
 };
@@ -149,6 +146,9 @@ static const unsigned char Schema[] = {
 static const unsigned char Activities[] = {
 #embed "../Stores/SQL/Activities.sql"
 };
+static const unsigned char AlertTrace[] = {
+#embed "../Stores/SQL/AlertTrace.sql"
+};
 static const unsigned char Alerts[] = {
 #embed "../Stores/SQL/Alerts.sql"
 };
@@ -184,7 +184,6 @@ static const unsigned char Users[] = {
 };
 
 static const struct roost_sql_file files[] = {
-    {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},
     {"CaptureDoctor.sql", CaptureDoctor, sizeof CaptureDoctor},
     {"ClientRoles.sql", ClientRoles, sizeof ClientRoles},
     {"Doctor.sql", Doctor, sizeof Doctor},
@@ -233,6 +232,7 @@ static const struct roost_sql_file files[] = {
     {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
+    {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},
     {"Alerts.sql", Alerts, sizeof Alerts},
     {"Audience.sql", Audience, sizeof Audience},
     {"Badges.sql", Badges, sizeof Badges},

@@ -57,6 +57,12 @@ enum BadgeSQL: String, NamedStatement {
     static let file = StatementFile("Badges.sql")
 }
 
+/// What became of alerts, for people.
+enum AlertTraceSQL: String, NamedStatement {
+    case traceSession, alertsOfMessage, alertsOfUser
+    static let file = StatementFile("AlertTrace.sql")
+}
+
 /// Who is to hear of changes, by the operator's statement.
 enum AudienceSQL: String, NamedStatement {
     case beginReading, askAudience, findBearers
@@ -79,6 +85,7 @@ enum SampleChatSQL: String, NamedStatement {
 package enum StoresSQL {
     package static let files: [any NamedStatement.Type] = [
         PresenceSQL.self, UserSQL.self, ReceiptSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self,
-        AlertSQL.self, BadgeSQL.self, AudienceSQL.self, SampleChatSQL.self, StreamSQL.self, TimedSQL.self,
+        AlertSQL.self, AlertTraceSQL.self, BadgeSQL.self, AudienceSQL.self, SampleChatSQL.self, StreamSQL.self,
+        TimedSQL.self,
     ]
 }

@@ -38,7 +38,7 @@ extension CommandTests {
             #expect(crowded.map(\.severity) == [.warning])
             #expect(crowded.first?.message.contains("under the database's limit, and a hub takes up to 12") ?? false)
             let pushing = findings("connections", as: "crowded", for: ExaminedHub(sendsPushes: true))
-            #expect(pushing.first?.message.contains("takes up to 14") ?? false)
+            #expect(pushing.first?.message.contains("takes up to 15") ?? false)
             // What a running hub takes is there already.
             try database.withFeed { _, _ in
                 #expect(findings("connections", as: "crowded").map(\.severity) == [.good])

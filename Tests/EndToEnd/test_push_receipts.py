@@ -203,13 +203,18 @@ async def test_a_command_says_why(cluster):
         try:
             await eventually(lambda: "delivered" in chat.hub.run("alerts", str(away)).stdout, what="Apple's answer")
             [line] = chat.hub.run("alerts", f"public.messages {away}").stdout.splitlines()
-            assert line.endswith(f": the user had no socket ({phone.device[:8]}: delivered)") and GRACE.sub in line
+            assert line.endswith(f": the user had no socket ({phone.device[:8]}... delivered)") and GRACE.sub in line
             lines = chat.hub.run("alerts", "--user", GRACE.sub).stdout.splitlines()
             assert [f"public.messages {each}" in line for each, line in zip((shown, away), lines)] == [True, True]
             assert lines[0].endswith("not sent: an app on the screen proved that it arrived")
             unknown = chat.hub.run("alerts", "nothing", check=False)
             assert unknown.returncode == 1 and unknown.stderr.startswith("Error: No alert is remembered of that")
             assert chat.hub.run("alerts", check=False).returncode == 64
+            # Whatever else it says of this machine.
+            doctor = chat.hub.run("doctor", check=False).stdout
+            assert "ok       alerts: alerts.when is unseen: " in doctor
+            assert "ok       alerts: No alert waits for a hub that says nothing." in doctor
+            assert "to prove 1 message in the last day; 0 were alerted for want of a proof." in doctor
         finally:
             await phone.close()
 

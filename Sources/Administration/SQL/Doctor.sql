@@ -350,3 +350,28 @@ order by 1
 -- Whether `streams.on_close`, which this session has prepared as roost_doctor, takes $1 to $5 and no more.
 -- Locks: none.
 select cardinality(parameter_types) <= 5 from pg_prepared_statements where name = 'roost_doctor'
+
+-- name: AlertsOfDay
+-- Of the alerts of the last day that are decided on: how many apps were asked to prove the message, how many of these were proven,
+-- how many were sent without a proof and to how many users; and how many were sent as a hub had said nothing until their time was
+-- over, which is what due_at is then (EnqueueAlerts, DecideAlerts).
+-- Locks: none.
+select count(*) filter (where reason in ('shown', 'received', 'lost', 'unproven')),
+       count(*) filter (where reason in ('shown', 'received')),
+       count(*) filter (where reason = 'unproven'),
+       count(distinct user_id) filter (where reason = 'unproven'),
+       count(*) filter (where state <> 'dropped' and due_at = created_at + interval '30 seconds')
+from roost.alert
+where created_at > statement_timestamp() - interval '1 day' and state in ('taken', 'expired', 'dropped')
+
+-- name: SilentHubs
+-- Hubs with users online that say nothing of alerts: how many wait for each for longer than a hub takes that waits for proofs; none
+-- where it has never sent pushes.
+-- Locks: none.
+select l.node, count(a.message)
+from roost.living_user l
+left join roost.alert a on a.user_id = l.user_id and a.state = 'elsewhere'
+    and a.created_at < statement_timestamp() - interval '10 seconds' and l.node <> all (a.said)
+where a.message is not null or not exists (select from roost.push_hub h where h.node = l.node)
+group by l.node
+order by l.node

@@ -123,13 +123,14 @@ package final class Dashboard: OpsSocketHandler {
         let figures = gateway.figures
         let (unix, monotonic) = Self.now()
         let cpu = ProcessFigures.cpuSeconds
-        let (sample, topics) = state.withLock { state in
+        let (sample, topics, second) = state.withLock { state in
             state.second += 1
             let sample = state.sampler.sample(figures, unix: unix, monotonic: monotonic, cpu: cpu)
             state.history.append(sample)
-            return (sample, Set(state.sessions.values.flatMap(\.joined.keys).compactMap { OpsTopic($0.text) }))
+            let topics = Set(state.sessions.values.flatMap(\.joined.keys).compactMap { OpsTopic($0.text) })
+            return (sample, topics, state.second)
         }
-        for topic in topics { refresh(topic, sample) }
+        for topic in topics where second.isMultiple(of: topic.interval) { refresh(topic, sample) }
     }
 
     /// Sends everybody who looks at it what is new.
@@ -139,7 +140,7 @@ package final class Dashboard: OpsSocketHandler {
         case .log: pushLog()
         // It does not change while the process lives.
         case .configuration: break
-        case .channels, .slow, .newest, .channel, .connection, .user, .streams, .stream: ask(topic)
+        case .channels, .slow, .newest, .channel, .connection, .user, .streams, .stream, .alerts: ask(topic)
         }
     }
 
@@ -222,6 +223,14 @@ package struct DashboardSources: Sendable {
         }
     /// Nil where the hub serves no streams.
     package var streams: (any StreamService & StreamInspector)?
+    /// Lists the newest alerts of a user or a message, or says why there are none to list. Nil where the hub sends no pushes.
+    package var alerts:
+        (
+            @Sendable (
+                _ subject: AlertSubject, _ limit: Int,
+                _ reply: @escaping @Sendable (_ alerts: [ListedAlert], _ problem: String?) -> Void
+            ) -> Void
+        )?
     /// Nil where the hub is alone by its settings.
     package var cluster: (@Sendable () -> ClusterOverview)?
 

@@ -20,7 +20,7 @@ extension Dashboard {
             state.withLock { $0.sessions[session.socket.id]?.logged = lines.last?.number ?? 0 }
             session.push("lines", name, Self.json(lines, level: sources.logLevel()).bytes)
         case .configuration: session.push("settings", name, configuration.bytes)
-        case .channels, .slow, .newest, .channel, .connection, .user, .streams, .stream: ask(topic)
+        case .channels, .slow, .newest, .channel, .connection, .user, .streams, .stream, .alerts: ask(topic)
         }
     }
 
@@ -36,6 +36,7 @@ extension Dashboard {
             gateway.sockets(ofUser: user, limit: Self.most) { self.answer(topic, ["sockets": Self.json($0)]) }
         case .streams: askForStreams()
         case .stream(let name): ask(forStream: name)
+        case .alerts(let subject): askForAlerts(of: subject)
         case .overview, .log, .configuration: answered(topic)
         }
     }

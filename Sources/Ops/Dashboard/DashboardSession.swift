@@ -69,6 +69,8 @@ enum OpsTopic: Hashable, Sendable {
     /// The streams that grow most, and the newest ones.
     case streams
     case stream(StreamName)
+    /// The newest alerts of a user, `ops:user_alerts:SUB`, or of a message, `ops:message_alerts:101`.
+    case alerts(AlertSubject)
     /// The last lines of the log.
     case log
     /// The configuration in force.
@@ -88,6 +90,8 @@ enum OpsTopic: Hashable, Sendable {
         case ("configuration", nil): self = .configuration
         case ("channel", let name?) where !name.isEmpty: self = .channel(Name(name))
         case ("user", let name?) where !name.isEmpty: self = .user(Name(name))
+        case ("user_alerts", let name?) where !name.isEmpty: self = .alerts(.user(Name(name)))
+        case ("message_alerts", let key?) where !key.isEmpty: self = .alerts(.message(Name(key)))
         case ("stream", let text?):
             guard let name = StreamName(text) else { return nil }
             self = .stream(name)
@@ -97,4 +101,7 @@ enum OpsTopic: Hashable, Sendable {
         default: return nil
         }
     }
+
+    /// Seconds between two looks. Alerts are read from Postgres.
+    var interval: Int { if case .alerts = self { 5 } else { 1 } }
 }

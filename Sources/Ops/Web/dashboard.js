@@ -1,4 +1,5 @@
 import { admission, socketAddress, takeToken } from "./access.js";
+import { Message } from "./alerts.js";
 import { Channel } from "./channel.js";
 import { Channels } from "./channels.js";
 import { Configuration } from "./configuration.js";
@@ -40,7 +41,7 @@ function open() {
   main.replaceChildren(view.element);
   const section = location.hash.split("/")[1] ?? "";
   const tab = {
-    channel: "channels", connection: "connections", stream: "streams", user: "connections",
+    channel: "channels", connection: "connections", message: "connections", stream: "streams", user: "connections",
   }[section] ?? section;
   for (const anchor of document.querySelectorAll("#nav a")) {
     if (anchor.getAttribute("href") === `#/${tab}`) anchor.setAttribute("aria-current", "page");
@@ -63,6 +64,7 @@ function route(hash) {
     case "configuration": return new Configuration();
     case "channel": return new Channel(argument);
     case "connection": return new Connection(argument, socket);
+    case "message": return new Message(argument);
     case "stream": return new Stream(argument, socket);
     case "user": return new User(argument, socket);
     default: return { title: "Nothing here", element: el("p", { class: "empty" }, "There is no such page.") };

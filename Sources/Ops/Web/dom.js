@@ -21,6 +21,7 @@ export function link(path, text, attributes = {}) {
 export const paths = {
   channel: (topic) => `#/channel/${encodeURIComponent(topic)}`,
   connection: (id) => `#/connection/${encodeURIComponent(id)}`,
+  message: (key) => `#/message/${encodeURIComponent(key)}`,
   stream: (name) => `#/stream/${encodeURIComponent(name)}`,
   user: (user) => `#/user/${encodeURIComponent(user)}`,
 };

@@ -49,10 +49,17 @@ export function duration(seconds) {
   return `${Math.floor(whole / size)} ${unit}${rest ? ` ${rest} ${parts[at + 1][1]}` : ""}`;
 }
 
+const two = (value) => String(value).padStart(2, "0");
+
 /** @param {number} at milliseconds since 1970 */
 export function clock(at, { fraction = false } = {}) {
   const time = new Date(at);
-  const two = (value) => String(value).padStart(2, "0");
   const text = `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
   return fraction ? `${text}.${String(time.getMilliseconds()).padStart(3, "0")}` : text;
+}
+
+/** The same with its day. */
+export function moment(at) {
+  const time = new Date(at);
+  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} ${clock(at)}`;
 }

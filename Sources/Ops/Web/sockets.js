@@ -23,7 +23,7 @@ export function standing(socket) {
   return socket.behind ? "behind" : "";
 }
 
-/** Connections that do not keep up, those that came last, and the way to any other. */
+/** Connections that do not keep up, those that came last, and the way to any other, and to the alerts of a message. */
 export class Connections {
   title = "Connections";
   topics = ["ops:slow", "ops:newest"];
@@ -34,7 +34,8 @@ export class Connections {
     this.element = el("div", { class: "view" },
       el("section", { class: "card" }, el("h2", {}, "Find"),
         finder("user", "User (the claim sub)", "", (text) => paths.user(text)),
-        finder("connection", "Connection", "0-12-345", (text) => paths.connection(text))),
+        finder("connection", "Connection", "0-12-345", (text) => paths.connection(text)),
+        finder("message", "Alerts of a message", "its primary key", (text) => paths.message(text))),
       el("section", { class: "card" }, el("h2", {}, "Slow readers"), this.#table.element),
       el("section", { class: "card" }, el("h2", {}, "Newest"), this.#newest.element));
   }

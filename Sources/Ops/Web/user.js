@@ -1,13 +1,16 @@
+import { Alerts, messageColumn } from "./alerts.js";
 import { confirmed, tell } from "./confirm.js";
 import { el } from "./element.js";
 import { socketTable } from "./sockets.js";
 
-/** The connections of one user. */
+/** The connections of one user, and what became of the newest alerts. */
 export class User {
   #socket;
   #topic;
+  #alertsTopic;
   #button;
   #table = socketTable({ empty: "This user has no connection here.", testid: "sockets" });
+  #alerts = new Alerts(messageColumn, "No alert of this user's is remembered: no phone is registered, or no message came.");
 
   /**
    * @param {string} user the claim `sub`
@@ -17,18 +20,22 @@ export class User {
     this.#socket = socket;
     this.#topic = `ops:user:${user}`;
     this.title = `User ${user}`;
-    this.topics = [this.#topic];
+    this.#alertsTopic = `ops:user_alerts:${user}`;
+    this.topics = [this.#topic, this.#alertsTopic];
     this.#button = el("button", {
       class: "danger", type: "button", dataset: { testid: "disconnect-user" }, onclick: () => this.#disconnect(user),
     }, "Disconnect all");
     this.element = el("div", { class: "view" },
       el("p", { class: "crumb" }, el("a", { href: "#/connections" }, "Connections")),
       el("div", { class: "head" }, el("h2", { class: "subject" }, `User ${user}`), this.#button),
-      el("section", { class: "card" }, el("h2", {}, "Connections"), this.#table.element));
+      el("section", { class: "card" }, el("h2", {}, "Connections"), this.#table.element),
+      this.#alerts.element);
   }
 
-  take(_topic, event, payload) {
-    if (event === "state") this.#table.show(payload.sockets);
+  take(topic, event, payload) {
+    if (event !== "state") return;
+    if (topic === this.#alertsTopic) this.#alerts.take(payload);
+    else this.#table.show(payload.sockets);
   }
 
   async #disconnect(user) {

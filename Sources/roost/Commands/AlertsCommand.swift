@@ -2,6 +2,8 @@ import Administration
 import ArgumentParser
 import Hub
 import Settings
+import Stores
+import Wire
 
 struct AlertsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -49,26 +51,35 @@ struct AlertsCommand: AsyncParsableCommand {
 }
 
 extension AlertTrace.Entry {
-    /// What a person is told of it.
+    /// What a person is told of it; times are in UTC.
     var line: String {
-        var line = "\(createdAt)  \(message.text)  \(user.text)  \(outcome)"
-        if let reason { line += ": \(AlertReason(rawValue: reason)?.sentence ?? reason)" }
+        let (words, time) = outcome
+        var line = "\(CivilTime(createdAt).day) \(CivilTime(createdAt).clock)  \(message.text)  \(user.text)  \(words)"
+        if let time { line += " \(CivilTime(time).clock)" }
+        if let explanation { line += ": \(explanation)" }
         if let phones { line += " (\(phones))" }
         return line
     }
 
-    private var outcome: String {
-        let time = at.map { " at \($0)" } ?? ""
-        return switch state {
-        case "taken": phones == nil ? "no phone to send it to" : "sent" + time
-        case "dropped": "not sent"
-        case "expired": "too late to be sent"
-        case "due": "to be sent"
-        case "held": "undecided until \(at ?? "?")"
-        case "elsewhere": "waits for another hub until \(at ?? "?")"
-        default: state
+    /// What became of it in words, and the time that they end with, in milliseconds since 1970; nil where they are whole.
+    var outcome: (words: String, time: Int64?) {
+        switch state {
+        case "taken": phones == nil ? ("no phone to send it to", nil) : ("sent at", at)
+        case "dropped": ("not sent", nil)
+        case "expired": ("too late to be sent", nil)
+        case "due": ("to be sent", nil)
+        case "held": ("undecided until", at)
+        case "elsewhere": ("waits for another hub until", at)
+        default: (state, nil)
         }
     }
+
+    /// The reason in words; nil where an older hub gave none.
+    var explanation: String? { reason.map { AlertReason(rawValue: $0)?.sentence ?? $0 } }
+}
+
+extension CivilTime {
+    fileprivate init(_ milliseconds: Int64) { self.init(millisecondsSince1970: Int(milliseconds)) }
 }
 
 extension AlertReason {

@@ -36,6 +36,8 @@ struct PushExamination {
             var findings = [await ask(apns, bundle)]
             if let audience = settings.audience {
                 findings += Doctor.examine(audience: audience, tables: settings.alertTables, conninfo: conninfo)
+                findings += Doctor.examine(
+                    alertsWhen: settings.alertWhen, proofSeconds: settings.alertProofSeconds, conninfo: conninfo)
             } else {
                 findings.append(
                     Finding(.warning, "alerts", "alerts.audience is not set, so nobody is alerted of new messages."))

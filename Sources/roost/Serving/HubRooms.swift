@@ -28,6 +28,8 @@ struct HubRooms: Sendable {
     let reload: Reload
     /// Nil where the operator has configured no pushes.
     let pushService: PushService?
+    /// Reads for the operator what became of alerts; nil where no pushes are sent.
+    let alertTraces: AlertTraceReader?
     let gateway: Gateway
     let sessions: SessionWriter
     let subscriptions: ChangeService
@@ -169,6 +171,8 @@ struct HubRooms: Sendable {
         sources.streams = streams
         let node = configuration.nodeName
         if let cluster { sources.cluster = { cluster.statistics.overview(of: node) } }
+        let alertTraces = pushService.map { _ in AlertTraceReader(conninfo: databaseURL, logger: logger) }
+        if let alertTraces { sources.alerts = { alertTraces.list($0, limit: $1, then: $2) } }
         sources.disconnectUser = { serverAPI.disconnect($0, then: $1) }
         services.opsSocketHandler = Dashboard(
             access: access, health: health, log: LogOutput.standard.recent, gateway: gateway, sources: sources,
@@ -188,6 +192,7 @@ struct HubRooms: Sendable {
         keys = server.keys
         self.reload = reload
         self.pushService = pushService
+        self.alertTraces = alertTraces
         self.gateway = gateway
         self.sessions = sessions
         self.subscriptions = subscriptions

@@ -35,6 +35,7 @@ struct HubService {
         rooms.cluster?.stop(within: .seconds(1))
         deadline.enters("sending what is on its way to Apple")
         rooms.pushService?.stop(within: .seconds(2))
+        rooms.alertTraces?.stop()
         deadline.enters("telling webhooks.url what waits for it")
         rooms.webhooks?.stop(within: .seconds(2))
         deadline.enters("writing down who is present and who was served")

@@ -1,0 +1,12 @@
+package import Stores
+
+extension AlertTrace {
+    /// Reads the newest alerts of a subject for a command, the newest first.
+    ///
+    /// - Throws: `AdminError` with a sentence.
+    package static func read(_ subject: Subject, limit: Int, conninfo: String) throws -> [Entry] {
+        try administer("read the alerts") {
+            try read(subject, limit: limit, on: AdminSession.open(conninfo), within: .seconds(30))
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package import Postgres
+package import Wire
+
+/// What became of alerts and why, as the queue remembers it: for `roost alerts` and the operator's page.
+package enum AlertTrace {
+    /// One alert: a message for a user.
+    package struct Entry: Sendable, Equatable {
+        package let message: Name
+        package let user: Name
+        /// `due`, `held`, `elsewhere`, `dropped`, `taken` or `expired`, as `roost.alert.state` has it.
+        package let state: String
+        /// A word of `AlertReason`; nil for one that an older hub put there.
+        package let reason: String?
+        /// When it was put into the queue, in milliseconds since 1970.
+        package let createdAt: Int64
+        /// When it was taken to be sent, or when it is decided on at the latest; nil where neither is to be said.
+        package let at: Int64?
+        /// The phones that it was sent to, each as the beginning of its token, and what Apple said; nil where there is none.
+        package let phones: String?
+    }
+
+    package enum Subject: Sendable {
+        /// The message as the queue names it (`public.messages 7`), or its primary key alone.
+        case message(String)
+        case user(String)
+
+        fileprivate var text: String {
+            switch self {
+            case .message(let text), .user(let text): text
+            }
+        }
+
+        fileprivate var statement: AlertTraceSQL {
+            switch self {
+            case .message: .alertsOfMessage
+            case .user: .alertsOfUser
+            }
+        }
+    }
+
+    /// Reads the newest alerts of a subject, the newest first.
+    ///
+    /// - Throws: `PostgresError`.
+    package static func read(
+        _ subject: Subject, limit: Int, on connection: PostgresConnection, within patience: Duration
+    ) throws -> [Entry] {
+        // libpq would cut it off at a NUL, and it would name something else.
+        guard !subject.text.utf8.contains(0) else { return [] }
+        let rows = try connection.query(subject.statement, [subject.text, String(limit)], within: patience)
+        return (0..<rows.count).compactMap { row in
+            guard let message = rows.name(row, 0), let user = rows.name(row, 1), let state = rows.text(row, 2),
+                let created = rows.figure(row, 4)
+            else { return nil }
+            return Entry(
+                message: message, user: user, state: state, reason: rows.text(row, 3), createdAt: created,
+                at: rows.figure(row, 5), phones: rows.text(row, 6))
+        }
+    }
+}
