@@ -125,6 +125,9 @@ static const unsigned char Migration019Places[] = {
 static const unsigned char Migration020Unread[] = {
 #embed "../Schema/SQL/Migration020Unread.sql"
 };
+static const unsigned char Migration025Notify[] = {
+#embed "../Schema/SQL/Migration025Notify.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -133,6 +136,9 @@ static const unsigned char Activities[] = {
 };
 static const unsigned char Alerts[] = {
 #embed "../Stores/SQL/Alerts.sql"
+};
+static const unsigned char AppTokens[] = {
+#embed "../Stores/SQL/AppTokens.sql"
 };
 static const unsigned char Audience[] = {
 #embed "../Stores/SQL/Audience.sql"
@@ -198,9 +204,11 @@ static const struct roost_sql_file files[] = {
     {"Migration018Cluster.sql", Migration018Cluster, sizeof Migration018Cluster},
     {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
     {"Migration020Unread.sql", Migration020Unread, sizeof Migration020Unread},
+    {"Migration025Notify.sql", Migration025Notify, sizeof Migration025Notify},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},
+    {"AppTokens.sql", AppTokens, sizeof AppTokens},
     {"Audience.sql", Audience, sizeof Audience},
     {"Devices.sql", Devices, sizeof Devices},
     {"Hubs.sql", Hubs, sizeof Hubs},

@@ -70,17 +70,13 @@ final class AlertSender {
                 member.variables, badge: member.badge, preview: context.rules.preview)
             let expiresAt = min(time.unix, change.committedAtMilliseconds ?? time.unix) + context.rules.alertLife
             guard notification.sender != member.user, expiresAt > time.unix else { continue }
-            let state: AlertDraft.State
-            switch context.presence.users.status(of: member.user) {
-            case .live: state = .dropped
-            case .inGrace(let until):
-                state = .held(until: time.unix + max(0, until - time.monotonic))
-            case .away: state = elsewhere.contains(member.user) ? .elsewhere : .due
-            }
+            let state: AlertDraft.State =
+                notification.isSentAlways ? .due : state(of: member.user, elsewhere: elsewhere, at: time)
             if state != .due, state != .dropped { waitedFor.insert(member.user) }
             var variables = notification.variables
             if let badge = member.badge { variables.set("badge", badge) }
             if let id = change.messageID { variables.set("message_id", id) }
+            variables.note(table: change.table)
             drafts.append(
                 AlertDraft(
                     message: change.messageKey, user: member.user, conversation: notification.conversation,
@@ -88,6 +84,15 @@ final class AlertSender {
         }
         guard !drafts.isEmpty else { return }
         enqueued += try store.enqueue(drafts)
+    }
+
+    /// Whether an alert is sent now, by whether the hub takes the user for somebody who is there.
+    private func state(of user: Name, elsewhere: Set<Name>, at time: HubTime) -> AlertDraft.State {
+        switch context.presence.users.status(of: user) {
+        case .live: .dropped
+        case .inGrace(let until): .held(until: time.unix + max(0, until - time.monotonic))
+        case .away: elsewhere.contains(user) ? .elsewhere : .due
+        }
     }
 
     // MARK: Out of the queue
@@ -121,8 +126,9 @@ final class AlertSender {
     private func send(_ alerts: [DueAlert]) {
         var pushes: [(push: Push, about: InFlightPush)] = []
         for alert in alerts {
-            let isBack = isLive(alert.user)
-            let payload = payload(of: alert)
+            let variables = TemplateVariables(JSON(trusted: alert.variables[...]))
+            let isBack = !variables.isSentAlways && isLive(alert.user)
+            let payload = context.rules.payload(of: alert, variables)
             for device in alert.devices {
                 func settle(_ outcome: String) {
                     settlements.append(
@@ -144,7 +150,8 @@ final class AlertSender {
                 let push = Push(
                     id: PushID(named: alert.message.text + " " + device.destination.token.hex),
                     to: .device(device.destination), kind: .alert, priority: 10,
-                    expiration: alert.expiresAt / 1000, collapseID: CollapseID.fitting(alert.message.text),
+                    expiration: alert.expiresAt / 1000,
+                    collapseID: CollapseID.fitting(variables.collapseID ?? alert.message.text),
                     payload: bytes, deadline: alert.expiresAt)
                 busy[alert.user, default: 0] += 1
                 pushes.append((push, .alert(message: alert.message, user: alert.user)))
@@ -152,13 +159,6 @@ final class AlertSender {
         }
         sent += pushes.count
         context.outbox.send(pushes)
-    }
-
-    private func payload(of alert: DueAlert) -> AlertPayload {
-        let variables = TemplateVariables(JSON(trusted: alert.variables[...]))
-        return context.rules.alert.payload(
-            variables, badge: variables["badge"]?.int, conversation: alert.conversation,
-            message: variables["message_id"]?.string ?? variables["message_id"]?.description)
     }
 
     private func fitted(_ payload: AlertPayload) -> [UInt8]? {

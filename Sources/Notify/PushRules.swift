@@ -18,7 +18,12 @@ package struct PushRules: Sendable {
     /// The statement that says what a conversation is for a user; nil where an activity knows nothing of its
     /// conversation before its first message.
     package var facts: String?
+    /// Of alerts about tables that have no template of their own.
     package var alert: AlertTemplate
+    /// The templates of single tables, by `SCHEMA.TABLE`.
+    package var templates: [Name: AlertTemplate] = [:]
+    /// The statement that reads tokens of phones from the application's own table; nil where there is none.
+    package var tokens: String?
     /// How the text of a message is cut.
     package var preview: Preview
     /// How long an alert is worth delivering, in milliseconds.
@@ -56,6 +61,7 @@ package struct PushRules: Sendable {
     func reloaded(as next: PushRules) -> PushRules {
         var rules = self
         rules.alert = next.alert
+        rules.templates = next.templates
         rules.preview = next.preview
         rules.alertLife = next.alertLife
         rules.activity = next.activity
@@ -63,9 +69,9 @@ package struct PushRules: Sendable {
         return rules
     }
 
-    /// Whether a change is a new message that somebody may be notified of.
+    /// Whether a change is a new message that somebody may be notified of, or a backend's notification.
     func isMessage(_ change: RowChange) -> Bool {
-        change.operation == .insert && isOfMessages(change.table)
+        change.isNotification || change.operation == .insert && isOfMessages(change.table)
     }
 
     /// Whether the new rows of a table are messages that somebody may be notified of.

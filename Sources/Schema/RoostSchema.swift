@@ -27,6 +27,7 @@ package enum RoostSchema {
         ("018 cluster", SQLFile.text("Migration018Cluster.sql")),
         ("019 places", SQLFile.text("Migration019Places.sql")),
         ("020 unread", SQLFile.text("Migration020Unread.sql")),
+        ("025 notify", SQLFile.text("Migration025Notify.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -32,6 +32,10 @@ package struct PushSettings: Sendable {
     package let alertTables: [String]
     /// Nil: nobody is alerted.
     package let audience: String?
+    /// Nil: the application keeps no phones.
+    package let tokens: String?
+    /// A JSON object; nil: alerts about all tables say the same.
+    package let templates: String?
     package let title: String
     package let body: String
     package let titleKey: String?
@@ -62,6 +66,8 @@ package struct PushSettings: Sendable {
         activityHours = values.integer(.activityHours)
         alertTables = values.words(.alertTables)
         audience = values.text(.alertAudience)
+        tokens = values.text(.alertTokens)
+        templates = values.text(.alertTemplates)
         title = values.requiredText(.alertTitle)
         body = values.requiredText(.alertBody)
         titleKey = values.text(.alertTitleKey)

@@ -38,9 +38,16 @@ enum AlertSQL: String, NamedStatement {
     static let file = StatementFile("Alerts.sql")
 }
 
+/// Phones that the application itself keeps, and users who are notified by name.
+enum AppTokenSQL: String, NamedStatement {
+    case askTokens, examineTokens, askEverybody, compareTokens, addTokens, removeTokens, usersWithPhones, notifiedUsers,
+        notify
+    static let file = StatementFile("AppTokens.sql")
+}
+
 /// Who is to hear of changes, by the operator's statement.
 enum AudienceSQL: String, NamedStatement {
-    case beginReading, askAudience, findBearers
+    case beginReading, askAudience, audienceColumns, findBearers
     static let file = StatementFile("Audience.sql")
 }
 
@@ -60,6 +67,6 @@ enum SampleChatSQL: String, NamedStatement {
 package enum StoresSQL {
     package static let files: [any NamedStatement.Type] = [
         PresenceSQL.self, UserSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self, AlertSQL.self,
-        AudienceSQL.self, SampleChatSQL.self, StreamSQL.self,
+        AudienceSQL.self, AppTokenSQL.self, SampleChatSQL.self, StreamSQL.self,
     ]
 }

@@ -121,6 +121,9 @@ select what from (values
              unnest('{select,insert,update,delete}'::text[]) p)),
     ('SELECT on roost.push_user and roost.living_user',
         has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
+    ('EXECUTE on functions roost.notify(jsonb) and roost.is_always(text, text)',
+        has_function_privilege('roost.notify(jsonb)', 'execute')
+        and has_function_privilege('roost.is_always(text, text)', 'execute')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
     ('EXECUTE on functions roost.slot_name(), roost.note_captures(), roost.settle_captures() and roost.legible(json)',
         has_function_privilege('roost.slot_name()', 'execute') and has_function_privilege('roost.note_captures()', 'execute')
@@ -344,3 +347,8 @@ order by 1
 -- Whether `streams.on_close`, which this session has prepared as roost_doctor, takes $1 to $5 and no more.
 -- Locks: none.
 select cardinality(parameter_types) <= 5 from pg_prepared_statements where name = 'roost_doctor'
+
+-- name: AuthenticatedExists
+-- Whether there is the role that tokens of signed-in users have.
+-- Locks: none.
+select exists (select from pg_roles where rolname = 'authenticated')

@@ -136,11 +136,12 @@ update roost.alert a set state = 'due', taken_at = null from locked l
 where a.message = l.message and a.user_id = l.user_id
 
 -- name: ReleaseAlerts
--- Drops the alerts that wait for users who are live at this hub ($1; $2, the users), whoever put them there.
+-- Drops the alerts that wait for users who are live at this hub ($1; $2, the users), whoever put them there. Notifications that are
+-- to be sent always stay.
 -- Locks: their rows, by (message, user_id) bytewise.
 with waiting as (
     select message, user_id from roost.alert
-    where user_id = any ($2::text[]) and state in ('due', 'held', 'elsewhere')
+    where user_id = any ($2::text[]) and state in ('due', 'held', 'elsewhere') and not roost.is_always(message, variables)
     order by message collate pg_catalog."C", user_id collate pg_catalog."C"
     for update
 )

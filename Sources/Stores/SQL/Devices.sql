@@ -16,7 +16,7 @@ with fresh as (
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb - '{exp,iat}'::text[], clock_timestamp())
     on conflict (token, environment, bundle, kind) do update
     set attributes_type = excluded.attributes_type, user_id = excluded.user_id, session = excluded.session,
-        role = excluded.role, claims = excluded.claims, registered_at = excluded.registered_at
+        role = excluded.role, claims = excluded.claims, registered_at = excluded.registered_at, from_app = false
     returning registered_at
 ), others as (
     select token, environment, bundle, kind, session, attributes_type,
@@ -40,17 +40,24 @@ delete from roost.push_device where token = $1 and user_id = $2
 -- The phones of a user ($1), the newest first.
 -- Locks: none.
 select token, environment, bundle, attributes_type, floor(extract(epoch from registered_at) * 1000)::bigint
-from roost.push_device where user_id = $1 order by registered_at desc
+from roost.push_device where user_id = $1 and kind <> 'gone' order by registered_at desc
 
 -- name: DropDestination
 -- Forgets a token ($1, $2 environment, $3 bundle), of phones and of activities: of those registered before a moment
 -- ($4, milliseconds since 1970) or, where it is null, in any case.
 --
--- Invariant: a token that was registered again after Apple called it dead lives (PushToken.isGone).
+-- Invariants
+--   * A token that was registered again after Apple called it dead lives (PushToken.isGone).
+--   * One that the application keeps is remembered as dead for as long as the application has it (AppTokens.sql).
 -- Locks: the token's rows, activities by id.
 with devices as (
     delete from roost.push_device
-    where token = $1 and environment = $2 and bundle = $3
+    where token = $1 and environment = $2 and bundle = $3 and not from_app
+        and ($4::bigint is null or registered_at < to_timestamp($4 / 1000.0))
+    returning 1
+), kept as (
+    update roost.push_device set kind = 'gone'
+    where token = $1 and environment = $2 and bundle = $3 and from_app and kind = 'alert'
         and ($4::bigint is null or registered_at < to_timestamp($4 / 1000.0))
     returning 1
 ), open as (
@@ -62,4 +69,4 @@ with devices as (
     update roost.push_activity a set ended_at = clock_timestamp() from open o where a.id = o.id
     returning 1
 )
-select (select count(*) from devices) + (select count(*) from activities)
+select (select count(*) from devices) + (select count(*) from kept) + (select count(*) from activities)
