@@ -45,10 +45,12 @@ STRINGS = {
     "Matching/Values/FilterValueReader.swift": OURS, "Notify/PushRules.swift": OPERATOR, "Ops/Figures.swift": OURS,
     "Ops/OpsPages.swift": OURS, "Ops/Systemd.swift": OPERATOR, "Postgres/SQLFile.swift": OURS, "Postgres/SQLTemplate.swift": OURS,
     "Postgres/Statements.swift": OURS, "Push/Activities/ContentTemplate.swift": OURS, "Push/Activities/PostedState.swift": OURS,
-    "Push/Notifications/JSONTemplate.swift": OPERATOR,
+    "Push/Notifications/AlertTemplate.swift": OPERATOR,
+    "Push/Notifications/AlertTemplate+Sections.swift": OPERATOR, "Push/Notifications/JSONTemplate.swift": OPERATOR,
     "Push/Notifications/PushID.swift": ASCII, "Push/Notifications/TemplateVariables.swift": OPERATOR, "Push/Sending/Answer.swift": OURS,
     "Push/Sending/PushStatistics.swift": OURS, "Redis/Address/RedisAddress.swift": OPERATOR, "Redis/Link/RedisScript.swift": OURS,
-    "Stores/Presence/UserStatusWriter.swift": ASCII, "Stores/Push/TimedTable.swift": OURS, "Wire/EventFrame.swift": OURS, "Wire/TextTemplate.swift": OPERATOR,
+    "Stores/Presence/UserStatusWriter.swift": ASCII, "Stores/Push/Audience.swift": OPERATOR, "Stores/Push/TimedTable.swift": OURS,
+    "Wire/EventFrame.swift": OURS, "Wire/TextTemplate.swift": OPERATOR,
     "Workers/Reconnector.swift": MESSAGE,
 }
 

@@ -137,6 +137,9 @@ static const unsigned char Migration023Pushes[] = {
 static const unsigned char Migration024Moves[] = {
 #embed "../Schema/SQL/Migration024Moves.sql"
 };
+static const unsigned char Migration025Notify[] = {
+#embed "../Schema/SQL/Migration025Notify.sql"
+};
 static const unsigned char Migration026Reading[] = {
 #embed "../Schema/SQL/Migration026Reading.sql"
 };
@@ -151,6 +154,9 @@ static const unsigned char AlertTrace[] = {
 };
 static const unsigned char Alerts[] = {
 #embed "../Stores/SQL/Alerts.sql"
+};
+static const unsigned char AppTokens[] = {
+#embed "../Stores/SQL/AppTokens.sql"
 };
 static const unsigned char Audience[] = {
 #embed "../Stores/SQL/Audience.sql"
@@ -229,11 +235,13 @@ static const struct roost_sql_file files[] = {
     {"Migration022Timed.sql", Migration022Timed, sizeof Migration022Timed},
     {"Migration023Pushes.sql", Migration023Pushes, sizeof Migration023Pushes},
     {"Migration024Moves.sql", Migration024Moves, sizeof Migration024Moves},
+    {"Migration025Notify.sql", Migration025Notify, sizeof Migration025Notify},
     {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},
     {"Alerts.sql", Alerts, sizeof Alerts},
+    {"AppTokens.sql", AppTokens, sizeof AppTokens},
     {"Audience.sql", Audience, sizeof Audience},
     {"Badges.sql", Badges, sizeof Badges},
     {"Devices.sql", Devices, sizeof Devices},

@@ -30,6 +30,9 @@ package struct RowChange: Sendable {
         self.isReduced = isReduced
     }
 
+    /// Whether it is no row of a table, but a notification that a backend wants sent: `record` says to whom, and what.
+    package var isNotification: Bool { table === Table.notifications }
+
     package enum Operation: String, Sendable {
         case insert = "INSERT"
         case update = "UPDATE"

@@ -20,6 +20,9 @@ package final class Table: Sendable {
         self.hasRowSecurity = hasRowSecurity
     }
 
+    /// In place of a table, of what `roost.notify()` wrote into the outbox.
+    package static let notifications = Table(oid: 0, schema: "roost", name: "notification", columns: [])
+
     package func isNamed(as other: Table) -> Bool { schema == other.schema && name == other.name }
 
     package func column(_ name: Name) -> Column? {

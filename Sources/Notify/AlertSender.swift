@@ -91,7 +91,7 @@ final class AlertSender {
     func enqueue(_ members: [(AudienceMember, RowChange)], _ store: PushStore) throws {
         let time = context.now
         var drafts: [AlertDraft] = []
-        var places: [AlertDecider.Key: RowChange] = [:]
+        var subjects: [AlertDecider.Key: (change: Int64, subject: AlertDecider.Subject)] = [:]
         var steps = AlertDecider.Steps()
         let sockets = sockets
         for (member, change) in members where member.hasDevice && !member.isMuted {
@@ -100,12 +100,20 @@ final class AlertSender {
             let expiresAt = min(time.unix, change.committedAtMilliseconds ?? time.unix) + context.rules.alertLife
             guard notification.sender != member.user, expiresAt > time.unix else { continue }
             let key = AlertDecider.Key(message: change.messageKey, user: member.user)
-            guard places.updateValue(change, forKey: key) == nil else { continue }
-            decider.decide(key, change.id, change.identity, sockets(member.user), at: time.monotonic, &steps)
-            guard let verdict = steps.verdicts.last else { continue }
+            guard subjects[key] == nil else { continue }
+            let subject = subject(of: change, notification)
+            subjects[key] = (change.id, subject)
+            var verdict = AlertDecider.Verdict(key: key, state: .due, reason: .always, waited: 0)
+            if notification.isSentAlways {
+                steps.verdicts.append(verdict)
+            } else {
+                decider.decide(key, change.id, subject, sockets(member.user), at: time.monotonic, &steps)
+                verdict = steps.verdicts.last ?? verdict
+            }
             var variables = notification.variables
             if let badge = member.badge { variables.set("badge", badge) }
             if let id = change.messageID { variables.set("message_id", id) }
+            variables.note(table: change.table)
             drafts.append(
                 AlertDraft(
                     message: key.message, user: key.user, conversation: notification.conversation,
@@ -118,11 +126,19 @@ final class AlertSender {
         for verdict in steps.verdicts { count(verdict) }
         for alert in put where alert.isElsewhere {
             let key = AlertDecider.Key(message: alert.message, user: alert.user)
-            guard let change = places[key] else { continue }
-            decider.waitElsewhere(key, change.id, change.identity, at: time.monotonic)
+            guard let (change, subject) = subjects[key] else { continue }
+            decider.waitElsewhere(key, change, subject, at: time.monotonic)
         }
         context.presence.receipts.awaitReceipts(of: decider.changes)
         ask(steps)
+    }
+
+    private func subject(of change: RowChange, _ notification: MessageNotification) -> AlertDecider.Subject {
+        guard let wanted = notification.condition else {
+            return AlertDecider.Subject(row: change.identity, condition: decider.condition)
+        }
+        return AlertDecider.Subject(
+            row: .unknown, condition: decider.condition == .away ? .away : wanted, asksForLife: true)
     }
 
     /// What sockets a user has that may prove something. A closure of its own, so that the decider may call it while it changes.
@@ -240,14 +256,15 @@ final class AlertSender {
     private func send(_ alerts: [DueAlert], _ timed: TimedVerdicts) {
         var pushes: [(push: Push, about: InFlightPush)] = []
         for alert in alerts {
+            let variables = TemplateVariables(JSON(trusted: alert.variables[...]))
             guard !timed.unknown.contains(alert.message) else {
                 giveBack(alert)
                 continue
             }
             // Of a time that has come nothing goes by socket.
-            let isBack = hasReturned(alert) && !timed.due.contains(alert.message)
+            let isBack = !variables.isSentAlways && hasReturned(alert) && !timed.due.contains(alert.message)
             let isOver = timed.over.contains(alert.message)
-            let payload = payload(of: alert)
+            let payload = context.rules.payload(of: alert, variables)
             for device in alert.devices {
                 func settle(_ outcome: String) {
                     settlements.append(
@@ -272,7 +289,8 @@ final class AlertSender {
                 let push = Push(
                     id: PushID(named: alert.message.text + " " + device.destination.token.hex),
                     to: .device(device.destination), kind: .alert, priority: 10,
-                    expiration: alert.expiresAt / 1000, collapseID: CollapseID.fitting(alert.message.text),
+                    expiration: alert.expiresAt / 1000,
+                    collapseID: CollapseID.fitting(variables.collapseID ?? alert.message.text),
                     payload: bytes, deadline: alert.expiresAt)
                 busy[alert.user, default: 0] += 1
                 pushes.append((push, .alert(message: alert.message, user: alert.user)))
@@ -287,13 +305,6 @@ final class AlertSender {
         let time = context.now
         let age = time.unix - (alert.expiresAt - context.rules.alertLife)
         return age >= Self.lateness && context.presence.users.hasReturned(alert.user, since: time.monotonic - age)
-    }
-
-    private func payload(of alert: DueAlert) -> AlertPayload {
-        let variables = TemplateVariables(JSON(trusted: alert.variables[...]))
-        return context.rules.alert.payload(
-            variables, badge: variables["badge"]?.int, conversation: alert.conversation,
-            message: variables["message_id"]?.string ?? variables["message_id"]?.description)
     }
 
     private func fitted(_ payload: AlertPayload) -> [UInt8]? {

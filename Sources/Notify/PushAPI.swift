@@ -76,7 +76,7 @@ extension HTTPResponse {
 
 /// The paths of the API of pushes, below `/api` and `/realtime/v1/api`.
 enum PushRoute {
-    case devices, register, registrations, update, start, broadcast
+    case devices, register, registrations, update, start, broadcast, notify
     /// `/live-activity/registrations/{id}`.
     case registration(String)
 
@@ -90,6 +90,7 @@ enum PushRoute {
         let rest = Substring(path.utf8.dropFirst(prefix.utf8.count))
         switch rest {
         case "devices": self = .devices
+        case "notify": self = .notify
         case "live-activity/register": self = .register
         case "live-activity/registrations": self = .registrations
         case "live-activity/update": self = .update
@@ -107,14 +108,14 @@ enum PushRoute {
         case .devices, .register: [.post, .delete]
         case .registrations: [.get]
         case .registration: [.delete]
-        case .update, .start, .broadcast: [.post]
+        case .update, .start, .broadcast, .notify: [.post]
         }
     }
 
     /// Whether only backends may call this: it says what is shown, which a user's own token must not.
     var isForBackends: Bool {
         switch self {
-        case .update, .start, .broadcast: true
+        case .update, .start, .broadcast, .notify: true
         case .devices, .register, .registrations, .registration: false
         }
     }

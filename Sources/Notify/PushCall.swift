@@ -15,6 +15,8 @@ enum PushCall: Sendable {
     case update(id: Name, ActivityPost)
     case start(user: Name, StartCall)
     case broadcast(BroadcastCall)
+    /// Wants users notified; for backends, too.
+    case notify(UserNotification)
 }
 
 /// A Live Activity that a backend wants started on all phones of a user (push-to-start, iOS 17.2).
@@ -154,6 +156,12 @@ struct PushCallReader {
 
     private func backendCall(_ route: PushRoute, _ body: Body) throws(Problem) -> PushCall {
         switch route {
+        case .notify:
+            do throws(NotificationProblem) {
+                return .notify(try UserNotification(body.whole) { Name(PushID().text) })
+            } catch {
+                throw Problem(error.sentence)
+            }
         case .update:
             let post = ActivityPost(
                 try postedState(body), event: try event(body),
@@ -225,6 +233,8 @@ private struct Body {
         }
         guard json.kind == .object else { throw PushCallReader.Problem("The body is not a JSON object.") }
     }
+
+    var whole: JSON { json }
 
     func value(_ key: String) -> JSON? { json[key].flatMap { $0.isNull ? nil : $0 } }
 

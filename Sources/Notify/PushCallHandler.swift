@@ -8,6 +8,13 @@ import Wire
 struct PushCallHandler {
     let context: PushContext
     let activities: ActivityUpdater
+    private let notifications: NotificationDesk
+
+    init(context: PushContext, activities: ActivityUpdater) {
+        self.context = context
+        self.activities = activities
+        notifications = NotificationDesk(context)
+    }
 
     func answer(_ call: PushCall) -> HTTPResponse {
         guard let store = context.database.store else {
@@ -46,6 +53,7 @@ struct PushCallHandler {
         case .update(let id, let post): return try update(id, post, store)
         case .start(let user, let start): return try self.start(user, start, store)
         case .broadcast(let broadcast): return self.broadcast(broadcast)
+        case .notify(let notification): return try notifications.answer(notification, store)
         }
     }
 

@@ -3,6 +3,7 @@ import Logging
 import Postgres
 import Push
 import Stores
+import Wire
 import Workers
 
 /// What the features of the push service share: the time, the rules, who is connected, the database, and the way to
@@ -53,6 +54,7 @@ final class PushDatabase {
     private(set) var failures = 0
     private let conninfo: String
     private let node: String
+    private let tokens: AppTokens?
     private let mailbox: PushServiceMailbox
     private let logger: Logger
     private var reconnector: Reconnector
@@ -61,6 +63,9 @@ final class PushDatabase {
     init(_ setup: PushServiceSetup, _ mailbox: PushServiceMailbox) {
         conninfo = setup.conninfo
         node = setup.rules.node
+        tokens = setup.rules.tokens.map {
+            AppTokens($0, environment: setup.rules.environment, bundle: Name(setup.rules.bundle))
+        }
         logger = setup.logger
         self.mailbox = mailbox
         reconnector = Reconnector(
@@ -78,7 +83,8 @@ final class PushDatabase {
     func connect(_ begin: (PushStore) throws -> Void) -> Bool {
         do {
             let fresh = try PushStore(
-                conninfo: conninfo, node: node, waiter: PlainWaiter(until: mailbox.stopSignal), logger: logger)
+                conninfo: conninfo, node: node, waiter: PlainWaiter(until: mailbox.stopSignal), tokens: tokens,
+                logger: logger)
             try fresh.heartbeat()
             store = fresh
             reconnector.connected()

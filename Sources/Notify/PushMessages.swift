@@ -64,12 +64,13 @@ final class MessageReader {
     func add(_ changes: [RowChange]) { messages += changes }
 
     /// When something is to be asked again, in monotonic milliseconds; nil where nothing waits.
-    var nextDue: Int64? { waiting.isEmpty || context.rules.audience == nil ? nil : nextTry }
+    var nextDue: Int64? { waiting.isEmpty ? nil : nextTry }
 
     /// Puts the alerts of the messages at hand into the queue, and tells the activities of their conversations. A
     /// message is settled when its alerts are in the queue.
     func read(_ store: PushStore) throws {
-        guard let statement = context.rules.audience else { return }
+        // Notifications of backends may come without one.
+        let statement = context.rules.audience ?? AudienceStatement.ofNobody
         try readWaiting(statement, store)
         while let first = messages.first {
             let batch = Array(messages.prefix(trials.mostRows ?? Self.batch))
@@ -231,6 +232,7 @@ extension RowChange {
     }
 
     private var messageKeyText: String {
+        if isNotification { return notificationKey.text }
         let name = "\(table.schema).\(table.name)"
         guard let record else { return "\(name) #\(id)" }
         let row = JSON(trusted: record[...])

@@ -21,6 +21,7 @@ package struct PushRules: Sendable {
     /// The statement that says what a conversation is for a user; nil where an activity knows nothing of its
     /// conversation before its first message.
     package var facts: String?
+    /// Of alerts about tables that have no template of their own.
     package var alert: AlertTemplate
     /// Whom an alert is for, by what is known of the message's receipt.
     package var condition: AlertCondition = .unseen
@@ -32,6 +33,10 @@ package struct PushRules: Sendable {
     package var badge: String?
     /// Between two pushes of a number to a user, in milliseconds.
     package var badgePause: Int64 = 10_000
+    /// The templates of single tables, by `SCHEMA.TABLE`.
+    package var templates: [Name: AlertTemplate] = [:]
+    /// The statement that reads tokens of phones from the application's own table; nil where there is none.
+    package var tokens: String?
     /// How the text of a message is cut.
     package var preview: Preview
     /// How long an alert is worth delivering, in milliseconds.
@@ -71,6 +76,7 @@ package struct PushRules: Sendable {
         rules.alert = next.alert
         rules.condition = next.condition
         rules.proof = next.proof
+        rules.templates = next.templates
         rules.preview = next.preview
         rules.alertLife = next.alertLife
         rules.activity = next.activity
@@ -79,9 +85,9 @@ package struct PushRules: Sendable {
         return rules
     }
 
-    /// Whether a change is a new message that somebody may be notified of.
+    /// Whether a change is a new message that somebody may be notified of, or a backend's notification.
     func isMessage(_ change: RowChange) -> Bool {
-        change.operation == .insert && isOfMessages(change.table)
+        change.isNotification || change.operation == .insert && isOfMessages(change.table)
     }
 
     /// Whether the new rows of a table are messages that somebody may be notified of.

@@ -14,6 +14,8 @@ package final class QueryResult {
     var status: ExecStatusType { PQresultStatus(raw) }
     package var count: Int { Int(PQntuples(raw)) }
     package var width: Int { Int(PQnfields(raw)) }
+    /// A column's name.
+    package func name(ofColumn column: Int) -> String? { PQfname(raw, Int32(column)).map { String(cString: $0) } }
     package var affectedRows: Int { Int(String(cString: PQcmdTuples(raw))) ?? 0 }
 
     package func bytes(_ row: Int, _ column: Int) -> UnsafeBufferPointer<UInt8>? {

@@ -31,6 +31,7 @@ package enum RoostSchema {
         ("022 timed", SQLFile.text("Migration022Timed.sql")),
         ("023 pushes", SQLFile.text("Migration023Pushes.sql")),
         ("024 moves", SQLFile.text("Migration024Moves.sql")),
+        ("025 notify", SQLFile.text("Migration025Notify.sql")),
         ("026 reading", SQLFile.text("Migration026Reading.sql")),
     ]
 

@@ -35,6 +35,10 @@ package struct PushSettings: Sendable {
     package let timed: String?
     /// Nil: nobody is alerted.
     package let audience: String?
+    /// Nil: the application keeps no phones.
+    package let tokens: String?
+    /// A JSON object; nil: alerts about all tables say the same.
+    package let templates: String?
     package let title: String
     package let body: String
     package let titleKey: String?
@@ -82,6 +86,8 @@ package struct PushSettings: Sendable {
         alertTables = values.words(.alertTables)
         timed = values.text(.alertTimed)
         audience = values.text(.alertAudience)
+        tokens = values.text(.alertTokens)
+        templates = values.text(.alertTemplates)
         title = values.requiredText(.alertTitle)
         body = values.requiredText(.alertBody)
         titleKey = values.text(.alertTitleKey)

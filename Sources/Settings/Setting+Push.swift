@@ -148,6 +148,17 @@ extension Setting {
     static let alertBadgesPerMinute = Setting(
         "alerts.badges_per_minute", .integer(1...60), standard: .integer(6), unit: "pushes", isReloaded: true,
         "How many such numbers a user's phones are told in a minute at most. The last one is always told.")
+    static let alertTokens = Setting(
+        "alerts.tokens", .query, standard: nil,
+        "The statement that reads phones from a table of your application's: $1 text[] are users; it returns user_id and "
+            + "token, and environment and bundle where you have them. When it is not set, phones are those that were "
+            + "registered at the hub; docs/push.md says what to think of.")
+
+    static let alertTemplates = Setting(
+        "alerts.templates", .json, standard: nil, isReloaded: true,
+        "What alerts about the rows of single tables say otherwise, by SCHEMA.TABLE: a section may have title, subtitle, "
+            + "body, title_key, title_arguments, body_key, body_arguments, sound, category, interruption_level, "
+            + "relevance_score, thread and payload, and for the rest what follows here counts.")
 
     static let alertTitle = Setting(
         "alerts.title", .template, standard: .text("{conversation_name}"), isReloaded: true,

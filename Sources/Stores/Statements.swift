@@ -63,9 +63,16 @@ enum AlertTraceSQL: String, NamedStatement {
     static let file = StatementFile("AlertTrace.sql")
 }
 
+/// Phones that the application itself keeps, and users who are notified by name.
+enum AppTokenSQL: String, NamedStatement {
+    case askTokens, examineTokens, askEverybody, compareTokens, addTokens, removeTokens, usersWithPhones, notifiedUsers,
+        notify
+    static let file = StatementFile("AppTokens.sql")
+}
+
 /// Who is to hear of changes, by the operator's statement.
 enum AudienceSQL: String, NamedStatement {
-    case beginReading, askAudience, findBearers
+    case beginReading, askAudience, audienceColumns, findBearers
     static let file = StatementFile("Audience.sql")
 }
 
@@ -85,7 +92,7 @@ enum SampleChatSQL: String, NamedStatement {
 package enum StoresSQL {
     package static let files: [any NamedStatement.Type] = [
         PresenceSQL.self, UserSQL.self, ReceiptSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self,
-        AlertSQL.self, AlertTraceSQL.self, BadgeSQL.self, AudienceSQL.self, SampleChatSQL.self, StreamSQL.self,
-        TimedSQL.self,
+        AlertSQL.self, AlertTraceSQL.self, BadgeSQL.self, AudienceSQL.self, AppTokenSQL.self, SampleChatSQL.self,
+        StreamSQL.self, TimedSQL.self,
     ]
 }

@@ -15,7 +15,8 @@ struct Roost: AsyncParsableCommand {
         version: versionAndCommit,
         subcommands: [
             ServeCommand.self, DemoCommand.self, InitCommand.self, MigrateCommand.self, WatchCommand.self,
-            UnwatchCommand.self, TokenCommand.self, PushCommand.self, AlertsCommand.self, TailCommand.self,
+            UnwatchCommand.self, TokenCommand.self, PushCommand.self, NotifyCommand.self, AlertsCommand.self,
+            TailCommand.self,
             StreamCommand.self,
             ChannelsCommand.self, ChannelPresenceCommand.self, UserCommand.self, DisconnectCommand.self,
             DoctorCommand.self,

@@ -112,6 +112,7 @@ extension CommandTests {
             try database.run(
                 """
                 grant usage on schema roost to hub_rights; grant all on all tables in schema roost to hub_rights;
+                grant execute on all functions in schema roost to hub_rights;
                 do $$ begin
                     execute format('revoke temporary on database %I from public', current_database());
                 end $$;

@@ -17,6 +17,8 @@ ACTIVITY_KEYS = {
     "timestamp", "event", "content-state", "attributes-type", "attributes", "alert", "input-push-token",
     "input-push-channel", "stale-date", "dismissal-date", "relevance-score",
 }
+#: Apple, "UNNotificationInterruptionLevel".
+LEVELS = {"passive", "active", "time-sensitive", "critical"}
 #: Seconds that a `timestamp` may be away from this clock before it cannot be one in seconds since 1970.
 OFF = 86400
 
@@ -68,6 +70,11 @@ def _alert(aps):
     for key in "thread-id", "category":
         if not isinstance(aps.get(key, ""), str):
             wrong.append(f"{key} is not a string")
+    if aps.get("interruption-level", "active") not in LEVELS:
+        wrong.append(f"interruption-level {aps['interruption-level']!r}")
+    score = aps.get("relevance-score", 0)
+    if isinstance(score, bool) or not isinstance(score, (int, float)) or not 0 <= score <= 1:
+        wrong.append(f"relevance-score {score!r}")
     for key in "mutable-content", "content-available":
         if aps.get(key, 1) != 1:
             wrong.append(f"{key} {aps[key]!r}")

@@ -25,6 +25,36 @@ struct PushSettingsTests {
         #expect(!plain.printed().contains("MIGT"))
     }
 
+    @Test("have templates of single tables as keys and values, or as JSON in a text")
+    func templates() throws {
+        let json =
+            #"{"public.reminders":{"title":"Due: \"{text}\"","relevance_score":0.5,"sound":"","payload":{"id":"7","n":7}}}"#
+        let file = """
+            alerts:
+              templates:
+                public.reminders:
+                  title: 'Due: "{text}"'
+                  relevance_score: 0.5
+                  sound: ''
+                  payload: {id: '7', n: 7}
+            """
+        try withFile(file) { path in
+            let written = try RoostConfiguration.load(file: path, environment: [:])
+            #expect(written.push.templates == json)
+            let origin = written.values.first { $0.setting.key == "alerts.templates" }?.origin
+            #expect(origin == .file(path, line: 2))
+            // What is printed is read as the same.
+            try withFile(written.printed()) { printed in
+                let again = try RoostConfiguration.load(file: printed, environment: [:])
+                #expect(again.push.templates == json)
+            }
+        }
+        let variable = try RoostConfiguration.load(environment: ["ROOST_ALERTS_TEMPLATES": json], files: [])
+        #expect(variable.push.templates == json)
+        let none = try RoostConfiguration.load(environment: [:], files: [])
+        #expect(none.push.templates == nil)
+    }
+
     @Test("are an error where one of the four is missing", arguments: Sample.apns.keys.sorted())
     func allOrNothing(missing: String) throws {
         var environment = Sample.apns
@@ -42,7 +72,8 @@ struct PushSettingsTests {
             ["IOS_LIVE_ACTIVITY_ENV": "development"], ["ROOST_APNS_TEAM_ID": "TEAM"],
             ["ROOST_APNS_KEY_ID": "KEY-123456"],
             ["ROOST_APNS_PRIVATE_KEY": "AuthKey.p8"], ["ROOST_ALERTS_TABLES": "messages"],
-            ["ROOST_ALERTS_AUDIENCE": "select 1"], ["ROOST_LIVE_ACTIVITY_CONTENT_STATE": "[1]"],
+            ["ROOST_ALERTS_AUDIENCE": "select 1"], ["ROOST_ALERTS_TOKENS": "select 1"],
+            ["ROOST_ALERTS_TEMPLATES": "public.reminders"], ["ROOST_LIVE_ACTIVITY_CONTENT_STATE": "[1]"],
             ["ROOST_LIVE_ACTIVITY_CEILING_MILLISECONDS": "1000"],
         ])
     func refused(one: [String: String]) throws {

@@ -127,6 +127,7 @@ select what from (values
          from unnest('{timed_source,timed_row}'::text[]) t, unnest('{select,insert,update,delete}'::text[]) p)),
     ('SELECT on roost.push_user and roost.living_user',
         has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
+    ('EXECUTE on function roost.notify(jsonb)', has_function_privilege('roost.notify(jsonb)', 'execute')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
     ('EXECUTE on functions roost.slot_name(), roost.note_captures(), roost.settle_captures() and roost.legible(json)',
         has_function_privilege('roost.slot_name()', 'execute') and has_function_privilege('roost.note_captures()', 'execute')
@@ -375,3 +376,8 @@ left join roost.alert a on a.user_id = l.user_id and a.state = 'elsewhere'
 where a.message is not null or not exists (select from roost.push_hub h where h.node = l.node)
 group by l.node
 order by l.node
+
+-- name: AuthenticatedExists
+-- Whether there is the role that tokens of signed-in users have.
+-- Locks: none.
+select exists (select from pg_roles where rolname = 'authenticated')

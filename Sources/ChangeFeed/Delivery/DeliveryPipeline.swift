@@ -83,6 +83,7 @@ extension DeliveryBatch {
         var events = [[FeedEvent]](repeating: [], count: loops)
         for (place, entry) in entries.enumerated() {
             switch entry {
+            case .notification: continue
             case .broadcast(let message):
                 for loop in events.indices { events[loop].append(.broadcast(message)) }
             case .change:

@@ -120,7 +120,12 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
             return (change, cursors?.cursor(change.id) ?? "")
         }
         guard let observer else { return }
-        let changes = entries.compactMap { if case .change(let change) = $0 { change } else { nil } }
+        let changes = entries.compactMap { entry in
+            switch entry {
+            case .change(let change), .notification(let change): change
+            case .broadcast: nil
+            }
+        }
         if !changes.isEmpty { observer.take(changes) }
     }
 

@@ -8,6 +8,8 @@ package enum FeedEntry: Sendable {
     case change(RowChange)
     /// A row of `realtime.messages`.
     case broadcast(DatabaseBroadcast)
+    /// A call of `roost.notify()`, for whoever sends pushes.
+    case notification(RowChange)
 }
 
 /// Takes what windows bring. Called on the feed's thread only, one call at a time.
@@ -127,6 +129,9 @@ final class WindowReader {
             } else {
                 undelivered += 1
             }
+            return true
+        case UInt8(ascii: "N"):
+            try append(.notification(row.notification(at: row.committedAt ?? at)), key, bytes: row.record?.count ?? 0)
             return true
         // Nobody is told of a TRUNCATE; that it happened to a members table came with the facts.
         case UInt8(ascii: "T"): return true
@@ -281,6 +286,17 @@ struct OutboxRow {
         case UInt8(ascii: "D"): .delete
         default: nil
         }
+    }
+}
+
+extension OutboxRow {
+    /// What `roost.notify()` wrote, as the row of a table that there is not.
+    fileprivate func notification(at committed: UnsafeBufferPointer<UInt8>) -> RowChange {
+        RowChange(
+            id: id ?? 0, table: .notifications, operation: .insert, commitTimestamp: Timestamps.forClients(committed),
+            committedAtMicroseconds: Timestamps.microseconds(committed), record: record.map { Array($0) },
+            oldRecord: nil,
+            isReduced: false)
     }
 }
 

@@ -15,7 +15,7 @@ extension Hub {
         case .loss(let message, let group): tellOfLoss(message, in: group)
         case .gap: changesAreGone()
         case .broadcastGap(let patterns): broadcastsAreGone(patterns)
-        case .receipts(let questions): receipts.ask(questions, &context)
+        case .receipts(let questions): receipts.ask(questions, at: catchUp.sessions.moment(), &context)
         }
     }
 

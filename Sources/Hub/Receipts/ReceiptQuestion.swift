@@ -11,18 +11,22 @@ package struct ReceiptQuestion: Sendable {
     package let slots: [Slot]
     /// How a broadcast of the same row is told.
     package let row: MessageIdentity
+    /// Whether it is enough that somebody is there: what is asked about goes by no socket.
+    package let asksForLife: Bool
     /// Whether the app that proves it has to be on the screen.
     package let demandsShown: Bool
     /// When nobody waits for the answer any more, in monotonic milliseconds.
     package let until: Int64
 
     package init(
-        change: Int64, user: Name, slots: [Slot], row: MessageIdentity, demandsShown: Bool, until: Int64
+        change: Int64, user: Name, slots: [Slot], row: MessageIdentity, asksForLife: Bool = false, demandsShown: Bool,
+        until: Int64
     ) {
         self.change = change
         self.user = user
         self.slots = slots
         self.row = row
+        self.asksForLife = asksForLife
         self.demandsShown = demandsShown
         self.until = until
     }

@@ -69,22 +69,31 @@ package struct Receipts {
     // MARK: Questions
 
     /// Answers what is known, and has the sockets asked for the rest.
-    mutating func ask(_ questions: [ReceiptQuestion], _ hub: inout HubContext) {
+    ///
+    /// - Parameter moment: as `SessionRegistry.moment` counts; now.
+    mutating func ask(_ questions: [ReceiptQuestion], at moment: Int, _ hub: inout HubContext) {
         var rows: (change: Int64, sent: [SentRow])?
         for question in questions {
+            if question.asksForLife {
+                ask(question, &hub) { Sending(connection: $0, membership: nil, moment: moment) }
+                continue
+            }
             // A message has one question for each of its readers.
             if rows?.change != question.change { rows = (question.change, sent.rows(of: question)) }
-            ask(question, rows?.sent ?? [], &hub)
+            ask(question, &hub) { Self.sending(of: rows?.sent ?? [], to: $0) }
         }
         sendAnswers()
     }
 
-    private mutating func ask(_ question: ReceiptQuestion, _ rows: [SentRow], _ hub: inout HubContext) {
+    /// - Parameter sending: how a socket was sent what the question is about; nil where it was not.
+    private mutating func ask(
+        _ question: ReceiptQuestion, _ hub: inout HubContext, sending: (Connection) -> Sending?
+    ) {
         var sendings: [Sending] = []
         var (isSent, isReceived) = (false, false)
         for slot in question.slots {
             guard let connection = hub.connection(slot), connection.user == question.user,
-                let sending = Self.sending(of: rows, to: connection)
+                let sending = sending(connection)
             else { continue }
             isSent = true
             guard !question.demandsShown || connection.isShown else { continue }
@@ -100,7 +109,7 @@ package struct Receipts {
         serial += 1
         open[serial] = OpenReceipt(question: question, sendings: sendings)
         for sending in sendings {
-            let connection = sending.membership.connection
+            let connection = sending.connection
             bySlot[connection.slot, default: []].append(serial)
             askForProof(by: connection, &hub)
         }
@@ -110,7 +119,7 @@ package struct Receipts {
     private static func sending(of rows: [SentRow], to connection: Connection) -> Sending? {
         for row in rows {
             for membership in connection.memberships where row.isSent(to: membership) {
-                return Sending(membership: membership, moment: row.moment)
+                return Sending(connection: connection, membership: membership, moment: row.moment)
             }
         }
         return nil
@@ -158,7 +167,7 @@ package struct Receipts {
         guard let ids = bySlot[slot] else { return }
         for id in ids {
             guard let question = open[id]?.question, isMeant(question) else { continue }
-            open[id]?.sendings.removeAll { $0.membership.slot == slot }
+            open[id]?.sendings.removeAll { $0.connection.slot == slot }
             forget(id, of: slot)
             guard open[id]?.sendings.isEmpty == true else { continue }
             close(id)
@@ -175,7 +184,7 @@ package struct Receipts {
 
     private mutating func close(_ id: Int) {
         guard let receipt = open.removeValue(forKey: id) else { return }
-        for sending in receipt.sendings { forget(id, of: sending.membership.slot) }
+        for sending in receipt.sendings { forget(id, of: sending.connection.slot) }
     }
 
     private mutating func forget(_ id: Int, of slot: Slot) {
@@ -202,21 +211,23 @@ private struct OpenReceipt {
     var sendings: [Sending]
 
     func sending(to connection: Connection) -> Sending? {
-        sendings.first { $0.membership.connection === connection }
+        sendings.first { $0.connection === connection }
     }
 }
 
-/// A row that was sent to a member, and when (`SessionRegistry.moment`).
+/// What was sent to a socket, and when (`SessionRegistry.moment`).
 private struct Sending {
-    let membership: Membership
+    let connection: Connection
+    /// The member that it was for; nil where it is only asked whether somebody is there.
+    let membership: Membership?
     let moment: Int
 
     /// Something was answered that was asked behind it.
-    var isAcknowledged: Bool { membership.connection.acknowledged.map { $0.latest.moment > moment } ?? false }
+    var isAcknowledged: Bool { connection.acknowledged.map { $0.latest.moment > moment } ?? false }
 
     /// A client that may have given its join up answers pings, and takes nothing of what comes.
     func isProven(at now: Int64) -> Bool {
-        isAcknowledged && membership.recovery?.session.isBelieved(at: now) ?? true
+        isAcknowledged && membership?.recovery?.session.isBelieved(at: now) ?? true
     }
 }
 

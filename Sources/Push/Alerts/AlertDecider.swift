@@ -33,6 +33,13 @@ package struct AlertDecider: Sendable {
         package let reason: AlertReason
         /// For how long the alert waited for this, in milliseconds.
         package let waited: Int64
+
+        package init(key: Key, state: State, reason: AlertReason, waited: Int64) {
+            self.key = key
+            self.state = state
+            self.reason = reason
+            self.waited = waited
+        }
     }
 
     /// One message for one user.
@@ -43,6 +50,20 @@ package struct AlertDecider: Sendable {
         package init(message: Name, user: Name) {
             self.message = message
             self.user = user
+        }
+    }
+
+    /// What is asked about a message.
+    package struct Subject: Sendable {
+        package let row: MessageIdentity
+        package let condition: AlertCondition
+        /// It goes by no socket: whoever proves to be there has to be shown it by the app.
+        package let asksForLife: Bool
+
+        package init(row: MessageIdentity, condition: AlertCondition, asksForLife: Bool = false) {
+            self.row = row
+            self.condition = condition
+            self.asksForLife = asksForLife
         }
     }
 
@@ -57,7 +78,7 @@ package struct AlertDecider: Sendable {
 
     private struct Wait {
         let change: Int64
-        let row: MessageIdentity
+        let subject: Subject
         /// Since when it waits.
         let began: Int64
         var phase: Phase
@@ -110,42 +131,45 @@ package struct AlertDecider: Sendable {
     ///   - change: `RowChange.id`.
     ///   - sockets: what the user has here.
     package mutating func decide(
-        _ key: Key, _ change: Int64, _ row: MessageIdentity, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
+        _ key: Key, _ change: Int64, _ subject: Subject, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
     ) {
-        steps.verdicts.append(decision(key, change, row, sockets, at: now, &steps))
+        steps.verdicts.append(decision(key, change, subject, sockets, at: now, &steps))
     }
 
     private mutating func decision(
-        _ key: Key, _ change: Int64, _ row: MessageIdentity, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
+        _ key: Key, _ change: Int64, _ subject: Subject, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
     ) -> Verdict {
         if !sockets.places.isEmpty {
-            guard condition != .away else { return end(key, .dropped, .connected, at: now) }
-            let loops = ask(key, change, row, sockets, at: now, &steps)
+            guard subject.condition != .away else { return end(key, .dropped, .connected, at: now) }
+            let loops = ask(key, change, subject, sockets, at: now, &steps)
             put(
                 key,
                 Wait(
-                    change: change, row: row, began: now,
+                    change: change, subject: subject, began: now,
                     phase: .asked(loops: loops, until: now + proof, reason: .unproven)))
             return Verdict(key: key, state: .held(until: now + proof), reason: .unproven, waited: 0)
         }
         if let until = sockets.graceUntil, until > now {
             put(
                 key,
-                Wait(change: change, row: row, began: now, phase: .grace(until: until, lookAt: now + Self.interval)))
+                Wait(
+                    change: change, subject: subject, began: now,
+                    phase: .grace(until: until, lookAt: now + Self.interval)))
             return Verdict(key: key, state: .held(until: until), reason: .grace, waited: 0)
         }
         return end(key, .due, .away, at: now)
     }
 
     private func ask(
-        _ key: Key, _ change: Int64, _ row: MessageIdentity, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
+        _ key: Key, _ change: Int64, _ subject: Subject, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
     ) -> Set<Int> {
         var slots: [Int: [Slot]] = [:]
         for place in sockets.places { slots[place.loop, default: []].append(place.slot) }
         for (loop, slots) in slots {
             steps.questions[loop, default: []].append(
                 ReceiptQuestion(
-                    change: change, user: key.user, slots: slots, row: row, demandsShown: condition == .unseen,
+                    change: change, user: key.user, slots: slots, row: subject.row, asksForLife: subject.asksForLife,
+                    demandsShown: subject.condition == .unseen,
                     until: now + proof))
         }
         return Set(slots.keys)
@@ -153,15 +177,20 @@ package struct AlertDecider: Sendable {
 
     /// An alert waits for another hub: it is in the queue, and this hub has nothing against it. Whoever comes here in the meantime is
     /// asked.
-    package mutating func waitElsewhere(_ key: Key, _ change: Int64, _ row: MessageIdentity = .unknown, at now: Int64) {
+    package mutating func waitElsewhere(_ key: Key, _ change: Int64, _ subject: Subject? = nil, at now: Int64) {
         guard waits[key] == nil else { return }
-        put(key, Wait(change: change, row: row, began: now, phase: .elsewhere(lookAt: now + Self.interval)))
+        let subject = subject ?? Subject(row: .unknown, condition: condition)
+        put(key, Wait(change: change, subject: subject, began: now, phase: .elsewhere(lookAt: now + Self.interval)))
     }
 
     /// An alert is in the queue that this hub's last process held until then.
     package mutating func waitAgain(_ key: Key, _ change: Int64, until: Int64, at now: Int64) {
         guard waits[key] == nil else { return }
-        put(key, Wait(change: change, row: .unknown, began: now, phase: .grace(until: until, lookAt: now)))
+        put(
+            key,
+            Wait(
+                change: change, subject: Subject(row: .unknown, condition: condition), began: now,
+                phase: .grace(until: until, lookAt: now)))
     }
 
     /// Forgets alerts that are not waiting in the queue any more, as another hub has decided on them.
@@ -177,7 +206,8 @@ package struct AlertDecider: Sendable {
             guard let wait = waits[key] else { continue }
             switch answer.verdict {
             case .shown: steps.verdicts.append(end(key, .dropped, .shown, at: now))
-            case .received where condition == .unreceived: steps.verdicts.append(end(key, .dropped, .received, at: now))
+            case .received where wait.subject.condition == .unreceived:
+                steps.verdicts.append(end(key, .dropped, .received, at: now))
             case .received, .hidden: take(.hidden, from: answer.loop, wait, key, at: now, sockets, &steps)
             case .unheard: take(.unheard, from: answer.loop, wait, key, at: now, sockets, &steps)
             case .lost: take(.lost, from: answer.loop, wait, key, at: now, sockets, &steps)
@@ -202,7 +232,7 @@ package struct AlertDecider: Sendable {
         if sockets.places.isEmpty, sockets.graceUntil.map({ $0 <= now }) ?? true {
             return steps.verdicts.append(end(key, .due, .lost, at: now))
         }
-        decide(key, wait.change, wait.row, sockets, at: now, &steps)
+        decide(key, wait.change, wait.subject, sockets, at: now, &steps)
     }
 
     /// Does what is due.
@@ -212,7 +242,7 @@ package struct AlertDecider: Sendable {
             case .asked(_, let until, let reason) where until <= now:
                 steps.verdicts.append(end(key, .due, reason, at: now))
             case .grace(let until, _) where until <= now:
-                decide(key, wait.change, wait.row, sockets(key.user), at: now, &steps)
+                decide(key, wait.change, wait.subject, sockets(key.user), at: now, &steps)
             case .grace(let until, let lookAt) where lookAt <= now:
                 let isBack = look(key, wait, sockets(key.user), at: now, &steps)
                 waits[key]?.phase = .grace(until: isBack ? min(until, now + proof) : until, lookAt: now + Self.interval)
@@ -232,10 +262,10 @@ package struct AlertDecider: Sendable {
         _ key: Key, _ wait: Wait, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
     ) -> Bool {
         guard !sockets.places.isEmpty else { return false }
-        if condition == .away {
+        if wait.subject.condition == .away {
             steps.verdicts.append(end(key, .dropped, .connected, at: now))
         } else {
-            _ = ask(key, wait.change, wait.row, sockets, at: now, &steps)
+            _ = ask(key, wait.change, wait.subject, sockets, at: now, &steps)
         }
         return true
     }

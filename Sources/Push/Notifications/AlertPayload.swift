@@ -1,4 +1,5 @@
-import Wire
+package import Hub
+package import Wire
 
 /// An alert for a phone: what `aps` says, and beside it what the app needs to open the right place.
 package struct AlertPayload: Sendable, Equatable {
@@ -11,10 +12,17 @@ package struct AlertPayload: Sendable, Equatable {
     /// Alerts of one thread are shown together.
     package var threadID: String?
     package var category: String?
+    package var interruptionLevel: InterruptionLevel?
+    /// From 0 to 1: which of the app's alerts a summary shows first.
+    package var relevanceScore: Double?
     /// The conversation that a tap on the alert opens.
     package var conversationID: String?
     /// The message that a tap on the alert shows.
     package var messageID: String?
+    /// The id by which a backend sent it.
+    package var notificationID: String?
+    /// Members beside `aps`, each name once.
+    package var fields: [PayloadField] = []
 
     package init(
         title: AlertText?, subtitle: AlertText? = nil, body: AlertText?, badge: Int? = nil, sound: String? = "default",
@@ -46,11 +54,15 @@ package struct AlertPayload: Sendable, Equatable {
                 if let sound { aps.member("sound", sound) }
                 if let threadID { aps.member("thread-id", threadID) }
                 if let category { aps.member("category", category) }
+                if let interruptionLevel { aps.member("interruption-level", interruptionLevel.rawValue) }
+                if let relevanceScore { aps.member("relevance-score", relevanceScore) }
                 // So that the app's own extension may decrypt, or load an avatar.
                 aps.member("mutable-content", 1)
             }
             if let conversationID { whole.member("conversationId", conversationID) }
             if let messageID { whole.member("messageId", messageID) }
+            if let notificationID { whole.member("notificationId", notificationID) }
+            for field in fields { whole.member(field.name, json: field.value) }
         }
     }
 
@@ -75,6 +87,33 @@ extension AlertPayload {
             }
         }
         throw PayloadError.tooLarge(bytes: alert.size, limit: limit)
+    }
+}
+
+/// A member beside `aps`.
+package struct PayloadField: Sendable, Equatable {
+    package let name: String
+    /// JSON.
+    package let value: [UInt8]
+
+    package init(name: String, value: [UInt8]) {
+        self.name = name
+        self.value = value
+    }
+}
+
+extension AlertPayload {
+    /// Adds the members of an object beside `aps`: one that is there already is replaced, and those that the hub itself writes stay.
+    package mutating func add(fieldsOf object: JSON) {
+        object.forEachMember { member in
+            guard !NotificationContent.ownFields.contains(where: { member.isNamed($0) }) else { return }
+            let field = PayloadField(name: member.key, value: Array(member.value.bytes))
+            if let index = fields.firstIndex(where: { member.isNamed($0.name) }) {
+                fields[index] = field
+            } else {
+                fields.append(field)
+            }
+        }
     }
 }
 

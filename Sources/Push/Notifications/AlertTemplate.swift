@@ -1,3 +1,4 @@
+import Hub
 package import Wire
 
 /// The template of alerts, as the configuration has it.
@@ -5,31 +6,61 @@ package struct AlertTemplate: Sendable, Equatable {
     package var title: AlertTextTemplate?
     package var subtitle: AlertTextTemplate?
     package var body: AlertTextTemplate?
-    /// A file's name in the app, or `default`; nil is silent.
-    package var sound: String?
-    package var category: String?
+    /// A file's name in the app, or `default`; nothing is silent.
+    package var sound: TextTemplate?
+    package var category: TextTemplate?
+    /// One of `InterruptionLevel`; what is none leaves it to the phone.
+    package var interruptionLevel: TextTemplate?
+    /// A number from 0 to 1; what is none leaves it to the phone.
+    package var relevanceScore: TextTemplate?
+    /// Alerts of one thread are shown together; nil for those of a conversation.
+    package var thread: TextTemplate?
+    /// Members beside `aps`: an object.
+    package var fields: JSONTemplate?
 
-    package init(
-        title: AlertTextTemplate?, subtitle: AlertTextTemplate? = nil, body: AlertTextTemplate?,
-        sound: String? = "default", category: String? = nil
-    ) {
+    package init(title: AlertTextTemplate?, body: AlertTextTemplate?, sound: TextTemplate?) {
         self.title = title
-        self.subtitle = subtitle
         self.body = body
         self.sound = sound
-        self.category = category
     }
 
     /// - Parameters:
+    ///   - variables: the members of the object `payload` are put beside `aps`, in place of those of the template that have their names.
     ///   - badge: the number on the app's icon; nil leaves it as it is.
-    ///   - conversation: the alerts of one are shown together (`thread-id`), and a tap opens it.
+    ///   - conversation: a tap opens it; its alerts are shown together (`thread-id`), unless the template says otherwise.
     package func payload(
         _ variables: TemplateVariables, badge: Int?, conversation: Name?, message: String?
     ) -> AlertPayload {
-        AlertPayload(
+        var payload = AlertPayload(
             title: title?.filled(with: variables), subtitle: subtitle?.filled(with: variables),
-            body: body?.filled(with: variables), badge: badge, sound: sound, threadID: conversation?.text,
-            category: category, conversationID: conversation?.text, messageID: message)
+            body: body?.filled(with: variables), badge: badge, sound: Self.filled(sound, variables),
+            threadID: thread.map { Self.filled($0, variables) } ?? conversation?.text,
+            category: Self.filled(category, variables), conversationID: conversation?.text, messageID: message)
+        payload.interruptionLevel = Self.filled(interruptionLevel, variables).flatMap {
+            InterruptionLevel(rawValue: $0)
+        }
+        payload.relevanceScore = Self.filled(relevanceScore, variables).flatMap { Self.score($0) }
+        if let fields { payload.add(fieldsOf: fields.json(variables)) }
+        if let own = variables["payload"] { payload.add(fieldsOf: own) }
+        return payload
+    }
+
+    /// Nil where nothing is left of it.
+    private static func filled(_ template: TextTemplate?, _ variables: TemplateVariables) -> String? {
+        guard let text = template?.text(variables), !text.isEmpty else { return nil }
+        return text
+    }
+
+    static func score(_ text: String) -> Double? {
+        guard let number = Double(text), (0...1).contains(number) else { return nil }
+        return number
+    }
+
+    /// The variables that the template names.
+    package var names: Set<String> {
+        let texts = [sound, category, interruptionLevel, relevanceScore, thread].compactMap { $0?.names }
+        let lines = [title, subtitle, body].compactMap { $0?.names }
+        return (texts + lines + [fields?.names ?? []]).reduce(into: []) { $0.formUnion($1) }
     }
 }
 
@@ -46,6 +77,13 @@ package enum AlertTextTemplate: Sendable, Equatable {
             return text.isEmpty ? nil : .text(text)
         case .localized(let key, let arguments):
             return .localized(key: key, arguments: arguments.map { $0.text(variables) })
+        }
+    }
+
+    fileprivate var names: Set<String> {
+        switch self {
+        case .text(let template): template.names
+        case .localized(_, let arguments): arguments.reduce(into: []) { $0.formUnion($1.names) }
         }
     }
 }

@@ -14,7 +14,8 @@ extension PushStore {
     ///   which `muted` and `badge` mean something here. It cannot write, and has two seconds.
     /// - Throws: `PostgresError` where the database does not answer: ask again.
     package func audience(for changes: [RowChange], statement: String) throws -> AlertAudience {
-        try query.audience(for: changes, AudienceStatement(statement), on: connection, &warnings)
+        let statement = AudienceStatement(statement, asksEverybody: query.hasTokens)
+        return try query.audience(for: changes, statement, on: connection, &warnings)
     }
 
     /// The statement for the sample chat: everybody in the conversation but the sender.
@@ -52,11 +53,21 @@ package struct AlertAudience: Sendable, Equatable {
 /// The operator's statement that says who is to hear of changes (`alerts.audience`).
 package struct AudienceStatement {
     private let sql: String
+    private let columnQuery: String
     private static let trailing: Set<Character> = [" ", "\n", "\r", "\r\n", "\t", ";"]
 
-    /// - Parameter statement: a query with the parameter `$1 jsonb`.
-    package init(_ statement: String) {
-        sql = SQLTemplate(AudienceSQL.askAudience.text).filled(["statement": Self.bare(statement)])
+    /// Names nobody: in place of a statement where none is configured.
+    package static let ofNobody = "select 0 as row, null::text as user_id from jsonb_array_elements($1) where false"
+    let isOfNobody: Bool
+
+    /// - Parameters:
+    ///   - statement: a query with the parameter `$1 jsonb`.
+    ///   - asksEverybody: users count of whom no phone is known, too.
+    package init(_ statement: String, asksEverybody: Bool = false) {
+        let asking = asksEverybody ? AppTokenSQL.askEverybody.text : AudienceSQL.askAudience.text
+        sql = SQLTemplate(asking).filled(["statement": Self.bare(statement)])
+        columnQuery = SQLTemplate(AudienceSQL.audienceColumns.text).filled(["statement": Self.bare(statement)])
+        isOfNobody = statement.utf8.elementsEqual(Self.ofNobody.utf8)
     }
 
     /// As it can stand in brackets, where it takes no semicolon.
@@ -69,6 +80,10 @@ package struct AudienceStatement {
     ///
     /// - Throws: `PostgresError`; where the connection is not broken, nothing has happened to it.
     package func run(_ parameter: String, on connection: PostgresConnection) throws -> QueryResult {
+        try run(sql, parameter, on: connection)
+    }
+
+    private func run(_ sql: String, _ parameter: String, on connection: PostgresConnection) throws -> QueryResult {
         do {
             try connection.run(AudienceSQL.beginReading)
             let rows = try connection.query(sql, [parameter])
@@ -78,6 +93,12 @@ package struct AudienceStatement {
             try connection.run("rollback")
             throw error
         }
+    }
+
+    /// For `roost doctor`: the names of its columns, which are the variables of templates.
+    package func columns(on connection: PostgresConnection) throws -> Set<String> {
+        let rows = try run(columnQuery, "[]", on: connection)
+        return Set((0..<rows.width).compactMap { rows.name(ofColumn: $0) })
     }
 
     /// For `roost doctor`: the plan of it, without running it.

@@ -15,14 +15,21 @@ struct AudienceQuery: ~Copyable {
         let variables: [UInt8]
         let isMuted: Bool
         let badge: Int?
-        let hasDevice: Bool
+        var hasDevice: Bool
+        /// A phone or an activity is registered.
+        let isRegistered: Bool
     }
 
     private var entitlement: Entitlement
+    private let tokens: AppTokens?
     /// For one call: what is not asked by then is asked another time.
     private static let patience = Duration.seconds(5)
 
-    init(conninfo: String, logger: Logger) {
+    /// Whether the application itself keeps phones.
+    var hasTokens: Bool { tokens != nil }
+
+    init(conninfo: String, tokens: AppTokens?, logger: Logger) {
+        self.tokens = tokens
         entitlement = Entitlement(conninfo: conninfo, logger: logger)
     }
 
@@ -32,20 +39,25 @@ struct AudienceQuery: ~Copyable {
         _ warnings: inout RateLimitedLog
     ) throws -> AlertAudience {
         var audience = AlertAudience()
-        let candidates = try candidates(changes, statement, connection, &audience, &warnings)
-        let decided = try entitlement.members(among: candidates, hearingOf: changes, on: connection, &warnings)
-        audience.members = decided.members
+        let notifications = NotificationsAsked(changes, statement, &audience, &warnings)
+        var candidates = try candidates(
+            AudienceQuestion.asked(changes) + notifications.asked, statement, connection, &audience, &warnings)
+        candidates = notifications.withNamed(candidates, &audience, &warnings)
+        try findPhones(of: &candidates, areKnown: !notifications.nameUsers, &audience, connection, &warnings)
+        let heard = candidates.filter { !changes[$0.index].isNotification }
+        let decided = try entitlement.members(among: heard, hearingOf: changes, on: connection, &warnings)
+        audience.members = decided.members + notifications.members(among: candidates)
         audience.unanswered = Array(decided.locked.union(audience.unanswered)).sorted()
         return audience
     }
 
     /// By halves where the statement fails: one row that it cannot take must not keep the others.
     private func candidates(
-        _ changes: [RowChange], _ statement: AudienceStatement, _ connection: PostgresConnection,
+        _ asked: [AudienceQuestion.Asked], _ statement: AudienceStatement, _ connection: PostgresConnection,
         _ audience: inout AlertAudience, _ warnings: inout RateLimitedLog
     ) throws -> [Candidate] {
         let end = ContinuousClock.now + Self.patience
-        var parts = Array(AudienceQuestion.pieces(of: changes).reversed())
+        var parts = Array(AudienceQuestion.pieces(of: asked).reversed())
         var candidates: [Candidate] = []
         var isRehearsed = false
         while let part = parts.popLast() {
@@ -85,6 +97,31 @@ struct AudienceQuery: ~Copyable {
         return candidates
     }
 
+    /// Finds out which candidates have a phone: one that they registered, or one that the application keeps. Those who have nothing
+    /// registered are left out, and those of whom the application does not say are asked about another time.
+    ///
+    /// - Parameter areKnown: whether it is known of all what they registered.
+    private func findPhones(
+        of candidates: inout [Candidate], areKnown: Bool, _ audience: inout AlertAudience,
+        _ connection: PostgresConnection, _ warnings: inout RateLimitedLog
+    ) throws {
+        guard tokens != nil || !areKnown else { return }
+        let users = Set(candidates.map(\.user))
+        let answer = try tokens?.refresh(users, on: connection, &warnings) ?? AppTokens.Answer()
+        if !areKnown || answer.isChanged {
+            let found = try AppTokens.usersWithPhones(among: users, on: connection)
+            for index in candidates.indices { candidates[index].hasDevice = found.contains(candidates[index].user) }
+        }
+        candidates = candidates.filter { candidate in
+            if candidate.hasDevice { return true }
+            if answer.unanswered.contains(candidate.user) {
+                audience.unanswered.append(candidate.index)
+                return false
+            }
+            return candidate.isRegistered
+        }
+    }
+
     /// Why it fails where there is nothing to ask about; nil if it does not.
     private func rehearse(_ statement: AudienceStatement, _ connection: PostgresConnection) throws -> PostgresError? {
         do {
@@ -112,7 +149,8 @@ struct AudienceQuery: ~Copyable {
             let isMuted = rows.text(row, 3).map { !["false", "f", "0", "no", "off"].contains($0) } ?? false
             return Candidate(
                 index: index, user: user, variables: Array(variables), isMuted: isMuted,
-                badge: rows.figure(row, 4).map { Int($0) }, hasDevice: rows.flag(row, 5))
+                badge: rows.figure(row, 4).map { Int($0) }, hasDevice: rows.flag(row, 5),
+                isRegistered: rows.width > 6 ? rows.flag(row, 6) : true)
         }
     }
 
@@ -134,7 +172,7 @@ struct AudienceQuery: ~Copyable {
 extension PostgresError {
     /// Whether the very same may go well a little later: locks, deadlocks, deadlines, a lack of resources (Postgres,
     /// appendix A). Writing in a read-only transaction is not of them: the statement may not write.
-    fileprivate var isOfTheMoment: Bool {
+    var isOfTheMoment: Bool {
         guard let sqlState else { return true }
         return ["40", "53", "55", "57", "58"].contains { sqlState.hasPrefix($0) }
     }
@@ -156,11 +194,16 @@ struct AudienceQuestion {
         let record: [UInt8]
     }
 
-    /// What there is to ask about, in pieces that one statement takes. A row that is gone has no audience.
-    static func pieces(of changes: [RowChange]) -> [ArraySlice<Asked>] {
-        let asked = changes.enumerated().compactMap { index, change in
-            change.record.map { Asked(index: index, change: change, record: $0) }
+    /// The rows to ask about. One that is gone has no audience.
+    static func asked(_ changes: [RowChange]) -> [Asked] {
+        changes.enumerated().compactMap { index, change in
+            guard !change.isNotification else { return nil }
+            return change.record.map { Asked(index: index, change: change, record: $0) }
         }
+    }
+
+    /// What there is to ask about, in pieces that one statement takes.
+    static func pieces(of asked: [Asked]) -> [ArraySlice<Asked>] {
         var pieces: [ArraySlice<Asked>] = []
         var start = 0
         var bytes = 0

@@ -25,16 +25,17 @@ package final class PushStore {
     /// - Parameters:
     ///   - node: the hub's name across restarts.
     ///   - waiter: waits for the socket; one that is also told when the thread is to end keeps a stop short.
+    ///   - tokens: how to read phones that the application itself keeps; nil where it keeps none.
     ///   - limit: for each host to connect.
     /// - Throws: `PostgresError` with a sentence where the server takes no writes, or where `roost migrate` is to be run.
     package init(
-        conninfo: String, node: String, waiter: any SocketWaiter = PlainWaiter(), logger: Logger,
-        within limit: Duration = .seconds(10)
+        conninfo: String, node: String, waiter: any SocketWaiter = PlainWaiter(), tokens: AppTokens? = nil,
+        logger: Logger, within limit: Duration = .seconds(10)
     ) throws {
         connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: logger, within: limit)
         self.node = node
-        query = AudienceQuery(conninfo: conninfo, logger: logger)
+        query = AudienceQuery(conninfo: conninfo, tokens: tokens, logger: logger)
         warnings = RateLimitedLog(logger: logger)
         try connection.run(PushHubSQL.pushSession)
         try Primary.demand(on: connection)

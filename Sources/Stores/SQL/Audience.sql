@@ -31,14 +31,24 @@ left join lateral (
 ) u on true
 where d.found or u.found
 
+-- name: AudienceColumns
+-- What columns the operator's statement has. $1 is the statement's.
+-- Locks: none of roost's.
+select a.*
+from (
+{statement}
+) a
+limit 0
+
 -- name: FindBearers
--- With what role and claims each of some users ($1) registered a phone or an activity last.
+-- With what role and claims each of some users ($1) registered a phone or an activity last. What was made up for a phone that the
+-- application keeps counts where the user registered nothing.
 -- Locks: none.
 select distinct on (user_id) user_id, role, claims
 from (
-    select user_id, role, claims, registered_at from roost.push_device where user_id = any ($1::text[])
+    select user_id, role, claims, registered_at, from_app from roost.push_device where user_id = any ($1::text[])
     union all
-    select user_id, role, claims, registered_at from roost.push_activity
+    select user_id, role, claims, registered_at, false from roost.push_activity
     where user_id = any ($1::text[]) and ended_at is null
 ) r
-order by user_id, registered_at desc
+order by user_id, from_app, registered_at desc

@@ -18,7 +18,8 @@ with fresh as (
     on conflict (token, bundle, kind) do update
     set environment = case when d.environment_found then d.environment else excluded.environment end,
         attributes_type = excluded.attributes_type, user_id = excluded.user_id, session = excluded.session,
-        role = excluded.role, claims = excluded.claims, registered_at = excluded.registered_at
+        role = excluded.role, claims = excluded.claims, registered_at = excluded.registered_at,
+        from_app = false
     returning registered_at, environment
 ), others as (
     select token, bundle, kind, session, attributes_type,
@@ -42,7 +43,7 @@ delete from roost.push_device where token = $1 and user_id = $2
 -- The phones of a user ($1), the newest first.
 -- Locks: none.
 select token, environment, bundle, attributes_type, floor(extract(epoch from registered_at) * 1000)::bigint
-from roost.push_device where user_id = $1 order by registered_at desc
+from roost.push_device where user_id = $1 and kind <> 'gone' order by registered_at desc
 
 -- name: KeepEnvironment
 -- Moves a token ($1, $3 bundle) from an environment ($2) to the one that Apple knows it in ($4), for phones and for activities.
@@ -66,11 +67,18 @@ select (select count(*) from devices) + (select count(*) from activities)
 -- Forgets a token ($1, $2 environment, $3 bundle), of phones and of activities: of those registered before a moment
 -- ($4, milliseconds since 1970) or, where it is null, in any case.
 --
--- Invariant: a token that was registered again after Apple called it dead lives (PushToken.isGone).
+-- Invariants
+--   * A token that was registered again after Apple called it dead lives (PushToken.isGone).
+--   * One that the application keeps is remembered as dead for as long as the application has it (AppTokens.sql).
 -- Locks: the token's rows, activities by id.
 with devices as (
     delete from roost.push_device
-    where token = $1 and environment = $2 and bundle = $3
+    where token = $1 and environment = $2 and bundle = $3 and not from_app
+        and ($4::bigint is null or registered_at < to_timestamp($4 / 1000.0))
+    returning 1
+), kept as (
+    update roost.push_device set kind = 'gone'
+    where token = $1 and environment = $2 and bundle = $3 and from_app and kind = 'alert'
         and ($4::bigint is null or registered_at < to_timestamp($4 / 1000.0))
     returning 1
 ), open as (
@@ -82,4 +90,4 @@ with devices as (
     update roost.push_activity a set ended_at = clock_timestamp() from open o where a.id = o.id
     returning 1
 )
-select (select count(*) from devices) + (select count(*) from activities)
+select (select count(*) from devices) + (select count(*) from kept) + (select count(*) from activities)

@@ -93,6 +93,7 @@ private final class TransferExchange {
             let json = try JSON(parsing: answer)
             words = (json["error"] ?? json["message"])?.string
         } catch { words = nil }
-        return (words ?? "The hub answered \(status)") + "."
+        let sentence = words ?? "The hub answered \(status)"
+        return sentence.hasSuffix(".") ? sentence : sentence + "."
     }
 }

@@ -3,6 +3,7 @@ import Hub
 import Logging
 import Push
 import Settings
+import Stores
 import Synchronization
 import Wire
 
@@ -32,7 +33,7 @@ struct PushExamination {
         }
         do {
             guard let apns = try configuration.apns(), let bundle = settings.topic else { return [] }
-            _ = try configuration.pushRules(bundle: bundle, audience: nil, facts: nil)
+            let rules = try configuration.pushRules(bundle: bundle, audience: nil, facts: nil)
             var findings = [await ask(apns, bundle)]
             if let audience = settings.audience {
                 findings += Doctor.examine(audience: audience, tables: settings.alertTables, conninfo: conninfo)
@@ -43,6 +44,15 @@ struct PushExamination {
                     Finding(.warning, "alerts", "alerts.audience is not set, so nobody is alerted of new messages."))
             }
             findings += Doctor.examine(timed: try configuration.timedSources(), conninfo: conninfo)
+            let sections = rules.templates.map { ($0.key.text, $0.value.names) }
+            findings += Doctor.examine(
+                templates: Dictionary(uniqueKeysWithValues: sections), tables: settings.alertTables,
+                audience: settings.audience, conninfo: conninfo)
+            if let tokens = settings.tokens {
+                findings += Doctor.examine(
+                    tokens: AppTokens(tokens, environment: configuration.pushEnvironment, bundle: Name(bundle)),
+                    conninfo: conninfo)
+            }
             return findings
         } catch {
             return [Finding(.error, Self.subject, "\(error)")]

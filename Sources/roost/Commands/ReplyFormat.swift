@@ -40,6 +40,13 @@ struct ReplyInput {
     /// Text that the reader had no room for.
     private var rest: ArraySlice<UInt8> = []
 
+    /// What is known as a whole.
+    init(_ bytes: [UInt8]) {
+        descriptor = -1
+        format = .raw
+        rest = bytes[...]
+    }
+
     init(_ descriptor: Int32, _ format: ReplyFormat) {
         self.descriptor = descriptor
         self.format = format
@@ -50,6 +57,7 @@ struct ReplyInput {
     /// - Returns: how much; 0 at the end.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         while rest.isEmpty {
+            guard descriptor >= 0 else { return 0 }
             let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return 0 }

@@ -21,9 +21,10 @@ extension RoostConfiguration {
     func pushRules(
         bundle: String, audience: String?, facts: String?, badge: String? = nil
     ) throws(RunFailure) -> PushRules {
+        let alert = try alertTemplate
         var rules = PushRules(
             node: nodeName, bundle: bundle, environment: pushEnvironment, tables: Set(push.alertTables),
-            audience: push.audience ?? audience, facts: push.facts ?? facts, alert: try alertTemplate,
+            audience: push.audience ?? audience, facts: push.facts ?? facts, alert: alert,
             preview: Preview(limit: push.previewCharacters), alertLife: Int64(push.alertHours) * 3_600_000,
             activity: try activityRules, topic: try template(push.activityTopic, "live_activity.topic"),
             restartWindow: Int64(restartSeconds) * 1000, refresh: Int64(push.factsSeconds) * 1000)
@@ -33,6 +34,8 @@ extension RoostConfiguration {
         rules.reading = readPositions
         rules.badge = push.badge ?? badge
         rules.badgePause = 60_000 / Int64(push.badgesPerMinute)
+        rules.tokens = push.tokens
+        rules.templates = try alertTemplates(otherwise: alert)
         return rules
     }
 
@@ -58,11 +61,22 @@ extension RoostConfiguration {
         }
     }
 
+    /// The templates of alerts about single tables.
+    private func alertTemplates(otherwise general: AlertTemplate) throws(RunFailure) -> [Name: AlertTemplate] {
+        guard let sections = push.templates else { return [:] }
+        do {
+            return try AlertTemplate.sections(of: sections, otherwise: general)
+        } catch {
+            throw RunFailure("\(subject("alerts.templates")): \(error).", .configuration)
+        }
+    }
+
     private var alertTemplate: AlertTemplate {
         get throws(RunFailure) {
             AlertTemplate(
                 title: try line(push.title, push.titleKey, push.titleArguments, "alerts.title"),
-                body: try line(push.body, push.bodyKey, push.bodyArguments, "alerts.body"), sound: push.sound)
+                body: try line(push.body, push.bodyKey, push.bodyArguments, "alerts.body"),
+                sound: try template(push.sound, "alerts.sound"))
         }
     }
 

@@ -60,6 +60,12 @@ include-operation-id = ["updateActivity", "registerActivity", "broadcastActivity
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409]
 
 [[operations]]
+include-operation-id = ["notifyUsers"]
+# An audience of which the statement says nothing, 1.0 for a whole number; and so many users a second.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 429]
+checks.negative_data_rejection.expected-statuses = [400, 401, 403, 413, 429]
+
+[[operations]]
 include-operation-id = ["openWebSocket", "openPhoenixWebSocket", "opsWebSocket"]
 checks.positive_data_acceptance.expected-statuses = [426]
 checks.negative_data_rejection.expected-statuses = [400, 401, 405, 426]

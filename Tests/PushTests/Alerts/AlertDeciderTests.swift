@@ -18,6 +18,10 @@ import Wire
         ReceiptAnswer(change: 7, user: "ada", loop: loop, verdict: verdict)
     }
 
+    private static func subject(_ decider: AlertDecider) -> AlertDecider.Subject {
+        AlertDecider.Subject(row: .unknown, condition: decider.condition)
+    }
+
     private func decider(_ condition: AlertCondition = .unseen) -> AlertDecider { AlertDecider(condition, proof: 5000) }
 
     /// What `body` decides: one word for each verdict.
@@ -34,7 +38,8 @@ import Wire
     }
 
     private func begin(_ decider: inout AlertDecider, _ sockets: UserSockets, at now: Int64 = 0) -> [String] {
-        decided { decider.decide(Self.key, 7, .unknown, sockets, at: now, &$0) }
+        let subject = Self.subject(decider)
+        return decided { decider.decide(Self.key, 7, subject, sockets, at: now, &$0) }
     }
 
     private func take(
@@ -59,7 +64,7 @@ import Wire
     func asked() {
         var decider = decider()
         var steps = AlertDecider.Steps()
-        decider.decide(Self.key, 7, .unknown, Self.sockets(0, 1), at: 0, &steps)
+        decider.decide(Self.key, 7, Self.subject(decider), Self.sockets(0, 1), at: 0, &steps)
         #expect(Set(steps.questions.keys) == [0, 1])
         #expect(steps.questions[0]?.first?.demandsShown == true)
         #expect(decider.changes == [7] && decider.nextDue == 5000)
@@ -99,7 +104,7 @@ import Wire
     func unreceived() {
         var decider = decider(.unreceived)
         var steps = AlertDecider.Steps()
-        decider.decide(Self.key, 7, .unknown, Self.sockets(0), at: 0, &steps)
+        decider.decide(Self.key, 7, Self.subject(decider), Self.sockets(0), at: 0, &steps)
         #expect(steps.questions[0]?.first?.demandsShown == false)
         let verdicts = take(&decider, Self.answer(.received))
         #expect(verdicts == ["dropped: received"])

@@ -47,9 +47,10 @@ import Wire
         variables.set("sender_name", "Ann")
         variables.set("preview", "one\ntwo three")
         variables.cut("preview", to: Preview(limit: 8))
-        let template = AlertTemplate(
+        var template = AlertTemplate(
             title: .localized(key: "MESSAGE_FROM", arguments: [try TextTemplate("{sender_name}")]),
-            subtitle: .text(try TextTemplate("{conversation_name}")), body: .text(try TextTemplate("{preview}")))
+            body: .text(try TextTemplate("{preview}")), sound: try TextTemplate("default"))
+        template.subtitle = .text(try TextTemplate("{conversation_name}"))
         let payload = template.payload(variables, badge: 2, conversation: "c1", message: "m1")
         #expect(payload.subtitle == nil)
         #expect(

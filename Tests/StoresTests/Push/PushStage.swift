@@ -59,11 +59,18 @@ struct PushStage {
     static let room = "c0000000-0000-4000-8000-000000000001"
     static let direct = "c0000000-0000-4000-8000-000000000002"
 
-    func hub(_ node: String = "a") throws -> PushStore {
-        let store = try PushStore(conninfo: database.conninfo, node: node, logger: .noting(notes))
+    /// - Parameter tokens: `alerts.tokens`; nil where the application keeps no phones.
+    func hub(_ node: String = "a", tokens: String? = nil) throws -> PushStore {
+        let store = try PushStore(
+            conninfo: database.conninfo, node: node,
+            tokens: tokens.map { AppTokens($0, environment: .production, bundle: "org.example.app") },
+            logger: .noting(notes))
         try store.heartbeat()
         return store
     }
+
+    /// Whether a line of a hub's log says so.
+    func said(_ text: String) -> Bool { notes.all.contains { $0.contains(text) } }
 
     /// A hub that died some time ago, as far as anybody can tell.
     func bury(_ node: String) throws {

@@ -1,0 +1,92 @@
+import Postgres
+package import Stores
+
+/// What templates of single tables, and phones that the application keeps, need of the database.
+extension Doctor {
+    /// Whether the sections of `alerts.templates` are of use. Never throws: what fails is a finding.
+    ///
+    /// - Parameters:
+    ///   - templates: the variables that each section names, by `SCHEMA.TABLE`.
+    ///   - tables: whose rows alert somebody.
+    ///   - statement: `alerts.audience`; nil where it is not set.
+    package static func examine(
+        templates: [String: Set<String>], tables: [String], audience statement: String?, conninfo: String
+    ) -> [Finding] {
+        guard !templates.isEmpty else { return [] }
+        var findings = templates.keys.filter { !tables.contains($0) }.sorted().map {
+            Finding(
+                .warning, "alerts",
+                "alerts.templates has a section for \($0), whose rows alert nobody; put it into alerts.tables, or take the section out."
+            )
+        }
+        guard let statement else { return findings }
+        do {
+            let connection = try AdminSession.open(conninfo)
+            let columns = known(try AudienceStatement(statement).columns(on: connection))
+            for (table, names) in templates.sorted(by: { $0.key < $1.key }) {
+                let missing = names.subtracting(columns).sorted()
+                guard !missing.isEmpty else { continue }
+                let variables = missing.map { "{\($0)}" }.joined(separator: ", ")
+                findings.append(
+                    Finding(
+                        .warning, "alerts",
+                        "The section of \(table) in alerts.templates names \(variables), which alerts.audience does not return, so "
+                            + "nothing stands there; add a column of that name, or correct the section."))
+            }
+        } catch let error as PostgresError where error.kind == .server {
+            // Said by the look at the statement itself.
+        } catch {
+            findings.append(Finding(.error, "alerts", "The check of alerts.templates failed: \(error)."))
+        }
+        if findings.isEmpty { findings.append(Finding(.good, "alerts", "alerts.templates fits alerts.audience.")) }
+        return findings
+    }
+
+    /// The columns with what the hub makes of them.
+    private static func known(_ columns: Set<String>) -> Set<String> {
+        var known = columns.union(["message_id"])
+        if columns.contains("body") { known.insert("preview") }
+        if columns.contains("badge") { known.insert("unread") }
+        return known
+    }
+
+    /// Whether `alerts.tokens` fits the database, without asking it for anybody. Never throws: what fails is a finding.
+    package static func examine(tokens: AppTokens, conninfo: String) -> [Finding] {
+        do {
+            let connection = try AdminSession.open(conninfo)
+            var findings = [try examine(tokens, connection)]
+            if !(try connection.query(DoctorSQL.authenticatedExists).flag(0, 0)) {
+                findings.append(
+                    Finding(
+                        .error, "alerts",
+                        "There is no role authenticated, as which policies are asked for users whose phones alerts.tokens reads, so "
+                            + "those are not alerted of rows; create it."))
+            }
+            return findings
+        } catch {
+            return [Finding(.error, "alerts", "The check of alerts.tokens failed: \(error).")]
+        }
+    }
+
+    private static func examine(_ tokens: AppTokens, _ connection: PostgresConnection) throws -> Finding {
+        do {
+            try tokens.examine(on: connection)
+        } catch let error as PostgresError where error.kind == .server {
+            return Finding(
+                .error, "alerts",
+                "alerts.tokens does not work, so phones that the application keeps are not alerted (\(error.message)); correct it, or "
+                    + "grant what it needs: it only reads, takes $1::text[], and returns the columns user_id and token."
+            )
+        }
+        try connection.run("set row_security = off")
+        do {
+            try tokens.plan(on: connection)
+        } catch let error as PostgresError where error.kind == .server {
+            return Finding(
+                .warning, "alerts",
+                "Row level security applies to alerts.tokens (\(error.message)): phones of users whom its policies do not show to the "
+                    + "hub's role are not alerted; give the role BYPASSRLS, or a policy for all of them.")
+        }
+        return Finding(.good, "alerts", "alerts.tokens fits the database.")
+    }
+}

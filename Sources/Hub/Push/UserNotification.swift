@@ -1,0 +1,263 @@
+package import Wire
+
+/// A notification that a backend wants users to get: the body of `POST /api/notify`, what `roost notify` sends, and the argument of
+/// `roost.notify()` in SQL.
+package struct UserNotification: Sendable, Equatable {
+    /// Who is to get it.
+    package enum Recipients: Sendable, Equatable {
+        /// The claims `sub` of users, each once.
+        case users([Name])
+        /// Whoever `alerts.audience` names for such a row.
+        case audience(NotificationAudience)
+    }
+
+    /// The caller's idempotency key, or one that was made up: a user gets one notification of an id, however often it is sent.
+    package let id: Name
+    package let recipients: Recipients
+    package let content: NotificationContent
+
+    /// Users of one call.
+    package static let mostUsers = 1000
+    /// In bytes, as an index of Postgres takes it with its other columns.
+    private static let longestName = 1000
+    /// In bytes.
+    private static let longestID = 200
+
+    /// - Parameter makeID: makes the id of a notification that has none.
+    /// - Throws: a sentence for whoever wrote it.
+    package init(_ json: JSON, makeID: () -> Name) throws(NotificationProblem) {
+        let body = NotificationBody(json)
+        let id = try body.text("id", upTo: Self.longestID).map { Name($0) }
+        recipients = try Self.recipients(body)
+        content = try NotificationContent(json)
+        self.id = id ?? makeID()
+    }
+
+    private init(id: Name, recipients: Recipients, content: NotificationContent) {
+        self.id = id
+        self.recipients = recipients
+        self.content = content
+    }
+
+    /// The same for other users.
+    package func sent(to users: [Name]) -> UserNotification {
+        UserNotification(id: id, recipients: .users(users), content: content)
+    }
+
+    private static func recipients(_ body: NotificationBody) throws(NotificationProblem) -> Recipients {
+        let named = ["userId", "userIds", "audience"].filter { body.value($0) != nil }
+        guard named.count == 1, let key = named.first, let value = body.value(key) else {
+            throw NotificationProblem("Say to whom it goes by one of userId, userIds and audience.")
+        }
+        switch key {
+        case "userId": return .users([try name(value, key)])
+        case "audience": return .audience(try NotificationAudience(value))
+        default:
+            let elements = value.elements(upTo: mostUsers + 1)
+            guard value.kind == .array, !elements.isEmpty else {
+                throw NotificationProblem("userIds is not a list of users, or is empty.")
+            }
+            guard elements.count <= mostUsers else {
+                throw NotificationProblem(
+                    "userIds may name \(mostUsers) users at most; send the others by another call.")
+            }
+            var users: [Name] = []
+            var seen: Set<Name> = []
+            for element in elements {
+                let user = try name(element, key)
+                if seen.insert(user).inserted { users.append(user) }
+            }
+            return .users(users)
+        }
+    }
+
+    private static func name(_ value: JSON, _ key: String) throws(NotificationProblem) -> Name {
+        guard let text = value.string, (1...longestName).contains(text.utf8.count), !text.utf8.contains(0) else {
+            throw NotificationProblem("A user in \(key) is not a text of 1 to \(longestName) bytes.")
+        }
+        return Name(text)
+    }
+
+    /// As JSON that `init` reads.
+    package var json: [UInt8] {
+        JSONWriter.object { out in
+            out.member("id", id.text)
+            switch recipients {
+            case .users(let users): out.member("userIds", users.map(\.text))
+            case .audience(let audience):
+                out.object("audience") {
+                    $0.member("table", audience.table.text)
+                    $0.member("record", json: audience.record)
+                }
+            }
+            content.write(into: &out)
+        }
+    }
+}
+
+/// A row that need not exist: whom `alerts.audience` names for it.
+package struct NotificationAudience: Sendable, Equatable {
+    /// `SCHEMA.TABLE`.
+    package let table: Name
+    /// The row as a JSON object.
+    package let record: [UInt8]
+
+    fileprivate init(_ json: JSON) throws(NotificationProblem) {
+        let table = json["table"]?.string ?? ""
+        let parts = table.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts.contains(""), table.utf8.count <= 200, !table.utf8.contains(0),
+            let record = json["record"], record.kind == .object
+        else {
+            throw NotificationProblem(
+                "audience is not an object with a table and a record, such as "
+                    + #"{"table":"public.messages","record":{"conversation_id":"…"}}."#)
+        }
+        self.table = Name(table)
+        self.record = Array(record.bytes)
+    }
+}
+
+/// What a notification says, to whomever.
+package struct NotificationContent: Sendable, Equatable {
+    /// What decides whether it is sent to somebody who may be there.
+    package enum Condition: String, Sendable, CaseIterable {
+        case always
+        /// Not to whoever proves to have an app on the screen.
+        case unseen
+        /// Not to whoever proves to have an app that is there, whatever it does.
+        case unreceived
+    }
+
+    package let title: String?
+    package let subtitle: String?
+    package let body: String?
+    /// Fields beside `aps`: a JSON object.
+    package let data: [UInt8]?
+    package let conversation: Name?
+    package let badge: Int?
+    /// "" is silence; nil is the sound of alerts.
+    package let sound: String?
+    package let category: String?
+    package let interruptionLevel: InterruptionLevel?
+    package let relevanceScore: Double?
+    package let collapseID: String?
+    package let condition: Condition
+
+    /// Names beside `aps` that the hub itself gives.
+    package static let ownFields = ["aps", "conversationId", "messageId", "notificationId"]
+    /// In bytes. A title or a body may be longer than a push, which is cut.
+    private static let longestText = 16_384
+    /// In bytes, of what is not cut.
+    private static let longestName = 1000
+
+    /// - Throws: a sentence for whoever wrote it.
+    package init(_ json: JSON) throws(NotificationProblem) {
+        let body = NotificationBody(json)
+        title = try body.text("title", upTo: Self.longestText)
+        subtitle = try body.text("subtitle", upTo: Self.longestText)
+        self.body = try body.text("body", upTo: Self.longestText)
+        guard title != nil || self.body != nil else {
+            throw NotificationProblem("title or body is missing: a notification says something.")
+        }
+        data = try Self.data(body)
+        conversation = try body.text("conversationId", upTo: Self.longestName).map { Name($0) }
+        badge = try Self.badge(body)
+        sound = try body.text("sound", upTo: Self.longestName, mayBeEmpty: true)
+        category = try body.text("category", upTo: Self.longestName)
+        interruptionLevel = try body.word("interruptionLevel", of: InterruptionLevel.self)
+        relevanceScore = try Self.score(body)
+        collapseID = try body.text("collapseId", upTo: Self.longestName)
+        condition = try body.word("when", of: Condition.self) ?? .unseen
+    }
+
+    private static func data(_ body: NotificationBody) throws(NotificationProblem) -> [UInt8]? {
+        guard let value = body.value("data") else { return nil }
+        guard value.kind == .object else { throw NotificationProblem("data is not a JSON object.") }
+        var taken: String?
+        value.forEachMember { member in
+            if let own = ownFields.first(where: { member.isNamed($0) }) { taken = own }
+        }
+        if let taken { throw NotificationProblem("data may not have the field \(taken), which the hub itself writes.") }
+        return Array(value.bytes)
+    }
+
+    private static func badge(_ body: NotificationBody) throws(NotificationProblem) -> Int? {
+        guard let value = body.value("badge") else { return nil }
+        guard let number = value.int, (0...999_999_999).contains(number) else {
+            throw NotificationProblem("badge is not a whole number from 0 to 999999999.")
+        }
+        return number
+    }
+
+    private static func score(_ body: NotificationBody) throws(NotificationProblem) -> Double? {
+        guard let value = body.value("relevanceScore") else { return nil }
+        guard let number = value.double, (0...1).contains(number) else {
+            throw NotificationProblem("relevanceScore is not a number from 0 to 1.")
+        }
+        return number
+    }
+
+    fileprivate func write(into out: inout JSONWriter) {
+        if let title { out.member("title", title) }
+        if let subtitle { out.member("subtitle", subtitle) }
+        if let body { out.member("body", body) }
+        if let data { out.member("data", json: data) }
+        if let conversation { out.member("conversationId", conversation.text) }
+        if let badge { out.member("badge", badge) }
+        if let sound { out.member("sound", sound) }
+        if let category { out.member("category", category) }
+        if let interruptionLevel { out.member("interruptionLevel", interruptionLevel.rawValue) }
+        if let relevanceScore { out.member("relevanceScore", relevanceScore) }
+        if let collapseID { out.member("collapseId", collapseID) }
+        out.member("when", condition.rawValue)
+    }
+
+    /// As JSON that `init` reads.
+    package var json: [UInt8] { JSONWriter.object { write(into: &$0) } }
+}
+
+/// What is wrong with a notification, in one sentence for whoever wrote it.
+package struct NotificationProblem: Error, Equatable {
+    package let sentence: String
+
+    package init(_ sentence: String) { self.sentence = sentence }
+}
+
+/// How much a notification may disturb (Apple, "UNNotificationInterruptionLevel").
+package enum InterruptionLevel: String, Sendable, CaseIterable {
+    case passive, active, critical
+    case timeSensitive = "time-sensitive"
+}
+
+/// Reads the members of a notification; null counts as missing.
+private struct NotificationBody {
+    private let json: JSON
+
+    init(_ json: JSON) { self.json = json }
+
+    func value(_ key: String) -> JSON? { json[key].flatMap { $0.isNull ? nil : $0 } }
+
+    func text(
+        _ key: String, upTo longest: Int, mayBeEmpty: Bool = false
+    ) throws(NotificationProblem) -> String? {
+        guard let value = value(key) else { return nil }
+        guard let text = value.string, !text.utf8.contains(0), mayBeEmpty || !text.isEmpty else {
+            throw NotificationProblem("\(key) is not a text\(mayBeEmpty ? "" : ", or is empty").")
+        }
+        guard text.utf8.count <= longest else {
+            throw NotificationProblem("\(key) has more than \(longest) bytes.")
+        }
+        return text
+    }
+
+    func word<Word: RawRepresentable & CaseIterable>(
+        _ key: String, of type: Word.Type
+    ) throws(NotificationProblem) -> Word? where Word.RawValue == String {
+        guard let value = value(key) else { return nil }
+        guard let word = value.string.flatMap({ Word(rawValue: $0) }) else {
+            let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            throw NotificationProblem("\(key) is none of \(words).")
+        }
+        return word
+    }
+}

@@ -1,0 +1,65 @@
+package import Hub
+import Matching
+import Postgres
+package import Wire
+
+/// Notifications of backends.
+extension PushStore {
+    /// What is known of somebody who is to get a notification.
+    package struct NotifiedUser: Sendable, Equatable {
+        package let user: Name
+        /// For alerts, be they registered or the application's.
+        package let phones: Int
+        /// A phone or an activity was registered, or the user is online.
+        package let isKnown: Bool
+        /// A notification of the same id was sent before, or is about to be.
+        package let isRepeated: Bool
+    }
+
+    /// To whom a notification is to go.
+    package enum Recipients: Sendable, Equatable {
+        /// Those who are named, or those of the audience who have not muted it.
+        case users([NotifiedUser])
+        /// The database does not say who is meant, for a reason that passes.
+        case unanswered
+        /// The statement fails, or names too many; the log has the reason.
+        case failed
+    }
+
+    /// Finds out to whom a notification would go, and what phones they have.
+    ///
+    /// - Parameter statement: `alerts.audience`.
+    /// - Throws: `PostgresError` where the database does not answer.
+    package func recipients(of notification: UserNotification, statement: String) throws -> Recipients {
+        let row = RowChange(
+            id: 0, table: .notifications, operation: .insert, commitTimestamp: "", record: notification.json,
+            oldRecord: nil, isReduced: false)
+        // Reads what phones the application has, too.
+        let audience = try audience(for: [row], statement: statement)
+        guard audience.unanswered.isEmpty else { return .unanswered }
+        guard audience.failed == 0 else { return .failed }
+        switch notification.recipients {
+        case .users(let users): return .users(try notified(users, by: notification))
+        case .audience:
+            return .users(try notified(audience.members.filter { !$0.isMuted }.map(\.user), by: notification))
+        }
+    }
+
+    private func notified(_ users: [Name], by notification: UserNotification) throws -> [NotifiedUser] {
+        var list = TextArray()
+        for user in users { list.append(user.utf8) }
+        let rows = try connection.query(AppTokenSQL.notifiedUsers, [list.literal, notification.key.text])
+        return (0..<rows.count).compactMap { row in
+            rows.name(row, 0).map {
+                NotifiedUser(
+                    user: $0, phones: Int(rows.figure(row, 1) ?? 0), isKnown: rows.flag(row, 2),
+                    isRepeated: rows.flag(row, 3))
+            }
+        }
+    }
+
+    /// Writes a notification into the outbox, from which every hub reads it.
+    package func notify(_ notification: UserNotification) throws {
+        _ = try connection.query(AppTokenSQL.notify, [String(decoding: notification.json, as: UTF8.self)])
+    }
+}
