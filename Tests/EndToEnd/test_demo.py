@@ -144,11 +144,11 @@ async def test_two_pages_see_each_others_presence_and_typing(open_page):
 async def test_what_was_missed_while_the_socket_was_dropped_appears(demo, session, open_page):
     page = await open_page()
     await page.run(f"{hook(0, 'drop-button')}.click()")
-    await page.until(f"{hook(0, 'connection-state')}.dataset.state === 'reconnecting'")
+    # Whoever is cut off does not know who is there; on a busy machine it is back before the rest is seen.
+    await page.until(f"{hook(0, 'connection-state')}.dataset.state === 'reconnecting' && {hook(0, 'presence')}.dataset.state === 'unknown'")
     await page.until(f"{hook(1, 'presence')}.dataset.state === 'offline'")
     psql(demo, session, insert("Missed by the left"))
     await page.until(shows(1, "Missed by the left"))
-    assert await page.run(f"{hook(0, 'presence')}.dataset.state") == "unknown", "whoever is cut off does not know who is there"
     assert await page.run(f"{hook(0, 'presence')}.textContent") == "You are offline"
     await say(page, 0, "Written in a tunnel")
     await page.until(f"{messages(0, 'Written in a tunnel')}[0].querySelector('.why').textContent.includes('this pane is offline')")

@@ -4,17 +4,19 @@ Hubs of their own, with limits so low that a test reaches them. One loop where a
 """
 
 import asyncio
+import contextlib
 import json
 import resource
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
 
 from support.bounds import Elapsed, at_most
 from support.bystander import Bystander
-from support.deadline import eventually
+from support.deadline import PATIENCE, eventually
 from support.hub import Hub
 from support.pypi import Listener, python_client
 from support.tokens import token
@@ -211,6 +213,9 @@ async def test_without_free_files_the_hub_waits_and_does_not_spin(cluster):
         except (Closed, AssertionError):
             # libdispatch ends a process that has no file left for a look at its threads in /proc (workqueue.c). A limit that holds when
             # the hub starts leaves it some (`DescriptorRoom`); this one is lowered while it runs.
+            # Its sockets are closed before it can be waited for.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(hub.process.wait, PATIENCE)
             if hub.process.poll() != -signal.SIGILL:
                 raise
         finally:
