@@ -50,10 +50,12 @@ final class TimedRows {
         var tries = 0
     }
 
-    /// Rows of one question to Postgres.
+    /// Rows that are read, and whose audience is asked for, at once.
     private static let batch = 500
+    /// Rows that one look claims: after that it reads those anew that it has passed.
+    private static let mostTaken = 2000
     /// Claims of one column that may wait: a hub that is killed leaves no more than that to others.
-    private static let mostClaims = 1000
+    private static let mostClaims = 4000
     /// Looks within one turn of the worker, so that messages wait for no table.
     private static let looksPerTurn = 8
     private static let mostHints = 10_000
@@ -131,7 +133,7 @@ final class TimedRows {
         guard now >= nextRetake else { return }
         nextRetake = now + Self.retakePeriod
         guard claims.count < Self.mostClaims else { return }
-        add(try store.retakeTimed(tables.sources, limit: Self.batch))
+        add(try store.retakeTimed(tables.sources, limit: Self.mostTaken))
     }
 
     private func look(_ place: Int, _ store: PushStore) throws {
@@ -139,6 +141,7 @@ final class TimedRows {
             hinted -= hints.removeValue(forKey: place)?.count ?? 0
             return
         }
+        var current: TimedSchedule.Look?
         do {
             try open(table, store)
             try lookAtHints(place, table, store)
@@ -147,10 +150,13 @@ final class TimedRows {
                 let look = schedules[place].next(at: context.now.monotonic, life: context.rules.alertLife)
             {
                 looks += 1
+                current = look
                 let began = context.now.monotonic
-                let taken = try store.takeTimed(table, from: look.oldest, to: look.youngest, limit: Self.batch)
+                let taken = try store.takeTimed(table, from: look.oldest, to: look.youngest, limit: Self.mostTaken)
                 add(taken)
-                let isFull = taken.count == Self.batch
+                let isFull = taken.count == Self.mostTaken
+                let time = context.now
+                let last = taken.map(\.due).max().map { time.monotonic - (time.unix - $0 / 1000) }
                 var nextDue: Int64?
                 if !isFull, !look.isLate {
                     nextDue = try store.nextTimed(table, within: TimedSchedule.period).map {
@@ -158,10 +164,11 @@ final class TimedRows {
                     }
                     try store.noteLook(at: table)
                 }
-                schedules[place].looked(look, began: began, isFull: isFull, nextDue: nextDue, at: context.now.monotonic)
+                schedules[place].looked(
+                    look, began: began, isFull: isFull, last: last, nextDue: nextDue, at: context.now.monotonic)
             }
         } catch let error as PostgresError where error.kind == .server && !store.isBroken {
-            schedules[place].failed(at: context.now.monotonic)
+            schedules[place].failed(current, at: context.now.monotonic)
             tables.doubt()
             warnings.note(
                 "Rows of \(table.source.name) are not looked at, so what is due waits (\(error.message)).",

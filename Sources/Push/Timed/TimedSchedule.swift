@@ -25,7 +25,7 @@ package struct TimedSchedule: Sendable {
     package static let period: Int64 = 1000
     private static let shortestPause: Int64 = 20
     /// How far back those look: a row is in sight only when its transaction has committed.
-    package static let overlap: Int64 = 60_000
+    package static let overlap: Int64 = 10_000
     /// Between two searches for what came into sight late.
     package static let latePeriod: Int64 = 30_000
     /// How much of the time before is searched by one look.
@@ -39,6 +39,9 @@ package struct TimedSchedule: Sendable {
     /// When the search that is under way began, and how far back from there it has come; nil between searches.
     private var search: (from: Int64, age: Int64)?
     private var failures = 0
+    /// When the last row was due that a look found behind which there may be more: what is before it is not read again.
+    private var resume: (isLate: Bool, at: Int64)?
+    private static let margin: Int64 = 1000
     /// How long the last look of either kind took.
     private var took: (due: Int64, late: Int64) = (0, 0)
 
@@ -53,7 +56,7 @@ package struct TimedSchedule: Sendable {
     package mutating func next(at now: Int64, life: Int64) -> Look? {
         if now >= nextLook {
             let since = lookedAt.map { now - $0 } ?? 0
-            return Look(oldest: min(life, since + Self.overlap))
+            return Look(oldest: min(life, since + Self.overlap, age(at: now, isLate: false)))
         }
         guard now >= nextLate else { return nil }
         let (from, age) = search ?? (now, 0)
@@ -64,7 +67,13 @@ package struct TimedSchedule: Sendable {
         }
         search = (from, age)
         let youngest = now - from + age
-        return Look(oldest: min(life, youngest + Self.slice), youngest: youngest, isLate: true)
+        let oldest = min(life, youngest + Self.slice, self.age(at: now, isLate: true))
+        return Look(oldest: max(oldest, youngest), youngest: youngest, isLate: true)
+    }
+
+    private func age(at now: Int64, isLate: Bool) -> Int64 {
+        guard let resume, resume.isLate == isLate else { return .max }
+        return now - resume.at + Self.margin
     }
 
     /// A look went well.
@@ -72,9 +81,13 @@ package struct TimedSchedule: Sendable {
     /// - Parameters:
     ///   - began: when.
     ///   - isFull: there may be more of the same.
+    ///   - last: when the last row that it found was due.
     ///   - nextDue: when the next row falls due; nil where that is not soon.
-    package mutating func looked(_ look: Look, began: Int64, isFull: Bool, nextDue: Int64? = nil, at now: Int64) {
+    package mutating func looked(
+        _ look: Look, began: Int64, isFull: Bool, last: Int64? = nil, nextDue: Int64? = nil, at now: Int64
+    ) {
         failures = 0
+        if isFull { resume = last.map { (look.isLate, $0) } } else if resume?.isLate == look.isLate { resume = nil }
         // Of a machine that is busy one look may take long: that is no reason for the next to come late.
         let length = min(now - began, look.isLate ? took.late : took.due)
         if look.isLate { took.late = now - began } else { took.due = now - began }
@@ -90,9 +103,16 @@ package struct TimedSchedule: Sendable {
         }
     }
 
-    /// A look failed, for a reason that may pass.
-    package mutating func failed(at now: Int64) {
+    /// A look failed, for a reason that may pass. Where it was one for what comes into sight late, what falls due is looked for as
+    /// before, and the next hour has its turn.
+    package mutating func failed(_ look: Look? = nil, at now: Int64) {
+        resume = nil
         let pause = min(Self.longestPause, Self.period << Int64(min(failures, 5)))
+        if let look, look.isLate {
+            if let (from, age) = search { search = (from, age + Self.slice) }
+            nextLate = now + Self.longestPause
+            return
+        }
         failures += 1
         nextLook = now + pause
         nextLate = max(nextLate, nextLook)

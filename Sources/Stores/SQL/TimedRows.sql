@@ -34,7 +34,7 @@ select count(*) from (
     where {column} > (select s.looked_at from roost.timed_source s where s.source = $1){zone}
         and {column} > (select s.since from roost.timed_source s where s.source = $1){zone}
         and {column} <= (statement_timestamp() - $2::bigint * interval '1 ms'){zone}
-        and not exists (select from roost.timed_row r where r.source = $1 and r.due_at = {due} and r.key = {key})
+        and (select r.message from roost.timed_row r where r.source = $1 and r.due_at = {due} and r.key = {key} limit 1) is null
         and not coalesce((select {unless} from (select t.*) {name}), false)
     limit 100000
 ) missed
@@ -46,6 +46,8 @@ select count(*) from (
 -- Invariants
 --   * It is its own transaction: who reads the answer has them, and others do only when this session has ended.
 --   * Keys are shorter than those of messages may be, of which they are a part.
+--   * Claims are looked up one by one by their index: joined, they are joined by nested loops without it until the table is analyzed,
+--     which takes longer than a session may for 10,000 rows of one moment.
 -- Locks: new rows of roost.timed_row by (due_at, key); of a row that another hub inserts meanwhile the end is waited for.
 with due as materialized (
     select {key} as key, {due} as due_at
@@ -54,7 +56,7 @@ with due as materialized (
         and {column} <= (statement_timestamp() - $4::bigint * interval '1 ms'){zone}
         and {column} > (select s.since from roost.timed_source s where s.source = $2){zone}
         and octet_length({key}) <= 700
-        and not exists (select from roost.timed_row r where r.source = $2 and r.due_at = {due} and r.key = {key})
+        and (select r.message from roost.timed_row r where r.source = $2 and r.due_at = {due} and r.key = {key} limit 1) is null
     order by {column}
     limit $5::int
 )

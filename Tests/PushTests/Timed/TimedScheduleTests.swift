@@ -52,6 +52,28 @@ struct TimedScheduleTests {
         schedule.looked(look, began: 5, isFull: true, at: 6)
         let again = schedule.next(at: 6, life: Self.hour)
         #expect(again == look)
+        // From the last row on that was found, but for a second.
+        schedule.looked(look, began: 6, isFull: true, last: -3000, at: 7)
+        let rest = schedule.next(at: 7, life: Self.hour)
+        #expect(rest?.oldest == 3000 + 7 + 1000 && rest?.isLate == false)
+        schedule.looked(try #require(rest), began: 7, isFull: false, at: 7)
+        let next = schedule.next(at: 1007, life: Self.hour)
+        #expect(next?.oldest == TimedSchedule.overlap + 1000)
+    }
+
+    @Test("a search for what is late that fails delays nothing that falls due")
+    func lateFailure() throws {
+        var schedule = TimedSchedule()
+        let first = schedule.next(at: 0, life: 24 * Self.hour)
+        schedule.looked(try #require(first), began: 0, isFull: false, at: 0)
+        let second = schedule.next(at: 1, life: 24 * Self.hour)
+        let late = try #require(second)
+        #expect(late.isLate)
+        schedule.failed(late, at: 1)
+        #expect(schedule.nextAt <= 1000)
+        let due = looks(&schedule, from: 2, for: 20_000).map(\.look)
+        #expect(due.filter { !$0.isLate }.count == 20)
+        #expect(due.first(where: \.isLate)?.youngest ?? 0 >= TimedSchedule.slice, "the next hour")
     }
 
     @Test("every instant of the time that counts is searched within one round, without a gap", arguments: [1, 24, 720])
