@@ -293,5 +293,5 @@ import Wire
 
 extension Frame {
     /// Of a ping (RFC 6455, section 5.5.2): what stands behind opcode and length.
-    fileprivate var pingPayload: String { String(decoding: bytes.dropFirst(2), as: UTF8.self) }
+    var pingPayload: String { String(decoding: bytes.dropFirst(2), as: UTF8.self) }
 }

@@ -5,18 +5,23 @@ import Testing
     @Test func itNeverGoesBack() {
         var progress = MessageProgress(OutboxItem<String>.State.waiting)
         #expect(progress == .sending)
-        #expect(progress.advance(hasRead: false))
-        #expect(!progress.advance(to: .sent), "the request succeeds late")
+        let step1 = progress.advance(hasRead: false)
+        #expect(step1)
+        let step2 = progress.advance(to: .sent)
+        #expect(!step2, "the request succeeds late")
         #expect(progress == .delivered)
-        #expect(progress.advance(hasRead: true))
-        #expect(!progress.advance(hasRead: false))
+        let step3 = progress.advance(hasRead: true)
+        #expect(step3)
+        let step4 = progress.advance(hasRead: false)
+        #expect(!step4)
         #expect(progress == .read)
     }
 
     @Test func whatWasRejectedGoesOnWhenItArrivesAfterAll() {
         var progress = MessageProgress(OutboxItem<String>.State.failed("no"))
         #expect(progress == .failed)
-        #expect(progress.advance(to: .sent))
+        let step5 = progress.advance(to: .sent)
+        #expect(step5)
     }
 
     @Test func aGroupIsAsFarAsTheLastOfItsReaders() {
