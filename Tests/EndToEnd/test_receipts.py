@@ -131,7 +131,7 @@ async def test_what_a_killed_hub_had_not_written_is_proven_again(cluster):
     """Receipts while hubs are killed: whatever a socket had proven and the table lacks is sent again, and proven again."""
     async with Receipts(cluster, "receipts_killed") as chat:
         sessions = {who: str(uuid.uuid4()) for who in (ADA, GRACE)}
-        number = 100
+        number, kills = 100, []
         with chat.sql() as sql:
             for kill in range(3):
                 for who, session in sessions.items():
@@ -147,6 +147,7 @@ async def test_what_a_killed_hub_had_not_written_is_proven_again(cluster):
                         await asyncio.sleep(0.03)
                     if kill:
                         await eventually(lambda: chat.hub.metric("roost_receipts_waiting") > 0, what="proofs that wait")
+                    kills.append((number, chat.hub.metric("roost_receipts_waiting")))
                     await asyncio.to_thread(chat.hub.kill)
                 chat.clients.clear()
                 await asyncio.to_thread(chat.hub.start)
@@ -155,5 +156,5 @@ async def test_what_a_killed_hub_had_not_written_is_proven_again(cluster):
             wanted = {(who.sub, each) for who in sessions for each in range(100, number)}
             def missing():
                 return wanted - set(sql.execute("select user_id, id from told").fetchall())
-            await eventually(lambda: not missing(), what=lambda: f"{len(missing())} of {len(wanted)} are missing")
+            await eventually(lambda: not missing(), what=lambda: f"{len(missing())} of {len(wanted)} are missing: {sorted((n, w[-1]) for w, n in missing())}; kills at {kills}")
             print(f"{len(wanted)} receipts over three kills, none lost")

@@ -17,6 +17,7 @@ package final class SessionWriter: Sendable {
     private let places: RecoveryPlaces
     private let logger: Logger
     private let stopSignal = StopSignal()
+    private let heldMark: @Sendable () -> Int?
     /// A join waits to be written down.
     private let awaited = EventDescriptor()
     private let thread = WorkerThread(named: "roost-sessions")
@@ -26,9 +27,13 @@ package final class SessionWriter: Sendable {
     /// - Parameters:
     ///   - registry: where it looks elsewhere (`SessionRegistry.lookElsewhere`), each write asks for other hubs, too.
     ///   - places: where the feed says how far it was when.
+    ///   - heldMark: no more is written down as proven than up to there, however much is: what was proven beyond has to be sent again
+    ///     by a next process. Nil for nobody.
     package init(
-        conninfo: String, node: String, registry: SessionRegistry, places: RecoveryPlaces, logger: Logger
+        conninfo: String, node: String, registry: SessionRegistry, places: RecoveryPlaces, logger: Logger,
+        heldMark: @escaping @Sendable () -> Int? = { nil }
     ) {
+        self.heldMark = heldMark
         self.conninfo = conninfo
         self.places = places
         self.node = node
@@ -83,7 +88,7 @@ package final class SessionWriter: Sendable {
         thread.start { [self] in
             var loop = SessionLoop(
                 node: node, registry: registry, places: places, logger: logger, stopSignal: stopSignal,
-                awaited: awaited)
+                awaited: awaited, heldMark: heldMark)
             loop.run { [self] in try Self.open(conninfo, PlainWaiter(until: stopSignal), logger) }
         }
     }
@@ -115,6 +120,7 @@ private struct SessionLoop: ~Copyable {
     private let logger: Logger
     private let stopSignal: StopSignal
     private let awaited: EventDescriptor
+    private let heldMark: @Sendable () -> Int?
     private var connection: PostgresConnection?
     /// After how many withdrawals the list was last called complete; nil where it is not.
     private var claimed: Int?
@@ -135,8 +141,9 @@ private struct SessionLoop: ~Copyable {
 
     init(
         node: String, registry: SessionRegistry, places: RecoveryPlaces, logger: Logger, stopSignal: StopSignal,
-        awaited: EventDescriptor
+        awaited: EventDescriptor, heldMark: @escaping @Sendable () -> Int?
     ) {
+        self.heldMark = heldMark
         self.node = node
         self.registry = registry
         self.places = places
@@ -202,7 +209,9 @@ private struct SessionLoop: ~Copyable {
         if isLast || surveyAt <= .now {
             surveyAt = .now + Self.interval
             try exchangeClaims(on: connection)
-            proven.found = registry.survey(at: Self.now) ?? proven.found
+            // In this order: what a pong holds is held before it counts.
+            let surveyed = registry.survey(at: Self.now)
+            proven.found = surveyed.map { min($0, heldMark() ?? .max) } ?? proven.found
         }
         while case let records = registry.takeChanged(upTo: Self.batch), !records.isEmpty {
             do {

@@ -80,7 +80,7 @@ struct HubRooms: Sendable {
         let places = RecoveryPlaces(window: .seconds(configuration.recoveryWindowSeconds))
         let sessions = SessionWriter(
             conninfo: databaseURL, node: configuration.nodeName, registry: shared.recovery, places: places,
-            logger: logger)
+            logger: logger, heldMark: { [log = shared.receiptLog] in log?.oldestMark(at: Clock.now().unix) })
         let recovers = configuration.recoveryWindowSeconds > 0
         let subscriptions = ChangeService(
             configuration: configuration.feed(conninfo: databaseURL, receipts: shared.receiptLog?.tables),
