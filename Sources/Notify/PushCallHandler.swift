@@ -8,12 +8,12 @@ import Wire
 struct PushCallHandler {
     let context: PushContext
     let activities: ActivityUpdater
-    private let notifications: NotificationDesk
+    private let notifications: NotificationSender
 
     init(context: PushContext, activities: ActivityUpdater) {
         self.context = context
         self.activities = activities
-        notifications = NotificationDesk(context)
+        notifications = NotificationSender(context)
     }
 
     func answer(_ call: PushCall) -> HTTPResponse {

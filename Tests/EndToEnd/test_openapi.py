@@ -33,7 +33,7 @@ SOURCES = {
         "DurableStreams/StreamEvents.swift", "DurableStreams/StreamPage.swift", "DurableStreams/StreamResponse.swift",
         "Gateway/HTTP/HeldRequests.swift", "Gateway/HTTP/RequestRouter.swift", "Gateway/Admission/Admission.swift#count"],
     "push": [
-        "Notify/PushAPI.swift", "Notify/PushCall.swift", "Notify/PushCallHandler.swift", "Notify/NotificationDesk.swift", "Gateway/HTTP/HTTPServer.swift#judge"],
+        "Notify/PushAPI.swift", "Notify/PushCall.swift", "Notify/PushCallHandler.swift", "Notify/NotificationSender.swift", "Gateway/HTTP/HTTPServer.swift#judge"],
     "server": ["ServerAPI/ServerAPI.swift", "ServerAPI/ServerAnswer.swift", "ServerAPI/ServerCall.swift"],
     "websocket": ["Gateway/Admission/Admission.swift", "Gateway/Admission/Upgrades.swift", "HTTP/WebSocketHandshake.swift"],
     "health": ["Ops/HealthPages.swift"],

@@ -9,7 +9,7 @@ import Wire
 ///
 /// It writes the notification into the outbox, as `roost.notify()` does: all hubs read it from there, in its place among the rows, and
 /// the queue of alerts sees to it that it is sent once, or not.
-final class NotificationDesk {
+final class NotificationSender {
     private let context: PushContext
     private var budget = NotificationBudget()
 
