@@ -17,7 +17,7 @@ final class ReadUpdater {
     /// How long a user may read on before the icons follow, in milliseconds; longer where another hub has the user's sockets, which
     /// knows on which phone he reads.
     private static let delay: Int64 = 1000
-    private static let delayElsewhere: Int64 = 2000
+    private static let delayElsewhere: Int64 = 6000
     /// Users of one question to Postgres.
     private static let batch = 200
 
@@ -34,7 +34,7 @@ final class ReadUpdater {
         guard context.rules.badge != nil else { return }
         let now = context.now.monotonic
         for user in Set<Name>(positions.map(\.user)) {
-            queue.put(user, at: now + (context.presence.users.isOnline(user) ? Self.delay : Self.delayElsewhere))
+            queue.put(user, at: now + delay(of: user))
         }
     }
 
@@ -48,13 +48,19 @@ final class ReadUpdater {
         do {
             let badges = try store.badges(of: users, BadgeStatement(statement))
             let (phones, later) = try store.claim(badges, pause: context.rules.badgePause)
-            for (user, moment) in later { queue.put(user, at: time.monotonic + max(1, moment - time.unix)) }
+            for (user, moment) in later {
+                queue.put(user, at: time.monotonic + max(1, moment - time.unix) + delay(of: user) - Self.delay)
+            }
             send(phones, at: time)
         } catch {
             // The database is away, or a lock is.
             for user in users { queue.put(user, at: time.monotonic + Self.delay) }
             throw error
         }
+    }
+
+    private func delay(of user: Name) -> Int64 {
+        context.presence.users.isOnline(user) ? Self.delay : Self.delayElsewhere
     }
 
     private func send(_ phones: [BadgePhone], at time: HubTime) {

@@ -128,6 +128,9 @@ private struct SessionLoop: ~Copyable {
     private var seenAt = ContinuousClock.now
     /// When it is looked at next how far everybody is; and what was found proven then, as it is written and as it is to be.
     private var surveyAt = ContinuousClock.now
+    /// When claims of other hubs are looked for; every time where there are others.
+    private var claimsAt = ContinuousClock.now
+    private var hasOthers = false
     private var proven: (written: Int?, found: Int?) = (nil, nil)
     private var reconnector: Reconnector
 
@@ -208,7 +211,10 @@ private struct SessionLoop: ~Copyable {
     private mutating func writeChanges(on connection: PostgresConnection, isLast: Bool) throws {
         if isLast || surveyAt <= .now {
             surveyAt = .now + Self.interval
-            try exchangeClaims(on: connection)
+            if isLast || hasOthers || claimsAt <= .now {
+                claimsAt = .now + Self.sight
+                try exchangeClaims(on: connection)
+            }
             // In this order: what a pong holds is held before it counts.
             let surveyed = registry.survey(at: Self.now)
             proven.found = surveyed.map { min($0, heldMark() ?? .max) } ?? proven.found
@@ -229,11 +235,11 @@ private struct SessionLoop: ~Copyable {
         } else if claimed != registry.withdrawals {
             try claim(on: connection)
         } else if proven.found != proven.written {
-            _ = try connection.query(SessionListSQL.sessionsAreProven, [node, provenText])
+            hasOthers = try connection.query(SessionListSQL.sessionsAreProven, [node, provenText]).flag(0, 0)
             proven.written = proven.found
             seenAt = .now + Self.sight
         } else if seenAt <= .now {
-            _ = try connection.query(SessionListSQL.sessionsAreSeen, [node])
+            hasOthers = try connection.query(SessionListSQL.sessionsAreSeen, [node]).flag(0, 0)
             seenAt = .now + Self.sight
         }
     }

@@ -82,14 +82,19 @@ delete from roost.session_claim where node = $1
 returning key, (extract(epoch from clock_timestamp() - sought_at) * 1000)::bigint
 
 -- name: SessionsAreProven
--- What all of this hub's ($1) sessions have that follow ($2). Only behind the rows of those that may not have it.
+-- What all of this hub's ($1) sessions have that follow ($2). Only behind the rows of those that may not have it. Returns whether there
+-- are other hubs.
 -- Locks: the hub's own row.
 update roost.session_list set proven = $2::pg_snapshot, seen_at = clock_timestamp() where node = $1
+returning exists (
+    select from roost.session_list o where o.node <> $1 and o.seen_at > clock_timestamp() - interval '10 minutes')
 
 -- name: SessionsAreSeen
--- This hub ($1) writes its list.
+-- This hub ($1) writes its list. Returns whether there are other hubs.
 -- Locks: the hub's own row.
 update roost.session_list set seen_at = clock_timestamp() where node = $1
+returning exists (
+    select from roost.session_list o where o.node <> $1 and o.seen_at > clock_timestamp() - interval '10 minutes')
 
 -- name: ForgetSessions
 -- Forgets who may come back to this hub ($1), in the transaction that writes all of it anew.
