@@ -34,7 +34,7 @@ enum ActivitySQL: String, NamedStatement {
 /// The queue of alerts, which all hubs of a database share.
 enum AlertSQL: String, NamedStatement {
     case enqueueAlerts, decideAlerts, waitingAlerts, takeAlerts, settleAlerts, giveBackAlerts, nextAlert, holdAlerts,
-        closeUnanswered, pruneAlerts
+        closeUnanswered, unsettledAlerts, handOverAlerts, pruneAlerts
     static let file = StatementFile("Alerts.sql")
 }
 
