@@ -25,7 +25,9 @@ package final class Connection {
     var limits = SocketLimits()
     /// What its app is doing, if it said so.
     var appState: ReportedAppState?
-    /// When its client proved last that it is there, for those who ask about its user; nil where nobody does.
+    /// Somebody has asked what it has received: from then on pings are acknowledged by it, whatever it hears.
+    var isAskedForReceipts = false
+    /// When its client proved last that it is there; nil where nobody watches its user or device.
     var liveness: SocketLiveness?
     /// Where it reads events from an HTTP answer; nil for a WebSocket.
     var reader: EventReader?

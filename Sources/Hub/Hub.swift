@@ -24,6 +24,8 @@ package final class Hub {
     var history: History
     var receipts: Receipts
     let users: Users
+    /// `Users.changesOfWatch` when the sockets were last looked through.
+    private var seenChangesOfWatch = 0
     let summaries: Summaries
     package let bars: ChannelBars
     var streams: StreamChannels
@@ -115,7 +117,7 @@ package final class Hub {
         let window = users.window(of: connection, presence.rules)
         for membership in connection.memberships.reversed() { remove(membership, isUnloaded ? .unloaded : .lost) }
         users.release(connection)
-        users.goOffline(connection, window: window, afterSilence: silence, at: context.now)
+        users.goOffline(connection, on: context.loop, window: window, afterSilence: silence, at: context.now)
         context.remove(connection)
         connectionCount -= 1
         happenings?.disconnected(connection.client, connection.claims.subject, at: context.now)
@@ -131,7 +133,7 @@ package final class Hub {
         guard let connection = connection(slot) else { return }
         advance(to: now)
         connection.received += 1
-        connection.liveness?.isProven(at: now.monotonic)
+        connection.liveness?.isHeard(at: now.monotonic)
         let frame =
             isBinary
             ? try ClientFrame(binary: message, version: connection.version)
@@ -168,9 +170,22 @@ package final class Hub {
 
     /// Notes what an app's state, or its channels, say of how long it may be silent, and of whether anybody sees what arrives.
     func noteAppState(of connection: Connection) {
-        guard let liveness = connection.liveness else { return }
-        liveness.changes(window: users.window(of: connection, presence.rules), appState: connection.appState)
+        connection.liveness?.adopt(window: users.window(of: connection, presence.rules))
+        if connection.device != nil {
+            users.devices?.note(SocketPlace(loop: context.loop, slot: connection.slot), isShown: connection.isShown)
+        }
         if !connection.isShown { receipts.hid(connection, &context) }
+    }
+
+    /// Looks through the sockets once it has changed who is watched. To be called once a second.
+    func followWatched() {
+        let changes = users.changesOfWatch
+        guard changes != seenChangesOfWatch else { return }
+        seenChangesOfWatch = changes
+        for connection in context.openConnections {
+            users.follow(connection, at: context.now)
+            connection.liveness?.adopt(window: users.window(of: connection, presence.rules))
+        }
     }
 
     /// Refuses a frame about a channel that its sender is not in. Nobody waits for an answer to a token: a good one has none.

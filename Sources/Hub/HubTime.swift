@@ -24,6 +24,7 @@ extension Hub {
         advance(to: now)
         performDuties()
         users.advance(to: now)
+        followWatched()
         receipts.advance(to: now.monotonic)
         authorization.askAgain(&context)
         expireTokens()

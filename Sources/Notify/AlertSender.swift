@@ -69,6 +69,8 @@ final class AlertSender {
 
     /// Takes over what waits in the queue, and forgets what does not any more.
     func refreshWaiting(_ store: PushStore) throws {
+        // What is decided and not written yet would come back as waiting.
+        try writeVerdicts(store)
         let waiting = try store.waitingAlerts()
         let now = context.now
         var keys: Set<AlertDecider.Key> = []
@@ -83,6 +85,33 @@ final class AlertSender {
         }
         decider.keep(keys)
         context.presence.receipts.awaitReceipts(of: decider.changes)
+    }
+
+    /// Gives back what this hub has taken and never heard of: the connection ended before the answer came.
+    func takeBackUnheardOf(_ store: PushStore) throws {
+        let unsettled = try store.unsettledAlerts()
+        guard !unsettled.isEmpty else { return }
+        let known = Set(
+            (settlements + returned).lazy.map { UnsettledAlert(message: $0.message, destination: $0.destination) })
+        let unheardOf = unsettled.filter { alert in
+            !known.contains(alert) && !context.outbox.isInFlight(Self.id(alert.message, alert.destination))
+        }
+        guard !unheardOf.isEmpty else { return }
+        try store.giveBack(
+            unheardOf.map { AlertSettlement(message: $0.message, destination: $0.destination, outcome: "") })
+        context.logger.notice(
+            "\(unheardOf.count) alerts were taken for this hub as its connection to Postgres ended; they are sent now.")
+        lookNow()
+    }
+
+    /// The hub ends: others decide on what it holds.
+    func handOver(_ store: PushStore) throws {
+        try writeVerdicts(store)
+        if isWaiting { try store.handOver(within: context.rules.restartWindow) }
+    }
+
+    private static func id(_ message: Name, _ destination: PushDestination) -> PushID {
+        PushID(named: message.text + " " + destination.token.hex)
     }
 
     // MARK: Into the queue
@@ -124,10 +153,17 @@ final class AlertSender {
         let put = try store.enqueue(drafts)
         enqueued += put.count(where: \.isNew)
         for verdict in steps.verdicts { count(verdict) }
-        for alert in put where alert.isElsewhere {
+        for alert in put {
             let key = AlertDecider.Key(message: alert.message, user: alert.user)
-            guard let (change, subject) = subjects[key] else { continue }
+            guard let (change, subject) = subjects.removeValue(forKey: key), alert.isElsewhere else { continue }
             decider.waitElsewhere(key, change, subject, at: time.monotonic)
+        }
+        // They are there from before, as the message is read again, or its alerts are put there again after the answer was lost. What
+        // was held then is decided now, and nobody else would say so.
+        for draft in drafts where subjects[AlertDecider.Key(message: draft.message, user: draft.user)] != nil {
+            if case .held = draft.state { continue }
+            verdicts.append(
+                AlertVerdict(message: draft.message, user: draft.user, state: draft.state, reason: draft.reason))
         }
         context.presence.receipts.awaitReceipts(of: decider.changes)
         ask(steps)
@@ -287,7 +323,7 @@ final class AlertSender {
                     continue
                 }
                 let push = Push(
-                    id: PushID(named: alert.message.text + " " + device.destination.token.hex),
+                    id: Self.id(alert.message, device.destination),
                     to: .device(device.destination), kind: .alert, priority: 10,
                     expiration: alert.expiresAt / 1000,
                     collapseID: CollapseID.fitting(variables.collapseID ?? alert.message.text),
@@ -300,11 +336,13 @@ final class AlertSender {
         context.outbox.send(pushes)
     }
 
-    /// Whether the user opened the app after the message, while its alert could not be sent, such as while Apple was away.
+    /// Whether the user came back after the message, while its alert could not be sent, such as while Apple was away. Only where an
+    /// open socket is all that counts: it proves no message.
     private func hasReturned(_ alert: DueAlert) -> Bool {
-        let time = context.now
-        let age = time.unix - (alert.expiresAt - context.rules.alertLife)
-        return age >= Self.lateness && context.presence.users.hasReturned(alert.user, since: time.monotonic - age)
+        guard decider.condition == .away else { return false }
+        let age = context.now.unix - (alert.expiresAt - context.rules.alertLife)
+        return age >= Self.lateness
+            && !context.presence.users.sockets(of: alert.user, demandsShown: false).places.isEmpty
     }
 
     private func fitted(_ payload: AlertPayload) -> [UInt8]? {

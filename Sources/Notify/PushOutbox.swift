@@ -33,6 +33,9 @@ final class PushOutbox {
     /// Pushes whose outcome somebody waits for.
     var count: Int { inFlight.count }
 
+    /// Whether the outcome of a push is waited for.
+    func isInFlight(_ id: PushID) -> Bool { inFlight[id] != nil }
+
     /// How many more pushes the client takes.
     var room: Int { client.room }
 

@@ -48,6 +48,7 @@ final class PushServiceWorker {
         }
         // What came in before the end, outcomes above all.
         turn()
+        context.database.attempt { try alerts.handOver($0) }
     }
 
     private func turn() {
@@ -116,6 +117,8 @@ final class PushServiceWorker {
         guard isConnected else { return }
         alerts.lookNow()
         timed.reconnected()
+        // What Postgres did as the last connection ended is not known.
+        nextSweep = 0
     }
 
     private func keepTime(_ store: PushStore) throws {
@@ -130,6 +133,8 @@ final class PushServiceWorker {
             nextSweep = now + Self.sweepInterval
             if alerts.isWaiting || activities.count > 0 { try store.heartbeat() }
             try activities.take(store.adoptOrphans(), store)
+            try alerts.refreshWaiting(store)
+            try alerts.takeBackUnheardOf(store)
             // Alerts that a dead hub held may be due.
             alerts.lookNow()
         }

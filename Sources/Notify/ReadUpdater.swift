@@ -80,7 +80,7 @@ final class ReadUpdater {
     /// Whether the phone's app is on the screen: it is the one that reads, or sets its icon itself.
     private func isReading(_ phone: BadgePhone, at now: Int64) -> Bool {
         guard let session = phone.session else { return false }
-        return context.presence.devices.isShown(DeviceKey.of(user: phone.user, session: session), at: now)
+        return context.presence.devices.isShown(DeviceKey.of(user: phone.user, session: session))
     }
 }
 

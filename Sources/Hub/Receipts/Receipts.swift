@@ -128,6 +128,7 @@ package struct Receipts {
     /// One ping at a time, as only the answer to the last counts: where one is under way from before, its answer asks again.
     private func askForProof(by connection: Connection, _ hub: inout HubContext) {
         guard connection.openPing == nil else { return }
+        connection.isAskedForReceipts = true
         hub.actions.append(.ping([SocketPlace(loop: hub.loop, slot: connection.slot)]))
     }
 
@@ -244,7 +245,10 @@ struct SentRow {
     let change: Int64
     /// As `SessionRegistry.moment` counts.
     let moment: Int
-    let audience: Audience
+    var audience: Audience
+
+    /// Roughly what it keeps of the message.
+    var bytes: Int { if case .channel(_, let insert) = audience { insert.bytes.count } else { 0 } }
 
     func isSent(to membership: Membership) -> Bool {
         switch audience {
@@ -275,13 +279,33 @@ extension Membership {
 struct SentRows {
     private var rows: [SentRow] = []
     private var next = 0
+    private var bytes = 0
     /// At 1,000 messages a second those of eight seconds; their receipts are asked for within milliseconds, unless Postgres is slow.
     static let capacity = 8192
+    /// What broadcasts of rows may take, which are kept whole.
+    static let mostBytes = 8 << 20
 
     mutating func append(_ row: SentRow) {
-        guard rows.count == Self.capacity else { return rows.append(row) }
-        rows[next] = row
-        next = (next + 1) % Self.capacity
+        bytes += row.bytes
+        if rows.count == Self.capacity {
+            bytes -= rows[next].bytes
+            rows[next] = row
+            next = (next + 1) % Self.capacity
+        } else {
+            rows.append(row)
+        }
+        if bytes > Self.mostBytes { forgetBroadcasts() }
+    }
+
+    /// Forgets the older half.
+    private mutating func forgetBroadcasts() {
+        for offset in rows.indices where bytes > Self.mostBytes / 2 {
+            let index = (next + offset) % rows.count
+            guard case .channel(let channel, _) = rows[index].audience else { continue }
+            bytes -= rows[index].bytes
+            rows[index].audience = .channel(channel, .null)
+            bytes += rows[index].bytes
+        }
     }
 
     /// Those that told a question's row.

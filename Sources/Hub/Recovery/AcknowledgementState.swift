@@ -37,12 +37,15 @@ package final class AcknowledgementState: Sendable {
 }
 
 /// A socket of one of the loops, as long as it is open; after that perhaps another one.
-package struct SocketPlace: Sendable, Equatable {
-    package let loop: Int
+package struct SocketPlace: Sendable, Hashable {
     package let slot: Slot
+    /// Small, as each user has a place.
+    private let number: Int32
+
+    package var loop: Int { Int(number) }
 
     package init(loop: Int, slot: Slot) {
-        self.loop = loop
+        number = Int32(truncatingIfNeeded: loop)
         self.slot = slot
     }
 }
@@ -65,8 +68,8 @@ extension CatchUp {
     /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
     /// know.
     package func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext) -> Frame? {
-        // Whose user is asked about is asked, too, where no change and no history ever comes to it.
-        if connection.acknowledged == nil, connection.liveness != nil {
+        // Who is asked whether somebody is there, or has a message, is asked, too, where no change and no history ever comes.
+        if connection.acknowledged == nil, connection.liveness != nil || connection.isAskedForReceipts {
             _ = acknowledged(of: connection, progress, &hub)
         }
         guard connection.acknowledged != nil else { return nil }
@@ -126,19 +129,23 @@ extension Hub {
     }
 
     /// Whether somebody needs to know of a socket, every few seconds, whether its client is there.
-    package func isWatched(_ slot: Slot) -> Bool { connection(slot)?.liveness?.isWatched ?? false }
+    package func isWatched(_ slot: Slot) -> Bool { connection(slot)?.liveness != nil }
 
     /// The socket answered a ping.
     ///
     /// - Returns: whether it was the last that it was asked.
     @discardableResult package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
         guard let connection = connection(slot) else { return false }
-        connection.liveness?.isProven(at: context.now.monotonic)
         if receipts.areWritten, catchUp.isAnswered(connection, by: payload) {
             receipts.write(provenBy: connection, &context)
         }
         let isLast = catchUp.pong(payload, from: connection, &context)
-        if isLast { receipts.proved(connection, &context) }
+        guard isLast else {
+            connection.liveness?.isHeard(at: context.now.monotonic)
+            return false
+        }
+        connection.liveness?.answers(at: context.now.monotonic)
+        receipts.proved(connection, &context)
         return isLast
     }
 

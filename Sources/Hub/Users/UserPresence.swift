@@ -8,29 +8,49 @@ package import Wire
 /// transitions to a table takes them from here, the newest for each user.
 package final class UserPresence: Sendable {
     private struct User {
-        var sockets = 0
-        /// Of the sockets, those of which it is known whether somebody answers.
-        var liveness: [SocketLiveness] = []
-        /// Until when the user counts as online without a socket, in monotonic milliseconds.
-        var graceUntil: Int64 = .min
-        /// The same, where the app was on the screen when its socket was lost, or a moment before, as one is that is locked.
-        var shownUntil: Int64 = .min
-        /// When the last socket was lost, in milliseconds since 1970.
-        var lostAt: Int64 = 0
+        var sockets: Int32 = 0
+        /// Where one of the sockets is, and where the others are, as far as they may be asked something: nearly all users have one.
+        var place: SocketPlace?
+        var others: [SocketPlace] = []
         var onlineSince: Int64 = 0
+
+        mutating func add(_ new: SocketPlace) {
+            if place == nil { place = new } else { others.append(new) }
+        }
+
+        mutating func remove(_ old: SocketPlace) {
+            if place == old {
+                place = others.popLast()
+            } else if let index = others.firstIndex(of: old) {
+                others.remove(at: index)
+            }
+        }
+    }
+
+    /// How long a user counts as there who has lost a socket since the last one came.
+    private struct Grace {
+        /// In monotonic milliseconds.
+        var until: Int64
+        /// The same, where the app was on the screen when its socket was lost, or a moment before, as one is that is locked.
+        var shownUntil: Int64
+        /// When the last socket was lost, in milliseconds since 1970.
+        var lostAt: Int64
     }
 
     private struct State {
         var users: [Name: User] = [:]
-        /// Who is in a grace window.
-        var waiting: Set<Name> = []
+        /// Of those who have lost a socket; whoever has none left is waited for.
+        var graces: [Name: Grace] = [:]
         var transitions: OrderedDictionary<Name, UserTransition> = [:]
-        /// Whose sockets are asked every few seconds whether somebody is there.
-        var watched: Set<Name> = []
+        /// Users who are watched, with those of their sockets that are asked every few seconds whether somebody is there.
+        var watched: [Name: [SocketLiveness]] = [:]
+        /// Sockets whose apps said that they are not on the screen.
+        var hidden: Set<SocketPlace> = []
         var isDraining = false
     }
 
     private let state = Mutex(State())
+    private let changesOfWatched = Atomic(0)
     private let notesTransitions: Bool
 
     /// - Parameter notesTransitions: whether somebody takes them.
@@ -39,40 +59,42 @@ package final class UserPresence: Sendable {
     }
 
     /// A socket of this user is there.
-    package func enter(_ user: Name, by socket: SocketLiveness? = nil, at now: HubTime) {
+    ///
+    /// - Parameter place: where it is asked what has arrived; nil where it is not.
+    package func enter(_ user: Name, from place: SocketPlace? = nil, at now: HubTime) {
         state.withLock { state in
             let wasKnown = state.users[user] != nil
-            var known = state.users[user] ?? User()
+            var known = state.users[user] ?? User(onlineSince: now.unix)
             known.sockets += 1
-            if let socket { known.liveness.append(socket) }
-            (known.graceUntil, known.shownUntil) = (.min, .min)
+            if let place { known.add(place) }
             state.users[user] = known
-            state.waiting.remove(user)
-            if state.watched.contains(user) { socket?.watch(true) }
-            if !wasKnown {
-                state.users[user]?.onlineSince = now.unix
-                note(UserTransition(user: user, isOnline: true, at: now.unix), &state)
-            }
+            state.graces[user] = nil
+            if !wasKnown { note(UserTransition(user: user, isOnline: true, at: now.unix), &state) }
         }
     }
 
     /// A socket of this user is gone.
     ///
-    /// - Parameter window: milliseconds for which it counts as there; 0 for one that took its leave.
-    package func leave(_ user: Name, by socket: SocketLiveness? = nil, window: Int64, at now: HubTime) {
+    /// - Parameters:
+    ///   - wasShown: its app was on the screen, or a moment before.
+    ///   - window: milliseconds for which it counts as there; 0 for one that took its leave.
+    package func leave(
+        _ user: Name, from place: SocketPlace? = nil, wasShown: Bool = true, window: Int64, at now: HubTime
+    ) {
         state.withLock { state in
             guard var known = state.users[user], known.sockets > 0 else { return }
             known.sockets -= 1
-            if let socket { known.liveness.removeAll { $0 === socket } }
-            known.lostAt = now.unix
-            known.graceUntil = max(known.graceUntil, now.monotonic + window)
-            if socket?.latest.appState != .background {
-                known.shownUntil = max(known.shownUntil, now.monotonic + window)
+            if let place {
+                known.remove(place)
+                state.hidden.remove(place)
             }
             state.users[user] = known
-            guard known.sockets == 0 else { return }
-            state.waiting.insert(user)
-            end(&state, at: now.monotonic)
+            var grace = state.graces[user] ?? Grace(until: .min, shownUntil: .min, lostAt: now.unix)
+            grace.lostAt = now.unix
+            grace.until = max(grace.until, now.monotonic + window)
+            if wasShown { grace.shownUntil = max(grace.shownUntil, now.monotonic + window) }
+            state.graces[user] = grace
+            if known.sockets == 0 { end(&state, at: now.monotonic) }
         }
     }
 
@@ -94,27 +116,27 @@ package final class UserPresence: Sendable {
     package func restore(_ users: [(user: Name, seen: Int64)], until: Int64) {
         state.withLock { state in
             for (user, seen) in users where state.users[user] == nil {
-                state.users[user] = User(
-                    sockets: 0, graceUntil: until, shownUntil: until, lostAt: seen, onlineSince: seen)
-                state.waiting.insert(user)
+                state.users[user] = User(onlineSince: seen)
+                state.graces[user] = Grace(until: until, shownUntil: until, lostAt: seen)
             }
         }
     }
 
     package func isOnline(_ user: Name) -> Bool { state.withLock { $0.users[user] != nil } }
 
-    /// Whether the user is connected, as far as this hub knows. Whose sockets all owe a proof is as good as cut off since the last one.
+    /// Whether the user is connected, as far as this hub knows. A watched one whose sockets all owe a proof is as good as cut off since
+    /// the last one.
     ///
     /// - Parameter now: monotonic milliseconds.
     package func status(of user: Name, at now: Int64) -> ConnectionStatus {
         let found = state.withLock { state in
-            state.users[user].map { (sockets: $0.sockets, liveness: $0.liveness, graceUntil: $0.graceUntil) }
+            state.users[user].map { (sockets: $0.sockets, liveness: state.watched[user], grace: state.graces[user]) }
         }
         guard let found else { return .away }
-        guard found.sockets > 0 else { return .inGrace(until: found.graceUntil) }
-        guard found.liveness.count == found.sockets else { return .live }
+        guard found.sockets > 0 else { return found.grace.map { .inGrace(until: $0.until) } ?? .away }
+        guard let liveness = found.liveness, liveness.count == found.sockets else { return .live }
         var until = Int64.min
-        for state in found.liveness.lazy.map(\.latest) {
+        for state in liveness.lazy.map(\.latest) {
             guard state.isSilent(at: now) else { return .live }
             until = max(until, state.provenAt + state.window)
         }
@@ -125,34 +147,58 @@ package final class UserPresence: Sendable {
     ///
     /// - Parameter demandsShown: only apps count that were on the screen when they were cut off, or a moment before.
     package func sockets(of user: Name, demandsShown: Bool) -> UserSockets {
-        let found = state.withLock { state in
-            state.users[user].map { ($0.sockets, $0.liveness, demandsShown ? $0.shownUntil : $0.graceUntil) }
+        state.withLock { state in
+            guard let known = state.users[user] else { return UserSockets(places: [], graceUntil: nil) }
+            guard known.sockets == 0 else {
+                return UserSockets(places: (known.place.map { [$0] } ?? []) + known.others, graceUntil: nil)
+            }
+            let grace = state.graces[user]
+            return UserSockets(places: [], graceUntil: demandsShown ? grace?.shownUntil : grace?.until)
         }
-        guard let (count, liveness, until) = found else { return UserSockets(places: [], graceUntil: nil) }
-        return UserSockets(places: liveness.map(\.place), graceUntil: count == 0 ? until : nil)
     }
 
-    /// Whether an app of the user's is certainly on the screen.
-    ///
-    /// - Parameter now: monotonic milliseconds.
-    package func isShown(_ user: Name, at now: Int64) -> Bool {
-        let sockets = state.withLock { $0.users[user]?.liveness ?? [] }
-        return sockets.lazy.map(\.latest).contains { $0.isShown && !$0.isSilent(at: now) }
+    /// Whether some socket of the user's is one whose app is on the screen, as far as it says.
+    package func isShown(_ user: Name) -> Bool {
+        state.withLock { state in
+            guard let known = state.users[user], let place = known.place else { return false }
+            return !state.hidden.contains(place) || known.others.contains { !state.hidden.contains($0) }
+        }
     }
 
-    /// Whether the user has a socket that was opened after a moment, in monotonic milliseconds, and whose app is on the screen.
-    package func hasReturned(_ user: Name, since moment: Int64) -> Bool {
-        let sockets = state.withLock { $0.users[user]?.liveness ?? [] }
-        return sockets.contains { $0.openedAt > moment && $0.latest.isShown && $0.latest.provenAt > $0.openedAt }
+    /// A socket's app has gone from the screen, or come back.
+    func note(_ place: SocketPlace, isShown: Bool) {
+        state.withLock { state in
+            if isShown { state.hidden.remove(place) } else { state.hidden.insert(place) }
+        }
     }
 
-    /// Begins, or ends, to ask the user's sockets every few seconds whether somebody is there.
+    // MARK: Watching
+
+    /// Begins, or ends, to ask the user's sockets every few seconds whether somebody is there. Their loops see it within a second
+    /// (`changesOfWatch`).
     package func watch(_ user: Name, _ isWatched: Bool) {
-        let sockets = state.withLock { state in
-            if isWatched { state.watched.insert(user) } else { state.watched.remove(user) }
-            return state.users[user]?.liveness ?? []
+        state.withLock { state in
+            guard (state.watched[user] != nil) != isWatched else { return }
+            state.watched[user] = isWatched ? [] : nil
         }
-        for socket in sockets { socket.watch(isWatched) }
+        changesOfWatched.add(1, ordering: .releasing)
+    }
+
+    /// Counts how often it changed who is watched; 0 where nobody ever was.
+    var changesOfWatch: Int { changesOfWatched.load(ordering: .acquiring) }
+
+    func isWatched(_ user: Name) -> Bool { state.withLock { $0.watched[user] != nil } }
+
+    /// From here on the user is there as long as one of the sockets that were added answers. One of nobody who is watched is not added.
+    func add(_ socket: SocketLiveness, of user: Name) {
+        state.withLock { state in
+            guard let sockets = state.watched[user], !sockets.contains(where: { $0 === socket }) else { return }
+            state.watched[user]?.append(socket)
+        }
+    }
+
+    func remove(_ socket: SocketLiveness, of user: Name) {
+        state.withLock { $0.watched[user]?.removeAll { $0 === socket } }
     }
 
     package var count: Int { state.withLock { $0.users.count } }
@@ -197,11 +243,10 @@ package final class UserPresence: Sendable {
 
     private func end(_ state: inout State, at now: Int64) {
         guard !state.isDraining else { return }
-        for user in state.waiting {
-            guard let known = state.users[user], known.graceUntil <= now else { continue }
-            state.waiting.remove(user)
+        for (user, grace) in state.graces where grace.until <= now && state.users[user]?.sockets == 0 {
+            state.graces[user] = nil
             state.users[user] = nil
-            note(UserTransition(user: user, isOnline: false, at: known.lostAt), &state)
+            note(UserTransition(user: user, isOnline: false, at: grace.lostAt), &state)
         }
     }
 

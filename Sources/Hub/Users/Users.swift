@@ -14,20 +14,45 @@ struct Users {
     /// A socket shows whose it is, at the door or with a join. Who shows somebody else's token is somebody else from then.
     func comeOnline(_ connection: Connection, as claims: Claims, on loop: Int, at now: HubTime) {
         guard let online, let user = claims.subject else { return }
-        // Who is asked whether anybody is there has devices to be asked for.
-        if devices != nil, connection.liveness == nil {
-            connection.liveness = SocketLiveness(SocketPlace(loop: loop, slot: connection.slot), at: now.monotonic)
-        }
+        // Who is asked what has arrived has devices to be asked for.
+        let place = devices.map { _ in SocketPlace(loop: loop, slot: connection.slot) }
         let device = devices.flatMap { _ in DeviceKey.of(claims) }
         if connection.user != user {
-            if let other = connection.user { online.leave(other, by: connection.liveness, window: 0, at: now) }
+            if let other = connection.user { leave(online, other, connection, from: place, window: 0, at: now) }
             connection.user = user
-            online.enter(user, by: connection.liveness, at: now)
+            online.enter(user, from: place, at: now)
         }
-        guard let devices, connection.device != device else { return }
-        if let other = connection.device { devices.leave(other, by: connection.liveness, window: 0, at: now) }
-        connection.device = device
-        if let device { devices.enter(device, by: connection.liveness, at: now) }
+        guard let devices else { return }
+        if connection.device != device {
+            if let other = connection.device { leave(devices, other, connection, from: place, window: 0, at: now) }
+            connection.device = device
+            if let device { devices.enter(device, from: place, at: now) }
+        }
+        if changesOfWatch > 0 { follow(connection, at: now) }
+    }
+
+    private func leave(
+        _ presence: UserPresence, _ user: Name, _ connection: Connection, from place: SocketPlace?, window: Int64,
+        at now: HubTime
+    ) {
+        if let liveness = connection.liveness { presence.remove(liveness, of: user) }
+        presence.leave(user, from: place, wasShown: connection.appState != .background, window: window, at: now)
+    }
+
+    /// Counts how often it changed who is watched.
+    var changesOfWatch: Int { (online?.changesOfWatch ?? 0) + (devices?.changesOfWatch ?? 0) }
+
+    /// Begins, or ends, to note when a socket's client proves that it is there.
+    func follow(_ connection: Connection, at now: HubTime) {
+        guard let online, let devices, let user = connection.user else { return }
+        guard online.isWatched(user) || connection.device.map({ devices.isWatched($0) }) ?? false else {
+            connection.liveness = nil
+            return
+        }
+        let socket = connection.liveness ?? SocketLiveness(at: now.monotonic)
+        connection.liveness = socket
+        online.add(socket, of: user)
+        if let device = connection.device { devices.add(socket, of: device) }
     }
 
     /// How long a socket's user may take to come back, in milliseconds. Who left all channels first took leave.
@@ -37,11 +62,16 @@ struct Users {
     }
 
     /// - Parameter silence: for how many milliseconds its client has not answered; its window began then.
-    func goOffline(_ connection: Connection, window: Int64, afterSilence silence: Int64, at now: HubTime) {
+    func goOffline(
+        _ connection: Connection, on loop: Int, window: Int64, afterSilence silence: Int64, at now: HubTime
+    ) {
         guard let online, let user = connection.user else { return }
         let left = max(0, window - silence)
-        online.leave(user, by: connection.liveness, window: left, at: now)
-        if let device = connection.device { devices?.leave(device, by: connection.liveness, window: left, at: now) }
+        let place = devices.map { _ in SocketPlace(loop: loop, slot: connection.slot) }
+        leave(online, user, connection, from: place, window: left, at: now)
+        if let devices, let device = connection.device {
+            leave(devices, device, connection, from: place, window: left, at: now)
+        }
     }
 
     /// Ends the windows that are over. To be called once a second.

@@ -55,17 +55,23 @@ extension PushStore {
         return (0..<put.count).compactMap { row in
             guard let message = put.name(row, 0), let user = put.name(row, 1) else { return nil }
             return EnqueuedAlert(
-                message: message, user: user, isElsewhere: put.text(row, 2) == "elsewhere", isNew: put.flag(row, 3))
+                message: message, user: user, isElsewhere: put.flag(row, 2), isNew: put.flag(row, 3))
         }
     }
 
     /// Says what this hub knows by now of alerts that wait, whoever put them there.
     ///
+    /// - Parameter verdicts: of one message and user the last counts.
     /// - Returns: how many are dropped.
     package func decide(_ verdicts: [AlertVerdict]) throws -> Int {
         guard !verdicts.isEmpty else { return 0 }
+        var last: [AlertKey: Int] = [:]
+        for (index, verdict) in verdicts.enumerated() {
+            last[AlertKey(message: verdict.message, user: verdict.user)] = index
+        }
+        let latest = last.values.sorted().map { verdicts[$0] }
         var columns = [TextArray](repeating: TextArray(), count: 5)
-        for verdict in verdicts where !verdict.message.utf8.contains(0) && !verdict.user.utf8.contains(0) {
+        for verdict in latest where !verdict.message.utf8.contains(0) && !verdict.user.utf8.contains(0) {
             columns[0].append(verdict.message.utf8)
             columns[1].append(verdict.user.utf8)
             columns[2].append(verdict.state.name.utf8)
@@ -97,6 +103,23 @@ extension PushStore {
     package func settle(_ settlements: [AlertSettlement]) throws {
         guard !settlements.isEmpty else { return }
         _ = try connection.query(AlertSQL.settleAlerts, Self.columns(settlements))
+    }
+
+    /// Alerts that this hub has taken and whose outcome nobody has noted, one for each phone.
+    package func unsettledAlerts() throws -> [UnsettledAlert] {
+        let rows = try connection.query(AlertSQL.unsettledAlerts, [node])
+        return (0..<rows.count).compactMap { row in
+            guard let message = rows.name(row, 0), let destination = PushDestination(rows, row, from: 1) else {
+                return nil
+            }
+            return UnsettledAlert(message: message, destination: destination)
+        }
+    }
+
+    /// Leaves what this hub holds to other hubs, as it ends: they have, or its next process has, so many milliseconds to find that
+    /// the users have the messages.
+    package func handOver(within milliseconds: Int64) throws {
+        _ = try connection.query(AlertSQL.handOverAlerts, [node, String(milliseconds)])
     }
 
     /// Puts alerts back that this hub has taken and that never left; the outcomes are of no meaning.
@@ -151,7 +174,7 @@ package struct AlertVerdict: Sendable, Equatable {
 package struct EnqueuedAlert: Sendable, Equatable {
     package let message: Name
     package let user: Name
-    /// It waits for what another hub says, where the user is online.
+    /// It waits for what another hub says, where the user is online, or which holds it.
     package let isElsewhere: Bool
     /// No hub had put it there before.
     package let isNew: Bool
@@ -241,6 +264,17 @@ package struct TakenAlerts: Sendable, Equatable {
     package var count: Int { alerts.count + expired + withoutDevice }
 }
 
+/// An alert to one phone that a hub has taken.
+package struct UnsettledAlert: Hashable, Sendable {
+    package let message: Name
+    package let destination: PushDestination
+
+    package init(message: Name, destination: PushDestination) {
+        self.message = message
+        self.destination = destination
+    }
+}
+
 /// How the sending of an alert to one phone ended.
 package struct AlertSettlement: Sendable, Equatable {
     package let message: Name
@@ -255,16 +289,16 @@ package struct AlertSettlement: Sendable, Equatable {
     }
 }
 
-extension TakenAlerts {
-    private struct Key: Hashable {
-        let message: Name
-        let user: Name
-    }
+private struct AlertKey: Hashable {
+    let message: Name
+    let user: Name
+}
 
+extension TakenAlerts {
     /// From the rows of `TakeAlerts`: alerts, and behind them their phones, which have a token.
     init(_ rows: QueryResult) {
-        let keys = (0..<rows.count).map { Key(message: rows.name($0, 0) ?? "", user: rows.name($0, 1) ?? "") }
-        var devices: [Key: [DeviceRegistration]] = [:]
+        let keys = (0..<rows.count).map { AlertKey(message: rows.name($0, 0) ?? "", user: rows.name($0, 1) ?? "") }
+        var devices: [AlertKey: [DeviceRegistration]] = [:]
         for row in 0..<rows.count {
             guard let destination = PushDestination(rows, row, from: 6) else { continue }
             devices[keys[row], default: []].append(

@@ -8,8 +8,8 @@
 -- name: EnqueueAlerts
 -- Puts alerts into the queue, as this hub ($1) sees the users: $2 messages, $3 users, $4 conversations, $5 variables,
 -- $6 when they expire and $8 until when they are held (milliseconds since 1970), $7 states (due, held, dropped), $9 the places of the
--- messages in the outbox, by which a user's alerts are sent, $10 the reasons, $11 what read positions are compared with. Returns those that are new or were put right, with their
--- states and whether they are new.
+-- messages in the outbox, by which a user's alerts are sent, $10 the reasons, $11 what read positions are compared with. Returns those
+-- that are new or were put right, with whether they wait for another hub and whether they are new.
 --
 -- Invariants
 --   * Every hub that reads a row puts its alerts here, with what it knows of its own sockets: that the user has the message there
@@ -65,7 +65,7 @@ set state = case
     reason = case when excluded.state = 'dropped' or a.state = 'elsewhere' then excluded.reason else a.reason end
 where a.state in ('due', 'held', 'elsewhere') and a.node <> excluded.node and a.reason is distinct from 'always'
     and (excluded.said = '{}' or excluded.node <> all (a.said))
-returning message, user_id, state, xmax = 0
+returning message, user_id, state = 'elsewhere' or state = 'held' and node <> $1, xmax = 0
 
 -- name: DecideAlerts
 -- What this hub ($1) knows by now of alerts that wait: $2 messages, $3 users, $4 what is to become of them (due: it has nothing
@@ -198,6 +198,27 @@ with kept as materialized (
 )
 update roost.alert a set state = 'due', taken_at = null from locked l
 where a.message = l.message and a.user_id = l.user_id
+
+-- name: UnsettledAlerts
+-- Alerts that this hub ($1) has taken and whose outcome is not known: their messages and the phones' tokens, environments and bundles.
+-- Locks: none.
+select message, token, environment, bundle from roost.alert_device where outcome is null and node = $1
+
+-- name: HandOverAlerts
+-- This hub ($1) ends: what it holds waits for other hubs, to which its users may come, for $2 milliseconds at least. Nobody waits until it
+-- counts as dead.
+-- Locks: their rows, by (message, user_id) bytewise.
+with held as (
+    select message, user_id from roost.alert
+    where state = 'held' and node = $1
+    order by message collate pg_catalog."C", user_id collate pg_catalog."C"
+    for update
+)
+update roost.alert a
+set state = 'elsewhere',
+    due_at = greatest(a.due_at, statement_timestamp() + $2::bigint * interval '1 millisecond')
+from held h
+where a.message = h.message and a.user_id = h.user_id
 
 -- name: NextAlert
 -- When the next alert falls due that nobody holds, in milliseconds since 1970, rounded up.

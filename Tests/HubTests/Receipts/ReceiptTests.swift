@@ -176,9 +176,9 @@ import Wire
     func broadcast() throws {
         stage.connect(1, subject: "ada")
         try stage.join("realtime:a", 1)
-        func change(_ id: String) -> FeedEvent {
+        func change(_ id: String, _ body: String = "x") -> FeedEvent {
             let payload =
-                #"{"operation":"INSERT","schema":"public","table":"messages","record":{"id":\#(id),"body":"x"}}"#
+                #"{"operation":"INSERT","schema":"public","table":"messages","record":{"id":\#(id),"body":"\#(body)"}}"#
             return .broadcast(
                 DatabaseBroadcast(
                     key: ChannelKey(topic: "realtime:a", isPrivate: false), id: id,
@@ -196,6 +196,10 @@ import Wire
         #expect(asked.isEmpty)
         let behind = try ping(1)
         #expect(try told { _ = try stage.watch { $0.pong(behind.utf8, from: 1) } } == [.shown])
+        // Big ones take the room of the oldest.
+        let big = String(repeating: "x", count: 3 << 20)
+        for id in 8..<11 { _ = try stage.watch { $0.deliver(change(String(id), big)) } }
+        #expect(try told { _ = try ask([1]) } == [.unheard])
     }
 
     @Test("The oldest rows are forgotten, and count as not sent")
@@ -223,6 +227,7 @@ import Wire
                 loop: 0, limits: HubLimits(), verifier: TestVerifier(), random: SeededGenerator(seed: 1),
                 presence: PresenceRules(),
                 typing: TypingRules(), shared: shared))
+        users.watch("ada", true)
         stage.connect(1, subject: "ada", session: "phone")
         try stage.join("realtime:a", 1, #"{"app_state":"background"}"#)
     }
@@ -271,6 +276,16 @@ import Wire
         #expect(status == .live)
     }
 
+    @Test("Whoever is stopped behind a frame that crossed the ping is not taken for there")
+    func frameThatCrossesThePing() throws {
+        _ = try ping()
+        try stage.tick(after: 500)
+        _ = try stage.say(#"[null,"7","phoenix","heartbeat",{}]"#, from: 1)
+        let last = stage.now.monotonic
+        try stage.tick(after: 5000)
+        #expect(status == .inGrace(until: last + 20_000))
+    }
+
     @Test("The window of one who is cut off after a silence began with the silence")
     func cutOffAfterSilence() throws {
         stage.hub.disconnect(1, at: stage.now, afterSilence: 15_000)
@@ -280,14 +295,28 @@ import Wire
     @Test("Sockets of a watched device are asked, also those that come later")
     func watched() throws {
         let phone = DeviceKey.of(user: "ada", session: "phone")
+        users.watch("ada", false)
+        try stage.tick(after: 1000)
         #expect(!stage.hub.isWatched(1))
         devices.watch(phone, true)
+        try stage.tick(after: 1000)
         #expect(stage.hub.isWatched(1))
         stage.connect(2, subject: "ada", session: "phone")
         stage.connect(3, subject: "ada", session: "laptop")
         #expect(stage.hub.isWatched(2) && !stage.hub.isWatched(3))
         devices.watch(phone, false)
+        try stage.tick(after: 1000)
         #expect(!stage.hub.isWatched(1) && !stage.hub.isWatched(2))
+    }
+
+    @Test("A user of whom one socket answers, and of whom one is not asked, is there")
+    func twoSockets() throws {
+        _ = try ping()
+        stage.connect(2, subject: "ada")
+        try stage.tick(after: 60_000)
+        #expect(status == .live)
+        try stage.disconnect(2)
+        #expect(status == .away)
     }
 }
 

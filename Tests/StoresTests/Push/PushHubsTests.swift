@@ -105,6 +105,54 @@ extension StoreTests {
             #expect(try stage.alerts() == ["m ann dropped"])
         }
 
+        @Test("A hub that finds an alert held by another one looks whether the user comes to it")
+        func heldElsewhere() throws {
+            _ = try b.enqueue([.sample("m", "ann", .held(until: unixTime(in: 60)), reason: .grace)])
+            #expect(try a.enqueue([.sample("m", "ann")]).map(\.isElsewhere) == [true])
+            let later = try a.enqueue([.sample("m", "ann", .held(until: unixTime(in: 90)), reason: .grace)])
+            #expect(later.map(\.isElsewhere) == [false], "it holds it itself, and for longer")
+        }
+
+        @Test("What a hub holds that ends is left to the others, and its users have time to come to them")
+        func handedOver() throws {
+            _ = try b.enqueue([.sample("m", "ann", .held(until: unixTime(in: 1)), reason: .grace)])
+            _ = try a.enqueue([.sample("n", "ann", .held(until: unixTime(in: 60)), reason: .grace)])
+            try b.handOver(within: 20_000)
+            #expect(try stage.alerts() == ["m ann elsewhere", "n ann held"])
+            #expect(try a.takeDue(limit: 10).count == 0)
+            let due = try #require(try a.nextDue())
+            #expect(abs(due - unixTime(in: 20)) < 15_000)
+            try wait()
+            #expect(try a.takeDue(limit: 10).alerts.map(\.message) == ["m"])
+        }
+
+        @Test("What was taken for a connection that ended is known by its phones")
+        func unheardOf() throws {
+            _ = try a.enqueue([.sample("m", "ann"), .sample("n", "ann")])
+            let taken = try a.takeDue(limit: 10).alerts
+            #expect(try a.unsettledAlerts().map(\.message).sorted() == ["m", "n"])
+            #expect(try b.unsettledAlerts().isEmpty)
+            let settlements = taken.map {
+                AlertSettlement(message: $0.message, destination: $0.devices[0].destination, outcome: "delivered")
+            }
+            try a.settle([settlements[0]])
+            #expect(
+                try a.unsettledAlerts() == [
+                    UnsettledAlert(message: settlements[1].message, destination: settlements[1].destination)
+                ])
+            try a.giveBack([settlements[1]])
+            #expect(try a.unsettledAlerts().isEmpty)
+            #expect(try b.takeDue(limit: 10).alerts.map(\.message) == [settlements[1].message])
+        }
+
+        @Test("Of several words on one alert the last counts")
+        func lastWordCounts() throws {
+            _ = try a.enqueue([.sample("m", "ann", .held(until: unixTime(in: 60)), reason: .grace)])
+            let words: [AlertDraft.State] = [.held(until: unixTime(in: 60)), .held(until: unixTime(in: 90)), .due]
+            _ = try a.decide(words.map { AlertVerdict(message: "m", user: "ann", state: $0, reason: .lost) })
+            #expect(try stage.alerts() == ["m ann due"])
+        }
+
         @Test func heldByADeadHub() throws {
             _ = try b.enqueue([.sample("m", "ann", .held(until: unixTime(in: -1)))])
             #expect(try b.takeDue(limit: 10).count == 0, "it has to decide")
