@@ -21,6 +21,7 @@ extension FeedTests {
                 try writer.run("alter table t add column b int; insert into t values (2, 'y', 5)")
                 try eventually("two rows") { collector.count == 2 }
                 try writer.run("alter table t drop column a; insert into t values (3, 6)")
+                try eventually("three rows") { collector.count == 3 }
                 try writer.run("alter table t rename column b to c; insert into t values (4, 7)")
                 try eventually("four rows") { collector.count == 4 }
                 #expect(

@@ -81,6 +81,7 @@ class Backend:
         self.stream, self.sequence = Stream(http, name), 0
 
     async def begin(self):
+        await self.stream.http.open_again()
         assert (await self.stream.create("application/json")).status == 201
         return self
 

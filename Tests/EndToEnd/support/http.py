@@ -20,11 +20,19 @@ class HTTPConnection:
     def __init__(self, reader, writer):
         self.reader, self.writer = reader, writer
         self._gathered = b""
+        self._address = None
 
     @classmethod
     async def open(cls, port, source=None, tls=None):
-        return cls(*await asyncio.open_connection(
-            "127.0.0.1", port, local_addr=(source, 0) if source else None, ssl=tls))
+        address = {"port": port, "local_addr": (source, 0) if source else None, "ssl": tls}
+        connection = cls(*await asyncio.open_connection("127.0.0.1", **address))
+        connection._address = address
+        return connection
+
+    async def open_again(self):
+        """One that the hub has closed meanwhile, as nothing was asked by it for long: a page takes seconds to open."""
+        self.writer.close()
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", **self._address)
 
     async def __aenter__(self):
         return self

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.request
 import weakref
@@ -124,6 +125,12 @@ class Hub:
         result = subprocess.run(
             [*self.within, self.binary, *arguments], env={**self.environment, **settings}, cwd=self.folder, capture_output=True, text=True,
             timeout=2 * PATIENCE)
+        if check and arguments[0] == "migrate" and result.returncode and "did not answer in time" in result.stderr:
+            # The machine stood still, and everything of a worker's begins with this.
+            time.sleep(5)
+            result = subprocess.run(
+                [*self.within, self.binary, *arguments], env={**self.environment, **settings}, cwd=self.folder, capture_output=True,
+                text=True, timeout=2 * PATIENCE)
         if check:
             assert result.returncode == 0, f"roost {' '.join(arguments)}: {result.stdout}{result.stderr}"
         return result
