@@ -8,7 +8,7 @@ import os
 from support.cluster import Cluster
 from support.push_storm import Storm
 
-SHORT = "seed=1 messages=200 phones=30 rate=20 faults=3 every=4"
+SHORT = "seed=1 messages=150 phones=25 rate=25 faults=3 every=3"
 
 
 async def test_every_message_is_received_or_alerted():

@@ -119,6 +119,7 @@ class App:
     async def live(self):
         try:
             await self.open(self.user.conversation)
+            await self.storm.begins.wait()
             while not self.storm.is_calm:
                 await self.rest(self.random.expovariate(1 / self.storm.every))
                 if self.storm.is_calm:
@@ -216,8 +217,8 @@ class Storm:
         self.cluster, self.name, self.seed, self.count, self.phones = cluster, name, seed, messages, phones
         self.rate, self.faults, self.every, self.capture = rate, faults, every, capture
         self.random, self.is_calm = random.Random(f"{seed} storm"), False
-        self.calm = asyncio.Event()
-        self.written = {}
+        self.begins, self.calm = asyncio.Event(), asyncio.Event()
+        self.written, self.writer = {}, None
         #: Why connections did not come about.
         self.refusals = collections.Counter()
         #: When a hub or Postgres was away, and which.
@@ -237,21 +238,25 @@ class Storm:
             apps = [app for user in self.users for app in user.phones]
             for app in apps:
                 await app.phone.register()
-            self.began = time.time()
             lives = [asyncio.create_task(app.live()) for app in apps]
             try:
-                await eventually(lambda: all(app.troubles[-1][1] for app in apps), what=lambda: f"all of them are connected: {self.refusals}")
+                await eventually(lambda: all(app.troubles[-1][1] for app in apps), 120, lambda: f"all of them are connected: {self.refusals}")
                 with self.chat.sql() as sql:
                     await eventually(lambda: sql.execute("select count(distinct user_id) from roost.online_user").fetchone() == (len(self.users),),
                                      what="each hub knows who is at the other one")
+                self.began = time.time()
+                self.begins.set()
                 breaking = asyncio.create_task(self.break_things())
                 await self.write()
+                print(f"{time.time() - self.began:6.1f} s  all is written", flush=True)
                 self.is_calm = True
                 self.calm.set()
                 await breaking
                 await self.settle()
                 return Report(self, apps)
             finally:
+                if self.writer:
+                    self.writer.close()
                 for life in lives:
                     life.cancel()
                 await asyncio.gather(*lives, return_exceptions=True)
@@ -287,12 +292,14 @@ class Storm:
         """A writer of the application, who tries until it is there."""
         while True:
             try:
-                with psycopg.connect(self.cluster.url(self.name), autocommit=True) as sql:
-                    sql.execute("insert into messages (id, conversation_id, sender_id, body) values (%s, %s, %s, %s) on conflict do nothing",
-                                [number, conversation, ADA.sub, f"message {number}"])
+                self.writer = self.writer or psycopg.connect(self.cluster.url(self.name), autocommit=True)
+                self.writer.execute(
+                    "insert into messages (id, conversation_id, sender_id, body) values (%s, %s, %s, %s) on conflict do nothing",
+                    [number, conversation, ADA.sub, f"message {number}"])
                 self.written[number] = time.time(), conversation
                 return
             except psycopg.OperationalError:
+                self.writer = None
                 time.sleep(0.1)
 
     async def break_things(self):
