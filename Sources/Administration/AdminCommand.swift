@@ -1,5 +1,6 @@
 import Glibc
 package import Postgres
+import Schema
 import Workers
 
 /// Waits for Postgres' answers, and tells meanwhile how far the command has come.
@@ -107,6 +108,19 @@ enum AdminSession {
     ) throws -> PostgresConnection {
         let connection = try PostgresConnection(conninfo, waiter: reporter ?? PlainWaiter(), within: limit)
         reporter?.backendID = connection.backendID
+        return connection
+    }
+
+    /// The same, to a database that has this binary's schema.
+    ///
+    /// - Throws: also `AdminError` with the sentence that says what to run.
+    static func openMigrated(_ conninfo: String, reporter: ProgressWaiter? = nil) throws -> PostgresConnection {
+        let connection = try open(conninfo, reporter: reporter)
+        do {
+            try RoostSchema.demandCurrent(on: connection)
+        } catch let error as PostgresError where error.sqlState == nil && error.kind == .server {
+            throw AdminError(error.message)
+        }
         return connection
     }
 }

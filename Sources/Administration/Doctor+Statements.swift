@@ -85,7 +85,7 @@ extension Doctor {
     }
 }
 
-/// What writing receipts needs.
+/// Checks of `receipts.statement`.
 extension Doctor {
     /// Whether the configured statement would work, without running it, and whether its tables are watched. Never throws: what fails is a
     /// finding.

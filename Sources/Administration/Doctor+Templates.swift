@@ -1,7 +1,7 @@
 import Postgres
 package import Stores
 
-/// What templates of single tables, and phones that the application keeps, need of the database.
+/// Checks of the templates of single tables, and of the phones that the application keeps.
 extension Doctor {
     /// Whether the sections of `alerts.templates` are of use. Never throws: what fails is a finding.
     ///

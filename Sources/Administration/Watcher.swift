@@ -36,7 +36,7 @@ package enum Watcher {
     ) throws -> Outcome {
         try administer("watch \(table)") {
             let reporter = ProgressWaiter("watching \(table)", conninfo: conninfo, listener: progress)
-            let connection = try migrated(conninfo, reporter)
+            let connection = try AdminSession.openMigrated(conninfo, reporter: reporter)
             let turns = TableTurns(connection: connection, patience: patience, reporter: reporter)
             let capture = TableCapture(method: capture, turns: turns, conninfo: conninfo)
             let named = try NamedTable(table, on: connection)
@@ -99,7 +99,7 @@ package enum Watcher {
     ) throws -> [Outcome] {
         try administer("watch publication \(publication)") {
             let reporter = ProgressWaiter("watching \(publication)", conninfo: conninfo, listener: progress)
-            let connection = try migrated(conninfo, reporter)
+            let connection = try AdminSession.openMigrated(conninfo, reporter: reporter)
             let rows = try connection.query(WatchingSQL.publicationTables, [publication])
             guard rows.count > 0 else {
                 throw AdminError("There is no publication \(publication); `\\dRp` in psql lists them.")
@@ -135,7 +135,7 @@ package enum Watcher {
     ) throws -> Outcome {
         try administer("unwatch \(table)") {
             let reporter = ProgressWaiter("unwatching \(table)", conninfo: conninfo, listener: progress)
-            let connection = try migrated(conninfo, reporter)
+            let connection = try AdminSession.openMigrated(conninfo, reporter: reporter)
             let named = try NamedTable(table, on: connection)
             let declaration = ScopeDeclaration(connection: connection, table: named)
             if let other = try declaration.resting().first {
@@ -148,16 +148,6 @@ package enum Watcher {
             let turns = TableTurns(connection: connection, patience: patience, reporter: reporter)
             return try TableCapture(method: .triggers, turns: turns, conninfo: conninfo).end(named)
         }
-    }
-
-    private static func migrated(_ conninfo: String, _ reporter: ProgressWaiter) throws -> PostgresConnection {
-        let connection = try AdminSession.open(conninfo, reporter: reporter)
-        do {
-            try RoostSchema.demandCurrent(on: connection)
-        } catch let error as PostgresError where error.sqlState == nil && error.kind == .server {
-            throw AdminError(error.message)
-        }
-        return connection
     }
 }
 

@@ -210,6 +210,8 @@ async def test_a_command_says_why(cluster):
             unknown = chat.hub.run("alerts", "nothing", check=False)
             assert unknown.returncode == 1 and unknown.stderr.startswith("Error: No alert is remembered of that")
             assert chat.hub.run("alerts", check=False).returncode == 64
+            bare = chat.hub.run("alerts", "1", check=False, ROOST_DATABASE_URL=cluster.create_database("push_why_bare"))
+            assert (bare.returncode, "run `roost migrate`" in bare.stderr) == (69, True), bare.stderr
             # Whatever else it says of this machine.
             doctor = chat.hub.run("doctor", check=False).stdout
             assert "ok       alerts: alerts.when is unseen: " in doctor

@@ -24,7 +24,7 @@ package struct CaptureDecoder {
     /// Whether the next change belongs to the same transaction as the last.
     package var isInTransaction: Bool { transaction != nil }
 
-    /// Where the transaction was committed that is being read.
+    /// The place in the WAL at which the transaction that is being read was committed.
     package var commit: LSN? { transaction?.commit }
 
     /// - Throws: `MalformedStream`.

@@ -64,7 +64,7 @@ final class CaptureLeader {
         do {
             return try stream.read { pacing.dueAt.map { $0 <= .now } ?? false }
         } catch let error as PostgresError where error.kind == .server {
-            // What came before is stored first, so that this is all that is left to be read.
+            // Earlier transactions are stored first, so that this one is all that is left to be read.
             if !stream.batch.isEmpty { try storeBatch() }
             throw DecodingRefusal(error: error, commit: stream.commit, position: store.position)
         }

@@ -36,7 +36,7 @@ final class CaptureStream {
     /// What is stored, once `batch` is.
     var position: CapturePosition { decoder.position }
 
-    /// Where the transaction was committed that is being read.
+    /// The place in the WAL at which the transaction that is being read was committed.
     var commit: LSN? { decoder.commit }
 
     /// Whether the batch may be stored: it ends with a transaction, or holds as much as it may.

@@ -104,7 +104,7 @@ struct CaptureWorker: ~Copyable {
         ["22P05", "22021"].contains(error.sqlState)
     }
 
-    /// What Postgres cannot decode is passed, where that is certain or it has come again for long.
+    /// Passes a transaction that Postgres cannot decode, once that is certain or it has come again for long.
     ///
     /// - Throws: the error, where the same is tried again, or by another slot.
     private mutating func pass(_ refusal: DecodingRefusal, _ slot: CaptureSlot) throws {

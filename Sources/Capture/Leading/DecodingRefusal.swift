@@ -8,7 +8,7 @@ package import Postgres
 /// waited for, and `/readyz` tells of them: there what comes next fails as well.
 package struct DecodingRefusal: Error {
     package let error: PostgresError
-    /// Where the transaction was committed whose changes were being sent; nil where it was none.
+    /// The place in the WAL at which the transaction whose changes were being sent was committed; nil where it was none.
     package let commit: LSN?
     /// What is stored: all that was sent before.
     package let position: CapturePosition
