@@ -33,7 +33,9 @@ enum RecoverySQL: String, NamedStatement {
 
 /// The watched tables, and what roles may read of them.
 enum CatalogSQL: String, NamedStatement {
-    case catalogVersion, catalog, access, tableFaults, noteCaptures, displacedTables, hasScope, scopes, findTable
+    case catalogVersion, catalogVersionFunction, mayCompile, catalog, access, tableFaults, noteCaptures,
+        displacedTables,
+        hasScope, scopes, findTable
     static let file = StatementFile("Catalog.sql")
 }
 

@@ -1,6 +1,7 @@
 import ChangeFeed
 import Hub
 import Matching
+import Postgres
 import Testing
 import Wire
 
@@ -42,6 +43,29 @@ extension FeedTests {
                 alter table idx replica identity using index i;
                 create table none_ (like plain including all); alter table none_ replica identity nothing;
                 """, watching: "kinds", "plain", "full_", "idx", "none_")
+        }
+
+        @Test("a session reads the same version by a plan that it keeps, and without the right to keep one")
+        func versionWithItsPlan() throws {
+            let session = try PostgresConnection(database.conninfo)
+            func read(_ expression: String) throws -> String? { try session.query("select \(expression)").text(0, 0) }
+            let kept = try CatalogReader.compileVersion(on: session)
+            #expect(kept.hasPrefix("pg_temp."))
+            let before = try read(kept)
+            #expect(try before == CatalogReader.version(from: session))
+            try database.run("alter table plain add d int")
+            let after = try read(kept)
+            #expect(try after != before && after == CatalogReader.version(from: session))
+            try database.run(
+                """
+                do $$ begin create role without_temporary; exception when duplicate_object then null; end $$;
+                grant usage on schema roost to without_temporary;
+                grant select on all tables in schema roost to without_temporary;
+                do $$ begin execute format('revoke temporary on database %I from public', current_database()); end $$
+                """)
+            try session.run("set role without_temporary")
+            let asked = try CatalogReader.compileVersion(on: session)
+            #expect(try read(asked) == CatalogReader.version(from: session))
         }
 
         @Test func comparisons() throws {

@@ -40,6 +40,18 @@ package enum CatalogReader {
         try connection.query(CatalogSQL.catalogVersion).text(0, 0) ?? ""
     }
 
+    /// Has a session keep the plan of the version, which costs more than reading it.
+    ///
+    /// - Returns: an expression that is the version; where the hub may not create temporary functions, the question itself.
+    /// - Throws: `PostgresError`.
+    package static func compileVersion(on connection: PostgresConnection) throws -> String {
+        let question = SQLTemplate.withoutComments(CatalogSQL.catalogVersion.text)
+        guard try connection.query(CatalogSQL.mayCompile).text(0, 0) == "t" else { return "(\(question))" }
+        try connection.run(
+            SQLTemplate(withoutComments: CatalogSQL.catalogVersionFunction.text).filled(["body": question]))
+        return "pg_temp.roost_catalog_version()"
+    }
+
     /// What keeps changes of watched tables from being written down once, for people: a row for each, with the table, the
     /// fault by its name, and whether the table has it itself and not its partitions alone.
     ///

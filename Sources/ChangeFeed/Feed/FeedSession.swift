@@ -15,6 +15,8 @@ final class FeedSession {
     private let reader: PostgresConnection
     private let sockets: FeedSockets
     private let form: OutboxForm
+    /// The catalog's version, in SQL.
+    private let version: String
     private let doorbell: DoorbellController
     private let epochs: EpochWriter
     private let cursors: CursorStore
@@ -55,6 +57,7 @@ final class FeedSession {
         }
         form = OutboxForm(
             keepsCommitTimes: position.hasCommitTimestamps, isUTF8: reader.serverEncoding == "UTF8")
+        version = try CatalogReader.compileVersion(on: reader)
         _ = try reader.query(FeedSQL.claimNode, [position.doorbell])
         let bell = DoorbellSession(
             try PostgresConnection(options, waiter: sockets, logger: logger), doorbell: position.doorbell)
@@ -298,7 +301,7 @@ final class FeedSession {
         let began = ContinuousClock.now
         let (isVersionDue, isLookDue) = (began >= catalog.dueAt, began >= losses.dueAt)
         let statement = cursor.window(
-            form, isVersionDue: isVersionDue, isLookDue: isLookDue,
+            form, version: isVersionDue ? version : nil, isLookDue: isLookDue,
             members: state.tables.catalog.memberTables,
             narrowed: state.tables.catalog.narrowedMembers, unheard: unheard.map(\.oid))
         try stream(statement, into: window)

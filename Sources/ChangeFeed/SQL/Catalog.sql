@@ -8,8 +8,8 @@
 --     transactions never leave the same xmin on a row, but for a wrap-around in between.
 --   * pg_roles stands for pg_authid, which only superusers may read.
 --   * Whether anybody reads the slot is part of it, as faults rest on that (TableFaults in Catalog.sql).
---   * It is read at most twice a second while changes flow, inside the statement that reads a window, so the window's
---     snapshot is the one it is true of.
+--   * It is read twice a second while changes flow, and whenever members recover, inside the statement that reads a window,
+--     so the window's snapshot is the one it is true of.
 -- Locks: none beyond those of reading the catalog.
 with watched as (
     select t.tgrelid as oid from pg_trigger t join pg_proc p on p.oid = t.tgfoid
@@ -74,6 +74,23 @@ with watched as (
       and n.nspname !~ '^pg_' and n.nspname <> 'roost'
 )
 select md5(string_agg(concat_ws('=', kind, part), ';' order by kind)) from parts
+
+-- name: MayCompile
+-- Whether the session may create functions of its own.
+-- Locks: none.
+select has_database_privilege(current_database(), 'temporary')
+
+-- name: CatalogVersionFunction
+-- CatalogVersion in Catalog.sql ({body}) as a function of the session that reads windows.
+--
+-- To plan it costs four times what it costs to run, and a plan of a statement that is written anew each time is not kept;
+-- that of a function is. It is stable, so it reads by the snapshot of the statement that calls it.
+-- Locks: none.
+create function pg_temp.roost_catalog_version() returns text language plpgsql stable as $version$
+begin
+    return ({body});
+end
+$version$
 
 -- name: Catalog
 -- The watched tables with their columns, one row per column, in attribute order.

@@ -29,19 +29,19 @@ package struct Snapshot: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - form: how rows are read here.
-    ///   - isVersionDue: whether it brings along the catalog's version.
+    ///   - version: what it brings along as the catalog's version (`CatalogReader.compileVersion`), or nil.
     ///   - isLookDue: whether it brings along what tells whether changes went.
     ///   - members: the tables of which it is to tell whether they were written.
     ///   - narrowed: those of them of which it is to tell the rows.
     ///   - unheard: the tables whose rows it passes over, by oid.
     func window(
-        _ form: OutboxForm, isVersionDue: Bool = false, isLookDue: Bool = false, members: Set<UInt32> = [],
+        _ form: OutboxForm, version: String? = nil, isLookDue: Bool = false, members: Set<UInt32> = [],
         narrowed: Set<UInt32> = [], unheard: [UInt32] = []
     ) -> String {
         let template = Self.templates[form] ?? WindowTemplate(form)
         return template.statement([
             "xmax": String(xmax), "xip": "{" + running.map(String.init).joined(separator: ",") + "}",
-            "version": isVersionDue ? Self.version : "null::text", "outbox": isLookDue ? Self.outbox : "null::json",
+            "version": version ?? "null::text", "outbox": isLookDue ? Self.outbox : "null::json",
             "members": members.subtracting(narrowed).sorted().map(String.init).joined(separator: ","),
             "narrowed": members.intersection(narrowed).sorted().map(String.init).joined(separator: ","),
             "mostrows": String(Self.mostMemberRows),
@@ -55,8 +55,6 @@ package struct Snapshot: Sendable, Equatable {
 
     /// Up to how many rows of members tables a window tells of; where it tells of so many, there may be more.
     static let mostMemberRows = 257
-
-    private static let version = "(" + SQLTemplate.withoutComments(CatalogSQL.catalogVersion.text) + ")"
 
     private static let outbox = "(" + SQLTemplate.withoutComments(LossSQL.outboxLook.text) + ")"
 
