@@ -32,7 +32,7 @@ STRINGS = {
     "ChangeFeed/Catalog/MemberReadsAnalysis.swift": OURS, "ChangeFeed/Catalog/NodeTree.swift": OURS,
     "ChangeFeed/Policies/PolicyRequest.swift": MESSAGE,
     "ChangeFeed/Subscriptions/LiveSubscriptions.swift": MESSAGE, "ChangeFeed/Visibility/Visibility.swift": MESSAGE,
-    "ChangeFeed/Window/Snapshot.swift": OURS, "Cluster/HubIdentity.swift": OPERATOR, "Cluster/Peers/PeerTable.swift": OPERATOR,
+    "ChangeFeed/Window/WindowStatements.swift": OURS, "Cluster/HubIdentity.swift": OPERATOR, "Cluster/Peers/PeerTable.swift": OPERATOR,
     "Clustering/ClusterWorker+Link.swift": OPERATOR, "Clustering/PeerSessions.swift": OPERATOR,
     "DurableStreams/ShownTypes.swift": OURS, "DurableStreams/StreamRoute.swift": OPERATOR,
     "Gateway/Admission/RefusalLog.swift": OURS, "Gateway/HTTP/RequestRouter.swift": OURS, "Gateway/HTTP/StreamReaders.swift": OPERATOR,

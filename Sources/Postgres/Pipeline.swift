@@ -168,7 +168,8 @@ extension PostgresConnection {
         if let failure { throw note(failure) }
     }
 
-    private func send(_ call: PreparedCall) throws {
+    /// Sends without waiting and without flushing.
+    func send(_ call: PreparedCall) throws {
         var texts: [UnsafeMutablePointer<CChar>?] = []
         defer { texts.forEach { free($0) } }
         var values: [UnsafePointer<CChar>?] = []

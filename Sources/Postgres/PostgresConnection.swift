@@ -145,8 +145,22 @@ package final class PostgresConnection {
     /// Sends a statement and hands its rows on as they arrive, one at a time.
     ///
     /// - Parameter row: returns false to have the rest thrown away; `limit` is counted anew from each row.
-    package func stream(_ sql: String, within limit: Duration, row: (QueryResult) throws -> Bool) throws {
-        try send(sql)
+    package func stream(
+        _ sql: String, _ parameters: [String?] = [], within limit: Duration, row: (QueryResult) throws -> Bool
+    ) throws {
+        try send(sql, parameters)
+        try streamRows(within: limit, row)
+    }
+
+    /// As the other one, of a prepared statement.
+    package func stream(_ call: PreparedCall, within limit: Duration, row: (QueryResult) throws -> Bool) throws {
+        try usable()
+        try send(call)
+        guard PQflush(raw) >= 0 else { throw broken() }
+        try streamRows(within: limit, row)
+    }
+
+    private func streamRows(within limit: Duration, _ row: (QueryResult) throws -> Bool) throws {
         guard PQsetSingleRowMode(raw) == 1 else { throw broken() }
         var wantsMore = true
         while let result = try nextResult(until: .now + limit) {

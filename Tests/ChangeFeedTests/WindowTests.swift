@@ -1,5 +1,6 @@
 import ChangeFeed
 import Foundation
+import Postgres
 import Synchronization
 import TestSupport
 import Testing
@@ -11,6 +12,35 @@ extension FeedTests {
     @Suite struct WindowTests {
         static let writers = 16
         static let rowsPerWriter = 3125
+
+        @Test("a window that is read for the second time is prepared, reads the same, and no more than eight are")
+        func plansOfWindowsAreKept() throws {
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int primary key)", watching: "t")
+            let session = try PostgresConnection(database.conninfo)
+            func value(_ question: String) throws -> String { try session.query(question).text(0, 0) ?? "" }
+            let start = try #require(Snapshot(try value("select pg_current_snapshot()")))
+            try database.run("insert into t values (1); insert into t values (2)")
+            let t = try #require(UInt32(try value("select 't'::regclass::oid")))
+            var statements = WindowStatements(OutboxForm(keepsCommitTimes: false, isUTF8: true))
+            func rows(_ contents: WindowStatements.Contents) throws -> [String?] {
+                var rows: [String?] = []
+                try statements.stream(contents, after: start, from: session, within: .seconds(10)) { row in
+                    rows.append(row.text(0, 6))
+                    return true
+                }
+                return rows
+            }
+            let prepared = "select count(*) from pg_prepared_statements where name ~ '^window_'"
+            for kind in UInt32(1)...12 {
+                for time in 1...3 {
+                    #expect(try rows(.init(unheard: [kind])) == [nil, #"{"n":1}"#, #"{"n":2}"#])
+                    #expect(try rows(.init(bringsLook: true, unheard: [kind, t])) == [nil])
+                    if time == 1 { #expect(try Int(value(prepared)) == min(2 * Int(kind) - 2, 6)) }
+                }
+                #expect(try Int(value(prepared)) == min(2 * Int(kind), 8))
+            }
+        }
 
         @Test func concurrentWritersBesideAnOpenTransaction() throws {
             let database = try PostgresCluster.shared.migratedDatabase().prepared(

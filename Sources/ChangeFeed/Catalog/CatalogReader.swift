@@ -40,15 +40,17 @@ package enum CatalogReader {
         try connection.query(CatalogSQL.catalogVersion).text(0, 0) ?? ""
     }
 
+    /// The version as an expression.
+    static let versionQuestion = "(" + SQLTemplate.withoutComments(CatalogSQL.catalogVersion.text) + ")"
+
     /// Has a session keep the plan of the version, which costs more than reading it.
     ///
     /// - Returns: an expression that is the version; where the hub may not create temporary functions, the question itself.
     /// - Throws: `PostgresError`.
     package static func compileVersion(on connection: PostgresConnection) throws -> String {
-        let question = SQLTemplate.withoutComments(CatalogSQL.catalogVersion.text)
-        guard try connection.query(CatalogSQL.mayCompile).text(0, 0) == "t" else { return "(\(question))" }
+        guard try connection.query(CatalogSQL.mayCompile).text(0, 0) == "t" else { return versionQuestion }
         try connection.run(
-            SQLTemplate(withoutComments: CatalogSQL.catalogVersionFunction.text).filled(["body": question]))
+            SQLTemplate(withoutComments: CatalogSQL.catalogVersionFunction.text).filled(["body": versionQuestion]))
         return "pg_temp.roost_catalog_version()"
     }
 

@@ -8,6 +8,8 @@ final class CatalogWatch {
     var dueAt: ContinuousClock.Instant
     /// The statement that found the catalog current was sent then: what was committed before is in it.
     private(set) var asOf: ContinuousClock.Instant
+    /// How a window asks for the catalog's version, in SQL.
+    private(set) var version = CatalogReader.versionQuestion
     /// No row is judged by a catalog that was last found current longer ago, so what is revoked counts for all that is committed
     /// this much later, on a machine that stands still as well (`WindowReader`).
     static let longestAge = Duration.seconds(1)
@@ -24,6 +26,7 @@ final class CatalogWatch {
     /// Reads the catalog for the first time on this connection.
     func begin() throws {
         let (state, logger) = (environment.state, environment.logger)
+        version = try CatalogReader.compileVersion(on: environment.reader)
         try noteInterruptions()
         let began = ContinuousClock.now
         let catalog = try CatalogReader.read(

@@ -174,7 +174,7 @@ final class FeedLoop {
 /// Counters since the feed was made.
 package struct FeedStatistics: Sendable, Equatable {
     package var changes = 0
-    /// Changes of tables that nobody heard, and that were not read; of one window `Snapshot.mostPassed` count at most.
+    /// Changes of tables that nobody heard, and that were not read; of one window `WindowStatements.mostPassed` count at most.
     package var passed = 0
     /// Windows read, empty ones too.
     package var polls = 0

@@ -15,8 +15,7 @@ final class FeedSession {
     private let reader: PostgresConnection
     private let sockets: FeedSockets
     private let form: OutboxForm
-    /// The catalog's version, in SQL.
-    private let version: String
+    private var statements: WindowStatements
     private let doorbell: DoorbellController
     private let epochs: EpochWriter
     private let cursors: CursorStore
@@ -57,7 +56,7 @@ final class FeedSession {
         }
         form = OutboxForm(
             keepsCommitTimes: position.hasCommitTimestamps, isUTF8: reader.serverEncoding == "UTF8")
-        version = try CatalogReader.compileVersion(on: reader)
+        statements = WindowStatements(form)
         _ = try reader.query(FeedSQL.claimNode, [position.doorbell])
         let bell = DoorbellSession(
             try PostgresConnection(options, waiter: sockets, logger: logger), doorbell: position.doorbell)
@@ -300,11 +299,11 @@ final class FeedSession {
         defer { note(window) }
         let began = ContinuousClock.now
         let (isVersionDue, isLookDue) = (began >= catalog.dueAt, began >= losses.dueAt)
-        let statement = cursor.window(
-            form, version: isVersionDue ? version : nil, isLookDue: isLookDue,
+        let contents = WindowStatements.Contents(
+            version: isVersionDue ? catalog.version : nil, bringsLook: isLookDue,
             members: state.tables.catalog.memberTables,
             narrowed: state.tables.catalog.narrowedMembers, unheard: unheard.map(\.oid))
-        try stream(statement, into: window)
+        try stream(contents, after: cursor, into: window)
         guard let next = try window.finish() else { return window.obstacle }
         if isVersionDue { catalog.isCurrent(asOf: began) }
         if !window.orphans.isEmpty {
@@ -335,9 +334,13 @@ final class FeedSession {
     }
 
     /// - Throws: `PostgresError`, of the kind `timeout` where Postgres took longer than a window is given.
-    private func stream(_ statement: String, into window: WindowReader) throws {
+    private func stream(
+        _ contents: WindowStatements.Contents, after cursor: Snapshot, into window: WindowReader
+    ) throws {
         do {
-            try reader.stream(statement, within: state.patience.limit) { try window.take($0) }
+            try statements.stream(contents, after: cursor, from: reader, within: state.patience.limit) {
+                try window.take($0)
+            }
         } catch let error as PostgresError where error.kind == .timeout && reader.isBroken {
             state.patience.wasTooShort()
             loop.logger.warning(

@@ -88,7 +88,7 @@ select has_database_privilege(current_database(), 'temporary')
 -- Locks: none.
 create function pg_temp.roost_catalog_version() returns text language plpgsql stable as $version$
 begin
-    return ({body});
+    return {body};
 end
 $version$
 

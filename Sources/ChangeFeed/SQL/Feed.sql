@@ -4,10 +4,11 @@
 -- What the feed's sessions run besides Sessions.sql.
 -- Nothing the hub writes needs to survive a crash of the server: the cursor is then a little older, and rows are read
 -- again.
--- Plans: a window is cut by literals over the outbox' one index; without statistics the planner may prefer to read it
--- all.
+-- Plans: a window is cut from the outbox by its one index; without statistics the planner may prefer to read it all. One
+-- plan serves all windows of a kind: to make it costs ten times what it costs to run.
 set synchronous_commit = off;
 set enable_seqscan = off;
+set plan_cache_mode = force_generic_plan;
 set max_parallel_workers_per_gather = 0;
 set jit = off;
 set default_transaction_isolation = 'read committed';

@@ -16,16 +16,18 @@
 --   * :committed is when a transaction that is here committed, where the server keeps that, and is null where "at" says it
 --     already: of rows that were read from the WAL (Migration014Capture.sql).
 --   * :record and :old_record are the columns, made legible where the database has texts that are no UTF-8 (OutboxForm).
---   * {xmax} and {xip} are literals, not parameters, so that the planner sees how narrow the range is.
+--   * S1 is its xmax ($1) and its xip ($2): a session keeps the plan of what it reads by again and again (WindowStatements.swift).
+--     That the planner does not see how narrow the range is does no harm where it may read the outbox by its index alone
+--     (SessionOfFeed in Feed.sql). Oids are literals, in which Postgres looks up by a hash.
 -- Locks: none.
 select 0 as id, {passed} as relid, ''::"char" as op, false as reduced, pg_current_snapshot()::text as at,
        {version} as committed, {touched} as record, {outbox} as old_record
 union all
 select id, relid, op, reduced, at::text, :committed, :record, :old_record from roost.change
-where xid >= '{xmax}'::xid8 and pg_visible_in_snapshot(xid, (select pg_current_snapshot())) and {heard}
+where xid >= $1::xid8 and pg_visible_in_snapshot(xid, (select pg_current_snapshot())) and {heard}
 union all
 select id, relid, op, reduced, at::text, :committed, :record, :old_record from roost.change
-where xid = any ('{xip}'::xid8[]) and pg_visible_in_snapshot(xid, (select pg_current_snapshot())) and {heard}
+where xid = any ($2::xid8[]) and pg_visible_in_snapshot(xid, (select pg_current_snapshot())) and {heard}
 order by id
 
 -- name: HeardInWindow
@@ -44,11 +46,11 @@ not (relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D'))
 -- Locks: none.
 (select count(*) from (
     select from roost.change
-    where xid >= '{xmax}'::xid8 and relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D')
+    where xid >= $1::xid8 and relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D')
         and pg_visible_in_snapshot(xid, (select pg_current_snapshot()))
     union all
     select from roost.change
-    where xid = any ('{xip}'::xid8[]) and relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D')
+    where xid = any ($2::xid8[]) and relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D')
         and pg_visible_in_snapshot(xid, (select pg_current_snapshot()))
     limit {most}
 ) passed)::oid
@@ -61,9 +63,9 @@ not (relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D'))
 -- Locks: none.
 (select json_agg(change) from (
     select to_json(relid) as change from (
-        select relid from roost.change where xid >= '{xmax}'::xid8 and relid = any ('{{members}}'::oid[])
+        select relid from roost.change where xid >= $1::xid8 and relid = any ('{{members}}'::oid[])
         union
-        select relid from roost.change where xid = any ('{xip}'::xid8[]) and relid = any ('{{members}}'::oid[])
+        select relid from roost.change where xid = any ($2::xid8[]) and relid = any ('{{members}}'::oid[])
     ) tables
     union all
     select case
@@ -74,10 +76,10 @@ not (relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D'))
         then json_build_array(relid, :record, :old_record) else to_json(relid) end
     from (
         select relid, op, reduced, record, old_record from roost.change
-        where xid >= '{xmax}'::xid8 and relid = any ('{{narrowed}}'::oid[])
+        where xid >= $1::xid8 and relid = any ('{{narrowed}}'::oid[])
         union all
         select relid, op, reduced, record, old_record from roost.change
-        where xid = any ('{xip}'::xid8[]) and relid = any ('{{narrowed}}'::oid[])
+        where xid = any ($2::xid8[]) and relid = any ('{{narrowed}}'::oid[])
         limit {mostrows}
     ) rows
 ) written)

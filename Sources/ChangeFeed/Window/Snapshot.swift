@@ -24,54 +24,20 @@ package struct Snapshot: Sendable, Equatable {
         self.xmax = xmax
         self.running = running
     }
-
-    /// The statement that reads what came after this snapshot.
-    ///
-    /// - Parameters:
-    ///   - form: how rows are read here.
-    ///   - version: what it brings along as the catalog's version (`CatalogReader.compileVersion`), or nil.
-    ///   - isLookDue: whether it brings along what tells whether changes went.
-    ///   - members: the tables of which it is to tell whether they were written.
-    ///   - narrowed: those of them of which it is to tell the rows.
-    ///   - unheard: the tables whose rows it passes over, by oid.
-    func window(
-        _ form: OutboxForm, version: String? = nil, isLookDue: Bool = false, members: Set<UInt32> = [],
-        narrowed: Set<UInt32> = [], unheard: [UInt32] = []
-    ) -> String {
-        let template = Self.templates[form] ?? WindowTemplate(form)
-        return template.statement([
-            "xmax": String(xmax), "xip": "{" + running.map(String.init).joined(separator: ",") + "}",
-            "version": version ?? "null::text", "outbox": isLookDue ? Self.outbox : "null::json",
-            "members": members.subtracting(narrowed).sorted().map(String.init).joined(separator: ","),
-            "narrowed": members.intersection(narrowed).sorted().map(String.init).joined(separator: ","),
-            "mostrows": String(Self.mostMemberRows),
-            "unheard": unheard.map(String.init).joined(separator: ","), "most": String(Self.mostPassed),
-        ])
-    }
-
-    /// Up to how many rows a window counts that it passes over: that it is more than a slice of a recovery looks at
-    /// (`RecoveryReader.sliceRows`) is all that has to be known of many.
-    static let mostPassed = 2001
-
-    /// Up to how many rows of members tables a window tells of; where it tells of so many, there may be more.
-    static let mostMemberRows = 257
-
-    private static let outbox = "(" + SQLTemplate.withoutComments(LossSQL.outboxLook.text) + ")"
-
-    // Cut up once, and without its comments: this is sent hundreds of times a second.
-    private static let templates = Dictionary(
-        uniqueKeysWithValues: [true, false].flatMap { keepsTimes in
-            [true, false].map { OutboxForm(keepsCommitTimes: keepsTimes, isUTF8: $0) }
-        }.map { ($0, WindowTemplate($0)) })
 }
 
 /// How SQL reads what a server and a database keep in their own way of the rows of roost.change.
-struct OutboxForm: Hashable {
+package struct OutboxForm: Hashable {
     /// Whether the server keeps the times of commits (`track_commit_timestamp`).
     let keepsCommitTimes: Bool
     /// Whether every text of the database can be sent. In another encoding, or none, one byte that is no UTF-8 would fail the
     /// statement, and all of its rows with it.
     let isUTF8: Bool
+
+    package init(keepsCommitTimes: Bool, isUTF8: Bool) {
+        self.keepsCommitTimes = keepsCommitTimes
+        self.isUTF8 = isUTF8
+    }
 
     /// When the row's transaction was committed. Null where the row's `at` is all that is known: of what was read from the WAL
     /// it is the commit's time, and the transaction that stored it is another.
@@ -81,36 +47,6 @@ struct OutboxForm: Hashable {
 
     var record: String { isUTF8 ? "record" : "roost.legible(record)" }
     var oldRecord: String { isUTF8 ? "old_record" : "roost.legible(old_record)" }
-}
-
-/// Window.sql, with places for a window's own parts.
-private struct WindowTemplate {
-    private let window: SQLTemplate
-    private let members: SQLTemplate
-    private static let heard = SQLTemplate(withoutComments: WindowSQL.heardInWindow.text)
-    private static let passed = SQLTemplate(withoutComments: WindowSQL.passedInWindow.text)
-
-    init(_ form: OutboxForm) {
-        func filled(_ statement: WindowSQL) -> SQLTemplate {
-            SQLTemplate(
-                withoutComments: statement.text.replacing(":committed", with: form.committed)
-                    .replacing(":record", with: form.record).replacing(":old_record", with: form.oldRecord))
-        }
-        window = filled(.window)
-        members = filled(.membersInWindow)
-    }
-
-    /// - Parameter parts: what Window.sql is filled with, but for the parts that it only has where there are members
-    ///   tables, or tables to be passed over.
-    func statement(_ parts: [String: String]) -> String {
-        var parts = parts
-        let hasMembers = parts["members"] != "" || parts["narrowed"] != ""
-        parts["touched"] = hasMembers ? members.filled(parts) : "null::json"
-        let isWhole = parts["unheard"] == ""
-        parts["heard"] = isWhole ? "true" : Self.heard.filled(parts)
-        parts["passed"] = isWhole ? "0::oid" : Self.passed.filled(parts)
-        return window.filled(parts)
-    }
 }
 
 /// Snapshots that the feed reads by follow each other: each sees all that the one before saw.

@@ -51,7 +51,7 @@ final class WindowReader {
     private(set) var lossy: Set<UInt32> = []
     /// Something young was deleted from the outbox, by TRUNCATE or otherwise.
     private(set) var hasNewsOfOutbox = false
-    /// Rows of tables that nobody hears, `Snapshot.mostPassed` at most.
+    /// Rows of tables that nobody hears, `WindowStatements.mostPassed` at most.
     private(set) var passed = 0
     /// Nothing was written that the hub is to hear of or to pass over.
     var isEmpty: Bool { handed.isEmpty && passed == 0 && lossy.isEmpty }
@@ -186,7 +186,7 @@ final class WindowReader {
             return oid(parts[0]).map { .row($0, old: version(parts[2]), new: version(parts[1])) }
         }
         // There may be more than were read; and what cannot be read concerns everybody.
-        guard changes.count < Snapshot.mostMemberRows, changes.count == list.elements.count else {
+        guard changes.count < WindowStatements.mostMemberRows, changes.count == list.elements.count else {
             return all()
         }
         return changes
