@@ -30,8 +30,8 @@ OURS, OPERATOR, ASCII, MESSAGE = (
 STRINGS = {
     "Capture/Storing/CaptureStore.swift": ASCII,
     "ChangeFeed/Catalog/MemberReadsAnalysis.swift": OURS, "ChangeFeed/Catalog/NodeTree.swift": OURS,
-    "ChangeFeed/Policies/PolicyRequest.swift": MESSAGE,
-    "ChangeFeed/Subscriptions/LiveSubscriptions.swift": MESSAGE, "ChangeFeed/Visibility/Visibility.swift": MESSAGE,
+    "ChangeFeed/Policies/PolicyFailure.swift": MESSAGE,
+    "ChangeFeed/Subscriptions/LiveSubscriptions.swift": MESSAGE, "ChangeFeed/Visibility/PolicyTroubles.swift": MESSAGE,
     "ChangeFeed/Window/WindowStatements.swift": OURS, "Cluster/HubIdentity.swift": OPERATOR, "Cluster/Peers/PeerTable.swift": OPERATOR,
     "Clustering/ClusterWorker+Link.swift": OPERATOR, "Clustering/PeerSessions.swift": OPERATOR,
     "DurableStreams/ShownTypes.swift": OURS, "DurableStreams/StreamRoute.swift": OPERATOR,

@@ -42,11 +42,19 @@ extension Doctor {
         let tables = try CatalogReader.tables(from: connection).filter(\.hasRowSecurity)
         let oids = "{" + tables.map { String($0.oid) }.joined(separator: ",") + "}"
         let rows = try connection.query(DoctorSQL.tablesWithoutPolicy, [oids])
-        return (0..<rows.count).compactMap { rows.text($0, 0) }.map {
+        let missing = (0..<rows.count).compactMap { rows.text($0, 0) }.map {
             Finding(
                 .warning, "policies",
                 "\($0) has row level security and no policy for SELECT, so only roles that bypass it get its changes; "
                     + "create one, or unwatch it.")
+        }
+        return try missing
+            + tables.flatMap { try failingPolicies(of: NamedTable(oid: $0.oid, on: connection), connection) }
+    }
+
+    private static func failingPolicies(of table: NamedTable, _ connection: PostgresConnection) throws -> [Finding] {
+        try PolicySample(table: table, connection: connection).failures().map {
+            Finding($0.isOfAll ? .error : .warning, "policies", $0.sentence)
         }
     }
 

@@ -18,6 +18,15 @@ package enum Watcher {
         package var members: [Outcome] = []
         /// Why no scope could be derived, clauses without full stops.
         package var obstacles: [String] = []
+        /// Why nobody is sent its changes although it is watched, in sentences.
+        package var failures: [String] = []
+
+        /// Tries the policies of the table, which is watched whatever comes of it.
+        mutating func tryPolicies(of table: NamedTable, on connection: PostgresConnection) throws {
+            for failure in try PolicySample(table: table, connection: connection).failures() {
+                if failure.isOfAll { failures.append(failure.sentence) } else { notes.append(failure.sentence) }
+            }
+        }
     }
 
     /// Watches a table and its partitions, and the members tables of a scope that is declared.
@@ -61,6 +70,7 @@ package enum Watcher {
             case .declare(let column, _): try declaration.declare(column: column, members: members, rehearses: false)
             }
             outcome.scope = try declaration.current()
+            try outcome.tryPolicies(of: named, on: connection)
             return outcome
         }
     }
@@ -120,6 +130,7 @@ package enum Watcher {
                     try derive(derivation, capture, &outcome)
                     outcome.scope = try ScopeDeclaration(connection: connection, table: named).current()
                 }
+                try outcome.tryPolicies(of: named, on: connection)
                 return outcome
             }
         }
@@ -197,6 +208,6 @@ struct NamedTable {
 /// `roost watch` and `roost unwatch`: tables, their triggers and their scopes.
 enum WatchingSQL: String, NamedStatement {
     case describeTable, publicationTables, watchTable, unwatchTable, storeScope, isScopeDerivable, scopeColumn,
-        scopesResting, scopeRows, scopeRecords, scopeUsers, noteInterruptions
+        scopesResting, scopeRows, scopeRecords, scopeUsers, policyReaders, noteInterruptions
     static let file = StatementFile("Watching.sql")
 }

@@ -301,3 +301,35 @@ async def test_a_role_that_may_not_read_the_key_is_told_no_key(chat, own_hub):
     assert shown == [
         ("INSERT", {"body": "one"}, None), ("UPDATE", {"body": "two"}, {"body": "one"}), ("DELETE", None, {})]
     await client.close()
+
+
+async def test_a_policy_that_fails_is_said_where_one_looks(own_hub, cluster):
+    recursive = "exists (select from members m where m.room = members.room and m.name = auth.uid()::text)"
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute(f"""
+            create table members (room int, name text, primary key (room, name));
+            grant select on members to authenticated; alter table members enable row level security;
+            create policy fellows on members for select to authenticated using ({recursive});""")
+        own_hub.start()
+        watched = own_hub.run("watch", "members", check=False)
+        assert watched.returncode == 1 and "public.members is watched now" in watched.stdout
+        assert "fail for every user that was tried as authenticated (infinite recursion" in watched.stderr, watched.stderr
+        examined = own_hub.run("doctor", check=False).stdout
+        assert "The policies of public.members fail for every user" in examined and "\n1 error, " in examined, examined
+        async with await Client.connect(own_hub.port, apikey=LINUS.token()) as client:
+            await client.watch("realtime:members", {"event": "*", "schema": "public", "table": "members"})
+            sql.execute("insert into members values (1, 'ann')")
+            told = await client.next("system", where=lambda m: "RlsPolicyError" in m.payload["message"])
+            # An error would end the channel in some clients.
+            assert told.payload["status"] == "ok" and "public.members" in told.payload["message"]
+            sql.execute("alter policy fellows on members using (true)")
+            assert own_hub.run("watch", "members").stderr == ""
+            async def write():
+                for number in itertools.count(2):
+                    sql.execute("insert into members values (%s, 'ann')", [number])
+                    await asyncio.sleep(0.2)
+            # A change of policies counts within a second.
+            writing = asyncio.create_task(write())
+            await client.next("postgres_changes")
+            writing.cancel()
+            await client.next("system", where=lambda m: "are shown to you again" in m.payload["message"])

@@ -144,6 +144,20 @@ select format('select row_to_json(t.*) from %I.%I t limit 20', n.nspname, c.reln
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.oid = $1::oid
 
+-- name: PolicyReaders
+-- Whose SELECT of a table ($1, an oid) its policies decide: of the roles that tokens name, those that may read it and that this
+-- session may become ($2, pg_has_role's word for it); with each, the statement that reads of it. It names no column, as a
+-- role may not read all of them.
+-- Locks: none.
+select r.rolname, format('select count(*) from (select from %I.%I limit 100) sampled', n.nspname, c.relname)
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+cross join pg_roles r
+where c.oid = $1::oid and c.relrowsecurity and r.rolname in ('authenticated', 'anon')
+    and not r.rolsuper and not r.rolbypassrls and (c.relowner <> r.oid or c.relforcerowsecurity)
+    and pg_has_role(current_user, r.oid, $2) and has_schema_privilege(r.oid, n.oid, 'usage')
+    and has_any_column_privilege(r.oid, c.oid, 'select')
+order by r.rolname = 'anon'
+
 -- name: ScopeUsers
 -- The statements that draw values which may be users' ids, one per column of the members tables ($3, oids) and of the
 -- table itself ($1, an oid) other than the scope column ($2): first the members', of them first those that are uuids.

@@ -14,14 +14,14 @@ struct PolicyProblem {
         question.command == .select ? "Select from it as such a user to see why." : "Insert as such a user to see why."
     }
 
-    func failed(_ problem: PolicyReply.Problem, subjects: Int) -> String {
+    func failed(_ failure: PolicyFailure, subjects: Int) -> String {
         "A policy of \(table) failed for \(subjects) user(s) of the role \(role), who do not see the rows it failed on "
-            + "(\(Self.reason(problem.state, problem.message))). \(act)"
+            + "(\(failure.reason)). \(act)"
     }
 
     func failedAsAWhole(_ error: PostgresError) -> String {
         "The policies of \(table) cannot be asked for the role \(role), whose users do not see its rows "
-            + "(\(Self.reason(error.sqlState ?? "no state", error.message))). \(act)"
+            + "(\(PolicyFailure(error).reason)). \(act)"
     }
 
     func hung(subjects: Int) -> String {
@@ -51,12 +51,6 @@ struct PolicyProblem {
 
     var isBroken: String {
         "Some rows of \(table) do not fit its columns any more, so no user of the role \(role) sees them."
-    }
-
-    /// Only messages that name tables, columns, functions and types are quoted.
-    private static func reason(_ state: String, _ message: String) -> String {
-        let naming = ["42501", "42P01", "42P17", "42703", "42704", "42725", "42883", "3F000"]
-        return naming.contains(state) ? message : "SQLSTATE \(state)"
     }
 }
 

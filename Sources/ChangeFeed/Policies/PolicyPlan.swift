@@ -26,7 +26,7 @@ struct PolicyPlan {
         /// No policy grants anything.
         case nothing
         /// The sentence says why Postgres takes no such function.
-        case failed(String)
+        case failed(String, PolicyFailure)
         case ask(PolicyFunction)
     }
 
@@ -62,7 +62,7 @@ struct PolicyPlan {
         return now - madeAt > Self.rest
     }
 
-    mutating func fail(_ sentence: String) { way = .failed(sentence) }
+    mutating func fail(_ sentence: String, _ failure: PolicyFailure) { way = .failed(sentence, failure) }
 }
 
 /// What the catalog says of a role's rights to a table's rows (`PolicyDescription in Policies.sql`).

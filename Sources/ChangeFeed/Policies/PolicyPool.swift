@@ -148,7 +148,7 @@ extension PolicyAnswer {
         }
         failed.formUnion(part.failed.map { subjects[$0] })
         undecided.formUnion(part.undecided.map { subjects[$0] })
-        failedOnData.formUnion(part.failedOnData.map { subjects[$0] })
+        for (place, failure) in part.failures { failures[subjects[place]] = failure }
         locked.formUnion(part.locked.map { subjects[$0] })
         lockedAlone.formUnion(part.lockedAlone.map { subjects[$0] })
         ending.formUnion(part.ending.map { subjects[$0] })

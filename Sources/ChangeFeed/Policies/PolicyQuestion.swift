@@ -70,8 +70,8 @@ package struct PolicyAnswer: Sendable {
     package var failed: Set<Int> = []
     /// Those of them for whom it may be worth while to ask again soon: not those whose policies took too long.
     package var undecided: Set<Int> = []
-    /// Those of these whose error is about values, which may lie in a row or in the claims, and then never passes.
-    package var failedOnData: Set<Int> = []
+    /// How the policies failed for those of these whom Postgres answered with an error.
+    package var failures: [Int: PolicyFailure] = [:]
     /// Those of `undecided` who wait for a lock that somebody else holds.
     package var locked: Set<Int> = []
     /// Those of these who waited for it when they were asked for alone.
@@ -85,6 +85,12 @@ package struct PolicyAnswer: Sendable {
     init(hiding question: PolicyQuestion) {
         visible = Array(repeating: [], count: question.subjects.count)
         keys = Array(repeating: nil, count: question.subjects.count)
+    }
+
+    /// Postgres answered with an error: another time they may see more.
+    mutating func fails(_ subject: Int, by failure: PolicyFailure) {
+        undecided.insert(subject)
+        failures[subject] = failure
     }
 
     /// A lock is in the way: what the policies read is not known, and nothing of it is shown.

@@ -25,10 +25,10 @@ struct PolicyRequest {
             answer.isDenied = true
             answer.problems = [sentence]
             return nil
-        case .failed(let sentence):
+        case .failed(let sentence, let failure):
             answer.tablesRead = nil
             answer.problems = [sentence]
-            answer.undecided = Set(question.subjects.indices)
+            for subject in question.subjects.indices { answer.fails(subject, by: failure) }
             return nil
         case .unrestricted:
             answer.isUnrestricted = true
@@ -65,11 +65,11 @@ struct PolicyRequest {
         }
         for (subject, key) in zip(call.subjects, reply.keys) { answer.keys[subject] = key }
         let problem = PolicyProblem(question: question)
-        let sentences = reply.problems.map { problem.failed($0.key, subjects: $0.value) }.sorted()
-        let failed = reply.failed.map { call.subjects[$0] }
-        answer.add(sentences, for: failed)
-        answer.undecided.formUnion(failed)
-        answer.failedOnData.formUnion(reply.failedOnData.map { call.subjects[$0] })
+        let counts = Dictionary(reply.failures.values.map { ($0, 1) }, uniquingKeysWith: +)
+        answer.add(
+            counts.map { problem.failed($0.key, subjects: $0.value) }.sorted(),
+            for: reply.failures.keys.map { call.subjects[$0] })
+        for (position, failure) in reply.failures { answer.fails(call.subjects[position], by: failure) }
         answer.tablesRead?.formUnion(reply.tablesRead)
         if reply.isBroken { answer.add([problem.isBroken]) }
     }
@@ -77,24 +77,14 @@ struct PolicyRequest {
 
 /// What a policy function returned (`PolicyBody in Policies.sql`).
 struct PolicyReply {
-    struct Problem: Hashable {
-        let state: String
-        let message: String
-    }
-
     /// For each subject of the call the records it may see, as indices.
     private(set) var seen: [Set<Int>]
     private(set) var keys: [String?]
-    /// The subjects of the call, as indices, whose policies met an error.
-    private(set) var failed: [Int] = []
-    /// Those of them whose error is about values (class 22, data exception): it may lie in a row or in the claims (a `sub` that
-    /// is no uuid) and then never passes, or in what the policy reads, and then it may.
-    private(set) var failedOnData: [Int] = []
+    /// The subjects of the call, as indices, whose policies met an error, with the last one.
+    private(set) var failures: [Int: PolicyFailure] = [:]
     /// Records that are no rows of the table any more.
     private(set) var isBroken = false
     private(set) var tablesRead: Set<UInt32> = []
-    /// With the number of subjects each has met.
-    private(set) var problems: [Problem: Int] = [:]
 
     /// - Returns: nil for a result of another shape.
     init?(_ result: QueryResult, subjects: Int) {
@@ -109,23 +99,19 @@ struct PolicyReply {
                 seen[subject] = Set(numbers.map { Int($0) - 1 })
                 keys[subject] = result.text(row, 5)
                 if let state = result.text(row, 2) {
-                    failed.append(subject)
-                    if state.hasPrefix("22") { failedOnData.append(subject) }
+                    failures[subject] = PolicyFailure(state: state, message: result.text(row, 3) ?? "")
                 }
             } else {
                 guard let tables = Self.numbers(result.bytes(row, 4)) else { return nil }
                 isBroken = !numbers.isEmpty
                 tablesRead = Set(tables)
             }
-            if let state = result.text(row, 2) {
-                problems[Problem(state: state, message: result.text(row, 3) ?? ""), default: 0] += 1
-            }
         }
     }
 
     /// Whether an error is one that a table altered meanwhile may have caused.
     var mayBeStale: Bool {
-        isBroken || problems.keys.contains { SQLState.isOfThePolicy($0.state) }
+        isBroken || failures.values.contains(where: \.isOfPolicy)
     }
 
     /// `{1,2,3}`
@@ -146,14 +132,6 @@ struct PolicyReply {
             }
         }
         return numbers
-    }
-}
-
-extension SQLState {
-    /// Class 42 is about the names and types of a statement, 0A about what Postgres does not support (a plan whose
-    /// types have changed), XX about its inside: whatever the row, it fails.
-    static func isOfThePolicy(_ state: String) -> Bool {
-        ["42", "0A", "XX"].contains { state.hasPrefix($0) }
     }
 }
 

@@ -70,7 +70,7 @@ final class PolicySession {
                 try run(inCatalog("\(function.creation); commit"))
             } catch let error as PostgresError where error.kind == .server && !error.isAboutLocks {
                 try run("rollback")
-                plan.fail(PolicyProblem(question: question).failedAsAWhole(error))
+                plan.fail(PolicyProblem(question: question).failedAsAWhole(error), PolicyFailure(error))
             }
         }
         plans[PolicyPlan.Key(question)] = plan
@@ -245,7 +245,7 @@ extension PolicySession {
                 if failure.isOutOfTime {
                     hung += 1
                 } else {
-                    answer.undecided.insert(subject)
+                    answer.fails(subject, by: PolicyFailure(failure))
                 }
                 let problem = PolicyProblem(question: request.question)
                 answer.add(failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [subject])

@@ -19,18 +19,7 @@ struct Visibility: ~Copyable {
     /// Whose policies ended the session that asked them, until it is taken, and when each was told last.
     private var endings: [PolicyEnding] = []
     private var told: [PolicyEnding: ContinuousClock.Instant] = [:]
-    /// For whom policies wait for a lock.
-    private var lockWaits: [PolicyEnding: LockWait] = [:]
-
-    private struct LockWait {
-        let since: ContinuousClock.Instant
-        var last: ContinuousClock.Instant
-        var isTold = false
-    }
-
-    /// A wait that nobody asked about for so long is another one.
-    private static let lockMemory = Duration.seconds(30)
-    private static let mostLockWaits = 10_000
+    private var troubles = PolicyTroubles()
 
     /// - Parameter helpers: who asks policies besides this thread.
     init(conninfo: String, helpers: [PolicyHelper], logger: Logger) {
@@ -93,37 +82,12 @@ struct Visibility: ~Copyable {
                 question.decide(
                     subject, visible, isFinal: !answer.failed.contains(subject),
                     isUndecided: answer.undecided.contains(subject),
-                    isOfData: answer.failedOnData.contains(subject), isLocked: answer.locked.contains(subject),
+                    isOfData: answer.failures[subject]?.isOfData ?? false, isLocked: answer.locked.contains(subject),
                     key: answer.keys[subject])
             }
-            noteLocks(question, answer, at: .now)
+            endings += troubles.follow(question, answer, at: .now)
         }
         return true
-    }
-
-    /// Notes for whom policies wait for a lock. Who has waited for longer than changes do is told, and told again when it is over.
-    private mutating func noteLocks(
-        _ question: VisibilityQuestion, _ answer: PolicyAnswer, at now: ContinuousClock.Instant
-    ) {
-        if answer.locked.isEmpty, lockWaits.isEmpty { return }
-        for (place, subject) in question.subjects.enumerated() {
-            let ending = PolicyEnding(question, subject.principal.claims, .isLocked)
-            let known = lockWaits[ending].flatMap { $0.last + Self.lockMemory > now ? $0 : nil }
-            guard answer.locked.contains(place) else {
-                if lockWaits.removeValue(forKey: ending)?.isTold == true {
-                    endings.append(PolicyEnding(question, subject.principal.claims, .wasLocked))
-                }
-                continue
-            }
-            var wait = known ?? LockWait(since: now, last: now)
-            wait.last = now
-            if !wait.isTold, now - wait.since >= PostponedChanges.patience {
-                wait.isTold = true
-                endings.append(ending)
-            }
-            if lockWaits.count >= Self.mostLockWaits { lockWaits.removeAll() }
-            lockWaits[ending] = wait
-        }
     }
 
     private mutating func end(_ question: VisibilityQuestion, _ claims: Claims) {
@@ -145,11 +109,13 @@ struct Visibility: ~Copyable {
     func endings(
         for claims: Claims, as role: Name, at now: ContinuousClock.Instant
     ) -> [(PolicyEnding, left: Duration)] {
-        if told.isEmpty { return [] }
-        return told.compactMap { ending, since in
-            let left = since + PolicyTrials.bar - now
-            return ending.role == role && ending.claims == claims && left > .zero ? (ending, left) : nil
-        }
+        let lasting = troubles.failures(for: claims, as: role, at: now)
+        if told.isEmpty { return lasting }
+        return lasting
+            + told.compactMap { ending, since in
+                let left = since + PolicyTrials.bar - now
+                return ending.role == role && ending.claims == claims && left > .zero ? (ending, left) : nil
+            }
     }
 
     private static func policyQuestion(_ question: VisibilityQuestion) -> PolicyQuestion {
@@ -175,56 +141,6 @@ struct Visibility: ~Copyable {
             each row is judged by itself: its policies read more than its columns and members tables; run `roost \
             watch \(question.table.schema).\(question.table.name)` again, or `roost doctor`.
             """)
-    }
-}
-
-/// Somebody who is shown nothing of a table for a while, or was not.
-struct PolicyEnding: Hashable {
-    enum Reason {
-        /// Its policies end the session that asks them.
-        case endsSession
-        /// Its policies wait for a lock.
-        case isLocked
-        case wasLocked
-
-        /// How long whoever comes is told, too.
-        var duration: Duration { self == .endsSession ? PolicyTrials.bar : PostponedChanges.patience }
-    }
-
-    let table: UInt32
-    let name: String
-    let role: Name
-    let claims: Claims
-    let reason: Reason
-
-    init(_ question: VisibilityQuestion, _ claims: Claims, _ reason: Reason) {
-        table = question.table.oid
-        name = "\(question.table.schema).\(question.table.name)"
-        role = question.role
-        self.claims = claims
-        self.reason = reason
-    }
-
-    var complaint: SubscriptionComplaint {
-        let sentence =
-            switch reason {
-            case .endsSession:
-                "Changes of \(name) are not shown to you for up to \(PolicyTrials.bar.components.seconds / 60) minutes, because "
-                    + "its policies end the session of Postgres that asks them what you may see; changes are missing since. "
-                    + "Load your data again."
-            case .isLocked:
-                "Changes of \(name) are not shown to you for now, because a table that its policies read is locked; changes are "
-                    + "missing since. Load your data again."
-            case .wasLocked:
-                "Changes of \(name) are shown to you again; some are missing, because a table that its policies read was "
-                    + "locked. Load your data again."
-            }
-        return SubscriptionComplaint(sentence, isError: false)
-    }
-
-    /// What tells those of a group whom it concerns.
-    func event(in group: ChangeGroupID, for time: Duration) -> FeedEvent {
-        .complaint(complaint, group, claims, milliseconds: Int64(time / .milliseconds(1)))
     }
 }
 

@@ -135,6 +135,7 @@ struct TableWatch {
         }
         for member in outcome.members { report(member, verb: "watched") }
         report(outcome, verb: "watched")
+        try demandReaders(of: [outcome])
     }
 
     func watch(publication: String, derivesScopes: Bool) throws {
@@ -147,6 +148,13 @@ struct TableWatch {
             for member in outcome.members where !member.changed.isEmpty { report(member, verb: "watched") }
             report(outcome, verb: "watched")
         }
+        try demandReaders(of: outcomes)
+    }
+
+    /// A table that is watched for nobody is not what was asked for.
+    private func demandReaders(of outcomes: [Watcher.Outcome]) throws {
+        let failures = outcomes.flatMap(\.failures)
+        if !failures.isEmpty { throw RunFailure(failures.joined(separator: "\n"), .refused) }
     }
 
     func unwatch(table: String) throws {

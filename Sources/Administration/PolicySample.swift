@@ -1,0 +1,101 @@
+import ChangeFeed
+import Postgres
+
+/// Reads a table as users would, to find policies that fail: the hub shows nothing to whom they fail for.
+///
+/// Rows are asked for by SELECT as the roles that tokens name, with the claims of users whom the table or the members tables of its
+/// scope know, and of one whom nobody knows, in a transaction that reads only and is rolled back.
+struct PolicySample {
+    /// How the policies fail for a role.
+    struct Failure {
+        let table: String
+        let role: String
+        /// Of the users that were tried, and how many were.
+        let failed: Int
+        let tried: Int
+        /// The last one.
+        let error: PolicyFailure
+
+        var isOfAll: Bool { failed == tried }
+
+        var sentence: String {
+            let reason = error.reason.contains("SQLSTATE") ? error.reason : "\(error.reason), SQLSTATE \(error.state)"
+            let remedy = "select from it as such a user to see why, and change the policies."
+            return isOfAll
+                ? "The policies of \(table) fail for every user that was tried as \(role) (\(reason)), so none of them is sent its "
+                    + "changes; \(remedy)"
+                : "The policies of \(table) fail for \(failed) of \(tried) users that were tried as \(role) (\(reason)), who are not "
+                    + "sent what they fail on; \(remedy)"
+        }
+    }
+
+    /// For all statements of one table, after which what was tried so far counts.
+    private static let patience = Duration.seconds(10)
+
+    let table: NamedTable
+    let connection: PostgresConnection
+
+    /// For each role, how its policies fail, if they do.
+    ///
+    /// - Throws: `PostgresError`.
+    func failures() throws -> [Failure] {
+        let readers = try connection.query(
+            WatchingSQL.policyReaders, [table.oid, ClientRoles.membership(connection)])
+        guard readers.count > 0 else { return [] }
+        let members = try DeclaredScope.read(of: table.oid, on: connection).first?.members ?? []
+        let known = try SampleUsers(table: table.oid, column: nil, members: members, connection: connection).draw(
+            from: [])
+        let deadline = ContinuousClock.now + Self.patience
+        try connection.run("begin read only; set local statement_timeout = '2s'; set local lock_timeout = '1s'")
+        do {
+            let found = try (0..<readers.count).compactMap { row -> Failure? in
+                guard let role = readers.text(row, 0), let statement = readers.text(row, 1) else { return nil }
+                return try failure(of: role, statement, users: known, until: deadline)
+            }
+            try connection.run("rollback")
+            return found
+        } catch {
+            if !connection.isBroken { try connection.run("rollback") }
+            throw error
+        }
+    }
+
+    private func failure(
+        of role: String, _ statement: String, users: [String], until deadline: ContinuousClock.Instant
+    ) throws -> Failure? {
+        // A visitor's token names nobody.
+        let subjects: [String?] = role == "anon" ? [nil] : users + ["00000000-0000-4000-8000-000000000000"]
+        var tried = 0
+        var failures: [PolicyFailure] = []
+        for subject in subjects where tried == 0 || ContinuousClock.now < deadline {
+            tried += 1
+            do { try read(statement, as: role, subject) } catch let error as PostgresError where error.kind == .server {
+                // A table in use, or one that takes long to read, says nothing of its policies.
+                guard ![SQLState.lockNotAvailable, SQLState.queryCanceled].contains(error.sqlState) else {
+                    tried -= 1
+                    try connection.run("rollback to savepoint before")
+                    break
+                }
+                failures.append(PolicyFailure(error))
+                try connection.run("rollback to savepoint before")
+            }
+        }
+        // Some values that are no user's id are drawn as well, which a policy may not be able to read as one.
+        if failures.count < tried { failures.removeAll(where: \.isOfData) }
+        return failures.last.map {
+            Failure(table: table.name, role: role, failed: failures.count, tried: tried, error: $0)
+        }
+    }
+
+    private func read(_ statement: String, as role: String, _ subject: String?) throws {
+        try connection.run("savepoint before")
+        _ = try connection.query(
+            """
+            select set_config('request.jwt.claims', json_strip_nulls(json_build_object('sub', $1::text, 'role', $2::text))::text, true),
+                   set_config('request.jwt.claim.sub', coalesce($1, ''), true),
+                   set_config('request.jwt.claim.role', $2, true), set_config('role', $2, true)
+            """, [subject, role])
+        _ = try connection.query(statement)
+        try connection.run("rollback to savepoint before; release savepoint before")
+    }
+}
