@@ -226,6 +226,11 @@ extension Doctor {
                 "\(table) is to be read from the WAL, but no hub reads it, so its changes reach nobody; start a hub "
                     + "with feed.capture: wal, or run `roost unwatch \(table)` and, with feed.capture: triggers, "
                     + "`roost watch \(table)`.")
+        case "inherits":
+            Finding(
+                .error, "tables",
+                "\(some) inherits from another table, or another one from it, which triggers do not follow, so some changes reach "
+                    + "nobody; run a hub with feed.capture: wal, and `roost watch \(table)`, or end the inheritance.")
         default:
             Finding(
                 .warning, "tables",

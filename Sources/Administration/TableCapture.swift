@@ -33,6 +33,11 @@ struct TableCapture {
     }
 
     private func change(_ table: NamedTable, _ membership: TableMembership) throws -> Watcher.Outcome {
+        if method == .triggers, let relative = membership.relative {
+            throw AdminError(
+                "\(table.name) and \(relative) inherit one from the other, and triggers do not follow what is written by way of the "
+                    + "other one, so changes would be missing; watch it with ROOST_FEED_CAPTURE=wal.")
+        }
         switch method {
         case .triggers where membership.isPublished: return try leaveWAL(table)
         case .triggers:
@@ -177,11 +182,14 @@ struct TableMembership {
     let isPublished: Bool
     /// Wholly or in part: what is written there is not in the WAL.
     let isUnlogged: Bool
+    /// A table that it inherits from, or that inherits from it, other than as a partition.
+    let relative: String?
 
     init(of table: NamedTable, on connection: PostgresConnection) throws {
         let row = try connection.query(PublishingSQL.tableMembership, [table.oid])
         isPublished = row.flag(0, 0)
         isUnlogged = row.flag(0, 1)
+        relative = row.text(0, 2)
     }
 }
 

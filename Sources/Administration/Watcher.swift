@@ -94,6 +94,9 @@ package enum Watcher {
             } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
                 try declaration.remove()
                 outcome.obstacles = ["the tables it rests on cannot be watched (\(error.message))"]
+            } catch let error as AdminError {
+                try declaration.remove()
+                outcome.obstacles = ["the tables it rests on cannot be watched (\(error))"]
             }
         }
     }

@@ -27,6 +27,28 @@ extension CommandTests {
 
         func watch(_ table: String) throws -> Watcher.Outcome { try Watcher.watch(table, conninfo: database.conninfo) }
 
+        @Test(
+            "a table that inherits, or is inherited from, is refused by triggers, and one that comes to be is an error")
+        func inheritance() throws {
+            try database.run(
+                """
+                create table parent (id int primary key); create table child (primary key (id)) inherits (parent);
+                create table later (id int primary key)
+                """)
+            for table in ["parent", "child"] {
+                #expect { try watch(table) } throws: {
+                    "\($0)".contains("public.parent") && "\($0)".contains("public.child")
+                }
+            }
+            #expect(try database.value("select count(*) from roost.watched") == "0")
+            _ = try watch("later")
+            try database.run("create table heir () inherits (later)")
+            let found = Doctor.examine(conninfo: database.conninfo).filter { $0.message.contains("inherits") }
+            #expect(
+                found.count == 1 && found.first?.severity == .error
+                    && found.first?.message.contains("public.later") == true)
+        }
+
         @Test func namesAsRegclassReadsThem() throws {
             let outcome = try watch("messages")
             #expect(outcome.table == "public.messages" && outcome.changed.count == 1)

@@ -265,7 +265,9 @@ extension FeedTests {
 
         @Test func inheritance() throws {
             let database = try PostgresCluster.shared.migratedDatabase().prepared(
-                "create table t (id int, n int); create table child (extra text) inherits (t)", watching: "t")
+                "create table t (id int, n int)", watching: "t")
+            // A table with children is not watched by triggers; one may come later.
+            try database.run("create table child (extra text) inherits (t)")
             let lines = try database.changes(
                 of:
                     "insert into t values (1, 1); insert into child values (2, 2, 'x'); update t set n = 5; delete from t",

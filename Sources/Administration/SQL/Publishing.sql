@@ -84,14 +84,21 @@ select not exists (
 select pg_logical_emit_message(true, 'roost', '')
 
 -- name: TableMembership
--- Whether a table ($1, an oid) is in the publication, and whether it is unlogged, itself or a partition.
+-- Whether a table ($1, an oid) is in the publication, whether it is unlogged, itself or a partition, and the first table that it
+-- inherits from or that inherits from it, other than as a partition.
 -- Locks: none.
 select exists (
            select from pg_publication p join pg_publication_rel r on r.prpubid = p.oid
            where p.pubname = 'roost' and r.prrelid = $1::oid),
        exists (
            select from (select relid::oid as oid from pg_partition_tree($1::oid) union select $1::oid) m
-           join pg_class c using (oid) where c.relpersistence = 'u')
+           join pg_class c using (oid) where c.relpersistence = 'u'),
+       (select format('%I.%I', n.nspname, c.relname)
+        from pg_inherits i join pg_class h on h.oid = i.inhrelid
+        join pg_class c on c.oid = case when i.inhrelid = $1::oid then i.inhparent else i.inhrelid end
+        join pg_namespace n on n.oid = c.relnamespace
+        where $1::oid in (i.inhrelid, i.inhparent) and not h.relispartition
+        order by c.oid limit 1)
 
 -- name: PublishTable
 -- The statements that put a table ($1, an oid) into the publication and take roost's triggers off, to be run in one

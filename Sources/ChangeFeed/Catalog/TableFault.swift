@@ -30,6 +30,11 @@ struct TableFault: Sendable, Equatable {
                 "Some changes of \(table.schema).\(table.name) reach nobody, as logical replication (a subscription) writes "
                     + "them, which fires no triggers of roost's; run a hub with feed.capture: wal, and: \(command)",
                 isError: true)
+        case "inherits":
+            return SubscriptionComplaint(
+                "Some changes of \(table.schema).\(table.name) reach nobody, as it inherits from another table or another one from "
+                    + "it, which triggers do not follow; run a hub with feed.capture: wal, and: \(command)",
+                isError: true)
         case "narrow":
             return SubscriptionComplaint(
                 "Some changes of \(table.schema).\(table.name) reach nobody, as the publication roost leaves them out or a "

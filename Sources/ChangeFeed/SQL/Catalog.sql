@@ -35,7 +35,7 @@ with watched as (
     from pg_subscription_rel r join watched w on w.oid = r.srrelid
     union all
     select 'partition', string_agg(concat_ws(':', i.inhrelid, i.inhparent, i.xmin), ',' order by i.inhrelid, i.inhparent)
-    from pg_inherits i join watched w on w.oid = i.inhparent
+    from pg_inherits i join watched w on w.oid in (i.inhrelid, i.inhparent)
     union all
     select 'index', string_agg(concat_ws(':', i.indexrelid, i.xmin), ',' order by i.indexrelid)
     from pg_index i join watched w on w.oid = i.indrelid
@@ -193,6 +193,8 @@ order by r.rolname, w.oid
 --   * foreign: it is not as this version makes it (WatchTable.sql), so what it writes may be anything.
 --   * twice: two fire, and every change is written twice.
 --   * applied: logical replication writes to it (a subscription), for which no statement triggers fire.
+--   * inherits: it inherits from another table, or another one from it, and is no partition. A statement on the one fires no
+--     triggers of the other, whose rows it writes or shows as well.
 -- Faults, of tables that are published; what their triggers lack is none
 --   * both: triggers fire as well, and every change is written twice.
 --   * unread: nobody reads the WAL, and the hub that asks will not.
@@ -237,6 +239,11 @@ with known as (
     union all
     select m.root, m.relid, 'insert', 'applied' from members m join pg_subscription_rel r on r.srrelid = m.relid
     where not m.by_wal
+    union all
+    select m.root, m.relid, 'insert', 'inherits' from members m
+    where not m.by_wal and exists (
+        select from pg_inherits i join pg_class h on h.oid = i.inhrelid
+        where m.relid in (i.inhrelid, i.inhparent) and not h.relispartition)
     union all
     select oid, oid, 'insert', 'unread' from roost.watched
     where by_wal and not $1::boolean
