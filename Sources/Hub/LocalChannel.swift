@@ -18,7 +18,7 @@ package final class LocalChannel {
     var stream: ChannelStream?
     var traffic = ChannelTraffic()
     /// Those who asked for row changes, by what they asked for.
-    var groups: [ChangeGroup] = []
+    var groups: [ChangeSubscription.Key: ChangeGroup] = [:]
     /// Of messages that were sent before a member joined.
     var replays = ChannelReplays()
 

@@ -97,7 +97,8 @@ extension ChangeBinding: Hashable {
         one.identity == other.identity
     }
 
+    /// Of all of the identity: a client could make as many bindings of one `parametersHash` as it likes.
     package func hash(into hasher: inout Hasher) {
-        hasher.combine(parametersHash)
+        identity.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 }

@@ -17,9 +17,9 @@ package final class ChangeGroup {
     /// The loop's mark when it became live; nil while it is not. What concerns it came by here only since then.
     private(set) var liveMark: Int?
     /// Who waits for the feed's answer, to its join or with a new token.
-    var waiting: [Membership] = []
+    var waiting = WaitingMembers()
     /// Who is joined and was not told yet what it missed: the group was not live.
-    var outstanding: [Membership] = []
+    var outstanding = WaitingMembers()
 
     enum State: Equatable {
         case registering

@@ -49,9 +49,14 @@ package struct ChangeSubscription: Sendable {
         patterns = bindings.reduce(0) { $0 + $1.patterns }
     }
 
-    func isSame(as other: ChangeSubscription) -> Bool {
-        role == other.role && isLegacy == other.isLegacy && bindings == other.bindings
+    /// What is the same for all who are served by one group of a channel.
+    struct Key: Hashable {
+        let role: Name
+        let bindings: [ChangeBinding]
+        let isLegacy: Bool
     }
+
+    var key: Key { Key(role: role, bindings: bindings, isLegacy: isLegacy) }
 }
 
 /// A group of subscribers within one loop; never used twice.

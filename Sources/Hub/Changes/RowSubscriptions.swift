@@ -16,10 +16,12 @@ package struct RowSubscriptions {
     package mutating func group(
         of channel: LocalChannel, _ subscription: ChangeSubscription, _ hub: inout HubContext
     ) -> ChangeGroup {
-        if let group = channel.groups.first(where: { $0.subscription.isSame(as: subscription) }) { return group }
+        // Found by its hash: on one channel there may be as many groups as members, each with a filter of its own.
+        let key = subscription.key
+        if let group = channel.groups[key] { return group }
         let id = ChangeGroupID(loop: hub.loop, serial: hub.nextSerial())
         let group = ChangeGroup(id: id, channel: channel, subscription: subscription)
-        channel.groups.append(group)
+        channel.groups[key] = group
         groups[id] = group
         hub.actions.append(.subscribe(id, subscription))
         return group
@@ -36,7 +38,7 @@ package struct RowSubscriptions {
     /// answers.
     func needs(of membership: Membership) -> JoinMachine.Needs {
         guard let group = membership.group, group.state == .registering else { return [] }
-        group.waiting.append(membership)
+        group.waiting.add(membership)
         return .subscription
     }
 
@@ -97,11 +99,11 @@ package struct RowSubscriptions {
         leaveAudiences(rows, membership, &hub)
         if group.exit(principal) { hub.actions.append(.withdraw(group.id, principal.claims)) }
         if rows.groupIndex == nil {
-            group.waiting.removeAll { $0 === membership }
-            group.outstanding.removeAll { $0 === membership }
+            group.waiting.isLeft(by: membership, of: group)
+            group.outstanding.isLeft(by: membership, of: group)
         }
         guard group.principals.isEmpty else { return }
-        channel.groups.removeAll { $0 === group }
+        channel.groups[group.subscription.key] = nil
         groups[group.id] = nil
         hub.actions.append(.unsubscribe(group.id))
     }

@@ -5,6 +5,8 @@ import Wire
 extension Hub {
     package var openQuestions: [AuthorizationID] { Array(authorization.questions.keys) }
     package var groupCount: Int { rows.groups.count }
+    /// How much room the lists take of members who wait for the feed.
+    package var placesOfWaiting: Int { rows.groups.values.reduce(0) { $0 + $1.waiting.count } }
 
     // MARK: What joins wait for
 
@@ -32,18 +34,16 @@ extension Hub {
             for one in rows.subscribers(of: group, &context) { catchUp.sendComplaints(of: group, to: one, &context) }
         case .unavailable:
             // Without a database nothing can be promised: clients are told to come again.
-            for membership in group.waiting where membership.isIn(group) {
+            for membership in group.waiting.members(of: group) {
                 handle(.failed(.subscription, .databaseUnavailable), of: membership)
             }
             return
         }
-        let waiting = group.waiting
-        group.waiting = []
-        for membership in waiting where membership.isIn(group) { handle(.met(.subscription), of: membership) }
+        for membership in group.waiting.take() where membership.isIn(group) {
+            handle(.met(.subscription), of: membership)
+        }
         guard group.state == .live else { return }
-        let outstanding = group.outstanding
-        group.outstanding = []
-        for membership in outstanding where membership.isIn(group) {
+        for membership in group.outstanding.take() where membership.isIn(group) {
             catchUp.askForMissed(by: membership, rows.progress, &context)
         }
     }

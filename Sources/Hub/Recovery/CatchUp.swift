@@ -166,7 +166,7 @@ package struct CatchUp {
         guard membership.recovery?.point != nil else { return start(membership, rows, &hub) }
         askForMissed(by: membership, rows.progress, &hub)
         guard membership.recovery?.question == nil else { return }
-        group.outstanding.append(membership)
+        group.outstanding.add(membership)
         sendState(of: group, to: membership, &hub)
     }
 

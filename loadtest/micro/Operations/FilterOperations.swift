@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// Finding the subscriptions that a change matches. What is found by value costs the same however many there are; the rest
 /// is looked at one by one.
@@ -23,7 +24,23 @@ enum FilterOperations {
             match("like_prefix/1000", 1000, countedRuns: 64) { "kind=like.image\($0)%" },
             match("like_within/1000", 1000, countedRuns: 64) { "body=like.%ticket \($0)%" },
             match("is/1000", 1000, countedRuns: 64) { _ in "edited=is.true" },
+            // One more comes and goes.
+            addRemove(1000), addRemove(18_000),
         ]
+    }
+
+    private static func addRemove(_ others: Int) -> Operation {
+        Operation("filter/add_remove/\(others)") {
+            var index = try ChatTable.index(of: (0..<others).lazy.map(conversation))
+            let filter = try ChangeFilter(parsing: conversation(others)).bind(to: ChatTable.table).bound()
+            let binding = BoundBinding(id: 1, events: .insert, selection: nil, filter: filter)
+            return { times in
+                for _ in 0..<times {
+                    index.add([binding], as: others)
+                    index.remove(others)
+                }
+            }
+        }
     }
 
     private static func conversation(_ number: Int) -> String {

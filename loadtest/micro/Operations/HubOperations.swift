@@ -76,6 +76,9 @@ enum HubOperations {
                     in: try makeRoom(of: 1000, joining: ClientText.join(changes: changes)),
                     ClientText.join(changes: changes, token: ClientText.token))
             },
+            // Among so many who each ask for a conversation of their own, as one more does.
+            joinLeaveAmongFilters(1000), joinLeaveAmongFilters(4000), joinLeaveAmongFilters(8000),
+            joinLeaveAmongFilters(18_000),
             Operation("hub/connect_disconnect") {
                 let room = try makeRoom(of: 1000)
                 let claims = FixedVerifier.claims(user: 1000)
@@ -86,6 +89,23 @@ enum HubOperations {
                 }
             },
         ]
+    }
+
+    private static func joinLeaveAmongFilters(_ others: Int) -> Operation {
+        Operation("hub/join_leave/changes_among/\(others)") {
+            func join(_ number: Int) -> [UInt8] {
+                ClientText.join(changes: "[\(ChatTable.entry(conversation: number))]", token: ClientText.token)
+            }
+            let room = Room()
+            try room.seat(0..<Slot(others)) { join(Int($0)) }
+            let slot = Slot(others)
+            room.connect(slot..<slot + 1)
+            let (frame, leave) = (join(others), ClientText.leave())
+            return Operation.turns { _ in
+                try room.join(frame, from: slot)
+                try room.say(leave, from: slot)
+            }
+        }
     }
 
     private static func makeRoom(of members: Slot, joining join: [UInt8] = ClientText.join()) throws -> Room {
