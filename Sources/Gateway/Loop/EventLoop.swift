@@ -1,5 +1,6 @@
 import CWebSockets
 import Glibc
+import HTTP
 import Hub
 import Logging
 import Wire
@@ -47,6 +48,8 @@ final class EventLoop {
     // WebSockets.
     var slots = SlotAllocator()
     var countedAddresses = CountedAddresses()
+    /// What the tracing of clients calls their upgrades, of those that have some.
+    var traces: [Slot: TraceContext] = [:]
     var partial: PartialMessages
     lazy var pauses = ReadPauses(libuv)
     lazy var changes = ChangeIntake(loop: self)
