@@ -19,9 +19,21 @@ extension Doctor {
             ? Finding(.good, "realtime", "What SQL sends to channels reaches the hub.")
             : Finding(
                 .warning, "realtime",
-                "realtime.messages lacks roost's trigger, so what SQL sends reaches nobody; have its owner run `grant "
-                    + "trigger on realtime.messages to \(role)`, then run `roost migrate`.")
+                "realtime.messages lacks roost's trigger, so what SQL sends reaches nobody; "
+                    + remedy(for: role, mayCreate: state.flag(0, 4), isLocked: state.flag(0, 5)))
         return [trigger] + (try policiesOfAnyTopic(connection))
+    }
+
+    /// On Supabase's platform `grant trigger` by `postgres` succeeds and changes nothing (changelog
+    /// "realtime-schema-locked-down-against-modification", supabase/realtime PR 1993), so it is no advice there.
+    private static func remedy(for role: String, mayCreate: Bool, isLocked: Bool) -> String {
+        if mayCreate { return "run `roost migrate`." }
+        let grant = "run `grant trigger on realtime.messages to \(role)`, then run `roost migrate`."
+        guard isLocked else { return "have its owner \(grant)" }
+        return
+            "have a superuser (supabase_admin, if you run Supabase yourself) \(grant) On Supabase's platform nobody can, and as postgres "
+            + "it changes nothing without a word: send over HTTP there (POST /api/broadcast), or from SQL by pg_notify (docs/notify.md); "
+            + "row changes, private channels and replay do not need the trigger."
     }
 
     /// Clients and `realtime.send` cannot set the one without the other; whoever inserts by SQL can.

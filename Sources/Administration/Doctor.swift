@@ -163,9 +163,9 @@ package struct ExaminedHub: Sendable {
     /// The most sessions with Postgres that the hub has at a time: two of the feed, two for conditions, those for policies of rows, two
     /// for policies of channels, one each for presence and for who may come back, two for readings of what clients missed; two for
     /// pushes, and one while the operator looks at alerts; one that listens to notifications; one that stores what is read from the WAL
-    /// (its walsender counts elsewhere); one that stores streams.
+    /// (its walsender counts elsewhere); one that stores streams; one that keeps broadcasts, from the first that asks for it.
     var sessions: Int {
-        10 + policySessions + (sendsPushes ? 3 : 0) + (listens ? 1 : 0) + (readsWAL ? 1 : 0) + (storesStreams ? 1 : 0)
+        11 + policySessions + (sendsPushes ? 3 : 0) + (listens ? 1 : 0) + (readsWAL ? 1 : 0) + (storesStreams ? 1 : 0)
     }
 }
 

@@ -143,6 +143,9 @@ static const unsigned char Migration025Notify[] = {
 static const unsigned char Migration026Reading[] = {
 #embed "../Schema/SQL/Migration026Reading.sql"
 };
+static const unsigned char Migration028Persistence[] = {
+#embed "../Schema/SQL/Migration028Persistence.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -166,6 +169,9 @@ static const unsigned char Badges[] = {
 };
 static const unsigned char Devices[] = {
 #embed "../Stores/SQL/Devices.sql"
+};
+static const unsigned char Messages[] = {
+#embed "../Stores/SQL/Messages.sql"
 };
 static const unsigned char Hubs[] = {
 #embed "../Stores/SQL/Hubs.sql"
@@ -237,6 +243,7 @@ static const struct roost_sql_file files[] = {
     {"Migration024Moves.sql", Migration024Moves, sizeof Migration024Moves},
     {"Migration025Notify.sql", Migration025Notify, sizeof Migration025Notify},
     {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
+    {"Migration028Persistence.sql", Migration028Persistence, sizeof Migration028Persistence},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},
@@ -245,6 +252,7 @@ static const struct roost_sql_file files[] = {
     {"Audience.sql", Audience, sizeof Audience},
     {"Badges.sql", Badges, sizeof Badges},
     {"Devices.sql", Devices, sizeof Devices},
+    {"Messages.sql", Messages, sizeof Messages},
     {"Hubs.sql", Hubs, sizeof Hubs},
     {"Presence.sql", Presence, sizeof Presence},
     {"Receipts.sql", Receipts, sizeof Receipts},

@@ -61,7 +61,7 @@ enum PolicySQL: String, NamedStatement {
 
 /// What the authority reads of realtime.messages.
 enum AuthoritySQL: String, NamedStatement {
-    case sessionOfAuthority, messagesTable, messagesReader, replay
+    case sessionOfAuthority, messagesTable, messagesReader, replay, replayUnexpired
     static let file = StatementFile("Authority.sql")
 }
 

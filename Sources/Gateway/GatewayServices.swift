@@ -10,6 +10,8 @@ package struct GatewayServices: Sendable {
     package var feed: (any ChangeSource)?
     /// Decides about private channels. Without one, nobody may enter any.
     package var authority: (any ChannelAuthority)?
+    /// Keeps broadcasts that ask for it as rows. Without one, none are.
+    package var messages: (any MessageStore)?
     /// Keeps streams; nil: none are served.
     package var streams: (any StreamService)?
     /// Tells other hubs of a cluster what happens here; nil: there are none.

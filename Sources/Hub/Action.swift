@@ -26,6 +26,8 @@ package enum Action: Sendable {
     case ping([SocketPlace])
     /// Something is to be done to a stream; where a number is given, the answer comes by `streamAnswered` with it.
     case stream(Int?, StreamName, StreamRequest)
+    /// A broadcast is to be kept as a row; where a number is given, the answer comes by `stored` with it.
+    case store(Int?, PersistedMessage)
     /// The policies of a private channel are to be asked; the answer comes by `authorization`.
     case authorize(AuthorizationID, AuthorizationQuestion)
 }

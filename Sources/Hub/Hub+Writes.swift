@@ -18,9 +18,7 @@ extension Hub {
             guard payload.bytes.count <= most else {
                 return context.refuse(.broadcast, frame.ref, of: membership, .over(.payloadBytes, most))
             }
-            guard payload.kind == .object else {
-                return context.refuse(.broadcast, frame.ref, of: membership, .payloadNotAnObject)
-            }
+            // Also what is no object, as the original does (supabase/realtime 2.174).
             message = .text(Array(payload.bytes))
         }
         guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
@@ -38,7 +36,18 @@ extension Hub {
                 return context.refuse(.broadcast, frame.ref, of: membership, error)
             }
         }
-        write(.broadcast(message), ref: frame.ref, of: membership)
+        do throws(Refusal) {
+            let wish = membership.grants == nil ? nil : try PersistRequest(frame.metadata?["persist"])
+            write(persisted(message, wish) ?? .broadcast(message), ref: frame.ref, of: membership)
+        } catch {
+            context.refuse(.broadcast, frame.ref, of: membership, error)
+        }
+    }
+
+    /// A message that its sender wants to be kept; nil where it does not, or the channel is public, as with the original.
+    private func persisted(_ message: BroadcastMessage, _ wish: PersistRequest?) -> MemberWrite? {
+        guard case .user(let user) = message, let wish else { return nil }
+        return .persisted(user, wish)
     }
 
     /// What a member wants the others to hear: at once in a public channel, by the right to do so in a private one.
@@ -66,17 +75,17 @@ extension Hub {
         switch write {
         case .broadcast(let message) where typing.consumes(message, of: membership, &context):
             guard membership.acknowledges, !ref.isNull else { return }
-        case .broadcast(let message):
-            let except = membership.echoesToSelf ? nil : membership
-            if isOrdered(membership.channel.key) {
-                let sender = except.map { MessageSender(member: $0.member, slot: $0.slot) }
-                let ordered = OrderedBroadcast(message, sender: sender)
-                history.store.sends(membership.channel.key)
-                actions.append(.relay(.ordered(membership.channel.key, ordered, isNumbered: false)))
-            } else {
-                deliver(message, in: membership.channel, except: except?.slot)
-                actions.append(.relay(.broadcast(membership.channel.key, message)))
+        case .persisted(let user, let wish):
+            send(.user(user), of: membership)
+            if membership.grants?.mayPersist == true,
+                let row = PersistedMessage(user, in: membership.channel.key, wish, by: membership.claims.subject)
+            {
+                let isAnswered = MessageKind.broadcast.isAnswered(membership, ref)
+                return persistence.store(row, ref: isAnswered ? ref : nil, of: membership, &context)
             }
+            guard membership.acknowledges, !ref.isNull else { return }
+        case .broadcast(let message):
+            send(message, of: membership)
             guard membership.acknowledges, !ref.isNull else { return }
         case .track(let payload):
             if presence.prepareToTrack(payload, of: membership, &context) { hearOthers() }
@@ -88,6 +97,19 @@ extension Hub {
             presence.withdraw(membership.presence.id, in: membership.channel, &context)
         }
         context.reply(to: ref, of: membership, ok: true)
+    }
+
+    /// Tells the others of the channel what a member says.
+    private func send(_ message: BroadcastMessage, of membership: Membership) {
+        let (key, except) = (membership.channel.key, membership.echoesToSelf ? nil : membership)
+        if isOrdered(key) {
+            let sender = except.map { MessageSender(member: $0.member, slot: $0.slot) }
+            history.store.sends(key)
+            actions.append(.relay(.ordered(key, OrderedBroadcast(message, sender: sender), isNumbered: false)))
+        } else {
+            deliver(message, in: membership.channel, except: except?.slot)
+            actions.append(.relay(.broadcast(key, message)))
+        }
     }
 
     /// A message that came by HTTP. Clients send theirs so while they are not joined, so it may be about typing.

@@ -23,6 +23,7 @@ package final class Hub {
     var typing: Typing
     var history: History
     var receipts: Receipts
+    var persistence = Persistence()
     let users: Users
     /// `Users.changesOfWatch` when the sockets were last looked through.
     private var seenChangesOfWatch = 0
@@ -273,6 +274,9 @@ package final class Hub {
 
     /// What became of what `Action.stream` asked for.
     package func streamAnswered(_ id: Int, _ answer: StreamAnswer) { streams.answered(id, answer, &context) }
+
+    /// What became of what `Action.store` asked for: the row's id, or nil.
+    package func stored(_ id: Int, as row: String?) { persistence.answer(id, row, &context) }
 
     // MARK: The context
 

@@ -169,7 +169,8 @@ package struct HubContext {
         report(JoinFailure(refusal, of: .message), on: membership.slot)
         membership.channel.traffic.note(refused: kind, refusal, at: now)
         guard kind.isAnswered(membership, ref) else { return }
-        reply(to: ref, of: membership, ok: false, response: refusal.response)
+        let response = kind == .broadcast ? refusal.broadcastResponse : refusal.response
+        reply(to: ref, of: membership, ok: false, response: response)
     }
 
     /// Counts a refusal for the metrics, if a limit is the reason.

@@ -50,6 +50,7 @@ extension Hub {
             case .presence(let key): if let channel = channels[key] { presence.sendDiff(in: channel, &context) }
             case .occupancy(let key): if let channel = channels[key] { presence.sendOccupancy(in: channel, &context) }
             case .arrivals: settleArrivals()
+            case .member(let slot, let member): performDuties(of: member, on: slot)
             case .stream(let key): if let channel = channels[key] { streams.advance(in: channel, &context) }
             case .typing(let key):
                 guard let channel = channels[key] else { break }

@@ -43,6 +43,10 @@ package final class Membership {
     var lapse: TokenLapse?
     /// Is to be told once changes flow.
     var awaitsReplication = false
+    /// Until when it is not told that its row changes fail, as its client may yet send the token of its join; and that there is
+    /// something to tell.
+    var firstTokenDue: Int64?
+    var isOwedState = false
     /// What the join's answer is made of, kept until it is given.
     var pending: PendingJoin?
 
@@ -93,9 +97,17 @@ package final class PendingJoin {
     let wantsPresence: Bool
     let wantsOccupancy: Bool
     let wantsReplicationReady: Bool
+    let changesWait: Int64?
+    /// The join brought a token of its own.
+    let hasToken: Bool
+    /// In monotonic milliseconds.
+    let began: Int64
 
-    package init(_ config: JoinConfig, ref: JSON, response: [UInt8]) {
+    package init(_ config: JoinConfig, ref: JSON, response: [UInt8], at now: Int64) {
         self.ref = ref
+        began = now
+        changesWait = config.changesWait
+        hasToken = config.token != nil
         self.response = response
         wantsPresence = config.wantsPresence
         wantsOccupancy = config.wantsOccupancy

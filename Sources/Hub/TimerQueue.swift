@@ -78,4 +78,6 @@ enum HubDuty: Hashable {
     case stream(ChannelKey)
     /// Joins wait for others' sockets, or to be written down.
     case arrivals
+    /// A join is to be answered, or a member told something, whatever has not come by then.
+    case member(Slot, MemberID)
 }

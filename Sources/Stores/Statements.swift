@@ -18,6 +18,12 @@ enum ReceiptSQL: String, NamedStatement {
     static let file = StatementFile("Receipts.sql")
 }
 
+/// Broadcasts that are kept.
+enum MessageSQL: String, NamedStatement {
+    case messageSession, messageColumns, storeMessages, storeExpiringMessages
+    static let file = StatementFile("Messages.sql")
+}
+
 /// The sessions of pushes, and which hubs send them.
 enum PushHubSQL: String, NamedStatement {
     case pushSession, heartbeat
@@ -91,7 +97,8 @@ enum SampleChatSQL: String, NamedStatement {
 /// All files of this room, for the test that holds the names to them.
 package enum StoresSQL {
     package static let files: [any NamedStatement.Type] = [
-        PresenceSQL.self, UserSQL.self, ReceiptSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self,
+        PresenceSQL.self, UserSQL.self, ReceiptSQL.self, MessageSQL.self, PushHubSQL.self, DeviceSQL.self,
+        ActivitySQL.self,
         AlertSQL.self, AlertTraceSQL.self, BadgeSQL.self, AudienceSQL.self, AppTokenSQL.self, SampleChatSQL.self,
         StreamSQL.self, TimedSQL.self,
     ]

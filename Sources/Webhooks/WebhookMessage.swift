@@ -29,6 +29,8 @@ package struct WebhookSecret: Sendable {
 /// Events on their way to the backend, as one request: the same however often it is sent.
 struct WebhookMessage: Sendable {
     let id: String
+    /// What a backend's tracing knows it by (W3C Trace Context, section 3.2): a trace of its own, as its events are of many clients.
+    let traceparent: String
     /// Of events.
     let count: Int
     /// Standard Webhooks' `type`, `timestamp` and `data`.
@@ -38,8 +40,12 @@ struct WebhookMessage: Sendable {
     ///   - id: that no other message has: a backend knows by it what it has already.
     ///   - events: at least one, in the order in which they happened.
     ///   - node: the hub's name.
-    init(id: String, _ events: [Happenings.Event], node: String) {
+    init(
+        id: String, _ events: [Happenings.Event], node: String,
+        random: some RandomNumberGenerator = SystemRandomNumberGenerator()
+    ) {
         self.id = id
+        traceparent = Self.traceparent(random)
         count = events.count
         body = JSONWriter.object { writer in
             writer.member("type", "roost.events")
@@ -53,6 +59,13 @@ struct WebhookMessage: Sendable {
                 }
             }
         }
+    }
+
+    /// Sampled or not is the backend's to decide. Neither id may be all zeros.
+    private static func traceparent(_ random: some RandomNumberGenerator) -> String {
+        var random = random
+        func digits() -> String { Hexadecimal.text(UInt64.random(in: 1 ... .max, using: &random), width: 16) }
+        return "00-\(digits())\(digits())-\(digits())-00"
     }
 
     private static func write(_ event: Happenings.Event, to writer: inout JSONWriter) {

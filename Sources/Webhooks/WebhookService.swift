@@ -116,6 +116,7 @@ package final class WebhookService: Sendable {
         let timestamp = WebhookClock.seconds()
         let headers = [
             "content-type: application/json", "webhook-id: \(message.id)", "webhook-timestamp: \(timestamp)",
+            "traceparent: \(message.traceparent)",
             "webhook-signature: \(setup.secret.signature(of: message.body, id: message.id, timestamp: timestamp))",
         ]
         return WebhookPost.send(message.body, to: setup.url, headers, requests, within: limit)

@@ -9,6 +9,8 @@ package struct ClientFrame: Sendable {
     package let topic: String
     package let event: String
     package let body: Body
+    /// What a binary frame says of its message besides, for the hub alone: a JSON object. Nil where it has none, or none that is one.
+    package let metadata: JSON?
 
     package enum Body: Sendable {
         case json(JSON)
@@ -83,6 +85,7 @@ package struct ClientFrame: Sendable {
         self.topic = topicText
         self.event = eventText
         self.body = .json(payload)
+        metadata = nil
     }
 
     /// Reads a binary frame of kind 3: six length bytes behind the kind, then the fields, then the payload.
@@ -103,7 +106,7 @@ package struct ClientFrame: Sendable {
         let ref = try field(Int(binary[start + 2]))
         let topic = try field(Int(binary[start + 3]))
         let event = try field(Int(binary[start + 4]))
-        _ = try field(Int(binary[start + 5]))
+        let metadata = try field(Int(binary[start + 5]))
         guard let encoding = UserBroadcast.Encoding(rawValue: binary[start + 6]) else { throw .wrongType("encoding") }
 
         func refJSON(_ bytes: ArraySlice<UInt8>) -> JSON {
@@ -113,10 +116,19 @@ package struct ClientFrame: Sendable {
         self.ref = refJSON(ref)
         self.topic = String(decoding: topic, as: UTF8.self)
         self.event = "broadcast"
+        self.metadata = Self.object(in: metadata)
         self.body = .userBroadcast(
             UserBroadcast(
                 event: String(decoding: event, as: UTF8.self), encoding: encoding, payload: binary[at...], metadata: nil
             ))
+    }
+
+    private static func object(in bytes: ArraySlice<UInt8>) -> JSON? {
+        guard !bytes.isEmpty else { return nil }
+        do {
+            let json = try JSON(parsing: bytes)
+            return json.kind == .object ? json : nil
+        } catch { return nil }
     }
 }
 

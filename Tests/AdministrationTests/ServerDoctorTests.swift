@@ -36,9 +36,9 @@ extension CommandTests {
             try database.run("alter role crowded connection limit -1")
             let crowded = findings("connections", as: "crowded")
             #expect(crowded.map(\.severity) == [.warning])
-            #expect(crowded.first?.message.contains("under the database's limit, and a hub takes up to 12") ?? false)
+            #expect(crowded.first?.message.contains("under the database's limit, and a hub takes up to 13") ?? false)
             let pushing = findings("connections", as: "crowded", for: ExaminedHub(sendsPushes: true))
-            #expect(pushing.first?.message.contains("takes up to 15") ?? false)
+            #expect(pushing.first?.message.contains("takes up to 16") ?? false)
             // What a running hub takes is there already.
             try database.withFeed { _, _ in
                 #expect(findings("connections", as: "crowded").map(\.severity) == [.good])

@@ -245,5 +245,21 @@ extension FeedTests {
             try database.run("drop schema realtime cascade")
             #expect(try database.value("select roost.prune_messages(3600)") == "0")
         }
+
+        @Test func whatHasExpiredIsDeletedAndWhatWasBroadcastIsNotBroadcastAgain() throws {
+            try database.run(
+                """
+                insert into realtime.messages (topic, extension, skip_broadcast, expires_at)
+                select 'due', 'broadcast', true, now() at time zone 'UTC' from generate_series(1, 5500);
+                insert into realtime.messages (topic, extension, skip_broadcast, expires_at)
+                values ('later', 'broadcast', true, now() at time zone 'UTC' + interval '1 minute'), ('never', 'broadcast', true, null);
+                """)
+            #expect(try database.outbox().isEmpty)
+            #expect(try database.value("select roost.prune_messages(3600)") == "5000", "more may be")
+            #expect(try database.value("select roost.prune_messages(3600)") == "500")
+            #expect(
+                try database.value("select string_agg(topic, ' ' order by topic) from realtime.messages")
+                    == "later never")
+        }
     }
 }

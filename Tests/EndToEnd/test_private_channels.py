@@ -193,7 +193,7 @@ async def test_a_denied_broadcast_is_answered_where_its_sender_waits_for_it(hub,
     await hub.settled()
     await ann.settled()
     await service.settled()
-    expected = {"status": "error", "response": {"reason": denied("write to", name)}}
+    expected = {"status": "error", "response": {"error": "unauthorized", "reason": denied("write to", name)}}
     answers = [m.payload for m in ann.messages if m.event == "phx_reply" and m.topic == topic]
     assert answers == [expected] * ((4 if version == 2 else 3) if ack else 0)
     assert service.messages == []
@@ -482,7 +482,7 @@ async def test_replay_since_and_limit(connect, sql, rights, topic, name):
         "where topic = %s and payload ->> 'n' = '20'", [name])
     for config, expected in [
         (replay(), range(5, 30)), (replay(limit=3), range(27, 30)), (replay(limit=99), range(5, 30)),
-        (replay(limit=0), range(29, 30)), (replay(now_ms() + 30_000), range(0)),
+        ({**PRIVATE, "broadcast": {"replay": {}}}, range(5, 30)), (replay(limit=0), range(29, 30)), (replay(now_ms() + 30_000), range(0)),
     ]:
         client = await connect(apikey=of("ann"))
         await client.join(topic, config=config)
@@ -498,7 +498,7 @@ async def test_replay_since_and_limit(connect, sql, rights, topic, name):
 
 @pytest.mark.parametrize("config, reason", [
     ({"broadcast": {"replay": {"since": 0}}}, "Replay is not allowed for public channels"),
-    (replay("0"), "Replay params are not valid"), (replay(0, limit="3"), "Replay params are not valid"),
+    ({**PRIVATE, "broadcast": {"replay": []}}, "Replay params are not valid"), (replay("0"), "Replay params are not valid"), (replay(0, limit="3"), "Replay params are not valid"),
     ({**PRIVATE, "broadcast": {"replay": True}}, "Replay params are not valid"),
 ])
 async def test_replays_that_are_refused(connect, rights, topic, config, reason):
@@ -591,7 +591,8 @@ async def test_without_a_database_nobody_is_let_in_and_everybody_is_told():
             with at_most(1, "the end of what was found"):
                 await eventually(is_refused)
             message = {"type": "broadcast", "event": "e", "payload": {}}
-            assert (await client.ask("realtime:a", "broadcast", message, ref)).payload["response"] == {"reason": away}
+            refused = (await client.ask("realtime:a", "broadcast", message, ref)).payload["response"]
+            assert refused == {"error": "unable_to_connect_to_project", "reason": away}
             answer = await http.request("POST", "/api/broadcast/a/events/e?private=true", {}, **service)
             assert (answer.status, answer.json) == (503, {"message": away.split(": ", 1)[1]})
             cluster.start()

@@ -84,12 +84,13 @@ async def test_a_subscription_that_fails_is_in_the_log_and_counted(refusing, clu
 
 async def test_a_message_that_is_refused_without_an_answer_is_in_the_log_and_counted(refusing):
     async with await Client.connect(refusing.port) as client:
-        await client.join("realtime:room")
+        await client.join("realtime:live-activity:room")
+        message = {"type": "broadcast", "event": "summary", "payload": {}}
         for _ in range(3):
-            client.push("realtime:room", "broadcast", ["no object"], client.ref())
+            client.push("realtime:live-activity:room", "broadcast", message, client.ref())
         assert await client.settled() == [], "nobody asked for an answer"
         (line,) = until(lambda: lines(refusing, "message"), what="the line")
-        assert "reason=message_request" in line and "Broadcast payload must be a JSON object" in line
+        assert "reason=message_request" in line and "come from the hub alone" in line
         await counted(refusing, 'roost_messages_refused_total{reason="request"} 3')
 
 

@@ -163,3 +163,29 @@ private struct NotAHead: Error { let text: String }
         #expect(WebSocketHandshake.refusal(of: head)?.status == nil)
     }
 }
+
+/// What the log says of a request's tracing.
+@Suite struct TraceContextTests {
+    private static let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+    @Test func bothAreRead() throws {
+        let context = try #require(
+            TraceContext(head("/", "traceparent: \(Self.parent)", "baggage: user=7, sb-request-id=a1-B_2;ttl=3")))
+        #expect(context.facts.map(\.name) == ["traceparent", "request_id"])
+        #expect(context.facts.map(\.value) == [Self.parent, "a1-B_2"])
+    }
+
+    @Test func aGatewaySaysItByItself() throws {
+        #expect(try TraceContext(head("/", "sb-request-id: 7f"))?.requestID == "7f")
+    }
+
+    @Test(arguments: [
+        "traceparent: \(parent.uppercased())", "traceparent: ff\(parent.dropFirst(2))", "traceparent: \(parent)0",
+        "traceparent: 00-00000000000000000000000000000000-b7ad6b7169203331-01", "traceparent: x",
+        "baggage: sb-request-id",
+        "baggage: sb-request-id=a/b", "sb-request-id: \(String(repeating: "a", count: 65))", "sb-request-id: ",
+    ])
+    func whatHasNotTheFormIsLeftOut(_ field: String) throws {
+        #expect(try TraceContext(head("/", field)) == nil)
+    }
+}

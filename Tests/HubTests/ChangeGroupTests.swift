@@ -196,7 +196,7 @@ import Wire
         stage.connect(1)
         func list(_ count: Int) -> String { Array(repeating: "{}", count: count).joined(separator: ",") }
         let refusal =
-            #"1 ← ["1","1","realtime:a","phx_reply",{"status":"error","response":{"reason":"InvalidPostgresChanges: Too many postgres_changes: one join may have 1000 (limits.filters_per_channel); spread them over several channels"}}]"#
+            #"1 ← ["1","1","realtime:a","phx_reply",{"status":"error","response":{"reason":"RealtimeDisabledForConfiguration: Too many postgres_changes: one join may have 1000 (limits.filters_per_channel); spread them over several channels"}}]"#
         #expect(try stage.join("realtime:a", 1, Self.config(list(1_001))) == [refusal])
         let bomb = Self.config(list(1_000_000))
         var said: [String] = []

@@ -222,7 +222,7 @@ private struct World {
             case .relay(let relay): inbox[1 - side].append(relay)
             case .subscribe(let id, _): pending.append((side, id))
             case .unsubscribe(let id): pending.removeAll { $0.1 == id }
-            case .admit, .withdraw, .abandon, .ping, .stream, .begin, .refuse: break
+            case .admit, .withdraw, .abandon, .ping, .stream, .store, .begin, .refuse: break
             case .recover(let id, _):
                 hubs[side].deliver(.recovery(id, .began(.resumed)))
                 hubs[side].deliver(.recovery(id, .caughtUp(cursor: "c")))

@@ -47,7 +47,7 @@ import Wire
     }
 
     @Test(arguments: [
-        "7", "true", "[]", "{}", #"{"since":"5"}"#, #"{"since":1.5}"#, #"{"since":null}"#, #"{"since":5,"limit":"3"}"#,
+        "7", "true", "[]", #"{"since":"5"}"#, #"{"since":1.5}"#, #"{"since":5,"limit":"3"}"#,
         #"{"since":5,"limit":{}}"#, #"{"since":253402300800000}"#, #"{"since":-62167219200001}"#,
         #"{"since":99999999999999999999}"#,
     ])
@@ -64,6 +64,15 @@ import Wire
         stage.connect(1)
         let config = "{\"private\":true,\"broadcast\":{\"replay\":{\"since\":5\(text)}}}"
         #expect(try stage.join("realtime:a", 1, config) == ["authorize anon read since 5 limit \(limit) a"])
+    }
+
+    /// As with supabase/realtime 2.174: either may be left out.
+    @Test(arguments: [("{}", 25), (#"{"since":null}"#, 25), (#"{"limit":2}"#, 2)])
+    func withoutATimeItBeginsAtZero(_ replay: String, _ limit: Int) throws {
+        let stage = Stage()
+        stage.connect(1)
+        let config = "{\"private\":true,\"broadcast\":{\"replay\":\(replay)}}"
+        #expect(try stage.join("realtime:a", 1, config) == ["authorize anon read since 0 limit \(limit) a"])
     }
 
     @Test(arguments: [#"{"private":true,"broadcast":{"replay":null}}"#, #"{"private":true,"broadcast":{}}"#])

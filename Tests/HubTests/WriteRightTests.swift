@@ -26,9 +26,12 @@ import Wire
 
     private func heard(_ number: Int) -> String { #"2 ⇐ [null,null,"realtime:a","broadcast",{"n":\#(number)}]"# }
 
-    private func reply(_ ref: Int, _ reason: String? = nil) -> String {
+    /// A refused broadcast has the original's code, too.
+    private func reply(_ ref: Int, _ reason: String? = nil, code: String? = "unauthorized") -> String {
+        let error = code.map { #""error":"\#($0)","# } ?? ""
         let payload =
-            reason.map { #"{"status":"error","response":{"reason":"\#($0)"}}"# } ?? #"{"status":"ok","response":{}}"#
+            reason.map { #"{"status":"error","response":{\#(error)"reason":"\#($0)"}}"# }
+            ?? #"{"status":"ok","response":{}}"#
         return #"1 ← ["1","\#(ref)","realtime:a","phx_reply",\#(payload)]"#
     }
 

@@ -31,6 +31,8 @@ import Testing
         missed.count = 7
         let message = WebhookMessage(id: "msg_1", [joined, missed], node: "one")
         #expect(message.count == 2)
+        // W3C Trace Context, section 3.2.
+        #expect(message.traceparent.wholeMatch(of: /00-[0-9a-f]{32}-[0-9a-f]{16}-00/) != nil, "\(message.traceparent)")
         let json = try #require(
             JSONSerialization.jsonObject(with: Data(message.body)) as? [String: Any] as NSDictionary?)
         #expect(

@@ -11,9 +11,10 @@ import Wire
             .signer("a detail"), .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "room1"),
             .readRevoked(topic: "room1"), .writeUnauthorized(topic: "room1"), .trackUnauthorized(topic: "room1"),
             .writesPending, .replayNotAllowed, .replayInvalid, .replayFailed, .privateOnly,
-            .databaseUnavailable, .changesLost, .policyFailed, .restarting, .payloadNotAnObject,
-            .presencePayloadNotAMap,
-            .presenceEventUnknown, .appStateUnknown, .summaryReserved, .roleInvalid, .invalidBinding("a detail"),
+            .databaseUnavailable, .changesLost, .policyFailed, .restarting, .presencePayloadNotAMap,
+            .presenceEventUnknown,
+            .appStateUnknown, .summaryReserved, .persistTTLInvalid, .roleInvalid, .invalidBinding("a detail"),
+            .changesTimeout(milliseconds: 77),
         ] + Limit.allCases.map { .over($0, 77) }
         + Refusal.PresenceBound.allCases.map { .presenceListFull($0, 77, isCounted: true) }
         + [.presenceListFull(.bytes, 77, isCounted: false)] + problems.map { .stream($0) }
@@ -118,12 +119,12 @@ import Wire
             )
         case .over(.filtersPerChannel, _):
             (
-                "InvalidPostgresChanges: Too many postgres_changes: one join may have 77 (limits.filters_per_channel); spread them over several channels",
+                "RealtimeDisabledForConfiguration: Too many postgres_changes: one join may have 77 (limits.filters_per_channel); spread them over several channels",
                 "Too many postgres_changes: one join may have 77 (limits.filters_per_channel); spread them over several channels"
             )
         case .over(.patternsPerConnection, _):
             (
-                "InvalidPostgresChanges: Too many patterns: the filters of one socket may have 77 of like, ilike, match and imatch (limits.patterns_per_connection); filter in the client, or leave a channel first",
+                "RealtimeDisabledForConfiguration: Too many patterns: the filters of one socket may have 77 of like, ilike, match and imatch (limits.patterns_per_connection); filter in the client, or leave a channel first",
                 "Too many patterns: the filters of one socket may have 77 of like, ilike, match and imatch (limits.patterns_per_connection); filter in the client, or leave a channel first"
             )
         case .over(.messageBytes, _):
@@ -153,7 +154,7 @@ import Wire
             )
         case .policyFailed:
             (
-                "PolicyFailed: A policy failed on changes that you missed; join again, and if it happens again, "
+                "RlsPolicyError: A policy failed on changes that you missed; join again, and if it happens again, "
                     + "correct the policy that the hub's log names",
                 "A policy failed on changes that you missed; join again, and if it happens again, correct the policy "
                     + "that the hub's log names"
@@ -165,7 +166,6 @@ import Wire
             )
         case .restarting:
             ("RealtimeRestarting: Realtime is restarting, please standby", "Realtime is restarting, please standby")
-        case .payloadNotAnObject: ("Broadcast payload must be a JSON object", "Broadcast payload must be a JSON object")
         case .presencePayloadNotAMap: ("Presence track payload must be a map", "Presence track payload must be a map")
         case .appStateUnknown:
             (
@@ -190,16 +190,26 @@ import Wire
                 "InvalidJWTToken: The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token",
                 "The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token"
             )
-        case .invalidBinding: ("InvalidPostgresChanges: a detail", "a detail")
+        case .invalidBinding: ("RealtimeDisabledForConfiguration: a detail", "a detail")
+        case .persistTTLInvalid:
+            (
+                "InvalidPersistTtl: The ttl of persist must be a whole number of seconds from 1 to 259200",
+                "The ttl of persist must be a whole number of seconds from 1 to 259200"
+            )
+        case .changesTimeout:
+            (
+                "PostgresChangesSubscribeTimeout: Timed out after 77ms waiting for the postgres_changes subscription",
+                "Timed out after 77ms waiting for the postgres_changes subscription"
+            )
         case .stream(let problem): Self.expected(problem)
         case .removed(_, nil):
             (
-                "RemovedFromChannel: You were removed from this Channel topic: room1",
+                "Unauthorized: You were removed from this Channel topic: room1",
                 "You were removed from this Channel topic: room1"
             )
         case .removed:
             (
-                "RemovedFromChannel: You were removed from this Channel topic: room1; you may join again in 77 seconds",
+                "Unauthorized: You were removed from this Channel topic: room1; you may join again in 77 seconds",
                 "You were removed from this Channel topic: room1; you may join again in 77 seconds"
             )
         }
@@ -261,6 +271,18 @@ import Wire
         #expect(response["reason"]?.string == refusal.reason)
     }
 
+    /// The codes of supabase/realtime 2.174, which clients compare as a whole; our own where it has none.
+    @Test(arguments: [
+        (Refusal.writeUnauthorized(topic: "r"), "unauthorized"), (.over(.payloadBytes, 7), "payload_size_exceeded"),
+        (.databaseUnavailable, "unable_to_connect_to_project"), (.persistTTLInvalid, "invalid_persist_ttl"),
+        (.writesPending, "AuthorizationPending"), (.stream(.notFound), "StreamNotFound"),
+    ])
+    func aRefusedBroadcastHasACodeAndASentence(_ refusal: Refusal, _ code: String) throws {
+        let response = try JSON(parsing: refusal.broadcastResponse)
+        #expect(response["error"]?.string == code)
+        #expect(response["reason"]?.string == refusal.reason)
+    }
+
     @Test func quotesWhatClientsWrote() throws {
         let refusal = Refusal.unauthorized(topic: "a\"b\\\n")
         #expect(try JSON(parsing: refusal.response)["reason"]?.string == refusal.reason)
@@ -285,6 +307,7 @@ import Wire
                     + "that the hub's log names",
                 "Changes were deleted before they were delivered; load the data again",
                 "Realtime was unable to replay messages",
+                "Timed out after 77ms waiting for the postgres_changes subscription",
             ])
         #expect(
             actions[.refreshToken] == [
@@ -382,6 +405,8 @@ import Wire
                     refusal.reason.replacing("room1", with: "X").replacing(" 77 ", with: " N "),
                     refusal.message.replacing("room1", with: "X").replacing(" 77 ", with: " N ")
                 )
+            case .changesTimeout:
+                (refusal.reason.replacing("77ms", with: "Nms"), refusal.message.replacing("77ms", with: "Nms"))
             case .over, .presenceListFull, .stream:
                 (
                     refusal.reason.replacing(" 77 ", with: " N ").replacing("a detail", with: "…"),

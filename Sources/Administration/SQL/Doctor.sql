@@ -138,6 +138,8 @@ select what from (values
     ('TEMPORARY on this database, to compile policies', has_database_privilege(current_database(), 'temporary')),
     ('SELECT on realtime.messages past its policies (BYPASSRLS, or owning it), to replay channels',
         (select has_table_privilege(oid, 'select') and not row_security_active(oid) from messages)),
+    ('INSERT on realtime.messages past its policies (BYPASSRLS, or owning it), to keep broadcasts that ask for it',
+        (select has_table_privilege(oid, 'insert') and not row_security_active(oid) from messages)),
     ('DELETE on realtime.messages past its policies (BYPASSRLS, or owning it), to end its retention',
         (select not owns_messages or has_table_privilege(oid, 'delete') and not row_security_active(oid) from messages))
 ) rights (what, granted)
@@ -303,7 +305,8 @@ where is_any and a.datname = current_database() and a.pid <> pg_backend_pid()
 order by 1, 2, 3
 
 -- name: RealtimeState
--- What roost's triggers find of realtime.messages: the table, roost's enabled trigger on it, and who this session is.
+-- What roost's triggers find of realtime.messages: the table, roost's enabled trigger on it, who this session is, whether there are
+-- policies, whether this session may create the trigger, and whether the table is Supabase's alone.
 -- Locks: none.
 select c.oid is not null,
        exists (
@@ -311,10 +314,14 @@ select c.oid is not null,
            where t.tgrelid = c.oid and t.tgfoid = 'roost.on_message()'::regprocedure and t.tgenabled <> 'D'
        ),
        quote_ident(current_user),
-       exists (select from pg_policy p where p.polrelid = c.oid)
+       exists (select from pg_policy p where p.polrelid = c.oid),
+       coalesce(has_table_privilege(c.oid, 'trigger'), false),
+       -- Supabase's platform keeps the schema to this role, and lets postgres pass on no right to it (since July 2026).
+       coalesce(o.rolname = 'supabase_realtime_admin' and not pg_has_role(o.oid, 'usage'), false)
 from (values (1)) one (row)
 left join pg_namespace n on n.nspname = 'realtime'
 left join pg_class c on c.relnamespace = n.oid and c.relname = 'messages' and c.relkind in ('r', 'p')
+left join pg_roles o on o.oid = c.relowner
 
 -- name: PoliciesOfAnyTopic
 -- Permissive policies for INSERT on realtime.messages that ask realtime.topic() and not the row's topic, and whether one

@@ -24,6 +24,9 @@ struct MessagesTable {
         self.id = Array(id)
     }
 
+    /// Whether rows may expire (supabase/realtime 2.174).
+    var hasExpiry: Bool { columns.contains("expires_at") }
+
     /// The row that the policies are asked about: what the original's probe has, so that a policy decides alike here and
     /// there (its lib/realtime/tenants/authorization.ex). That is the topic, the extension, an id and the times; the
     /// other columns have their defaults, among them `private`, which is false also for a private channel.
@@ -36,7 +39,7 @@ struct MessagesTable {
                 case "extension": row.value(name)
                 case "id": row.value(json: id)
                 case "inserted_at", "updated_at": row.value(json: now)
-                case "private": row.value(false)
+                case "private", "skip_broadcast": row.value(false)
                 default: row.null()
                 }
             }
@@ -68,7 +71,7 @@ struct ProbeBatch {
     }
 
     private static let extensions: [(name: String, right: ChannelExtensions)] = [
-        ("broadcast", .broadcast), ("presence", .presence), ("cancel", .cancel),
+        ("broadcast", .broadcast), ("presence", .presence), ("cancel", .cancel), ("persistence", .persistence),
     ]
 
     private var kinds: [Kind] = []

@@ -110,8 +110,9 @@ final class AuthoritySession {
         _ request: ReplayRequest, of topic: String, _ rights: ChannelExtensions, _ log: inout RateLimitedLog
     ) throws -> AuthorizationOutcome {
         do {
+            let statement = messages?.hasExpiry == true ? AuthoritySQL.replayUnexpired : .replay
             let rows = try reader.query(
-                AuthoritySQL.replay, [topic, "\(request.since)", "\(request.limit)"], within: Self.limit)
+                statement, [topic, "\(request.since)", "\(request.limit)"], within: Self.limit)
             return .decided(rights, replay: (0..<rows.count).reversed().compactMap { ReplayedMessage(rows, $0) })
         } catch let error as PostgresError where error.kind != .connection {
             log.note(

@@ -74,3 +74,15 @@ where m.topic = $1 and m.private is true and m.extension = 'broadcast'
   and m.inserted_at < clock_timestamp() at time zone 'UTC' + interval '1 minute'
 order by m.inserted_at desc, m.id desc
 limit $3::int
+
+-- name: ReplayUnexpired
+-- The same where the table has a column for when a row expires.
+-- Locks: none.
+select m.id, m.event, m.payload, to_jsonb(m) ->> 'binary_payload'
+from realtime.messages m
+where m.topic = $1 and m.private is true and m.extension = 'broadcast'
+  and m.inserted_at >= to_timestamp($2::float8 / 1000) at time zone 'UTC'
+  and m.inserted_at < clock_timestamp() at time zone 'UTC' + interval '1 minute'
+  and (m.expires_at is null or m.expires_at > clock_timestamp() at time zone 'UTC')
+order by m.inserted_at desc, m.id desc
+limit $3::int

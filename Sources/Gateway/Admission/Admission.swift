@@ -10,6 +10,8 @@ package struct Admission {
         package let claims: Claims
         /// A browser opened it: only those name an origin (RFC 6455, section 4.1).
         package let isPage: Bool
+        /// What its tracing calls the upgrade.
+        package var trace: TraceContext?
         /// Nil where it is not known.
         var peer: IPAddress?
         /// What it is counted for in `ConnectionLimits`; nil where it is not. Noted with the upgrade, because what is counted
@@ -34,6 +36,8 @@ package struct Admission {
         let address: IPAddress?
         /// The limit, where it is one.
         package let limit: Refusal?
+        /// What its client's tracing calls it.
+        package var trace: TraceContext?
     }
 
     /// Why an upgrade was refused, as the metrics have it.
@@ -193,6 +197,7 @@ package struct Admission {
             }
             var client = Client(version: version, claims: claims, isPage: head.field("origin") != nil)
             client.countedAddress = counted
+            client.trace = TraceContext(head)
             return count(client, peer, address: counted == nil ? addressToCount(peer) : nil)
         } catch {
             return refuse(Self.answer(to: error), .token, peer, Self.sentence(of: error))

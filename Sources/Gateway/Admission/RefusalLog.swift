@@ -1,3 +1,4 @@
+package import HTTP
 package import Logging
 
 /// Tells the log why clients get a no: of each address and reason the first at once, and then once a minute how many more, for each
@@ -43,6 +44,8 @@ package struct RefusalLog {
     private struct Told {
         let message: Logger.Message
         let peer: String
+        /// Of a line that is about one alone.
+        var trace: TraceContext?
     }
 
     /// Seconds between two lines about the same.
@@ -63,9 +66,10 @@ package struct RefusalLog {
     ///   - address: of the client, or of the proxy that brought it.
     ///   - reason: one of a fixed set.
     ///   - second: of the loop.
+    ///   - trace: of the request, or of the upgrade that the socket began with.
     package mutating func tell(
         _ message: Logger.Message, reason: String, why: String, of address: IPAddress?, at second: Int32,
-        _ logger: Logger
+        _ logger: Logger, trace: TraceContext? = nil
     ) {
         guard logger.logLevel <= .info else { return }
         var subject = Subject(address: address.map { PeerAddress($0) }, reason: reason)
@@ -77,8 +81,8 @@ package struct RefusalLog {
             records[subject]?.count(why)
             return
         }
-        let told = Told(message: message, peer: peer)
-        records[subject] = Record(since: second, told: told)
+        records[subject] = Record(since: second, told: Told(message: message, peer: peer))
+        let told = Told(message: message, peer: peer, trace: trace)
         Self.log(told, reason, Self.cut(why), more: 0, logger)
     }
 
@@ -105,6 +109,7 @@ package struct RefusalLog {
     private static func log(_ told: Told, _ reason: String, _ why: String, more: Int, _ logger: Logger) {
         var facts: Logger.Metadata = ["peer": .string(told.peer), "reason": .string(reason), "why": .string(why)]
         if more > 0 { facts["again"] = .stringConvertible(more) }
+        for fact in told.trace?.facts ?? [] { facts[fact.name] = .string(fact.value) }
         logger.info(told.message, metadata: facts)
     }
 

@@ -50,7 +50,8 @@ extension EventLoop {
         case .admitted(let client):
             arrival?.counted = nil
             return .admitted(.client(client))
-        case .refused(let denial):
+        case .refused(var denial):
+            denial.trace = TraceContext(head)
             note(denial)
             return .refused(denial.response)
         }
@@ -63,7 +64,7 @@ extension EventLoop {
         guard denial.reason != .draining, denial.reason != .database else { return }
         denials.tell(
             "A connection was refused", reason: denial.reason.rawValue, why: denial.sentence, of: denial.address,
-            at: second, logger)
+            at: second, logger, trace: denial.trace)
     }
 
     /// Gives a socket to lws, with a head of our own and what the client sent behind its. From here on it is lws', whatever

@@ -35,6 +35,8 @@ final class BroadcastAPI {
         let route: BroadcastRoute
         /// The query's `private`.
         let privacy: String?
+        /// The query's `persist` (supabase/realtime PR 2022).
+        let persistence: String?
         /// Nil for what is not taken.
         let mediaType: MediaType?
     }
@@ -53,7 +55,7 @@ final class BroadcastAPI {
         }
         return .admitted(
             Sender(
-                claims: claims, route: route, privacy: query["private"],
+                claims: claims, route: route, privacy: query["private"], persistence: query["persist"],
                 mediaType: MediaType(head.field("content-type"))))
     }
 
@@ -76,6 +78,12 @@ final class BroadcastAPI {
         guard let isPrivate = Self.boolean(sender.privacy) else { return .refused(Self.privateUnclear) }
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
         if limits.privateOnly, !key.isPrivate { return .refused(.refusal(403, .privateOnly)) }
+        guard let isKept = Self.boolean(sender.persistence) else {
+            return .refused(Self.invalid("persist", "must be true or false"))
+        }
+        guard key.isPrivate || !isKept else {
+            return .refused(Self.invalid("persist", "is for private messages: add private=true"))
+        }
         if let refusal = reservation(of: event, topic: key.topic) { return .refused(.refusal(403, refusal)) }
         guard body.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
         switch sender.mediaType {
@@ -85,13 +93,15 @@ final class BroadcastAPI {
                 return .refused(Self.invalid("payload", "is not valid JSON"))
             }
             guard json.kind == .object else { return .refused(Self.invalid("payload", "must be an object")) }
-            return accepted(.text(UserBroadcast.textPayload(event, json)), event, key, sender.claims)
+            let user = UserBroadcast(event: event, encoding: .json, payload: json.bytes, metadata: nil)
+            let message = BroadcastMessage.text(UserBroadcast.textPayload(event, json))
+            return accepted(message, user, key, sender.claims, isKept: isKept)
         case .octets:
             guard key.topic.utf8.count <= 255, event.utf8.count <= 255 else {
                 return .refused(Self.invalid("topic", "and event may have 255 bytes each"))
             }
             let user = UserBroadcast(event: event, encoding: .raw, payload: body[...], metadata: nil)
-            return accepted(.user(user), event, key, sender.claims)
+            return accepted(.user(user), user, key, sender.claims, isKept: isKept)
         case nil:
             let text = "Unsupported Media Type. Use application/json or application/octet-stream"
             return .refused(HTTPResponse.error(415, text))
@@ -104,10 +114,12 @@ final class BroadcastAPI {
         return servesStreams && ChannelStream.isReserved(event: event, topic: topic) ? .stream(.reserved) : nil
     }
 
-    private func accepted(_ broadcast: BroadcastMessage, _ event: String, _ key: ChannelKey, _ claims: Claims)
-        -> Outcome
-    {
-        .accepted(Publication(messages: [.init(broadcast: broadcast, event: event, key: key)], claims: claims))
+    private func accepted(
+        _ broadcast: BroadcastMessage, _ user: UserBroadcast, _ key: ChannelKey, _ claims: Claims, isKept: Bool
+    ) -> Outcome {
+        let row = isKept ? PersistedMessage(user, in: key, PersistRequest(), by: claims.subject) : nil
+        let message = Publication.Message(broadcast: broadcast, event: user.event, key: key)
+        return .accepted(Publication(messages: [message], claims: claims, row: row))
     }
 
     // MARK: {"messages":[{"topic":…,"event":…,"payload":{…},"private":false}]}

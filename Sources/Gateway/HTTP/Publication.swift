@@ -11,6 +11,8 @@ struct Publication {
     private(set) var undecided: Set<Name> = []
     private var denied: Set<Name> = []
     private var isUndecidable = false
+    /// What the only message is to be kept as; nil where it is not, or may not be.
+    private(set) var row: PersistedMessage?
 
     /// Private topics of one request: each is a question to the policies (as many as one socket may have channels).
     static let mostTopics = 100
@@ -21,11 +23,15 @@ struct Publication {
         let key: ChannelKey
     }
 
-    init(messages: [Message], claims: Claims) {
+    init(messages: [Message], claims: Claims, row: PersistedMessage? = nil) {
         self.messages = messages
+        self.row = row
         self.claims = claims
         for message in messages where message.key.isPrivate { undecided.insert(Name(message.key.name)) }
     }
+
+    /// What is asked of each topic's policies.
+    var right: AuthorizationQuestion.Right { .write(row == nil ? .broadcast : [.broadcast, .persistence]) }
 
     mutating func decide(_ topic: Name, _ outcome: AuthorizationOutcome) {
         guard undecided.remove(topic) != nil else { return }
@@ -34,6 +40,8 @@ struct Publication {
             return
         }
         if !allowed.contains(.broadcast) { denied.insert(topic) }
+        // What may be sent is sent, also where it may not be kept, as with the original.
+        if !allowed.contains(.persistence) { row = nil }
     }
 
     private static let accepted = HTTPResponse(status: 202).readableAnywhere

@@ -221,7 +221,7 @@ final class RequestRouter {
         guard !publication.undecided.isEmpty else { return .answered(carryOut(publication)) }
         publications[exchange] = publication
         for topic in publication.undecided {
-            loop.ask(AuthorizationQuestion(claims: publication.claims, topic: topic.text, right: .write(.broadcast))) {
+            loop.ask(AuthorizationQuestion(claims: publication.claims, topic: topic.text, right: publication.right)) {
                 .publicationRight(exchange, topic: topic, $0)
             }
         }
@@ -233,7 +233,9 @@ final class RequestRouter {
         publications[exchange]?.decide(topic, outcome)
         guard let publication = publications[exchange], publication.undecided.isEmpty else { return }
         publications[exchange] = nil
-        replied(exchange, .answered(carryOut(publication)))
+        let response = carryOut(publication)
+        guard publication.isAllowed, let row = publication.row else { return replied(exchange, .answered(response)) }
+        loop.store(row) { [inbox = loop.inbox] _ in inbox.post(.respond(exchange, response)) }
     }
 
     private func carryOut(_ publication: Publication) -> HTTPResponse {

@@ -23,6 +23,7 @@ extension EventLoop {
                 router.streams.changed(stream)
                 hub.streamChanged(stream)
             case .streamAnswered(let id, let answer): hub.streamAnswered(id, answer)
+            case .stored(let id, let row): hub.stored(id, as: row)
             case .appended(let exchange, let answer): router.streams.appended(exchange, answer)
             case .changes(let batch): changes.take(batch)
             case .ping(let places): pings.send(to: places)

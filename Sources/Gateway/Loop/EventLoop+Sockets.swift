@@ -54,6 +54,7 @@ extension EventLoop {
         let slot = slots.take()
         countedAddresses.note(client.countedAddress, for: slot)
         counters.accepted += 1
+        traces[slot] = client.trace
         delivery.open(slot, wsi: wsi, second: second, peer: client.peer, serial: counters.accepted)
         hub.connect(
             slot, version: client.version, claims: client.claims, isCounted: client.countedUser != nil,
@@ -75,6 +76,7 @@ extension EventLoop {
         hub.disconnect(slot, at: now(), isUnloaded: isUnloaded, afterSilence: silence)
         limits.connections.leave(countedAddresses[slot])
         noteConnections()
+        traces[slot] = nil
         slots.release(slot)
         execute()
     }
@@ -197,7 +199,7 @@ extension EventLoop {
                 }
             denials.tell(
                 message, reason: reason, why: failure.sentence, of: delivery.accounts[Int(slot)].peer, at: second,
-                logger)
+                logger, trace: traces[slot])
         }
     }
 
@@ -221,6 +223,7 @@ extension EventLoop {
         if let user = hub.user(of: slot) { facts["user"] = .string(user.text) }
         // A peer's own words are left out: anything might stand there.
         if let reason { facts["reason"] = .string("\(reason)") }
+        for fact in traces[slot]?.facts ?? [] { facts[fact.name] = .string(fact.value) }
         logger.info("connection ended", metadata: facts)
     }
 

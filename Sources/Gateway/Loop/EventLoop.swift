@@ -1,5 +1,6 @@
 import CWebSockets
 import Glibc
+import HTTP
 import Hub
 import Logging
 import Wire
@@ -47,6 +48,8 @@ final class EventLoop {
     // WebSockets.
     var slots = SlotAllocator()
     var countedAddresses = CountedAddresses()
+    /// What the tracing of clients calls their upgrades, of those that have some.
+    var traces: [Slot: TraceContext] = [:]
     var partial: PartialMessages
     lazy var pauses = ReadPauses(libuv)
     lazy var changes = ChangeIntake(loop: self)
@@ -184,6 +187,7 @@ final class EventLoop {
                     for sibling in siblings { sibling.post(.ping(places)) }
                 }
             case .authorize(let id, let question): ask(question) { .authorization(id, $0) }
+            case .store(let id, let message): store(message) { [inbox] row in id.map { inbox.post(.stored($0, row)) } }
             case .stream(let id, let name, let request):
                 services.streams?.perform(request, on: name) { [inbox] answer in
                     if let id { inbox.post(.streamAnswered(id, answer)) }
@@ -198,6 +202,12 @@ final class EventLoop {
     func ask(_ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> LoopTask) {
         guard let authority = services.authority else { return inbox.post(answer(.unavailable)) }
         authority.decide(question) { [inbox] in inbox.post(answer($0)) }
+    }
+
+    /// Has a broadcast kept.
+    func store(_ message: PersistedMessage, answer: @escaping @Sendable (String?) -> Void) {
+        guard let messages = services.messages else { return answer(nil) }
+        messages.store(message, answer: answer)
     }
 
     /// Others may take over presences that ended here. What was said of them here has to be on its way before.

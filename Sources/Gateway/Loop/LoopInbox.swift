@@ -16,6 +16,7 @@ enum LoopTask: Sendable {
     case streamRight(Int, AuthorizationOutcome)
     case streamChanged(StreamBuffer)
     case streamAnswered(Int, StreamAnswer)
+    case stored(Int, String?)
     /// More of an exchange's body is appended.
     case appended(Int, StreamAnswer)
     case changes(ChangeQueue.Batch)

@@ -204,7 +204,7 @@ package struct Authorization {
         switch right {
         case .asked: return nil
         case .unknown:
-            if let need = next.write.need {
+            if let need = grants.openNeed(of: next.write) {
                 grants.write[need] = .asked(ask(.write(need), as: membership.claims, for: membership, &hub))
             }
             return nil

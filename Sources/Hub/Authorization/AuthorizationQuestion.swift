@@ -42,6 +42,8 @@ package struct ChannelExtensions: OptionSet, Sendable, Hashable {
     package static let presence = ChannelExtensions(rawValue: 2)
     /// To end a stream that somebody else writes.
     package static let cancel = ChannelExtensions(rawValue: 4)
+    /// To have broadcasts kept as rows of `realtime.messages` (supabase/realtime PR 2022).
+    package static let persistence = ChannelExtensions(rawValue: 8)
     /// Those that a channel's members may read.
     package static let all: ChannelExtensions = [.broadcast, .presence]
 }

@@ -29,7 +29,21 @@ package final class ChannelGrants {
     }
 
     /// Everybody may withdraw what they said themselves.
-    func right(to write: MemberWrite) -> WriteRights.State { write.need.map { self.write[$0] } ?? .allowed }
+    func right(to write: MemberWrite) -> WriteRights.State {
+        let right = write.need.map { self.write[$0] } ?? .allowed
+        guard case .persisted = write, right == .allowed else { return right }
+        // What may be sent is sent, also where it may not be kept.
+        let persistence = self.write[.persistence]
+        return persistence == .denied ? .allowed : persistence
+    }
+
+    /// What is to be asked before a write whose right is unknown.
+    func openNeed(of write: MemberWrite) -> ChannelExtensions? {
+        guard case .persisted = write, self.write[.broadcast] == .allowed else { return write.need }
+        return .persistence
+    }
+
+    var mayPersist: Bool { write[.persistence] == .allowed }
 }
 
 extension Membership {
@@ -52,29 +66,40 @@ struct WriteRights {
     private var broadcast = State.unknown
     private var presence = State.unknown
     private var cancel = State.unknown
+    private var persistence = State.unknown
 
     /// What may be needed.
-    static let all: [ChannelExtensions] = [.broadcast, .presence, MemberWrite.cancelling]
+    static let all: [ChannelExtensions] = [.broadcast, .presence, .persistence, MemberWrite.cancelling]
 
     subscript(need: ChannelExtensions) -> State {
-        get { need == .broadcast ? broadcast : need == .presence ? presence : cancel }
+        get {
+            switch need {
+            case .broadcast: broadcast
+            case .presence: presence
+            case .persistence: persistence
+            default: cancel
+            }
+        }
         set {
             switch need {
             case .broadcast: broadcast = newValue
             case .presence: presence = newValue
+            case .persistence: persistence = newValue
             default: cancel = newValue
             }
         }
     }
 
     var questions: [AuthorizationID] {
-        [broadcast, presence, cancel].compactMap { if case .asked(let id) = $0 { id } else { nil } }
+        [broadcast, presence, persistence, cancel].compactMap { if case .asked(let id) = $0 { id } else { nil } }
     }
 }
 
 /// What a member wants the others of its channel to hear or see.
 package enum MemberWrite {
     case broadcast(BroadcastMessage)
+    /// The same, to be kept as a row of `realtime.messages`, too.
+    case persisted(UserBroadcast, PersistRequest)
     /// The payload, a JSON object.
     case track([UInt8])
     case untrack
@@ -86,7 +111,7 @@ package enum MemberWrite {
     /// The right it takes, or rights of which one is enough; none to withdraw oneself.
     var need: ChannelExtensions? {
         switch self {
-        case .broadcast, .stream(.append): .broadcast
+        case .broadcast, .persisted, .stream(.append): .broadcast
         case .stream(.cancel): Self.cancelling
         case .track: .presence
         case .untrack: nil
@@ -95,7 +120,7 @@ package enum MemberWrite {
 
     var kind: MessageKind {
         switch self {
-        case .broadcast, .stream: .broadcast
+        case .broadcast, .persisted, .stream: .broadcast
         case .track, .untrack: .presence
         }
     }
@@ -103,7 +128,7 @@ package enum MemberWrite {
     var bytes: Int {
         switch self {
         case .broadcast(.text(let payload)), .track(let payload): payload.count
-        case .broadcast(.user(let user)): user.payload.count + user.event.utf8.count
+        case .broadcast(.user(let user)), .persisted(let user, _): user.payload.count + user.event.utf8.count
         case .untrack: 0
         case .stream(let write): write.bytes
         }
@@ -116,12 +141,23 @@ package enum MemberWrite {
 
     /// The same without the frame it came in, which a slice would keep alive.
     var copied: MemberWrite {
-        guard case .broadcast(.user(let user)) = self else { return self }
-        return .broadcast(
-            .user(
-                UserBroadcast(
-                    event: user.event, encoding: user.encoding, payload: Array(user.payload)[...],
-                    metadata: user.metadata)))
+        switch self {
+        case .broadcast(.user(let user)): .broadcast(.user(user.copied))
+        case .persisted(let user, let request): .persisted(user.copied, request)
+        default: self
+        }
+    }
+
+    /// Whether it cannot be performed before this is decided.
+    func waits(for need: ChannelExtensions) -> Bool {
+        if case .persisted = self, need == .persistence { return true }
+        return self.need == need
+    }
+}
+
+extension UserBroadcast {
+    fileprivate var copied: UserBroadcast {
+        UserBroadcast(event: event, encoding: encoding, payload: Array(payload)[...], metadata: metadata)
     }
 }
 
@@ -150,8 +186,9 @@ package struct HeldWrites {
 
     /// Takes out those that need a right, or all.
     mutating func removeAll(needing need: ChannelExtensions? = nil) -> [Entry] {
-        let gone = entries.filter { need == nil || $0.write.need == need }
-        entries.removeAll { need == nil || $0.write.need == need }
+        func isMeant(_ entry: Entry) -> Bool { need.map { entry.write.waits(for: $0) } ?? true }
+        let gone = entries.filter(isMeant)
+        entries.removeAll(where: isMeant)
         bytes = entries.reduce(0) { $0 + $1.bytes }
         return gone
     }

@@ -71,7 +71,11 @@ extension Hub {
     /// Takes a member's subscription over to other claims, when its token changed, or lets it go on after a lapse. A new
     /// "Subscribed to PostgreSQL" follows, as in the original.
     private func resubscribe(_ membership: Membership, as claims: Claims, afterLapse wasLapsed: Bool = false) {
+        defer { endFirstMoment(of: membership) }
+        // From here on it is told what becomes of its row changes, as whoever it is now.
+        membership.firstTokenDue = nil
         let left = rows.change(membership, to: claims, &context)
+        if left != nil { membership.isOwedState = false }
         guard left != nil || (wasLapsed && membership.rows != nil) else { return }
         catchUp.startAnew(membership, wasHearing: left?.groupIndex != nil, rows.progress, &context)
         handle(.rowChangesRestarted(needsOfRowChanges(membership)), of: membership)

@@ -12,15 +12,20 @@ package struct ReplayRequest: Sendable, Equatable {
     /// The years 0 to 9999, as the original takes them; Postgres' timestamps reach further.
     private static let years = -62_167_219_200_000...253_402_300_799_999
 
-    package init(since: Int, limit: Int = largestLimit) {
+    package init(since: Int = 0, limit: Int = largestLimit) {
         self.since = since
         self.limit = limit
     }
 
-    /// Nil where it is not `{since: integer, limit?: integer}`. A limit beyond what is served takes the nearest one that
-    /// is, as in the original.
+    /// Nil where it is not `{since?: integer, limit?: integer}`. Without `since` it begins at 0; a limit beyond what is served takes
+    /// the nearest one that is: both as in the original (supabase/realtime 2.174).
     package init?(_ json: JSON) {
-        guard let since = json["since"]?.int, Self.years.contains(since) else { return nil }
+        guard json.kind == .object else { return nil }
+        var since = 0
+        if let wish = json["since"], !wish.isNull {
+            guard let number = wish.int, Self.years.contains(number) else { return nil }
+            since = number
+        }
         var limit = Self.largestLimit
         if let wish = json["limit"], !wish.isNull {
             guard let number = wish.int else { return nil }

@@ -24,8 +24,10 @@ struct HistoryMeta {
 
     /// A `broadcast` event's payload with the object in it. The sender's text stays as it is but for a `meta` of its own:
     /// a key that occurs twice is read in more than one way.
+    /// What is no object has no room for it, and is passed on as it is.
     func spliced(into payload: [UInt8]) -> [UInt8] {
         let object = JSON(trusted: payload[...])
+        guard object.kind == .object else { return payload }
         guard let own = object["meta"] else {
             var out: [UInt8] = []
             out.reserveCapacity(payload.count + 64)

@@ -55,7 +55,8 @@ extension Hub {
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
             member: context.nextMember(), presenceKey: randomUUID(),
             pending: PendingJoin(
-                config, ref: JSON(trusted: Array(request.ref.bytes)[...]), response: Self.joinResponse(bindings, ids)))
+                config, ref: JSON(trusted: Array(request.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
+                at: context.now.monotonic))
         if let request = config.history {
             let trace = catchUp.trace(of: claims, joinRef: joinRef, connection, rows.progress, &context)
             membership.history = history.enter(membership, request, trace, &context)
@@ -97,6 +98,7 @@ extension Hub {
             needs.insert(.authorization)
         }
         handle(.begins(needs), of: membership)
+        awaitAnswer(of: membership)
     }
 
     /// What has to be known before row changes can reach a member that entered its group.

@@ -34,7 +34,7 @@ extension Hub {
             for one in rows.subscribers(of: group, &context) { catchUp.sendComplaints(of: group, to: one, &context) }
         case .unavailable:
             // Without a database nothing can be promised: clients are told to come again.
-            for membership in group.waiting.members(of: group) {
+            for membership in group.waiting.members(of: group) where membership.changesWait == nil {
                 handle(.failed(.subscription, .databaseUnavailable), of: membership)
             }
             return
@@ -87,6 +87,7 @@ extension Hub {
         switch membership.join.handle(event) {
         case nil: break
         case .findMissed:
+            if let refusal = membership.faultOfWait { return handle(.recoveryFailed(refusal), of: membership) }
             catchUp.askForMissed(by: membership, rows.progress, &context)
             // The answer says whether it could be resumed, and clients take no changes before the answer.
             if membership.recovery?.question == nil { recoveryIsKnown(of: membership) }
@@ -103,7 +104,7 @@ extension Hub {
         guard membership.connection.reader == nil else { return false }
         return switch event {
         case .recoveryFailed: membership.recovery?.wasPassedBy != true
-        case .failed(let need, _): need == .subscription
+        case .failed(let need, _): need == .subscription || need == .session
         default: false
         }
     }
@@ -130,6 +131,7 @@ extension Hub {
 
         counters.joins += 1
         membership.pending = nil
+        beginFirstMoment(of: membership, pending)
         happenings?.joined(membership.channel.key, at: context.now)
         if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, &context) }
         if let grants = membership.grants { authorization.sendReplay(grants, to: membership, &context) }

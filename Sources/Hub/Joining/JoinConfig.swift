@@ -22,6 +22,8 @@ package struct JoinConfig {
     /// `stream`, for the channel of one.
     var stream = StreamRequestOfJoin(nil)
     var changes: [JSON] = []
+    /// Milliseconds for which the reply may wait for them.
+    var changesWait: Int64?
     var hasTooManyChanges = false
     /// `user_token` before `access_token`; keys that only name a project (`sb_…`) are no tokens.
     var token: String?
@@ -63,6 +65,7 @@ package struct JoinConfig {
             let entries = config["postgres_changes"]?.elements(upTo: limits.filtersPerChannel + 1) ?? []
             hasTooManyChanges = entries.count > limits.filtersPerChannel
             changes = entries.filter { !$0.isNull }
+            changesWait = ChangesWait.milliseconds(config["postgres_changes_options"])
         }
         if payload["config"] == nil {
             isLegacy = true
@@ -91,7 +94,7 @@ package struct JoinConfig {
     }
 
     /// Booleans may come as strings.
-    private static func flag(_ json: JSON?) -> Bool {
+    static func flag(_ json: JSON?) -> Bool {
         json?.bool ?? (json?.string?.lowercased() == "true")
     }
 

@@ -51,11 +51,11 @@ package struct JoinFailure: Sendable, Equatable {
         case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly, .removed: .unauthorized
         case .over, .writesPending, .presenceListFull: .limit
         case .databaseUnavailable, .policyFailed, .changesLost, .replayFailed: .database
-        case .invalidBinding: .rowChanges
+        case .invalidBinding, .changesTimeout: .rowChanges
         case .stream: .stream
         case .restarting: .restarting
-        case .topicNameRequired, .unmatchedTopic, .replayNotAllowed, .replayInvalid, .payloadNotAnObject,
-            .presencePayloadNotAMap, .presenceEventUnknown, .appStateUnknown, .summaryReserved:
+        case .topicNameRequired, .unmatchedTopic, .replayNotAllowed, .replayInvalid, .presencePayloadNotAMap,
+            .presenceEventUnknown, .appStateUnknown, .summaryReserved, .persistTTLInvalid:
             .request
         }
     }

@@ -28,6 +28,7 @@ package struct JoinMachine: Sendable {
 
         /// What a member with a new token may have to wait for once more.
         static let ofRowChanges: Needs = [.subscription, .session]
+        static let all: Needs = [.authorization, .subscription, .session, .history]
     }
 
     package enum State: Sendable, Equatable {
@@ -56,6 +57,8 @@ package struct JoinMachine: Sendable {
         case recoveryIsKnown
         /// The feed cannot say it, or cannot go on with what it told.
         case recoveryFailed(Refusal)
+        /// The answer is not to wait any longer for what may as well follow it.
+        case isLate
         /// More came while a join with a replay was waiting than the hub keeps.
         case replayOverflowed
         /// The member was taken out of its channel.
@@ -102,7 +105,11 @@ package struct JoinMachine: Sendable {
             // let read by then, so a no ends its channel as it would later.
             return end(needs.isDisjoint(with: need) ? .expel(refusal) : .refuse(refusal))
 
-        case (.waitsForRecovery, .recoveryIsKnown):
+        case (.waits(let needs), .isLate) where needs.isSubset(of: .ofRowChanges):
+            state = .joined(needs)
+            return .answer
+
+        case (.waitsForRecovery, .recoveryIsKnown), (.waitsForRecovery, .isLate):
             state = .joined([])
             return .answer
         case (.waitsForRecovery, .recoveryFailed(let refusal)): return end(.refuse(refusal))

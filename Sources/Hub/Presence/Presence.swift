@@ -44,8 +44,9 @@ struct Presence {
         return nil
     }
 
-    /// To be called before `track`: whoever tracks wants to see the others, so diffs flow from here on, as in the original,
-    /// to those who may see them; and where the member was cut off before, it goes on as who it was.
+    /// To be called before `track`: whoever tracks wants to see the others. So a member that joined without presence and may see
+    /// it is sent `presence_state` first, as by the original (supabase/realtime 2.174): realtime-js and Dart keep diffs back until a
+    /// state has come. And where the member was cut off before, it goes on as who it was.
     ///
     /// - Returns: whether it took a lease over, so that what the other loops said of it has to be heard before it tracks.
     mutating func prepareToTrack(_ payload: [UInt8], of membership: Membership, _ hub: inout HubContext) -> Bool {
@@ -53,7 +54,7 @@ struct Presence {
         if membership.presence.watcherIndex == nil, membership.presence.counterIndex == nil,
             membership.mayRead(.presence)
         {
-            watch(membership)
+            show(to: membership, &hub)
         }
         guard channel.presence.list[membership.presence.id] == nil else { return false }
         return takeOver(membership, saying: payload, &hub)

@@ -267,12 +267,14 @@ package struct CatchUp {
     // MARK: What a member is told
 
     func sendState(of group: ChangeGroup, to membership: Membership, _ hub: inout HubContext) {
+        guard !membership.isSpared(group) else { return }
         // A client that resumes by cursors has one from here on, even if no change ever comes.
         let cursor = membership.recovery?.isReported == true ? membership.recovery?.cursor : nil
         if group.sendState(to: membership, cursor: cursor, &hub) { mayBeIgnored(by: membership, &hub) }
     }
 
     func sendComplaints(of group: ChangeGroup, to membership: Membership, _ hub: inout HubContext) {
+        guard !membership.isSpared(group) else { return }
         if group.sendComplaints(to: membership, &hub) { mayBeIgnored(by: membership, &hub) }
     }
 

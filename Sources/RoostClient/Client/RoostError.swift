@@ -79,9 +79,11 @@ package enum NextAction: Equatable {
         case "MalformedJWT", "JwtSignatureError", "API key is missing": self = .refreshToken
         case "JwtSignerError":
             self = reason.contains("check your JWT secret or JWKS configuration") ? .retry : .giveUp
-        case "Unauthorized", "TopicNameRequired", "unmatched topic", "PrivateOnly", "ChannelRateLimitReached",
-            "InvalidPostgresChanges", "message_size_exceeded", "payload_size_exceeded",
-            "Broadcast payload must be a JSON object", "Presence track payload must be a map",
+        case "Unauthorized": self = reason.contains("; you may join again in ") ? .retry : .giveUp
+        case "TopicNameRequired", "unmatched topic", "PrivateOnly", "ChannelRateLimitReached",
+            "RealtimeDisabledForConfiguration", "InvalidPostgresChanges", "message_size_exceeded",
+            "payload_size_exceeded",
+            "Presence track payload must be a map",
             "Presence event must be track or untrack", "StreamTopic", "StreamNotFound", "StreamEnded",
             "StreamCancelled", "StreamCloseFailed", "StreamContent", "StreamOrder", "StreamFenced", "StreamTooLarge":
             self = .giveUp

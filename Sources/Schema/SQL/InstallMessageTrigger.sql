@@ -34,7 +34,7 @@ begin
         perform set_config('lock_timeout', patience, true);
     exception when insufficient_privilege or lock_not_available then
         raise notice 'roost: no trigger on realtime.messages, so SQL cannot send to channels: %', sqlerrm
-            using hint = 'GRANT TRIGGER ON realtime.messages to this role, and run `roost migrate` again.';
+            using hint = '`roost doctor` says what to do.';
     end;
 end
 $install$;

@@ -45,16 +45,19 @@ begin
             inserted_at timestamp not null default (clock_timestamp() at time zone 'UTC'),
             id uuid not null default gen_random_uuid(),
             binary_payload bytea,
+            skip_broadcast boolean not null default false,
+            expires_at timestamp,
             primary key (id, inserted_at),
             constraint messages_payload_exclusive check (payload is null or binary_payload is null)
         );
         comment on table realtime.messages is
             'What realtime.send() sends to channels, kept for the retention of the hub; its policies say who may read '
             'and write which private channel.';
-        -- The one replays a channel, the other finds what to delete.
+        -- The first replays a channel, the others find what to delete.
         create index messages_replay on realtime.messages (topic, inserted_at desc)
             where extension = 'broadcast' and private is true;
         create index messages_age on realtime.messages (inserted_at);
+        create index messages_expiry on realtime.messages (expires_at) where expires_at is not null;
         alter table realtime.messages enable row level security;
         grant select, insert on realtime.messages to public;
         update roost.meta set owns_messages = true;

@@ -29,11 +29,12 @@ struct HubFigures: Sendable {
     let pushService: PushService?
     /// Nil where nobody is told who received what.
     let receiptWriter: ReceiptWriter?
+    let messageWriter: MessageWriter
 
     var all: [Figure] {
         ProcessFigures.all(version: Roost.version, revision: Roost.commit)
             + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
-            + ofRooms + (pushService?.figures ?? []) + (receiptWriter?.figures ?? [])
+            + ofRooms + (pushService?.figures ?? []) + (receiptWriter?.figures ?? []) + messageWriter.figures
     }
 
     private func streamFigures(_ loops: LoopFigures) -> [Figure] {

@@ -34,6 +34,7 @@ struct HubRooms: Sendable {
     let sessions: SessionWriter
     let subscriptions: ChangeService
     let authority: PolicyAuthority
+    let messageWriter: MessageWriter
     let presenceWriter: PresenceWriter
     /// Nil where nobody is told who received what.
     let receiptWriter: ReceiptWriter?
@@ -95,6 +96,7 @@ struct HubRooms: Sendable {
             if status == .ready, recovers { sessions.start() }
         }
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
+        let messageWriter = MessageWriter(conninfo: databaseURL, logger: logger)
         let restartWindow = Int64(configuration.restartSeconds) * 1000
         let presenceWriter = PresenceWriter(
             conninfo: databaseURL, node: configuration.nodeName, log: shared.presenceLog, users: shared.users,
@@ -151,7 +153,7 @@ struct HubRooms: Sendable {
             subscriptions: subscriptions,
             listener: listener, capture: capture, cluster: cluster, webhooks: webhooks, streams: streams,
             streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService,
-            receiptWriter: receiptWriter)
+            receiptWriter: receiptWriter, messageWriter: messageWriter)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
             [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), serverAPI, ClientHealth()]
@@ -159,6 +161,7 @@ struct HubRooms: Sendable {
         var services = GatewayServices(verifier: tokens)
         services.feed = subscriptions
         services.authority = authority
+        services.messages = messageWriter
         services.streams = streams
         services.peers = cluster
         services.handler = Handlers(handlers: handlers)
@@ -197,6 +200,7 @@ struct HubRooms: Sendable {
         self.sessions = sessions
         self.subscriptions = subscriptions
         self.authority = authority
+        self.messageWriter = messageWriter
         self.presenceWriter = presenceWriter
         self.receiptWriter = receiptWriter
         self.listener = listener
@@ -239,6 +243,7 @@ struct HubRooms: Sendable {
         ProgressWatch({ [health] in health.progress }, logger: logger).begin()
         MemoryReturn().begin()
         authority.start()
+        messageWriter.start()
         subscriptions.start()
         listener?.start()
         capture?.start()
@@ -360,27 +365,6 @@ struct Statements {
 
     /// In place of `users.statement`: it tells nobody.
     static let nobody = "select from unnest($1::text[], $2::boolean[], $3::timestamptz[]) where false"
-}
-
-/// Several handlers of HTTP requests in a row: the first that serves a path answers.
-struct Handlers: HTTPHandler {
-    let handlers: [any HTTPHandler]
-
-    func judge(_ head: HTTPRequest) -> HTTPVerdict {
-        for handler in handlers {
-            let verdict = handler.judge(head)
-            if case .notServed = verdict { continue }
-            return verdict
-        }
-        return .notServed
-    }
-
-    func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
-        for handler in handlers {
-            if let answer = handler.respond(to: request, later: reply) { return answer }
-        }
-        return nil
-    }
 }
 
 extension FeedStatus {

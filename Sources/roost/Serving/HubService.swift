@@ -40,10 +40,11 @@ struct HubService {
         rooms.webhooks?.stop(within: .seconds(2))
         deadline.enters("writing down who is present and who was served")
         // Beside each other: each waits some seconds for a database that does not answer, and the deadline is for both.
-        DispatchQueue.concurrentPerform(iterations: 3) { part in
+        DispatchQueue.concurrentPerform(iterations: 4) { part in
             switch part {
             case 0: rooms.presenceWriter.stop()
             case 1: rooms.receiptWriter?.stop()
+            case 2: rooms.messageWriter.stop()
             default: rooms.sessions.stop()
             }
         }

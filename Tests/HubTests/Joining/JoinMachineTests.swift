@@ -51,6 +51,15 @@ import Wire
         Row(.waits(all), .failed(.session, no), .ended, .refuse(no)),
         Row(.waits(feed), .failed(.authorization, no), .ended, .expel(no)),
 
+        // An answer that is late comes before what was missed, but not before the rights are known, nor what is kept of broadcasts.
+        Row(.waits(feed), .isLate, .joined(feed), .answer),
+        Row(.waits(.session), .isLate, .joined(.session), .answer),
+        Row(.waits(all), .isLate, .waits(all)),
+        Row(.waits(.history), .isLate, .waits(.history)),
+        Row(.waitsForRecovery, .isLate, .joined([]), .answer),
+        Row(.joined(feed), .isLate, .joined(feed)),
+        Row(.ended, .isLate, .ended),
+
         // A new token while the join waits: its row changes are to be found out once more, and nothing else.
         Row(.waits([.authorization, .history]), .rowChangesRestarted(feed), .waits(all)),
         Row(.waits(all), .rowChangesRestarted([]), .waits([.authorization, .history])),

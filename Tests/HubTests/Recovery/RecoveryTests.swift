@@ -275,7 +275,7 @@ import Wire
         let (id, _) = try question(stage)
         _ = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
         let told = try stage.watch { $0.deliver(.recovery(id, .undecided)) }
-        #expect(told.contains { $0.contains("phx_error") && $0.contains("PolicyFailed: A policy failed") }, "\(told)")
+        #expect(told.contains { $0.contains("phx_error") && $0.contains("RlsPolicyError: A policy failed") }, "\(told)")
         #expect(stage.hub.counters.recoveries["undecided"] == 1)
         // The next try starts where this one would have.
         try stage.join("realtime:a", 2, ref: "8", Self.config)

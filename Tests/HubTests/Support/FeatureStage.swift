@@ -23,7 +23,7 @@ struct FeatureStage {
         hub.add(connection)
         let member = Membership(
             config, of: connection, in: channel, joinRef: "1", claims: claims, member: hub.nextMember(),
-            presenceKey: "key", pending: PendingJoin(config, ref: .null, response: []))
+            presenceKey: "key", pending: PendingJoin(config, ref: .null, response: [], at: hub.now.monotonic))
         hub.add(member)
         return member
     }

@@ -100,7 +100,7 @@ struct HubPair {
                 hubs[side].deliver(.recovery(id, .began(.resumed)))
                 hubs[side].deliver(.recovery(id, .caughtUp(cursor: "c")))
                 try settle(side)
-            case .abandon, .ping, .stream, .begin, .refuse: break
+            case .abandon, .ping, .stream, .store, .begin, .refuse: break
             case .subscribe(let id, _): groups[side].append(id)
             case .unsubscribe(let id):
                 guard let index = groups[side].firstIndex(of: id) else { throw Defect(what: "unsubscribed twice") }
@@ -221,7 +221,7 @@ struct HubPair {
             guard count == 4 else { throw Defect(what: "keys: \(json)") }
         }
         let (payload, event) = (parts[parts.count - 1], parts[parts.count - 2].string ?? "")
-        guard payload.kind == .object, parts[parts.count - 3].kind == .string else {
+        guard payload.kind == .object || event == "broadcast", parts[parts.count - 3].kind == .string else {
             throw Defect(what: "types: \(json)")
         }
         kinds.insert(event)

@@ -199,6 +199,8 @@ final class Stage {
         case .ping(let places):
             "ask \(places.map { "\($0.loop).\($0.slot)" }.joined(separator: ","))"
         case .authorize(_, let question): "authorize \(describe(question))"
+        case .store(let id, let message):
+            "store \(message.topic) \(message.event)\(message.ttl.map { " for \($0)" } ?? "")\(id == nil ? "" : " ack")"
         case .stream(_, let name, .append(let append)):
             "stream \(name.text) append \(String(decoding: append.body, as: UTF8.self))\(append.closes ? " close" : "")"
         case .stream(_, let name, .cancel): "stream \(name.text) cancel"
@@ -222,7 +224,12 @@ final class Stage {
             switch question.right {
             case .read(let replay): replay.map { "read since \($0.since) limit \($0.limit)" } ?? "read"
             case .write(let extensions):
-                extensions == .broadcast ? "write" : extensions == .presence ? "track" : "cancel"
+                switch extensions {
+                case .broadcast: "write"
+                case .presence: "track"
+                case .persistence: "persist"
+                default: "cancel"
+                }
             }
         return "\(question.claims.role) \(asked) \(question.topic)"
     }

@@ -1,0 +1,97 @@
+package import Wire
+
+/// A broadcast's wish to be kept as a row of `realtime.messages`: `persist` in the metadata of a binary frame, in a private channel
+/// (supabase/realtime PR 2022, and its broadcast handler of 2.174 for `ttl`; supabase-js PR 2690).
+package struct PersistRequest: Sendable, Equatable {
+    /// Seconds after which the row is deleted; nil where it stays as long as others.
+    package let ttl: Int?
+
+    /// Three days, the retention of the original's table.
+    package static let longestTTL = 259_200
+
+    package init(ttl: Int? = nil) { self.ttl = ttl }
+
+    /// Nil where the metadata ask for nothing.
+    ///
+    /// - Parameter wish: what stands under `persist`: `true`, or an object with at most a `ttl`, as a number or in digits.
+    package init?(_ wish: JSON?) throws(Refusal) {
+        guard let wish, !wish.isNull, wish.bool != false else { return nil }
+        guard wish.bool == true || wish.kind == .object else { throw .persistTTLInvalid }
+        guard let ttl = wish["ttl"], !ttl.isNull else {
+            self.init()
+            return
+        }
+        guard let seconds = ttl.int ?? ttl.string.flatMap({ Int($0) }), (1...Self.longestTTL).contains(seconds) else {
+            throw .persistTTLInvalid
+        }
+        self.init(ttl: seconds)
+    }
+}
+
+/// A broadcast that is to be a row of `realtime.messages`.
+package struct PersistedMessage: Sendable {
+    /// Without its prefix.
+    package let topic: String
+    package let event: String
+    package let body: ReplayedMessage.Body
+    package let ttl: Int?
+    /// Whose it is, by the claim `sub`; so many of one user's may wait.
+    package let user: Name?
+
+    /// Nil for what the table has no form for: JSON that is none.
+    package init?(_ user: UserBroadcast, in key: ChannelKey, _ request: PersistRequest, by subject: Name?) {
+        switch user.encoding {
+        case .raw: body = .binary(Array(user.payload))
+        case .json:
+            do { body = .json(Array(try JSON(parsing: user.payload).bytes)) } catch { return nil }
+        }
+        topic = String(key.name)
+        event = user.event
+        ttl = request.ttl
+        self.user = subject
+    }
+
+    package var bytes: Int {
+        let payload =
+            switch body {
+            case .json(let bytes), .binary(let bytes): bytes.count
+            }
+        return payload + topic.utf8.count + event.utf8.count
+    }
+}
+
+/// Who writes broadcasts into `realtime.messages`, as the loops see it.
+package protocol MessageStore: Sendable {
+    /// Answers once, from any thread and possibly before it returns; called on a loop's thread, so it must not wait.
+    ///
+    /// - Parameter answer: is told the row's id once it is committed; nil where it is not certain to be a row.
+    func store(_ message: PersistedMessage, answer: @escaping @Sendable (_ id: String?) -> Void)
+}
+
+/// Acknowledgements that wait until what they acknowledge is committed.
+package struct Persistence {
+    /// By a number that is never used twice.
+    private var waiting: [Int: (membership: Membership, ref: JSON)] = [:]
+
+    package init() {}
+
+    package var waitingCount: Int { waiting.count }
+
+    /// - Parameter ref: nil where nobody waits for an answer.
+    mutating func store(
+        _ message: PersistedMessage, ref: JSON?, of membership: Membership, _ hub: inout HubContext
+    ) {
+        guard let ref else { return hub.actions.append(.store(nil, message)) }
+        let id = hub.nextSerial()
+        waiting[id] = (membership, JSON(trusted: Array(ref.bytes)[...]))
+        hub.actions.append(.store(id, message))
+    }
+
+    /// The store's answer. The message was delivered whatever it is, so as with the original it is acknowledged either way; the id says
+    /// that there is a row.
+    mutating func answer(_ id: Int, _ row: String?, _ hub: inout HubContext) {
+        guard let (membership, ref) = waiting.removeValue(forKey: id), !membership.join.hasEnded else { return }
+        let response = JSONWriter.object { if let row { $0.member("id", row) } }
+        hub.reply(to: ref, of: membership, ok: true, response: response)
+    }
+}

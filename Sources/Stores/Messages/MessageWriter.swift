@@ -1,0 +1,239 @@
+import Glibc
+package import Hub
+package import Logging
+import Postgres
+import Wire
+import Workers
+
+/// Keeps broadcasts as rows of `realtime.messages`, many with one statement: what is sent while one is on its way is written with the next.
+///
+/// It has one thread and one session of its own. Nothing is written twice: a batch whose commit is not known, as its session was lost, is
+/// not written again, and its messages are acknowledged without an id. While there is no session they wait as long as a client does.
+package final class MessageWriter: MessageStore {
+    private let conninfo: String
+    private let logger: Logger
+    private let inbox = MessageInbox()
+    private let published = Published(MessageStatistics())
+    private let thread = WorkerThread(named: "roost-messages")
+
+    /// Below the 10 s for which clients wait.
+    private static let patience = Duration.seconds(8)
+
+    package init(conninfo: String, logger: Logger) {
+        self.conninfo = conninfo
+        self.logger = logger
+    }
+
+    /// Starts the thread; it connects when the first message comes. Once in the life of a writer.
+    package func start() {
+        let (conninfo, logger, inbox, published) = (conninfo, logger, inbox, published)
+        thread.start {
+            var worker = MessageWorker(conninfo, logger, inbox, published)
+            worker.run()
+        }
+    }
+
+    /// Writes what waits and ends the thread. One that hangs is left behind after `patience`.
+    package func stop(within patience: Duration = .seconds(2)) {
+        inbox.stop()
+        thread.join(by: .now + patience)
+    }
+
+    package func store(_ message: PersistedMessage, answer: @escaping @Sendable (String?) -> Void) {
+        let pending = PendingMessage(message: message, answer: answer, deadline: .now + Self.patience)
+        if !inbox.post(pending) { answer(nil) }
+    }
+
+    /// From any thread; a batch old.
+    package var statistics: MessageStatistics {
+        var statistics = published.value
+        statistics.waiting = inbox.waiting
+        return statistics
+    }
+}
+
+/// Counters since the writer was made.
+package struct MessageStatistics: Sendable, Equatable {
+    /// Messages that are rows.
+    package var stored = 0
+    /// Messages that are not, or of which that is not known.
+    package var failed = 0
+    /// Statements that wrote them.
+    package var batches = 0
+    /// Messages that wait.
+    package var waiting = 0
+
+    package init() {}
+}
+
+/// The life of the thread that writes broadcasts.
+private struct MessageWorker: ~Copyable {
+    private let conninfo: String
+    private let logger: Logger
+    private let inbox: MessageInbox
+    private let published: Published<MessageStatistics>
+    private var statistics = MessageStatistics()
+    private var session: MessageSession?
+    private var reconnector: Reconnector
+    private var warnings: RateLimitedLog
+    private var random = SystemRandomNumberGenerator()
+
+    /// Between two looks while there is no session, or something locks the table.
+    private static let pauseMicroseconds: UInt32 = 50_000
+
+    init(_ conninfo: String, _ logger: Logger, _ inbox: MessageInbox, _ published: Published<MessageStatistics>) {
+        self.conninfo = conninfo
+        self.logger = logger
+        self.inbox = inbox
+        self.published = published
+        reconnector = Reconnector(
+            logger: logger, lost: "Broadcasts that ask to be kept wait for the database",
+            regained: "Broadcasts that ask to be kept are written again.")
+        warnings = RateLimitedLog(logger: logger)
+    }
+
+    mutating func run() {
+        while !inbox.isStopping {
+            inbox.await(until: nil)
+            pass()
+            published.value = statistics
+        }
+        // What is left is written once more, if it can be.
+        pass()
+        let rest = drain()
+        fail(rest, because: "the hub stops")
+        session = nil
+        published.value = statistics
+    }
+
+    private mutating func pass() {
+        if session == nil, inbox.waiting > 0, reconnector.isDue || inbox.isStopping { connect() }
+        guard session != nil else {
+            fail(inbox.takeLate(at: .now), because: "the database is away")
+            // Until the next attempt; who stops is not waited for longer.
+            if !inbox.isStopping, inbox.waiting > 0 { usleep(Self.pauseMicroseconds) }
+            return
+        }
+        while session != nil, case let batch = inbox.takeBatch(), !batch.isEmpty { write(batch[...]) }
+        let dropped = inbox.takeDropped()
+        guard dropped > 0 else { return }
+        statistics.failed += dropped
+        warnings.note(
+            "UnableToPersistMessage: broadcasts that ask to be kept are not, as too many wait for the database",
+            about: "dropped")
+    }
+
+    private mutating func drain() -> [PendingMessage] {
+        var rest: [PendingMessage] = []
+        while case let batch = inbox.takeBatch(), !batch.isEmpty { rest += batch }
+        return rest
+    }
+
+    private mutating func connect() {
+        do {
+            session = try MessageSession(conninfo, logger)
+            reconnector.connected()
+        } catch {
+            reconnector.failed(error, isStopping: inbox.isStopping)
+        }
+    }
+
+    /// Writes a batch; one that the server refuses by halves, so that what cannot be a row keeps no other from being one.
+    private mutating func write(_ batch: ArraySlice<PendingMessage>) {
+        guard let session else { return fail(batch, because: "the connection was lost") }
+        let ids = batch.map { _ in UUIDText.write(UInt128.random(in: .min ... .max, using: &random), version: 4) }
+        do {
+            try session.write(batch.map(\.message), ids)
+            statistics.batches += 1
+            statistics.stored += batch.count
+            for (pending, id) in zip(batch, ids) { pending.answer(id) }
+        } catch let error as PostgresError where !session.isBroken {
+            if Self.mayPass(error), let first = batch.first, ContinuousClock.now < first.deadline {
+                usleep(Self.pauseMicroseconds)
+                return write(batch)
+            }
+            guard batch.count > 1, Self.mayBeOneRow(error) else { return fail(batch, because: error.message) }
+            let middle = batch.startIndex + batch.count / 2
+            write(batch[..<middle])
+            write(batch[middle...])
+        } catch {
+            // It may have been committed, so it is not written again.
+            fail(batch, because: "the connection was lost")
+            self.session = nil
+            reconnector.failed(error, isStopping: inbox.isStopping)
+        }
+    }
+
+    /// Whether the very same may go well a little later; nothing was written (Postgres, appendix A).
+    private static func mayPass(_ error: PostgresError) -> Bool {
+        ["40", "55", "57014"].contains { error.sqlState?.hasPrefix($0) == true }
+    }
+
+    /// Whether one row may be to blame: its text is none of Postgres', it is too large, or a trigger refuses it.
+    private static func mayBeOneRow(_ error: PostgresError) -> Bool {
+        ["22", "54", "P0"].contains { error.sqlState?.hasPrefix($0) == true }
+    }
+
+    private mutating func fail(_ batch: some Collection<PendingMessage>, because reason: String) {
+        guard !batch.isEmpty else { return }
+        statistics.failed += batch.count
+        warnings.note(
+            "UnableToPersistMessage: \(reason). The broadcasts were delivered; `roost doctor` tells what the hub's role needs.",
+            about: reason)
+        for pending in batch { pending.answer(nil) }
+    }
+}
+
+/// One connected life of the writer.
+private final class MessageSession {
+    private let connection: PostgresConnection
+    private let expires: Bool
+
+    /// A statement on its way; clients give up after 10 s.
+    private static let limit = Duration.seconds(8)
+
+    init(_ conninfo: String, _ logger: Logger) throws {
+        connection = try PresenceSession.open(
+            conninfo, waiter: PlainWaiter(), logger: logger, within: .seconds(5))
+        try connection.run(MessageSQL.messageSession)
+        let columns = try connection.query(MessageSQL.messageColumns, within: Self.limit)
+        guard columns.flag(0, 0) else {
+            throw PostgresError(
+                .server,
+                "realtime.messages has no column skip_broadcast, so that what is kept would be broadcast again; run `roost migrate`, or "
+                    + "update Supabase's Realtime")
+        }
+        expires = columns.flag(0, 1)
+    }
+
+    var isBroken: Bool { connection.isBroken }
+
+    func write(_ messages: [PersistedMessage], _ ids: [String]) throws {
+        var columns = [TextArray](repeating: TextArray(), count: expires ? 6 : 5)
+        for (message, id) in zip(messages, ids) {
+            guard expires || message.ttl == nil else {
+                throw PostgresError(
+                    .server, sqlState: "22000", "realtime.messages has no column expires_at; update Supabase's Realtime"
+                )
+            }
+            guard !message.topic.utf8.contains(0), !message.event.utf8.contains(0) else {
+                throw PostgresError(.server, sqlState: "22021", "no text of Postgres' holds a NUL")
+            }
+            columns[0].append(id.utf8)
+            columns[1].append(message.topic.utf8)
+            columns[2].append(message.event.utf8)
+            switch message.body {
+            case .json(let bytes):
+                columns[3].append(bytes)
+                columns[4].append([UInt8]?.none)
+            case .binary(let bytes):
+                columns[3].append([UInt8]?.none)
+                columns[4].append(Array("\\x".utf8) + Array(Hexadecimal.text(bytes).utf8))
+            }
+            if expires { message.ttl.map { columns[5].append(Int64($0)) } ?? columns[5].append([UInt8]?.none) }
+        }
+        _ = try connection.query(
+            expires ? MessageSQL.storeExpiringMessages : MessageSQL.storeMessages, columns.map(\.literal),
+            within: Self.limit)
+    }
+}
