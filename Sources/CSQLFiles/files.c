@@ -143,6 +143,9 @@ static const unsigned char Migration025Notify[] = {
 static const unsigned char Migration026Reading[] = {
 #embed "../Schema/SQL/Migration026Reading.sql"
 };
+static const unsigned char Migration030Texts[] = {
+#embed "../Schema/SQL/Migration030Texts.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -237,6 +240,7 @@ static const struct roost_sql_file files[] = {
     {"Migration024Moves.sql", Migration024Moves, sizeof Migration024Moves},
     {"Migration025Notify.sql", Migration025Notify, sizeof Migration025Notify},
     {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
+    {"Migration030Texts.sql", Migration030Texts, sizeof Migration030Texts},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},

@@ -33,6 +33,7 @@ package enum RoostSchema {
         ("024 moves", SQLFile.text("Migration024Moves.sql")),
         ("025 notify", SQLFile.text("Migration025Notify.sql")),
         ("026 reading", SQLFile.text("Migration026Reading.sql")),
+        ("030 texts", SQLFile.text("Migration030Texts.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

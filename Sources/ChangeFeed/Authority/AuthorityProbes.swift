@@ -40,6 +40,7 @@ struct MessagesTable {
                 default: row.null()
                 }
             }
+            row.member(JudgedRecord.marker, json: Array("{}".utf8))
         }
     }
 }

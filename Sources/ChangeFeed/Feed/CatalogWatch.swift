@@ -25,6 +25,7 @@ final class CatalogWatch {
     func begin() throws {
         let (state, logger) = (environment.state, environment.logger)
         try noteInterruptions()
+        _ = try environment.reader.query(CatalogSQL.refreshTextNeeds)
         let began = ContinuousClock.now
         let catalog = try CatalogReader.read(
             from: environment.reader, roles: state.tables.roles, readsWAL: environment.configuration.readsWAL)
@@ -39,6 +40,7 @@ final class CatalogWatch {
         let state = environment.state
         let old = state.tables.catalog
         try noteInterruptions()
+        _ = try environment.reader.query(CatalogSQL.refreshTextNeeds)
         let began = ContinuousClock.now
         let fresh = try CatalogReader.read(
             from: environment.reader, roles: state.tables.roles.union(roles),

@@ -83,6 +83,8 @@ struct OutboxForm: Hashable {
 
     var record: String { isUTF8 ? "record" : "roost.legible(record)" }
     var oldRecord: String { isUTF8 ? "old_record" : "roost.legible(old_record)" }
+    var text: String { isUTF8 ? "row_text" : "roost.legible(row_text)" }
+    var oldText: String { isUTF8 ? "old_row_text" : "roost.legible(old_row_text)" }
 }
 
 /// Window.sql, with places for a window's own parts.
@@ -96,7 +98,8 @@ private struct WindowTemplate {
         func filled(_ statement: WindowSQL) -> SQLTemplate {
             SQLTemplate(
                 withoutComments: statement.text.replacing(":committed", with: form.committed)
-                    .replacing(":record", with: form.record).replacing(":old_record", with: form.oldRecord))
+                    .replacing(":record", with: form.record).replacing(":old_record", with: form.oldRecord)
+                    .replacing(":texts", with: "\(form.text), \(form.oldText)"))
         }
         window = filled(.window)
         members = filled(.membersInWindow)
