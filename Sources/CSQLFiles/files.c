@@ -146,6 +146,9 @@ static const unsigned char Migration026Reading[] = {
 static const unsigned char Migration028Persistence[] = {
 #embed "../Schema/SQL/Migration028Persistence.sql"
 };
+static const unsigned char Migration030Texts[] = {
+#embed "../Schema/SQL/Migration030Texts.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -244,6 +247,7 @@ static const struct roost_sql_file files[] = {
     {"Migration025Notify.sql", Migration025Notify, sizeof Migration025Notify},
     {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
     {"Migration028Persistence.sql", Migration028Persistence, sizeof Migration028Persistence},
+    {"Migration030Texts.sql", Migration030Texts, sizeof Migration030Texts},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},

@@ -5,6 +5,6 @@ package enum CaptureSQL: String, NamedStatement {
     case sessionOfCapture, sessionOfStream, rawTexts, requirements, tryLead, leaderThatHangs, endReader, slotState,
         storedPosition,
         lockSlot, unlockSlot, slotIsGone, dropSlot, forgetCapture, beginCapture, blockersOfSlot, storeBegins, storeLost,
-        storeEnds, describeTypes, describeTable, heartbeat, settleCaptures
+        storeEnds, describeTypes, describeTable, refreshTextNeeds, heartbeat, settleCaptures
     package static let file = StatementFile("Capture.sql")
 }

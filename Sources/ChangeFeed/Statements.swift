@@ -33,9 +33,8 @@ enum RecoverySQL: String, NamedStatement {
 
 /// The watched tables, and what roles may read of them.
 enum CatalogSQL: String, NamedStatement {
-    case catalogVersion, catalogVersionFunction, mayCompile, catalog, access, tableFaults, noteCaptures,
-        displacedTables,
-        hasScope, scopes, findTable
+    case catalogVersion, catalogVersionFunction, mayCompile, catalog, access, tableFaults, noteCaptures, refreshTextNeeds,
+        displacedTables, hasScope, scopes, findTable
     static let file = StatementFile("Catalog.sql")
 }
 
@@ -55,7 +54,7 @@ enum SessionListSQL: String, NamedStatement {
 
 /// How the policies of a table are asked.
 enum PolicySQL: String, NamedStatement {
-    case policySession, policyDescription, policyFunction, policyBody, policyKey, policyStored
+    case policySession, policyDescription, policyFunction, policyBody, policyNulls, policyNull, policyKey, policyStored
     static let file = StatementFile("Policies.sql")
 }
 

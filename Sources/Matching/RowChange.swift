@@ -13,12 +13,16 @@ package struct RowChange: Sendable {
     /// The row before the change as a JSON object; nil for an INSERT. Read from the WAL, it has the columns of the replica
     /// identity only, and is nil for an UPDATE that left those as they were.
     package let oldRecord: [UInt8]?
+    /// Postgres' own text of the row after the change, and of that before, where JSON does not read back as the row; empty
+    /// where it does, and nil where nothing is known (`JudgedRecord`).
+    let text: [UInt8]?
+    let oldText: [UInt8]?
     /// The row was larger than the limit and the outbox kept only its small values (≤ 64 bytes).
     package let isReduced: Bool
 
     package init(
         id: Int64, table: Table, operation: Operation, commitTimestamp: String, committedAtMicroseconds: Int64? = nil,
-        record: [UInt8]?, oldRecord: [UInt8]?, isReduced: Bool
+        record: [UInt8]?, oldRecord: [UInt8]?, text: [UInt8]? = nil, oldText: [UInt8]? = nil, isReduced: Bool
     ) {
         self.id = id
         self.table = table
@@ -27,6 +31,8 @@ package struct RowChange: Sendable {
         self.committedAtMicroseconds = committedAtMicroseconds
         self.record = record
         self.oldRecord = oldRecord
+        self.text = text
+        self.oldText = oldText
         self.isReduced = isReduced
     }
 

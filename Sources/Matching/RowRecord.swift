@@ -9,6 +9,7 @@ package struct RowRecord: Sendable {
 
     private struct Cell {
         var range: Range<Int>?
+        var isJSONNull = false
         /// What `value(at:)` read, so that it is read once however many filters look.
         var value: RowValue?
     }
@@ -20,13 +21,16 @@ package struct RowRecord: Sendable {
     /// `table` has the same columns as the change's own; the index shares one among all changes.
     init(_ change: RowChange, table: Table) {
         self.table = table
-        bytes = (change.operation == .delete ? change.oldRecord : change.record) ?? []
+        bytes = (change.operation == .delete ? change.judgedOldRecord : change.judgedRecord) ?? []
         var columns = [Cell](repeating: Cell(), count: table.columns.count)
         let missing: RowValue = change.isReduced ? .omitted : .absent
         let showsAll = change.operation != .delete
         var fields = RowFields(table: table)
-        fields.forEach(in: bytes[...]) { column, _, value in
-            guard let column else { return }
+        fields.forEach(in: bytes[...]) { column, rawKey, value in
+            guard let column else {
+                if rawKey.isEmpty { Self.mark(JSON(trusted: value), of: table, in: &columns) }
+                return
+            }
             columns[column].range = value.startIndex..<value.endIndex
         }
         for i in columns.indices {
@@ -38,6 +42,17 @@ package struct RowRecord: Sendable {
         }
         self.columns = columns
     }
+
+    /// Marks the columns that have a JSON null. Their list is the last member.
+    private static func mark(_ nulls: JSON, of table: Table, in columns: inout [Cell]) {
+        nulls.forEachMember { member in
+            guard let column = table.columns.firstIndex(where: { member.isNamed($0.name.text) }) else { return }
+            columns[column].isJSONNull = true
+        }
+    }
+
+    /// Whether a column has a JSON null, which its JSON does not tell from SQL's.
+    func isJSONNull(at column: Int) -> Bool { columns[column].isJSONNull }
 
     /// The JSON of a column's value.
     func cell(at column: Int) -> ArraySlice<UInt8>? {
@@ -53,7 +68,7 @@ package struct RowRecord: Sendable {
 
     private func read(_ column: Int) -> RowValue {
         guard let cell = cell(at: column) else { return .absent }
-        if cell.first == UInt8(ascii: "n") { return .null }
+        if JudgedRecord.isNull(cell) { return columns[column].isJSONNull ? .opaque : .null }
         return CellReader.read(cell, of: table.columns[column]).map(RowValue.value) ?? .opaque
     }
 }

@@ -44,10 +44,12 @@ package struct Column: Sendable, Equatable {
     package let isReplicaIdentity: Bool
     /// Whether Postgres counts the type among strings, as it does citext, and domains over any of them.
     package let isString: Bool
+    /// Whether it is json or jsonb, or a domain over one, whose null JSON does not tell from SQL's.
+    package let isJSON: Bool
 
     package init(
         name: Name, type: Name, sqlType: Name, comparison: Comparison, isPrimaryKey: Bool,
-        isReplicaIdentity: Bool, isString: Bool = false
+        isReplicaIdentity: Bool, isString: Bool = false, isJSON: Bool = false
     ) {
         self.name = name
         self.type = type
@@ -56,6 +58,7 @@ package struct Column: Sendable, Equatable {
         self.isPrimaryKey = isPrimaryKey
         self.isReplicaIdentity = isReplicaIdentity
         self.isString = isString
+        self.isJSON = isJSON
     }
 }
 

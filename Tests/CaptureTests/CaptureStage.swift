@@ -24,6 +24,8 @@ struct CaptureStage {
         let record: String?
         let old: String?
         let isReduced: Bool
+        /// What the JSON does not keep, of the row and of the old one.
+        let texts: [String?]
     }
 
     let database: Database
@@ -71,7 +73,8 @@ struct CaptureStage {
         try eventually("\(count) rows of \(table), not \(rows.count)") {
             rows = try session.rows(
                 """
-                select id, op, record, old_record, reduced from roost.change where relid = $1::regclass order by id
+                select id, op, record, old_record, reduced, row_text, old_row_text
+                from roost.change where relid = $1::regclass order by id
                 """, [table])
             return rows.count >= count
         }
@@ -79,7 +82,7 @@ struct CaptureStage {
         return rows.map { row in
             Stored(
                 id: row[0].flatMap { Int64($0) } ?? 0, operation: row[1] ?? "", record: row[2], old: row[3],
-                isReduced: row[4] == "t")
+                isReduced: row[4] == "t", texts: [row[5], row[6]])
         }
     }
 

@@ -30,7 +30,8 @@ extension CaptureTests {
                 try stage.settle()
                 let wanted = try stage.database.session().rows(
                     """
-                    select op, record, old_record, reduced from roost.change where relid = 'u'::regclass order by id
+                    select op, record, old_record, reduced, row_text, old_row_text
+                    from roost.change where relid = 'u'::regclass order by id
                     """)
                 let found = try stage.stored(wanted.count)
                 for (row, want) in zip(found, wanted) {
@@ -39,6 +40,7 @@ extension CaptureTests {
                     #expect(row.isReduced == (want[3] == "t"), sourceLocation: sourceLocation)
                     if identity == "full" {
                         #expect(row.old == want[2], sourceLocation: sourceLocation)
+                        #expect(row.texts == [want[4], want[5]], sourceLocation: sourceLocation)
                     }
                 }
             }

@@ -91,6 +91,7 @@ select what from (values
     ('EXECUTE on the functions of the schema roost', (
         select bool_and(has_function_privilege(p.oid, 'execute')) from pg_proc p
         where p.pronamespace = 'roost'::regnamespace
-          and p.proname in ('begin_capture', 'store_begins', 'store_ends', 'text_as_json', 'reduced')))
+          and p.proname in (
+              'begin_capture', 'store_begins', 'store_ends', 'text_as_json', 'reduced', 'row_text', 'text_need')))
 ) rights (what, granted)
 where not granted

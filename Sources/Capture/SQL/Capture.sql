@@ -14,9 +14,11 @@ set jit = off;
 set max_parallel_workers_per_gather = 0
 
 -- name: SessionOfStream
--- What the walsender's session runs besides Sessions.sql. Where the hub vanishes, its walsender lets go of the slot.
+-- What the walsender's session runs besides Sessions.sql. Where the hub vanishes, its walsender lets go of the slot. Names of
+-- tables, functions and roles in values come qualified, as another session has another path.
 set application_name = 'roost capture';
-set wal_sender_timeout = '8s'
+set wal_sender_timeout = '8s';
+set search_path = pg_catalog, pg_temp
 
 -- name: RawTexts
 -- What both sessions run where the database keeps bytes and no characters, and where it could not translate what it streams: one
@@ -155,6 +157,11 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace
 join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
 where c.oid = $1::oid order by a.attnum
+
+-- name: RefreshTextNeeds
+-- A table is read for the first time, or was altered, so its rows may need texts (Migration030Texts.sql).
+-- Locks: advisory lock (1919905650, 1) where there is news.
+select roost.refresh_text_needs()
 
 -- name: Heartbeat
 -- The leader lives, and how many bytes of WAL the slot keeps. Null where there is no slot.

@@ -263,6 +263,7 @@ final class CaptureStore {
         for row in 0..<named.count {
             if let oid = named.text(row, 0).flatMap({ UInt32($0) }), let name = named.text(row, 1) { types[oid] = name }
         }
+        _ = try connection.query(CaptureSQL.refreshTextNeeds)
         let table = try connection.query(CaptureSQL.describeTable, [String(relation.description.oid)])
         let resolved = ResolvedRelation(
             types: types, table: table.count > 0 ? table.text(0, 0) : nil,

@@ -55,12 +55,14 @@ struct StoreStatement {
         let names = ["nth", "op", "at", "lsn"] + (0..<count).map { "c\($0)" }
         // Unqualified: that of several arrays is a form of Postgres' grammar, and no function that one could have replaced.
         var sources = ["unnest(\(arrays.joined(separator: ", "))) b (\(names.joined(separator: ", ")))"]
-        var records = (new: "null::json", old: "null::json")
+        var records = (new: RecordSource.none, old: RecordSource.none)
         let values = ColumnValues(relation: shape.relation.description, resolved: resolved, care: care)
         if let places = shape.versions.new {
             let parameters = Dictionary(uniqueKeysWithValues: group.newColumns.enumerated().map { ($1, "b.c\($0)") })
             let present = places.compactMap { place in
-                parameters[place].map { ColumnValues.Present(place: place, expression: values.read($0, at: place)) }
+                parameters[place].map { text in
+                    ColumnValues.Present(place: place, expression: values.read(text, at: place), text: text)
+                }
             }
             let isWhole = shape.size != .huge
             records.new = values.record(of: present, isWhole: isWhole, named: "n", from: &sources)
@@ -70,24 +72,26 @@ struct StoreStatement {
                 sources.append(look.source)
                 let found = values.record(of: present + look.columns, isWhole: isWhole, named: "w", from: &sources)
                 // A row that is gone, or has another key by now, is not found: what nobody knows is left out.
-                records.new = "case when f.is_found then \(found) else \(records.new) end"
+                records.new = found.whereFound(else: records.new)
             }
         }
         if let places = shape.versions.old {
             let present = places.enumerated().map { index, place in
-                ColumnValues.Present(
-                    place: place, expression: values.read("b.c\(group.newColumns.count + index)", at: place))
+                let text = "b.c\(group.newColumns.count + index)"
+                return ColumnValues.Present(place: place, expression: values.read(text, at: place), text: text)
             }
             let isWhole = shape.size != .huge && places.count == shape.relation.description.columns.count
             records.old = values.record(of: present, isWhole: isWhole, named: "o", from: &sources)
         }
-        sql = Self.insert(records, from: sources, size: shape.size, of: shape.relation.description.oid)
+        sql = Self.insert(records, from: sources, size: shape.size, of: shape.relation.description)
     }
 
     /// 1048580: as in the triggers, 1 MiB and the four bytes in which Postgres keeps its length.
     private static func insert(
-        _ records: (new: String, old: String), from sources: [String], size: RowShape.Size, of table: UInt32
+        _ records: (new: RecordSource, old: RecordSource), from sources: [String], size: RowShape.Size,
+        of relation: RelationDescription
     ) -> String {
+        let (table, hasJSON) = (relation.oid, relation.columns.contains { [114, 3802].contains($0.type) })
         let isLarge =
             switch size {
             case .small: "false"
@@ -102,18 +106,57 @@ struct StoreStatement {
                 : "case when r.large and r.\(field) is not null then roost.reduced(r.\(field)) else r.\(field) end"
         }
         return """
-            insert into roost.change (id, relid, op, reduced, at, lsn, record, old_record)
+            insert into roost.change (id, relid, op, reduced, at, lsn, record, old_record, row_text, old_row_text)
             overriding system value
             select ((select pg_catalog.current_setting('roost.ids')::int8[]))[r.nth], \(table), r.op, r.large, r.at, r.lsn,
-                   \(fields.joined(separator: ", "))
+                   \(fields.joined(separator: ", ")),
+                   case when not r.large then r.row_text end, case when not r.large then r.old_row_text end
             from (
                 select r.*, \(isLarge) as large
                 from (
-                    select b.nth, b.op, b.at, b.lsn, \(records.new) as record, \(records.old) as old_record
+                    select b.nth, b.op, b.at, b.lsn, \(records.new.json) as record, \(records.old.json) as old_record,
+                           \(records.new.text(of: table, hasJSON: hasJSON)) as row_text,
+                           \(records.old.text(of: table, hasJSON: hasJSON)) as old_row_text
                     from \(sources.joined(separator: "\n        "))\(size == .small ? "" : " offset 0")
                 ) r\(size == .small ? "" : " offset 0")
             ) r
             """
+    }
+}
+
+/// Where a version of a row comes from in SQL.
+private struct RecordSource {
+    let json: String
+    /// The row itself; nil where there is none.
+    let row: String?
+    /// The version in whose place it stands, if it was found.
+    private var fallback: String?
+
+    static var none: RecordSource { RecordSource(json: "null::json", row: nil) }
+
+    init(json: String, row: String?) {
+        self.json = json
+        self.row = row
+    }
+
+    /// This one where the row was found, else the other one.
+    func whereFound(else other: RecordSource) -> RecordSource {
+        var source = RecordSource(
+            json: "case when f.is_found then \(json) else \(other.json) end", row: row)
+        source.fallback = other.row
+        return source
+    }
+
+    /// What the JSON does not keep (Migration030Texts.sql), as an expression.
+    ///
+    /// - Parameter hasJSON: whether it has a column of JSON, which the table may have no more.
+    func text(of table: UInt32, hasJSON: Bool) -> String {
+        guard let row else { return "null::text" }
+        let known = "roost.text_need(\(table))"
+        let need = hasJSON ? "greatest(\(known), 1)" : known
+        func text(_ row: String) -> String { "roost.row_text(\(row), null, \(need))" }
+        let made = fallback.map { "case when f.is_found then \(text(row)) else \(text($0)) end" } ?? text(row)
+        return "case when \(need) > 0 then \(made) end"
     }
 }
 
@@ -123,6 +166,8 @@ private struct ColumnValues {
         /// In the relation's description.
         let place: Int
         let expression: String
+        /// The value's text, as it came.
+        var text: String?
     }
 
     let relation: RelationDescription
@@ -157,18 +202,23 @@ private struct ColumnValues {
     /// The JSON of a version of the row. Adds to `sources` where its values come from.
     ///
     /// - Parameter isWhole: whether it has all columns, so that what is generated from them can be.
-    func record(of present: [Present], isWhole: Bool, named alias: String, from sources: inout [String]) -> String {
+    func record(
+        of present: [Present], isWhole: Bool, named alias: String, from sources: inout [String]
+    ) -> RecordSource {
         let sorted = present.sorted { $0.place < $1.place }
         let values = sorted.map { "\($0.expression) as \(SQLText.identifier(relation.columns[$0.place].name))" }
-        guard !values.isEmpty else { return "'{}'::json" }
+        guard !values.isEmpty else { return RecordSource(json: "'{}'::json", row: nil) }
+        let json = "pg_catalog.row_to_json(\(alias).*)"
         let isComplete = isWhole && sorted.count == relation.columns.count
         guard isComplete, care == .full, let all = withGenerated() else {
             sources.append("cross join lateral (select \(values.joined(separator: ", "))) \(alias)")
-            return "pg_catalog.row_to_json(\(alias).*)"
+            // Values that are JSON by now are no values of their types.
+            let texts = sorted.map { $0.text ?? $0.expression }.joined(separator: ", ")
+            return RecordSource(json: json, row: care >= .text ? "row(\(texts))" : "\(alias).*")
         }
         sources.append(
             "cross join lateral (select \(all) from (select \(values.joined(separator: ", "))) s) \(alias)")
-        return "pg_catalog.row_to_json(\(alias).*)"
+        return RecordSource(json: json, row: "\(alias).*")
     }
 
     /// The columns of the table with those that are generated, which the stream has only from Postgres 18 on; nil where it

@@ -43,6 +43,7 @@ struct MessagesTable {
                 default: row.null()
                 }
             }
+            row.member(JudgedRecord.marker, json: Array("{}".utf8))
         }
     }
 }

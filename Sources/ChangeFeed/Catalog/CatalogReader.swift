@@ -103,7 +103,8 @@ package enum CatalogReader {
         }
         return Column(
             name: name, type: type, sqlType: sqlType, comparison: Comparison(catalogName: rows.text(row, 6)),
-            isPrimaryKey: rows.flag(row, 7), isReplicaIdentity: rows.flag(row, 8), isString: rows.flag(row, 10))
+            isPrimaryKey: rows.flag(row, 7), isReplicaIdentity: rows.flag(row, 8), isString: rows.flag(row, 10),
+            isJSON: rows.flag(row, 11))
     }
 }
 

@@ -72,16 +72,17 @@ struct BatchVisibility {
         _ now: ContinuousClock.Instant
     ) -> [Int] {
         let change = match.change
-        var versions: [(id: VisibilityQuestion.RowID, record: [UInt8])] = []
-        if let record = change.record { versions.append((.init(change: match.place, isOld: false), record)) }
-        if change.operation == .update, let old = change.oldRecord,
+        var versions: [VisibilityQuestion.RowID] = []
+        if change.record != nil { versions.append(.init(change: match.place, isOld: false)) }
+        if change.operation == .update, change.oldRecord != nil,
             change.table.columns.contains(where: { $0.isReplicaIdentity && !$0.isPrimaryKey })
         {
-            versions.append((.init(change: match.place, isOld: true), old))
+            versions.append(.init(change: match.place, isOld: true))
         }
         return versions.map { version in
-            question.number(of: version.id)
-                ?? question.row(version.id, version.record) { visibility.answers(change.table.oid, $0, at: now) }
+            if let known = question.number(of: version) { return known }
+            let record = (version.isOld ? change.judgedOldRecord : change.judgedRecord) ?? []
+            return question.row(version, record) { visibility.answers(change.table.oid, $0, at: now) }
         }
     }
 

@@ -28,6 +28,7 @@ final class CatalogWatch {
         let (state, logger) = (environment.state, environment.logger)
         version = try CatalogReader.compileVersion(on: environment.reader)
         try noteInterruptions()
+        _ = try environment.reader.query(CatalogSQL.refreshTextNeeds)
         let began = ContinuousClock.now
         let catalog = try CatalogReader.read(
             from: environment.reader, roles: state.tables.roles, readsWAL: environment.configuration.readsWAL)
@@ -42,6 +43,7 @@ final class CatalogWatch {
         let state = environment.state
         let old = state.tables.catalog
         try noteInterruptions()
+        _ = try environment.reader.query(CatalogSQL.refreshTextNeeds)
         let began = ContinuousClock.now
         let fresh = try CatalogReader.read(
             from: environment.reader, roles: state.tables.roles.union(roles),

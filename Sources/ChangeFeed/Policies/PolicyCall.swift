@@ -14,8 +14,8 @@ struct PolicyCall {
     /// Subjects whose claims Postgres has no text for.
     private(set) var unsendable = 0
 
-    init(_ question: PolicyQuestion, columns: Set<Name>) {
-        records = PolicyRecords(question, columns: columns)
+    init(_ question: PolicyQuestion, _ description: PolicyDescription) {
+        records = PolicyRecords(question, description)
         // A record is among a subject's if it bears the subject's stamp.
         var stamps = [Int](repeating: -1, count: records.records.count)
         for (index, subject) in question.subjects.enumerated() {
@@ -63,16 +63,49 @@ struct PolicyRecords {
     private(set) var places: [Int?] = []
     /// A column that some row lacks.
     private(set) var missing: Name?
+    /// A column of which some row does not say whether a null is JSON's or SQL's.
+    private(set) var ambiguous: Name?
 
-    init(_ question: PolicyQuestion, columns: Set<Name>) {
-        let wanted = columns.sorted()
-        let keys = wanted.map { RecordKeys.encoded($0) }
+    /// A column that policies look at.
+    private struct Wanted {
+        let name: Name
+        let key: [UInt8]
+        let isJSON: Bool
+        let holdsJSON: Bool
+
+        /// Whether a value may be another than it was.
+        ///
+        /// - Parameter nulls: what the record says of its nulls (`JudgedRecord`).
+        func isAmbiguous(_ value: ArraySlice<UInt8>, _ nulls: JSON?) -> Bool {
+            isJSON && nulls == nil && JudgedRecord.isNull(value)
+                || holdsJSON && nulls?.kind != .object && !value.ranges(of: Array("null".utf8)).isEmpty
+        }
+    }
+
+    private enum Reduced {
+        case record([UInt8])
+        case lacking(Name)
+        case ambiguous(Name)
+    }
+
+    init(_ question: PolicyQuestion, _ description: PolicyDescription) {
+        let wanted = description.columnsSent.sorted().map { name in
+            Wanted(
+                name: name, key: RecordKeys.encoded(name), isJSON: description.jsonColumns.contains(name),
+                holdsJSON: description.nestedColumns.contains(name))
+        }
         var numbers: [[UInt8]: Int] = [:]
         places.reserveCapacity(question.rows.count)
         for row in question.rows {
-            let (record, lacking) = Self.reduced(row, to: keys)
-            if let lacking {
-                missing = wanted[lacking]
+            let record: [UInt8]
+            switch Self.reduced(row, to: wanted) {
+            case .record(let reduced): record = reduced
+            case .lacking(let column):
+                missing = column
+                places.append(nil)
+                continue
+            case .ambiguous(let column):
+                ambiguous = column
                 places.append(nil)
                 continue
             }
@@ -85,25 +118,42 @@ struct PolicyRecords {
         }
     }
 
-    /// The members with these keys, in the order of the keys, or the index of a key that is missing.
-    private static func reduced(_ row: [UInt8], to keys: [[UInt8]]) -> (record: [UInt8], lacking: Int?) {
-        var found = [ArraySlice<UInt8>?](repeating: nil, count: keys.count)
+    /// The members of these columns, in their order, and the texts of those that are JSON nulls, if any are.
+    private static func reduced(_ row: [UInt8], to wanted: [Wanted]) -> Reduced {
+        var found = [ArraySlice<UInt8>?](repeating: nil, count: wanted.count)
+        var nulls: JSON?
         JSON(trusted: row[...]).forEachMember { member in
-            if let index = keys.firstIndex(where: { member.rawKey.elementsEqual($0) }) {
+            if let index = wanted.firstIndex(where: { member.rawKey.elementsEqual($0.key) }) {
                 found[index] = member.value.bytes
+            } else if member.rawKey.isEmpty {
+                nulls = member.value
             }
         }
-        var out: [UInt8] = [UInt8(ascii: "{")]
-        for index in keys.indices {
-            guard let value = found[index] else { return ([], index) }
-            if index > 0 { out.append(UInt8(ascii: ",")) }
-            out.append(UInt8(ascii: "\""))
-            out += keys[index]
-            out += [UInt8(ascii: "\""), UInt8(ascii: ":")]
-            out += value
+        var out = JSONWriter(reserving: 256)
+        out.openObject()
+        for (column, value) in zip(wanted, found) {
+            guard let value else { return .lacking(column.name) }
+            if column.isAmbiguous(value, nulls) { return .ambiguous(column.name) }
+            out.key(raw: column.key[...])
+            out.value(json: value)
         }
-        out.append(UInt8(ascii: "}"))
-        return (out, nil)
+        var texts: [JSON.Member] = []
+        var other: Name?
+        nulls?.forEachMember { null in
+            guard let column = wanted.first(where: { null.rawKey.elementsEqual($0.key) }) else { return }
+            texts.append(null)
+            if !column.isJSON { other = column.name }
+        }
+        // The table was altered since it was described.
+        if let other { return .ambiguous(other) }
+        if !texts.isEmpty {
+            out.key(JudgedRecord.marker)
+            out.object { object in
+                for text in texts { object.member(text) }
+            }
+        }
+        out.closeObject()
+        return .record(out.bytes)
     }
 }
 

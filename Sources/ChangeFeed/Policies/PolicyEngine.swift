@@ -9,8 +9,7 @@ package import Postgres
 /// hidden must not be shown because a later one is not.
 ///
 /// - Whatever cannot be decided is hidden, and from those alone whom it cannot be decided for.
-/// - A policy sees a JSON null in a column as SQL's null: in a record both look alike. A policy that reads system
-///   columns (`ctid`, `tableoid`) cannot be asked, and hides everything.
+/// - A policy that reads system columns (`ctid`, `tableoid`) cannot be asked, and hides everything.
 /// - Confined to one thread, on which it waits. It owns its connection: opened with the first question, and again where
 ///   it was lost.
 package struct PolicyEngine: ~Copyable {

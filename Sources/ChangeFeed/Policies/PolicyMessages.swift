@@ -49,6 +49,11 @@ struct PolicyProblem {
             + "no user of the role \(role) sees them: they are too large, or the table was altered since."
     }
 
+    func isAmbiguous(column: Name) -> String {
+        "Rows of \(table) do not say whether a null of the column \(SQLText.identifier(column)) is JSON's or SQL's, so no user of "
+            + "the role \(role) sees them: they were written before `roost migrate`, or before the column was noticed."
+    }
+
     var isBroken: String {
         "Some rows of \(table) do not fit its columns any more, so no user of the role \(role) sees them."
     }

@@ -87,12 +87,15 @@ struct PolicyDescription: Equatable {
     let columnsSent: Set<Name>
     /// A text array that differs when one of them is not the same any more.
     let marks: Name
+    /// Those of the columns sent whose null JSON does not tell from SQL's, and those that have such values inside.
+    let jsonColumns: Set<Name>
+    let nestedColumns: Set<Name>
     /// Schemas that the policies name and the role may not use, as SQL.
     let unusableSchemas: Name?
 
     /// - Returns: nil for a result of another shape.
     init?(_ result: QueryResult) {
-        guard result.count == 1, result.width == 16 else { return nil }
+        guard result.count == 1, result.width == 18 else { return nil }
         func names(_ column: Int) -> Set<Name> {
             guard let list = result.bytes(0, column) else { return [] }
             return Set(JSON(trusted: Array(list)[...]).elements.compactMap { $0.string.map { Name($0) } })
@@ -113,6 +116,8 @@ struct PolicyDescription: Equatable {
         columnsSent = names(13)
         marks = result.name(0, 14) ?? "{}"
         unusableSchemas = result.name(0, 15)
+        jsonColumns = names(16)
+        nestedColumns = names(17)
     }
 
     /// The condition that a row has to meet; nil where none does.
@@ -165,6 +170,7 @@ struct PolicyFunction {
                 "key": question.userKey.map {
                     SQLTemplate(withoutComments: PolicySQL.policyKey.text).filled(["expression": $0.text])
                 } ?? "",
+                "nulls": Self.nulls(in: description.jsonColumns),
                 "marks": SQLText.literal(description.marks.text), "whole": "\(description.readsRow)",
             ])
         creation = SQLTemplate(PolicySQL.policyFunction.text).filled(["name": name, "body": SQLText.literal(body)])
@@ -173,6 +179,17 @@ struct PolicyFunction {
             ? SQLTemplate(PolicySQL.policyStored.text).filled(
                 ["name": name, "type": row.type, "query": row.query(of: "picks", where: condition)])
             : nil
+    }
+
+    /// What puts JSON nulls where they were.
+    private static func nulls(in columns: Set<Name>) -> String {
+        guard !columns.isEmpty else { return "" }
+        let line = SQLTemplate(withoutComments: PolicySQL.policyNull.text)
+        let lines = columns.sorted().map { column in
+            line.filled(["literal": SQLText.literal(column.text), "column": SQLText.identifier(column)])
+        }
+        return SQLTemplate(withoutComments: PolicySQL.policyNulls.text)
+            .filled(["columns": lines.joined(separator: "\n")])
     }
 }
 

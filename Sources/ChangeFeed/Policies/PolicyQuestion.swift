@@ -29,7 +29,7 @@ package struct PolicyQuestion: Sendable {
     package let command: Command
     /// Subjects act as this role, whatever role their claims name.
     package let role: Name
-    /// JSON objects as the outbox has them (`row_to_json`).
+    /// JSON objects as `JudgedRecord` makes them.
     package let rows: [[UInt8]]
     package let subjects: [Subject]
     /// Whether the answer should tell `tablesRead`: it costs some microseconds for each subject.

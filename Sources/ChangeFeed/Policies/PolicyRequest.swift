@@ -45,9 +45,10 @@ struct PolicyRequest {
             self.patience = patience
         }
         answer.columnsRead = plan.description.columnsRead
-        call = PolicyCall(question, columns: plan.description.columnsSent)
+        call = PolicyCall(question, plan.description)
         let problem = PolicyProblem(question: question)
         if let column = call.records.missing { answer.add([problem.lacks(column: column)]) }
+        if let column = call.records.ambiguous { answer.add([problem.isAmbiguous(column: column)]) }
         if call.unsendable > 0 { answer.problems.append(problem.unsendable(subjects: call.unsendable)) }
     }
 

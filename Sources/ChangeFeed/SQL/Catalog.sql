@@ -138,7 +138,8 @@ select w.oid, w.nspname, w.relname, a.attname, t.typname, format_type(a.atttypid
            when 'i' then coalesce(a.attnum = any (ri.keys), false)
            else false
        end as is_replica_identity,
-       w.relrowsecurity as has_row_security, t.typcategory = 'S' as is_string
+       w.relrowsecurity as has_row_security, t.typcategory = 'S' as is_string,
+       roost.value_form(t.oid) = 'json' as is_json
 from watched w
 left join pg_attribute a on a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped
 left join pg_type t on t.oid = a.atttypid
@@ -262,6 +263,11 @@ order by 1, 2
 -- Notes where the capture of tables was interrupted since a hub last looked (Migration016Watched.sql): their names.
 -- Locks: SHARE ROW EXCLUSIVE on roost.captured and the row of roost.meta where there is news.
 select roost.note_captures()
+
+-- name: RefreshTextNeeds
+-- Has writers know which tables' rows JSON does not keep exactly, as their columns are now (Migration030Texts.sql).
+-- Locks: advisory lock (1919905650, 1) where there is news.
+select roost.refresh_text_needs()
 
 -- name: DisplacedTables
 -- Tables that have the names of watched ones, and are not watched themselves: they were put in their place. With what the

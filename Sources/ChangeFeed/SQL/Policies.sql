@@ -35,6 +35,8 @@ set default_transaction_isolation = 'read committed'
 --     reads_row. There, too, a sub-query may raise it without need.
 --   * columns_sent is what a record must have: as a domain may refuse to be null, a table that has one gets whole rows.
 --     marks tells each of them by number, type and name: a column that was renamed, dropped or made anew is another.
+--   * json_columns are those of columns_sent whose null JSON does not tell from SQL's, nested_columns those with such values
+--     inside (roost.value_form).
 --   * Names are compared as text: a cast to name would cut a longer one down to some other role's.
 -- Locks: none beyond those of reading the catalog.
 with asked as (
@@ -67,6 +69,7 @@ with asked as (
     select coalesce((select bool_or(reads_row) from expressions), false) as reads_row
 ), attributes as (
     select a.attname, concat_ws(':', a.attnum, a.atttypid, a.attname) as mark, t.typtype = 'd' as is_domain,
+           roost.value_form(a.atttypid) as form,
            exists (
                select from expressions e
                join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = e.oid
@@ -76,7 +79,7 @@ with asked as (
     join pg_attribute a on a.attrelid = asked.oid and a.attnum > 0 and not a.attisdropped
     join pg_type t on t.oid = a.atttypid
 ), columns as (
-    select attname, mark, is_read,
+    select attname, mark, is_read, form,
            is_read or whole.reads_row or exists (select from attributes where is_domain) as is_sent
     from attributes cross join whole
 )
@@ -102,7 +105,9 @@ select
         select string_agg(distinct quote_ident(s.nspname), ', ')
         from named join pg_namespace s on s.oid = named.oid
         where not has_schema_privilege(asked.role, s.oid, 'usage')
-    ) as unusable_schemas
+    ) as unusable_schemas,
+    (select json_agg(attname) from columns where is_sent and form = 'json') as json_columns,
+    (select json_agg(attname) from columns where is_sent and form in ('nested', 'names')) as nested_columns
 from asked cross join whole left join pg_namespace n on n.oid = asked.relnamespace
 
 -- name: PolicyFunction
@@ -125,6 +130,8 @@ grant execute on function pg_temp.{name} to public
 --     others. So each turn is a subtransaction that ends in an error, RO000 where all went well. Its locks go with it,
 --     which is why the tables read are noted within.
 --   * It runs as the role that is asked about. A role's policies never run as the hub.
+--   * A record has in its member without a name the texts of its JSON nulls, by column (JudgedRecord), which are put
+--     there behind json_populate_record, as that makes SQL's of it.
 --   * Fails closed: what raises an error is not seen, by that subject alone; with several records each is asked of
 --     again by itself, unless the error (class 42, 0A, XX) is one of the policy and not of a record.
 --   * The table has the columns it had when this was written, at the end still: a plan does not notice that one was
@@ -139,6 +146,8 @@ declare
     rows_ {type}[];
     marks constant text[] := {marks};
     bad int[] := '{}';
+    row_ {type};
+    nulls_ json;
     answer int[];
     failed boolean;
     kept int[] := '{}';
@@ -160,6 +169,9 @@ begin
                 bad := bad || i;
             end;
         end loop;
+    end;
+    {nulls}
+    if pg_catalog.cardinality(bad) > 0 then
         for i in 1 .. pg_catalog.cardinality(ends) loop
             b := ends[i];
             kept := kept || array(select p.k from pg_catalog.unnest(picks[a:b]) as p (k) where not p.k = any (bad));
@@ -168,7 +180,7 @@ begin
         end loop;
         picks := kept;
         a := 1;
-    end;
+    end if;
     perform pg_catalog.set_config('request.headers', '{}', true),
         pg_catalog.set_config('request.jwt.claim.role', {role}, true);
     for i in 1 .. pg_catalog.cardinality(claims) loop
@@ -266,6 +278,28 @@ begin
     );
     return next;
 end
+
+-- name: PolicyNulls
+-- Puts the JSON nulls into the rows of a table with json columns: a part of PolicyBody. {columns} are such lines as
+-- PolicyNull makes.
+for i in 1 .. pg_catalog.cardinality(records) loop
+    continue when i = any (bad);
+    begin
+        nulls_ := records[i] operator(pg_catalog.->) '';
+        continue when nulls_ is null;
+        row_ := rows_[i];
+        {columns}
+        rows_[i] := row_;
+    exception when others then
+        bad := bad || i;
+    end;
+end loop;
+
+-- name: PolicyNull
+-- Puts a JSON null into one column: a line of PolicyNulls.
+if nulls_ operator(pg_catalog.->>) {literal} is not null then
+    row_.{column} := nulls_ operator(pg_catalog.->>) {literal};
+end if;
 
 -- name: PolicyKey
 -- What tells, in a members table, which rows concern a subject (MemberReads): a part of PolicyBody. {expression} is an

@@ -31,7 +31,8 @@ select coalesce(recovery, snapshot) from roost.cursor where node = $1
 --     then {only} leaves out what is not wanted.
 -- Locks: none.
 select id, relid, op, reduced, at::text as at, {committed} as committed,
-       case when wanted then {record} end as record, case when wanted then {old} end as old_record, xid, wanted
+       case when wanted then {record} end as record, case when wanted then {old} end as old_record,
+       case when wanted then {text} end as row_text, case when wanted then {oldtext} end as old_row_text, xid, wanted
 from (
     select *, {wanted} as wanted
     from roost.change
@@ -40,7 +41,8 @@ from (
 ) later {only}
 union all
 select id, relid, op, reduced, at::text, {committed},
-       case when wanted then {record} end, case when wanted then {old} end, xid, wanted
+       case when wanted then {record} end, case when wanted then {old} end,
+       case when wanted then {text} end, case when wanted then {oldtext} end, xid, wanted
 from (
     select *, {wanted} as wanted
     from roost.change
@@ -60,12 +62,14 @@ from (
 --     at and how many of them are wanted. With fewer wanted ones in the answer, or more looked at than the limit, there
 --     is more.
 -- Locks: none.
-select id, relid, op, reduced, at, committed, record, old_record, xid, wanted, wanted_rows, rows
+select id, relid, op, reduced, at, committed, record, old_record, row_text, old_row_text, xid, wanted,
+       wanted_rows, rows
 from (
     select *, row_number() over () as place, count(*) over () as rows,
            count(*) filter (where wanted) over () as wanted_rows,
            coalesce(
-               sum(coalesce(pg_column_size(record), 0) + coalesce(pg_column_size(old_record), 0))
+               sum(coalesce(pg_column_size(record), 0) + coalesce(pg_column_size(old_record), 0)
+                   + coalesce(pg_column_size(row_text), 0) + coalesce(pg_column_size(old_row_text), 0))
                    over (rows between unbounded preceding and 1 preceding), 0) as before
     from ({missed}) as missed
 ) as sized

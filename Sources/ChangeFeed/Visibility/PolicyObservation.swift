@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Matching
 package import Postgres
 package import Wire
 
@@ -43,7 +44,7 @@ package struct PolicyObservation {
         var engine = PolicyEngine(conninfo: conninfo, logger: silent)
         let questions = Self.roles.map { role in
             PolicyQuestion(
-                table: table, command: .select, role: role, rows: records,
+                table: table, command: .select, role: role, rows: records.map(JudgedRecord.knowingNulls),
                 subjects: users.map { user in
                     PolicyQuestion.Subject(claims: Self.claims(user, role), rows: Array(records.indices))
                 }, wantsTablesRead: true)

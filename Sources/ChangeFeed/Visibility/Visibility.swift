@@ -156,6 +156,8 @@ final class VisibilityQuestion {
     private var numbersByScope: [[UInt8]: Int] = [:]
     private var subjectNumbers: [Int: Int] = [:]
     private let scope: Scope?
+    /// Whether rows with the same scope value are alike: of JSON, one null is not the other.
+    private let hasKeys: Bool
     /// How often a kept answer did.
     private(set) var kept = 0
 
@@ -193,6 +195,7 @@ final class VisibilityQuestion {
         self.table = table
         self.role = role
         self.scope = scope
+        hasKeys = !table.columns.contains { $0.isJSON && scope?.columns.contains($0.name) == true }
     }
 
     var isScoped: Bool { scope != nil }
@@ -206,7 +209,7 @@ final class VisibilityQuestion {
     ///
     /// - Parameter known: the answers for a scope value.
     func row(_ id: RowID, _ record: [UInt8], known: ([UInt8]) -> ScopeAnswers) -> Int {
-        let value = scope.flatMap { $0.value(of: record) }
+        let value = hasKeys ? scope.flatMap { $0.value(of: record) } : nil
         if let value, let number = numbersByScope[value] {
             numbers[id] = number
             return number

@@ -47,6 +47,8 @@ package struct OutboxForm: Hashable {
 
     var record: String { isUTF8 ? "record" : "roost.legible(record)" }
     var oldRecord: String { isUTF8 ? "old_record" : "roost.legible(old_record)" }
+    var text: String { isUTF8 ? "row_text" : "roost.legible(row_text)" }
+    var oldText: String { isUTF8 ? "old_row_text" : "roost.legible(old_row_text)" }
 }
 
 /// Snapshots that the feed reads by follow each other: each sees all that the one before saw.

@@ -213,8 +213,10 @@ final class WindowReader {
             id: id, table: table, operation: operation,
             commitTimestamp: Timestamps.forClients(at), committedAtMicroseconds: Timestamps.microseconds(at),
             record: record.map { Array($0) },
-            oldRecord: old.map { Array($0) }, isReduced: isReduced)
-        try append(.change(change), key, bytes: (record?.count ?? 0) + (old?.count ?? 0))
+            oldRecord: old.map { Array($0) }, text: row.text.map { Array($0) }, oldText: row.oldText.map { Array($0) },
+            isReduced: isReduced)
+        let texts = (row.text?.count ?? 0) + (row.oldText?.count ?? 0)
+        try append(.change(change), key, bytes: (record?.count ?? 0) + (old?.count ?? 0) + texts)
         return true
     }
 
@@ -277,6 +279,8 @@ struct OutboxRow {
     var committedAt: UnsafeBufferPointer<UInt8>? { result.bytes(0, 5) }
     var record: UnsafeBufferPointer<UInt8>? { result.bytes(0, 6) }
     var oldRecord: UnsafeBufferPointer<UInt8>? { result.bytes(0, 7) }
+    var text: UnsafeBufferPointer<UInt8>? { result.bytes(0, 8) }
+    var oldText: UnsafeBufferPointer<UInt8>? { result.bytes(0, 9) }
 
     /// Nil for what is no change of a row.
     var operation: RowChange.Operation? {

@@ -117,7 +117,8 @@ private struct WindowTemplate {
         func filled(_ statement: WindowSQL) -> SQLTemplate {
             SQLTemplate(
                 withoutComments: statement.text.replacing(":committed", with: form.committed)
-                    .replacing(":record", with: form.record).replacing(":old_record", with: form.oldRecord))
+                    .replacing(":record", with: form.record).replacing(":old_record", with: form.oldRecord)
+                    .replacing(":texts", with: "\(form.text), \(form.oldText)"))
         }
         window = filled(.window)
         members = filled(.membersInWindow)

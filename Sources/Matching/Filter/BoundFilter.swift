@@ -48,6 +48,11 @@ package struct BoundFilter: Sendable {
             else { continue }
             let name = condition.column.name
             sources.append(condition.source)
+            guard !record.isJSONNull(at: place) else {
+                let null = "cast('null' as \(record.table.columns[place].sqlType.text))"
+                expressions.append(SQLCondition.text(condition.source, on: null))
+                continue
+            }
             expressions.append(SQLCondition.text(condition.source, on: "r." + SQLText.identifier(name)))
             if !cells.contains(where: { $0.name == name }) { cells.append((name, cell)) }
         }

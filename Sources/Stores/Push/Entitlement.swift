@@ -147,7 +147,7 @@ struct EntitlementInquiry {
         }
         let number = asked[question].numbers[index] ?? asked[question].rows.count
         if number == asked[question].rows.count {
-            asked[question].rows.append(change.record ?? [])
+            asked[question].rows.append(change.judgedRecord ?? [])
             asked[question].numbers[index] = number
         }
         let subject = asked[question].subjectsByUser[user] ?? asked[question].subjects.count

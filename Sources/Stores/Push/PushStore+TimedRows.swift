@@ -140,7 +140,7 @@ extension PushStore {
                     RowChange(
                         id: 0, table: table.table, operation: .insert, commitTimestamp: "",
                         committedAtMicroseconds: part[place].due, record: Array(record), oldRecord: nil,
-                        isReduced: false))
+                        text: rows.bytes(row, 5).map { Array($0) }, isReduced: false))
             }
         }
     }

@@ -104,7 +104,8 @@ returning r.source, r.key, r.message, round(extract(epoch from r.due_at) * 10000
 select k.number - 1,
        case when {column} > '1970-01-01' and {column} < '9000-01-01' then round(extract(epoch from {due}) * 1000000)::bigint end,
        coalesce((select {unless} from (select t.*) {name}), false), {size} > 524288,
-       case when {size} <= 524288 then (select row_to_json(x.*) from (select t.*) x) end
+       case when {size} <= 524288 then (select row_to_json(x.*) from (select t.*) x) end,
+       case when {size} <= 524288 then (select roost.row_text(x.*, null, 4) from (select t.*) x) end
 from unnest($1::text[]) with ordinality k (key, number)
 join {rows} on {match}
 

@@ -16,7 +16,7 @@ final class PolicyStage {
     private var version = 0
 
     init(_ script: String, user: String = "postgres", limits: PolicyLimits = PolicyLimits()) throws {
-        database = try PostgresCluster.shared.database()
+        database = try PostgresCluster.shared.migratedDatabase()
         session = try database.session()
         try session.run("set synchronous_commit = off")
         try session.run(Self.roles)
@@ -61,7 +61,8 @@ final class PolicyStage {
         }
         return try ask([
             PolicyQuestion(
-                table: table, command: command, role: Name(role), rows: records, subjects: subjects,
+                table: table, command: command, role: Name(role), rows: records.map(JudgedRecord.knowingNulls),
+                subjects: subjects,
                 wantsTablesRead: wantsTablesRead)
         ])[0]
     }
@@ -133,9 +134,8 @@ final class PolicyStage {
         """
 
     private static let claims = """
-        create schema auth;
-        grant usage on schema auth to public;
-        create function auth.uid() returns uuid language sql stable as $$
+        grant usage on schema auth, roost to public;
+        create or replace function auth.uid() returns uuid language sql stable as $$
             select coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''),
                 nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub')::uuid
         $$;
