@@ -23,6 +23,8 @@ package struct JoinConfig {
     var stream = StreamRequestOfJoin(nil)
     var changes: [JSON] = []
     var hasTooManyChanges = false
+    /// The rows that it is to begin with, for each of these entries.
+    var rows: [JSON] = []
     /// `user_token` before `access_token`; keys that only name a project (`sb_…`) are no tokens.
     var token: String?
 
@@ -63,6 +65,9 @@ package struct JoinConfig {
             let entries = config["postgres_changes"]?.elements(upTo: limits.filtersPerChannel + 1) ?? []
             hasTooManyChanges = entries.count > limits.filtersPerChannel
             changes = entries.filter { !$0.isNull }
+            // Clients that choose what they send of a config pass `broadcast` on as it is.
+            let wanted = config["rows"] ?? config["broadcast"]?["rows"]
+            rows = wanted?.elements(upTo: FirstRows.mostEntries + 1) ?? []
         }
         if payload["config"] == nil {
             isLegacy = true
