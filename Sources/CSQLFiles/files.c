@@ -47,6 +47,9 @@ static const unsigned char Policies[] = {
 static const unsigned char Recovery[] = {
 #embed "../ChangeFeed/SQL/Recovery.sql"
 };
+static const unsigned char Rows[] = {
+#embed "../ChangeFeed/SQL/Rows.sql"
+};
 static const unsigned char SessionList[] = {
 #embed "../ChangeFeed/SQL/SessionList.sql"
 };
@@ -214,6 +217,7 @@ static const struct roost_sql_file files[] = {
     {"Members.sql", Members, sizeof Members},
     {"Policies.sql", Policies, sizeof Policies},
     {"Recovery.sql", Recovery, sizeof Recovery},
+    {"Rows.sql", Rows, sizeof Rows},
     {"SessionList.sql", SessionList, sizeof SessionList},
     {"Window.sql", Window, sizeof Window},
     {"Sessions.sql", Sessions, sizeof Sessions},

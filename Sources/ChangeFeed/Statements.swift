@@ -31,6 +31,12 @@ enum RecoverySQL: String, NamedStatement {
     static let file = StatementFile("Recovery.sql")
 }
 
+/// Rows that clients begin with.
+enum RowsSQL: String, NamedStatement {
+    case sessionOfRows, rowsBegin
+    static let file = StatementFile("Rows.sql")
+}
+
 /// The watched tables, and what roles may read of them.
 enum CatalogSQL: String, NamedStatement {
     case catalogVersion, catalogVersionFunction, mayCompile, catalog, access, tableFaults, noteCaptures, refreshTextNeeds,
@@ -67,7 +73,7 @@ enum AuthoritySQL: String, NamedStatement {
 /// All files of this room, for the test that holds the names to them.
 package enum FeedStatements {
     package static let files: [any NamedStatement.Type] = [
-        FeedSQL.self, WindowSQL.self, EpochSQL.self, LossSQL.self, RecoverySQL.self, CatalogSQL.self,
+        FeedSQL.self, WindowSQL.self, EpochSQL.self, LossSQL.self, RecoverySQL.self, RowsSQL.self, CatalogSQL.self,
         MemberSQL.self,
         SessionListSQL.self, PolicySQL.self, AuthoritySQL.self,
     ]

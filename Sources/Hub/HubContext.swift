@@ -189,7 +189,8 @@ package struct HubContext {
 
     /// A `system` message to one member.
     mutating func system(
-        _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
+        _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil,
+        more: (inout JSONWriter) -> Void = { _ in }
     ) {
         var payload = JSONWriter(reserving: 256)
         payload.object {
@@ -199,6 +200,7 @@ package struct HubContext {
             $0.member("message", message)
             $0.member("channel", String(membership.channel.key.name))
             if let cursor { $0.member("cursor", cursor) }
+            more(&$0)
         }
         send(membership.frames.push("system", joinRef: membership.joinRef, payload: payload.bytes), to: membership)
     }

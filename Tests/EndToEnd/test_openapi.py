@@ -28,6 +28,7 @@ SOURCES = {
     "events": [
         "Gateway/HTTP/EventsAPI.swift", "Gateway/HTTP/StreamingAnswers.swift", "Gateway/Admission/Admission.swift#count",
         "Gateway/HTTP/HeldRequests.swift", "Gateway/HTTP/HTTPServer.swift#judge", "Wire/Refusal.swift"],
+    "rows": ["Gateway/HTTP/RowsAPI.swift"],
     "streams": [
         "Gateway/HTTP/StreamsAPI.swift", "Gateway/HTTP/StreamUploads.swift", "DurableStreams/StreamComplaint.swift",
         "DurableStreams/StreamEvents.swift", "DurableStreams/StreamPage.swift", "DurableStreams/StreamResponse.swift",

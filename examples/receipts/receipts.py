@@ -35,6 +35,7 @@ class Reader:
         self.me, self.names = me, {person["id"]: person["name"] for person in people}
         self.bodies = {}        # of messages, by id
         self.told = set()       # receipts that were told of: what comes after a lost connection may come twice
+        self.is_loading = False
 
     async def ask(self, method, path, body=None):
         return await asyncio.to_thread(call, method, path, self.me["token"], body)
@@ -43,27 +44,21 @@ class Reader:
         conversation = (await self.ask("GET", "conversations"))[0]
         self.conversation = conversation["id"]
         client = AsyncRealtimeClient(f"{HUB}/realtime/v1".replace("http", "ws", 1), self.me["token"], max_retries=1000)
-        channel = client.channel(f"receipts:{self.conversation}", {"config": {
-            "broadcast": {"ack": False, "self": False}, "presence": {"key": "", "enabled": False}, "private": False}})
         only = f"conversation_id=eq.{self.conversation}"
+        # First the rows that are there, then what changes: nothing falls in between (docs/rows.md).
+        rows = [{"table": "messages", "filter": only, "order": "id.desc", "limit": 50},
+                {"table": "read_receipts", "filter": only, "order": "message_id.desc", "limit": 200}]
+        channel = client.channel(f"receipts:{self.conversation}", {"config": {
+            "broadcast": {"ack": False, "self": False, "rows": rows}, "presence": {"key": "", "enabled": False},
+            "private": False}})
+        channel.on_system(self.system)
         channel.on_postgres_changes("INSERT", schema="public", table="messages", filter=only, callback=self.message)
         channel.on_postgres_changes("*", schema="public", table="read_receipts", filter=only, callback=self.receipt)
         channel.on_postgres_changes("UPDATE", schema="public", table="users", callback=self.person)
-        subscribed = asyncio.Event()
-        await channel.subscribe(
-            lambda status, error: subscribed.set() if status == RealtimeSubscribeStates.SUBSCRIBED else print(status, error))
-        await subscribed.wait()
-        # Only now: from here on every change arrives, so nothing falls between what is loaded and what is pushed.
-        page = await self.ask("GET", f"conversations/{self.conversation}/messages")
-        for message in page["messages"]:
-            self.bodies[message["id"]] = message["body"]
-        for receipt in page["receipts"]:
-            self.tell(receipt)
         for person in conversation["participants"]:
             print(f"{person['name']} was last seen {person['last_seen'] or 'never'}", flush=True)
-        if page["messages"]:
-            await self.mark(page["messages"][-1]["id"])
-        print("following; Ctrl-C ends it", flush=True)
+        await channel.subscribe(
+            lambda status, error: None if status == RealtimeSubscribeStates.SUBSCRIBED else print(status, error))
         await asyncio.Event().wait()
 
     async def mark(self, message):
@@ -73,9 +68,20 @@ class Reader:
 
     # What the hub tells
 
+    def system(self, news):
+        if news.message == "Rows begin":
+            self.is_loading = True
+        elif news.message == "Rows are there":
+            self.is_loading = False
+            if self.bodies:
+                self.marking = asyncio.ensure_future(self.mark(max(self.bodies)))
+            print("following; Ctrl-C ends it", flush=True)
+
     def message(self, change):
         row = change["data"]["record"]
         self.bodies[row["id"]] = row["body"]
+        if self.is_loading:
+            return
         print(f"{self.names.get(row['sender_id'], 'Somebody')}: {row['body']}", flush=True)
         if row["sender_id"] != self.me["id"]:
             # Held by the loop until it is done. An app does this when the message is on the screen.

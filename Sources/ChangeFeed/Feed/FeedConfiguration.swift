@@ -15,6 +15,8 @@ package struct FeedConfiguration: Sendable {
     package var rhythm: Doorbell.Rhythm
     /// How long clients' filters may take.
     package var filters = ConditionLimits()
+    /// What it may cost to read rows that clients begin with.
+    package var rows = RowLimits()
     /// Whether this hub reads tables from the WAL (`feed.capture`), so that somebody does where nobody else is there.
     package var readsWAL = false
     /// The tables whose rows' receipts are written back; nil where none are.

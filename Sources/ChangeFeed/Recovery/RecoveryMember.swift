@@ -4,6 +4,13 @@ import Hub
 final class RecoveryMember {
     let id: RecoveryID
     let question: RecoveryQuestion
+    /// From where it is to be told.
+    private(set) var from: RecoveryPoint
+    /// What its rows show, and of which tables.
+    private(set) var shown: Snapshot?
+    private var covered: Set<UInt32> = []
+    /// It was told whether what it missed can be told, or began with rows.
+    var hasBegun = false
     /// What it has; the rest is yet to be told.
     private(set) var start: FeedCursor?
     /// Batches that its loop has not taken yet.
@@ -22,6 +29,21 @@ final class RecoveryMember {
     init(_ id: RecoveryID, _ question: RecoveryQuestion) {
         self.id = id
         self.question = question
+        from = question.from
+    }
+
+    /// How often it was put off because its rows are ahead of the feed.
+    var waits = 0
+
+    /// It has what rows show, and is to be told what they do not.
+    ///
+    /// - Parameters:
+    ///   - tables: all that it hears of these is in the rows.
+    ///   - point: where it goes on; nil where it missed more, of other tables, than the rows show.
+    func begins(with shown: Snapshot, of tables: Set<UInt32>, goingOnAt point: RecoveryPoint?) {
+        self.shown = shown
+        covered = tables
+        from = point ?? from
     }
 
     /// Under which number the scheduler's registry knows it: to the registry it is a group of its own.
@@ -50,6 +72,9 @@ final class RecoveryMember {
     /// Whether it is to be told of this row.
     func lacks(_ row: RecoveredRow) -> Bool {
         guard !isGone, let start, !start.has(row.transaction, row.id) else { return false }
+        if let shown, let table = row.change?.table.oid, covered.contains(table), shown.sees(row.transaction) {
+            return false
+        }
         return end?.has(row.transaction, row.id) ?? true
     }
 

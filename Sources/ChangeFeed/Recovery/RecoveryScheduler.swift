@@ -16,11 +16,12 @@ package final class RecoveryScheduler: @unchecked Sendable {
     private let subscriptions: LiveSubscriptions
     private let pipeline: DeliveryPipeline
     private let undecided: DecisionQueue
-    private let sink: any ChangeSink
-    private let inbox: FeedInbox
+    let sink: any ChangeSink
+    let inbox: FeedInbox
+    let rowReader: RowReader
     private var registry: SubscriptionRegistry
     private var members: [ChangeGroupID: RecoveryMember] = [:]
-    private var newcomers: [RecoveryMember] = []
+    private(set) var newcomers: [RecoveryMember] = []
     private var near: [RecoveryMember] = []
     private var far: [RecoveryMember] = []
     /// Who has what waits for filters of its group, so that it must not come to them live.
@@ -28,14 +29,17 @@ package final class RecoveryScheduler: @unchecked Sendable {
     private var unbound: [Int] = []
     /// Members in a slice; more wait for the next.
     private static let crowd = 4096
+    /// Windows that a member waits for whose rows are ahead of them: one is enough, unless the rows are of another server.
+    private static let mostWaits = 10
     /// Each is looked for in every row, 0.2 us for 600 bytes.
     private static let mostTexts = 8
 
     /// - Parameter undecided: what waits for filters of those who are subscribed live.
     init(
         _ subscriptions: LiveSubscriptions, _ pipeline: DeliveryPipeline, _ undecided: DecisionQueue,
-        principals: PrincipalTable, sink: any ChangeSink, inbox: FeedInbox
+        principals: PrincipalTable, sink: any ChangeSink, inbox: FeedInbox, rowReader: RowReader
     ) {
+        self.rowReader = rowReader
         registry = SubscriptionRegistry(principals: principals)
         self.subscriptions = subscriptions
         self.pipeline = pipeline
@@ -53,11 +57,21 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
         let member = RecoveryMember(id, question)
         members[member.key] = member
-        newcomers.append(member)
         let subscription = ChangeSubscription(role: wanted.role, bindings: wanted.bindings, ids: wanted.ids)
         if case .needsBinding(let number) = registry.add(member.key, subscription) { unbound.append(number) }
         registry.admit(question.claims, to: member.key)
+        if question.rows != nil, !question.from.isCursor {
+            begin(member, withRowsOf: wanted, context.catalog)
+        } else {
+            newcomers.append(member)
+        }
     }
+
+    /// The member whose number it is; nil where it is gone.
+    func member(_ id: RecoveryID) -> RecoveryMember? { members[ChangeGroupID(loop: id.loop, serial: id.serial)] }
+
+    /// A member has the rows that it begins with, and comes now for what follows them.
+    func comes(_ member: RecoveryMember) { newcomers.append(member) }
 
     func abandon(_ id: RecoveryID) { forget(ChangeGroupID(loop: id.loop, serial: id.serial)) }
 
@@ -73,7 +87,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
     }
 
-    private func forget(_ key: ChangeGroupID) {
+    func forget(_ key: ChangeGroupID) {
         guard let member = members.removeValue(forKey: key) else { return }
         member.isGone = true
         registry.remove(key)
@@ -102,7 +116,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
     var hasNewcomers: Bool { newcomers.contains { !$0.isGone } }
     /// Of the cursors that those who have just come bring.
     var epochsOfNewcomers: Set<DatabaseEpoch> {
-        newcomers.reduce(into: []) { $0.formUnion($1.question.from.epochs) }
+        newcomers.reduce(into: []) { $0.formUnion($1.from.epochs) }
     }
 
     /// Tells those who have just come whether they can be told what they missed.
@@ -115,20 +129,44 @@ package final class RecoveryScheduler: @unchecked Sendable {
         newcomers = []
         bind(asking: ask)
         let present = FeedCursor(epoch: history.epoch, at: history.present)
+        let catalog = registry.catalog ?? Catalog()
         for member in came where !member.isGone {
-            switch history.start(from: member.question.from) {
+            switch history.start(from: member.from) {
             case .from(let start):
-                sink.recovery(member.id, [.began(.resumed)], whenTaken: {})
+                if !member.hasBegun { sink.recovery(member.id, [.began(.resumed)], whenTaken: {}) }
+                member.hasBegun = true
                 member.isAt(start)
+            case .refused(.ahead, _) where member.hasBegun && member.waits < Self.mostWaits:
+                // Its rows were read while this window was: the next one sees as much.
+                member.waits += 1
+                newcomers.append(member)
+                continue
+            case .refused where member.hasBegun:
+                // Of other tables than those whose rows it has something is lost. Where the rows' own snapshot is gone already, it
+                // joins again, and begins with others.
+                guard let shown = member.shown, shown.precedes(history.present), !member.from.isCursor else {
+                    fail([member])
+                    continue
+                }
+                sink.recovery(member.id, [.changesLost], whenTaken: {})
+                member.begins(at: FeedCursor(epoch: history.epoch, at: shown), telling: history.present)
+            case .refused(let refusal, _) where member.question.rows != nil:
+                sink.recovery(member.id, [.began(.refused(refusal))], whenTaken: {})
+                guard let wanted = subscriptions.registry.definition(of: member.question.group) else {
+                    fail([member])
+                    continue
+                }
+                begin(member, withRowsOf: wanted, catalog)
+                continue
             case .refused(let refusal, let rest):
                 sink.recovery(member.id, [.began(.refused(refusal))], whenTaken: {})
-                guard let rest, !member.question.from.isCursor else {
+                guard let rest, !member.from.isCursor else {
                     finish(member, at: present)
                     continue
                 }
                 member.begins(at: rest, telling: history.present)
             }
-            if history.distance(from: member.question.from) ?? 0 > rows {
+            if history.distance(from: member.from) ?? 0 > rows {
                 far.append(member)
             } else {
                 near.append(member)

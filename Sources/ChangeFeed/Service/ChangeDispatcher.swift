@@ -53,7 +53,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         publish: { [unowned self] count in undecidedCount.withLock { $0 = count } },
         whenDecided: { [weak self] in self?.inbox.perform { [weak self] _ in self?.takeDecisions() } })
     private(set) lazy var scheduler: RecoveryScheduler = RecoveryScheduler(
-        subscriptions, pipeline, undecided, principals: principals, sink: sink, inbox: inbox)
+        subscriptions, pipeline, undecided, principals: principals, sink: sink, inbox: inbox, rowReader: rowReader)
+    let rowReader: RowReader
 
     init(
         _ configuration: FeedConfiguration, sink: any ChangeSink, observer: (any ChangeObserver)?, hooks: Hooks,
@@ -70,6 +71,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
             conninfo: configuration.conninfo, sessions: configuration.policySessions, loops: sink.loopCount,
             logger: logger)
         budget = SharedConditionBudget(configuration.filters)
+        rowReader = RowReader(conninfo: configuration.conninfo, limits: configuration.rows, logger: logger)
         subscriptions = LiveSubscriptions(
             configuration, principals: principals, budget: budget, inbox: inbox, sink: sink, logger: logger)
         decider = ConditionDecider(
@@ -82,6 +84,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     /// Ends the threads that have filters decided and policies asked, after the feed's.
     func join() {
         pipeline.stop()
+        rowReader.stop()
         decider.join(within: .seconds(1))
     }
 

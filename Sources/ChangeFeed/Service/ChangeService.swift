@@ -10,8 +10,8 @@ import Synchronization
 package final class ChangeService: ChangeSource {
     private let configuration: FeedConfiguration
     private let logger: Logger
-    private let inbox = FeedInbox()
-    private let dispatcher: ChangeDispatcher
+    let inbox = FeedInbox()
+    let dispatcher: ChangeDispatcher
     private let feed: ChangeFeed
     private let outboxGauge: OutboxGauge
     /// The last attempt to withdraw the list of sessions failed.

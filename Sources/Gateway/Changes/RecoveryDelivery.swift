@@ -80,7 +80,7 @@ final class RecoveryDelivery {
             loop.execute()
             // A ping was part of that.
             if loop.hub.awaitsPong(slot) { pinged(slot) }
-        case .began, .changesLost, .passedBy, .unavailable, .undecided:
+        case .began, .rowsBegin, .rowsEnd, .changesLost, .passedBy, .unavailable, .undecided:
             loop.hub.recovery(id, step)
             loop.execute()
         }

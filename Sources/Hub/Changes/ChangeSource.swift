@@ -153,6 +153,8 @@ package struct ChangeDelivery: Sendable {
     package let message: Int64?
     /// Where its receipts are written back.
     package let receipt: ReceiptRow?
+    /// It is no change: the row is one that its member begins with.
+    package let isSnapshot: Bool
 
     package enum Recipients: Sendable {
         case everybody
@@ -163,7 +165,7 @@ package struct ChangeDelivery: Sendable {
     package init(
         group: ChangeGroupID, operation: RowChange.Operation, ids: [Int], data: [UInt8],
         recipients: Recipients = .everybody, cursor: String = "", committedAtMicroseconds: Int64? = nil,
-        message: Int64? = nil, receipt: ReceiptRow? = nil
+        message: Int64? = nil, receipt: ReceiptRow? = nil, isSnapshot: Bool = false
     ) {
         self.group = group
         self.operation = operation
@@ -174,6 +176,7 @@ package struct ChangeDelivery: Sendable {
         self.committedAtMicroseconds = committedAtMicroseconds
         self.message = message
         self.receipt = receipt
+        self.isSnapshot = isSnapshot
     }
 }
 

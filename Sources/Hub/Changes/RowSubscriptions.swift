@@ -149,7 +149,7 @@ extension ChangeDelivery {
             head += String(id).utf8
         }
         head += "],\"data\":".utf8
-        let tail = cursor.isEmpty ? "}" : ",\"cursor\":\"\(cursor)\"}"
+        let tail = (isSnapshot ? ",\"snapshot\":true" : "") + (cursor.isEmpty ? "}" : ",\"cursor\":\"\(cursor)\"}")
         return ("postgres_changes", [head[...], data[...], Array(tail.utf8)[...]])
     }
 }

@@ -56,16 +56,20 @@ extension Hub {
     /// The verdict on a channel that is being joined.
     func verdict(on membership: Membership, _ missed: HistoryAnswer?) -> EventReader.Verdict {
         var verdict = EventReader.Verdict()
-        guard membership.connection.reader?.hasReturned == true else { return verdict }
+        let hasReturned = membership.connection.reader?.hasReturned == true
+        let broughtCursor = membership.recovery?.broughtCursor == true
+        guard hasReturned || broughtCursor else { return verdict }
         var reasons: [String?] = []
         if let recovery = membership.recovery {
-            reasons.append(membership.returnsTo?.rows == nil ? Self.unknownID : recovery.reason)
+            reasons.append(broughtCursor ? recovery.reason : Self.unknownID)
         }
-        if let history = membership.history {
+        if hasReturned, let history = membership.history {
             let isKnown = membership.returnsTo?.history != nil || history.isOff
             reasons.append(isKnown ? (history.isOff ? .off : missed?.gap)?.rawValue : Self.unknownID)
         }
-        if membership.streamPlace != nil { reasons.append(membership.returnsTo?.stream == nil ? Self.unknownID : nil) }
+        if hasReturned, membership.streamPlace != nil {
+            reasons.append(membership.returnsTo?.stream == nil ? Self.unknownID : nil)
+        }
         guard !reasons.isEmpty else { return verdict }
         verdict.reason = reasons.compactMap { $0 }.first
         verdict.isResumed = verdict.reason == nil

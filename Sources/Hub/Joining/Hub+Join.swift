@@ -65,6 +65,8 @@ extension Hub {
             rows.enter(group, membership, &context)
             membership.recovery = catchUp.begin(
                 config, joinRef: joinRef, claims: claims, in: group, on: connection, rows.progress, &context)
+            membership.recovery?.broughtCursor = config.resumeCursor != nil
+            membership.recovery?.rows = FirstRows(config, in: channel.key, context.limits)
         }
         context.add(membership)
         if let state = config.appState { presence.set(state, of: connection, &context) }

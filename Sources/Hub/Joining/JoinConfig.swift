@@ -25,6 +25,8 @@ package struct JoinConfig {
     /// Milliseconds for which the reply may wait for them.
     var changesWait: Int64?
     var hasTooManyChanges = false
+    /// The rows that it is to begin with, for each of these entries.
+    var rows: [JSON] = []
     /// `user_token` before `access_token`; keys that only name a project (`sb_…`) are no tokens.
     var token: String?
 
@@ -66,6 +68,9 @@ package struct JoinConfig {
             hasTooManyChanges = entries.count > limits.filtersPerChannel
             changes = entries.filter { !$0.isNull }
             changesWait = ChangesWait.milliseconds(config["postgres_changes_options"])
+            // Clients that choose what they send of a config pass `broadcast` on as it is.
+            let wanted = config["rows"] ?? config["broadcast"]?["rows"]
+            rows = wanted?.elements(upTo: FirstRows.mostEntries + 1) ?? []
         }
         if payload["config"] == nil {
             isLegacy = true

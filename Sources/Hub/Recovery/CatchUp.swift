@@ -141,11 +141,14 @@ package struct CatchUp {
             recovery.arrival == nil, membership.lapse == nil
         else { return }
         noteMissedMeanwhile(recovery, in: group, progress)
-        guard let point = recovery.point, recovery.question == nil else { return }
+        guard recovery.lacksSomething, recovery.question == nil else { return }
         let id = RecoveryID(loop: hub.loop, serial: hub.nextSerial())
         recovery.question = id
         questions[id] = membership
-        let question = RecoveryQuestion(group: group.id, claims: membership.claims, from: point)
+        let question = RecoveryQuestion(
+            group: group.id, claims: membership.claims, from: recovery.point ?? .mark(progress.mark),
+            rows: recovery.rows,
+            isNew: recovery.point == nil || membership.connection.reader != nil && !recovery.broughtCursor)
         hub.actions.append(.recover(id, question))
     }
 
@@ -163,7 +166,7 @@ package struct CatchUp {
         _ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) {
         guard let group = membership.group, membership.recovery?.arrival == nil, membership.lapse == nil else { return }
-        guard membership.recovery?.point != nil else { return start(membership, rows, &hub) }
+        guard membership.recovery?.lacksSomething == true else { return start(membership, rows, &hub) }
         askForMissed(by: membership, rows.progress, &hub)
         guard membership.recovery?.question == nil else { return }
         group.outstanding.add(membership)
@@ -202,7 +205,8 @@ package struct CatchUp {
         case .began(let start):
             // Too late to say so in the reply; the reply to the next join will.
             if case .refused = start, recovery.wasPassedBy { return (membership, .failed(.databaseUnavailable)) }
-            if case .refused = start, !recovery.isReported || membership.join.isJoined {
+            if case .resumed = start { recovery.rows = nil }
+            if case .refused = start, recovery.rows == nil, !recovery.isReported || membership.join.isJoined {
                 recovery.isOwedWordOfLoss = true
             }
             if recovery.start == nil {
@@ -215,6 +219,11 @@ package struct CatchUp {
                 send(change, to: membership, &hub)
                 recovery.hasSent(change)
             }
+        case .rowsBegin: hub.announceRows(to: membership)
+        case .rowsEnd(let report):
+            recovery.hasRows(upTo: report.cursor)
+            membership.moves { $0.rows = report.cursor }
+            hub.report(report, to: membership)
         case .changesLost:
             recovery.isOwedWordOfLoss = true
             tellOfLoss(membership, &hub)

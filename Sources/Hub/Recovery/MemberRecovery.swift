@@ -5,8 +5,12 @@ package final class MemberRecovery {
     var session: LiveSession
     /// Where it has to recover from; nil once it is, or if it missed nothing.
     var point: RecoveryPoint?
+    /// Rows that it is yet to begin with, before what comes behind them.
+    var rows: FirstRows?
     /// The question that is under way.
     var question: RecoveryID?
+    /// Its join said itself where it was.
+    var broughtCursor = false
     /// What the feed said to the first question.
     var start: RecoveryStart?
     /// What it missed took its socket so long that it had to ask again.
@@ -47,6 +51,16 @@ package final class MemberRecovery {
         if !change.cursor.isEmpty { sent = change.cursor }
     }
 
+    /// All that the rows show it was told: what comes behind them it is yet to be.
+    func hasRows(upTo cursor: String) {
+        rows = nil
+        point = .cursor(cursor)
+        sent = cursor
+    }
+
+    /// Whether changes cannot reach it yet.
+    var lacksSomething: Bool { point != nil || rows != nil }
+
     /// Of what it missed it was told all up to here, whether it arrived or not; nil if that is where it began.
     var reached: String? { sent }
 
@@ -69,7 +83,8 @@ package final class MemberRecovery {
     /// Why it does not go on where it was; nil where it does.
     var reason: String? {
         switch start {
-        case .resumed: nil
+        // What is yet to be told follows the rows.
+        case .resumed, .rows: nil
         case .refused(let refusal): refusal.rawValue
         case nil: "The changes cannot be served now; a system message says why."
         }

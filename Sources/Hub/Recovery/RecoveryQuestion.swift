@@ -14,11 +14,21 @@ package struct RecoveryQuestion: Sendable {
     package let group: ChangeGroupID
     package let claims: Claims
     package let from: RecoveryPoint
+    /// Rows that it is to begin with, and then what changed since they were read. Nil where it begins with what it missed. Where it
+    /// says itself where it was, they count only if what it missed since cannot be told.
+    package let rows: FirstRows?
+    /// It missed nothing: with rows, it begins where these were read. Else it is sent what it missed of tables whose rows it does not
+    /// begin with.
+    package let isNew: Bool
 
-    package init(group: ChangeGroupID, claims: Claims, from: RecoveryPoint) {
+    package init(
+        group: ChangeGroupID, claims: Claims, from: RecoveryPoint, rows: FirstRows? = nil, isNew: Bool = false
+    ) {
         self.group = group
         self.claims = claims
         self.from = from
+        self.rows = rows
+        self.isNew = isNew
     }
 }
 
@@ -44,6 +54,10 @@ package enum RecoveryPoint: Sendable, Hashable {
 package enum RecoveryStep: Sendable {
     /// Whether what was missed can be told. Once, and first.
     case began(RecoveryStart)
+    /// The rows that it begins with follow, as changes: what it had before does not count any more.
+    case rowsBegin
+    /// They were told. What follows changed since they were read.
+    case rowsEnd(FirstRowsReport)
     /// What was missed, in order, for this member alone.
     case changes([ChangeDelivery])
     /// Something of what was missed cannot be told, as it could not be recorded; the rest follows.
@@ -62,6 +76,8 @@ package enum RecoveryStep: Sendable {
 
 package enum RecoveryStart: Sendable, Equatable {
     case resumed
+    /// It begins with rows.
+    case rows
     /// Some of what was missed is not known any more; the client has to read it for itself. What is known of the rest follows for
     /// those who brought no cursor, since no reply tells them.
     case refused(RecoveryRefusal)
@@ -72,6 +88,7 @@ extension RecoveryStart {
     var result: String {
         switch self {
         case .resumed: "resumed"
+        case .rows: "rows"
         case .refused(.tooOld): "too_old"
         case .refused(.otherDatabase): "other_database"
         case .refused(.malformed): "malformed"

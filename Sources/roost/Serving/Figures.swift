@@ -152,7 +152,8 @@ extension LoopFigures {
                 // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.
                 hub.recoveries.merging(
                     [
-                        "resumed": 0, "too_old": 0, "other_database": 0, "ahead": 0, "malformed": 0, "unavailable": 0,
+                        "resumed": 0, "rows": 0, "too_old": 0, "other_database": 0, "ahead": 0, "malformed": 0,
+                        "unavailable": 0,
                         "undecided": 0,
                     ]
                 ) { one, _ in one })

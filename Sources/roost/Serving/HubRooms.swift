@@ -156,7 +156,10 @@ struct HubRooms: Sendable {
             receiptWriter: receiptWriter, messageWriter: messageWriter)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
-            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), serverAPI, ClientHealth()]
+            [
+                PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), serverAPI,
+                RowsAPI(source: subscriptions, verifier: tokens, clock: { Clock.now() }), ClientHealth(),
+            ]
             + (server.handler.map { [$0(streams)] } ?? [])
         var services = GatewayServices(verifier: tokens)
         services.feed = subscriptions

@@ -1,0 +1,162 @@
+import Hub
+import Logging
+import Matching
+import Postgres
+import Wire
+import Workers
+
+/// A session that reads rows as clients' roles, one reading at a time. Confined to one thread, which waits for it.
+struct RowSession: ~Copyable {
+    private let conninfo: String
+    private let limits: RowLimits
+    private let logger: Logger
+    private var connection: PostgresConnection?
+    private var encoder = ChangeEncoder()
+    private var reconnector: Reconnector
+
+    private static let begin = SQLTemplate(withoutComments: RowsSQL.rowsBegin.text)
+
+    init(conninfo: String, limits: RowLimits, logger: Logger) {
+        self.conninfo = conninfo
+        self.limits = limits
+        self.logger = logger
+        reconnector = Reconnector(
+            logger: logger, lost: "Rows cannot be read for clients until the database is back",
+            regained: "Rows can be read for clients again.")
+    }
+
+    /// - Returns: what was read, and how many bytes it is.
+    mutating func outcome(of reading: RowReading) -> (RowReading.Outcome, bytes: Int) {
+        // A session that was ended while nothing was read shows it only now: a fresh one answers.
+        for isLast in [connection == nil, true] {
+            do {
+                return try read(reading)
+            } catch {
+                connection = nil
+                reconnector.failed(error)
+                if isLast || (error as? PostgresError)?.kind == .timeout { break }
+            }
+        }
+        return (.unavailable, 0)
+    }
+
+    /// - Throws: `PostgresError` where the database does not answer.
+    private mutating func read(_ reading: RowReading) throws -> (RowReading.Outcome, bytes: Int) {
+        let session = try open()
+        let isUTF8 = session.serverEncoding == "UTF8"
+        var answers = [Result<RowReading.Answer, SubscriptionError>?](repeating: nil, count: reading.parts.count)
+        let deadline = ContinuousClock.now + limits.together
+        // All that can be read is read by one snapshot: without what cannot, all of it is read again.
+        while true {
+            let places = answers.indices.filter { answers[$0] == nil }
+            let script = Array(script(for: places.map { reading.parts[$0] }, reading, isUTF8: isUTF8).utf8)
+            // Postgres ends a text at a NUL.
+            guard !script.contains(0) else {
+                let problem = SubscriptionError("Rows cannot be read: the token or the request has a NUL in it")
+                return (.read(snapshot: nil, answers: answers.map { _ in .failure(problem) }), 0)
+            }
+            let (finished, failure) = try session.results(of: script, within: limits.together + limits.network)
+            let tables = finished.filter(\.isTable)
+            if let failure {
+                try session.run("rollback", within: limits.network)
+                guard !tables.isEmpty, tables.count <= places.count else {
+                    return (.read(snapshot: nil, answers: answers.map { _ in .failure(Self.error(failure)) }), 0)
+                }
+                let place = places[tables.count - 1]
+                answers[place] = .failure(
+                    Self.error(
+                        failure, reading: reading.parts[place].statement.table,
+                        within: limits.time(forEachOf: reading.parts.count)))
+                guard ContinuousClock.now >= deadline else { continue }
+                for place in places where answers[place] == nil {
+                    answers[place] = .failure(
+                        SubscriptionError("Rows were not read, because others of the same join took too long"))
+                }
+                continue
+            }
+            guard tables.count == places.count + 1, let snapshot = tables[0].text(0, 0) else {
+                throw PostgresError(.connection, "Postgres did not answer what was read for a client.")
+            }
+            let time = tables[0].text(0, 1) ?? ""
+            var bytes = 0
+            for (place, result) in zip(places, tables.dropFirst()) {
+                let answer = answer(result, reading.parts[place], reading, at: time)
+                bytes += answer.rows.reduce(0) { $0 + $1.count }
+                answers[place] = .success(answer)
+            }
+            return (.read(snapshot: snapshot, answers: answers.compactMap { $0 }), bytes)
+        }
+    }
+
+    private func script(for parts: [RowReading.Part], _ reading: RowReading, isUTF8: Bool) -> String {
+        let bytes = limits.bytes / max(1, reading.parts.count)
+        let milliseconds = limits.time(forEachOf: reading.parts.count).milliseconds
+        func literal(_ text: String) -> String { SQLText.literal(text) }
+        let begin = Self.begin.filled([
+            "limit": "\(milliseconds)", "locks": "\(milliseconds * 4 / 5)",
+            "claims": literal(String(decoding: reading.claims.json, as: UTF8.self)),
+            "subject": literal(reading.claims.subject?.text ?? ""), "name": literal(reading.claims.role.text),
+            "role": SQLText.identifier(reading.claims.role), "topic": literal(reading.topic.text),
+        ])
+        let statements = parts.map { $0.statement.sql(isUTF8: isUTF8, bytes: bytes) }
+        return ([begin] + statements + ["rollback"]).joined(separator: ";\n")
+    }
+
+    private mutating func answer(
+        _ result: QueryResult, _ part: RowReading.Part, _ reading: RowReading, at time: String
+    ) -> RowReading.Answer {
+        var answer = RowReading.Answer()
+        answer.rows.reserveCapacity(result.count)
+        let statement = part.statement
+        for row in 0..<result.count {
+            let record = result.bytes(row, 0).map { Array($0) }
+            // Of a row that is too large there is its place, as a reduced change has its key.
+            let shown = record ?? result.bytes(row, 1).map { Array($0) } ?? Array("{}".utf8)
+            guard reading.isForEvents else {
+                answer.rows.append(shown)
+                continue
+            }
+            let change = RowChange(
+                id: 0, table: statement.table, operation: .insert, commitTimestamp: time, record: shown, oldRecord: nil,
+                isReduced: record == nil)
+            answer.rows.append(encoder.data(for: change, view: part.view))
+        }
+        if result.count > 0, result.flag(result.count - 1, 2), statement.hasPlaces {
+            answer.next = result.bytes(result.count - 1, 1).map { Array($0) }
+        }
+        return answer
+    }
+
+    private mutating func open() throws -> PostgresConnection {
+        if let connection, !connection.isBroken { return connection }
+        let fresh = try PostgresConnection(
+            ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
+        try fresh.run(RowsSQL.sessionOfRows, within: limits.network)
+        try AbandonedStatements.shared.demandFew(on: fresh)
+        reconnector.connected()
+        connection = fresh
+        return fresh
+    }
+
+    // MARK: What clients are told
+
+    private static func error(_ failure: PostgresError) -> SubscriptionError {
+        SubscriptionError("Rows cannot be read: \(failure.message)")
+    }
+
+    private static func error(
+        _ failure: PostgresError, reading table: Table, within limit: Duration
+    ) -> SubscriptionError {
+        let name = "\(table.schema).\(table.name)"
+        return switch failure.sqlState {
+        case SQLState.queryCanceled:
+            SubscriptionError(
+                "The rows of \(name) took longer than \(limit.milliseconds) ms to read: create an index for the filter and the order "
+                    + "on the table, or ask for less")
+        case SQLState.lockNotAvailable:
+            SubscriptionError(
+                "The rows of \(name) cannot be read, because somebody has locked the table; try again later")
+        default: SubscriptionError("The rows of \(name) cannot be read: \(failure.message)")
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package import Matching
+package import Wire
+
+/// What a join's `config.rows` asks for: rows that are there, before the changes that come live.
+package struct FirstRows: Sendable {
+    /// Each as the client wrote it, or what is wrong with it.
+    package let entries: [Result<RowsRequest, SubscriptionError>]
+    /// As policies know it (`realtime.topic`).
+    package let topic: Name
+
+    /// In one join.
+    package static let mostEntries = 10
+
+    /// - Returns: nil where the join asks for none.
+    init?(_ config: JoinConfig, in key: ChannelKey, _ limits: HubLimits) {
+        guard !config.rows.isEmpty else { return nil }
+        var entries = config.rows.prefix(Self.mostEntries).map { entry -> Result<RowsRequest, SubscriptionError> in
+            do throws(SubscriptionError) {
+                // Copied, because it outlives the frame that it came in.
+                let own = JSON(trusted: Array(entry.bytes)[...])
+                return .success(try RowsRequest(own, expressions: limits.regularExpressions))
+            } catch {
+                return .failure(error)
+            }
+        }
+        if config.rows.count > Self.mostEntries {
+            let problem = "a join takes at most \(Self.mostEntries) entries of rows; the rest are left out"
+            entries.append(.failure(SubscriptionError(problem)))
+        }
+        self.init(entries: entries, topic: Name(String(key.name)))
+    }
+
+    package init(entries: [Result<RowsRequest, SubscriptionError>], topic: Name) {
+        self.entries = entries
+        self.topic = topic
+    }
+}
+
+/// What came of the rows that a member began with.
+package struct FirstRowsReport: Sendable {
+    /// Behind what the rows show: what changed since follows, or comes to whoever goes on from here.
+    package let cursor: String
+    package let tables: [Entry]
+
+    package struct Entry: Sendable {
+        package let schema: String
+        package let table: String
+        package let count: Int
+        /// The place of the last row as JSON, where more follow: `after` of whoever wants them.
+        package let next: [UInt8]?
+        /// Why there are none.
+        package let problem: String?
+
+        package init(schema: String, table: String, count: Int = 0, next: [UInt8]? = nil, problem: String? = nil) {
+            self.schema = schema
+            self.table = table
+            self.count = count
+            self.next = next
+            self.problem = problem
+        }
+    }
+
+    package init(cursor: String, tables: [Entry]) {
+        self.cursor = cursor
+        self.tables = tables
+    }
+}
+
+extension HubContext {
+    /// Rows follow that a member begins with.
+    mutating func announceRows(to membership: Membership) {
+        system(membership, extension: "rows", ok: true, message: "Rows begin")
+    }
+
+    /// All rows were sent that a member begins with: how many of which table, where its changes go on, and what could not be read.
+    mutating func report(_ rows: FirstRowsReport, to membership: Membership) {
+        for problem in rows.tables.compactMap(\.problem) {
+            system(membership, extension: "rows", ok: false, message: problem)
+            report(JoinFailure(rowChanges: problem), on: membership.slot)
+        }
+        system(membership, extension: "rows", ok: true, message: "Rows are there", cursor: rows.cursor) {
+            $0.array("rows", rows.tables) { out, entry in
+                out.object {
+                    $0.member("schema", entry.schema)
+                    $0.member("table", entry.table)
+                    $0.member("count", entry.count)
+                    if let next = entry.next { $0.member("next", json: next) }
+                    if let problem = entry.problem { $0.member("error", problem) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package import Wire
+
+/// One entry of a join's `config.rows`, or the query of `GET /api/rows`: the rows of a table that a client wants to begin with.
+package struct RowsRequest: Sendable {
+    package let schema: Name
+    package let table: Name
+    package let filter: ChangeFilter
+    /// The columns to show; nil for all that the role may read.
+    package let selection: Selection?
+    /// As the client wants them ordered; the primary key's columns follow.
+    package let order: [Order]
+    package let limit: Int
+    /// The last row that the client has, as far as the order looks at it: JSON, by column.
+    package let after: [Name: JSON]?
+
+    package static let mostRows = 1000
+    package static let defaultRows = 100
+    /// Columns of an order.
+    private static let mostColumns = 8
+
+    package struct Order: Sendable, Equatable {
+        package let column: Name
+        package let isDescending: Bool
+
+        package init(column: Name, isDescending: Bool) {
+            self.column = column
+            self.isDescending = isDescending
+        }
+    }
+
+    /// Reads an entry as a client sent it. A key with the value `null` counts as absent.
+    ///
+    /// - Parameter expressions: whether regular expressions are served at all.
+    package init(_ entry: JSON, expressions: Bool = true) throws(SubscriptionError) {
+        guard entry.kind == .object else {
+            throw SubscriptionError(#"an entry of rows must be an object like {"table": "messages", "limit": 50}"#)
+        }
+        func text(_ key: String) throws(SubscriptionError) -> String? {
+            guard let value = entry[key], !value.isNull else { return nil }
+            guard let text = value.string else { throw SubscriptionError("\(key) must be a string") }
+            return text
+        }
+        let selected: [String]
+        if let value = entry["select"], !value.isNull {
+            guard value.kind == .array else {
+                throw SubscriptionError(#"select must be a list of column names, such as ["id", "body"]"#)
+            }
+            selected = value.elements.compactMap(\.string)
+        } else {
+            selected = []
+        }
+        var limit = Self.defaultRows
+        if let value = entry["limit"], !value.isNull {
+            guard let number = value.int else { throw Self.badLimit }
+            limit = number
+        }
+        let after = entry["after"].flatMap { $0.isNull ? nil : $0 }
+        try self.init(
+            schema: try text("schema"), table: try text("table"), filter: try text("filter"), select: selected,
+            order: try text("order"), limit: limit, after: after, expressions: expressions)
+    }
+
+    /// - Parameter after: a JSON object.
+    package init(
+        schema: String?, table: String?, filter: String?, select: [String], order: String?, limit: Int = defaultRows,
+        after: JSON?, expressions: Bool = true
+    ) throws(SubscriptionError) {
+        guard let table, !table.isEmpty, table != "*", schema != "*" else {
+            throw SubscriptionError("rows are those of one table: name it, as in \"table\": \"messages\"")
+        }
+        guard 1...Self.mostRows ~= limit else { throw Self.badLimit }
+        self.schema = Name(schema ?? "public")
+        self.table = Name(table)
+        self.filter = try ChangeFilter(parsing: filter ?? "")
+        if !expressions, let condition = self.filter.conditions.first(where: \.isRegularExpression) {
+            throw SubscriptionError(
+                "filter condition \(SubscriptionError.quote(condition.description)) is a regular expression, and these "
+                    + "are turned off here (limits.regular_expressions); use like, ilike, eq or in")
+        }
+        selection = Selection(select)
+        self.order = try Self.order(order ?? "")
+        self.limit = limit
+        self.after = try after.map { json throws(SubscriptionError) in try Self.place(json) }
+    }
+
+    private static let badLimit = SubscriptionError("limit must be a whole number from 1 to \(mostRows)")
+
+    /// `created_at.desc,id`
+    private static func order(_ text: String) throws(SubscriptionError) -> [Order] {
+        var order: [Order] = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: text.isEmpty) {
+            let (name, direction) = direction(of: part)
+            guard let isDescending = direction, !name.isEmpty else {
+                throw SubscriptionError(
+                    "order \(SubscriptionError.quote(text)) is none; write columns with .asc or .desc behind them, such as "
+                        + "created_at.desc,id.desc")
+            }
+            guard !order.contains(where: { $0.column == Name(String(name)) }) else {
+                throw SubscriptionError("order names the column \(SubscriptionError.quote(String(name))) twice")
+            }
+            order.append(Order(column: Name(String(name)), isDescending: isDescending))
+        }
+        guard order.count <= mostColumns else {
+            throw SubscriptionError("order has more than \(mostColumns) columns")
+        }
+        return order
+    }
+
+    /// - Returns: whether it is descending; nil where something else stands behind a point.
+    private static func direction(of part: Substring) -> (name: Substring, Bool?) {
+        let part = part.drop { $0 == " " }
+        guard let point = part.lastIndex(of: ".") else { return (part, false) }
+        switch part[part.index(after: point)...] {
+        case "asc": return (part[..<point], false)
+        case "desc": return (part[..<point], true)
+        default: return (part, nil)
+        }
+    }
+
+    private static func place(_ json: JSON) throws(SubscriptionError) -> [Name: JSON] {
+        guard json.kind == .object else {
+            throw SubscriptionError(
+                #"after must be an object with the values of the last row, such as {"created_at": "…", "id": 7}"#)
+        }
+        var place: [Name: JSON] = [:]
+        json.forEachMember { place[Name($0.key)] = $0.value }
+        return place
+    }
+}

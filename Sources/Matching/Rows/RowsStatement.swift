@@ -1,0 +1,173 @@
+package import Wire
+
+/// The statement that reads the rows a client wants to begin with. It is to be run as the client's role: which rows and columns
+/// there are for it is for Postgres to say.
+///
+/// Its rows have three columns: the record as JSON (null where it is too large), its place as JSON (the values of the columns it
+/// is ordered by), and whether a row follows that was left out.
+package struct RowsStatement: Sendable {
+    package let table: Table
+    package let request: RowsRequest
+    /// Whether whoever has a row of the answer can ask for what follows it.
+    package let hasPlaces: Bool
+    private let record: String
+    private let place: String
+    /// What stands behind the columns: from where, which and in which order.
+    private let rest: String
+
+    /// - Parameter granted: the columns the role may SELECT; nil for all.
+    package init(_ request: RowsRequest, of table: Table, granted: Set<Name>?) throws(SubscriptionError) {
+        self.table = table
+        self.request = request
+        let order = try Self.order(of: request, table, granted)
+        hasPlaces = order.isTotal
+        try Self.check(request.filter.conditions.map(\.column), "filters by", granted, table)
+        try Self.check(request.selection?.columns ?? [], "selects", granted, table)
+        // What a subscription would be refused for is refused here in the same words.
+        _ = try request.filter.bind(to: table)
+        let shown = table.columns.filter { column in
+            (request.selection?.includes(column) ?? true) && (granted?.contains(column.name) ?? true)
+        }
+        var conditions = request.filter.conditions.map {
+            "(" + SQLCondition.text($0, on: Self.operand($0.column)) + ")"
+        }
+        if let after = request.after {
+            guard order.isTotal else {
+                throw SubscriptionError(
+                    "after needs a table with a primary key that you may read; leave it out, and filter instead")
+            }
+            conditions.append(try RowsPlace(after, of: order, in: table).condition)
+        }
+        func object(_ columns: [Name]) -> String {
+            let list = columns.isEmpty ? "" : columns.map(Self.operand).joined(separator: ", ")
+            return columns.isEmpty ? "'{}'::json" : "row_to_json((select c from (select \(list)) as c))"
+        }
+        record = object(shown.map(\.name))
+        place = object(order.columns.map(\.column))
+        rest =
+            " from \(SQLText.name(of: table)) as t"
+            + (conditions.isEmpty ? "" : " where " + conditions.joined(separator: " and "))
+            + (order.columns.isEmpty ? "" : " order by " + order.columns.map(Self.term).joined(separator: ", "))
+            + " limit \(request.limit + 1)"
+    }
+
+    /// - Parameters:
+    ///   - isUTF8: whether every text of the database can be sent.
+    ///   - bytes: about so much is read; the row that fills it is the last.
+    package func sql(isUTF8: Bool, bytes: Int) -> String {
+        let record = isUTF8 ? self.record : "roost.legible(\(self.record))"
+        let place = isUTF8 ? self.place : "roost.legible(\(self.place))"
+        // A row that is too large for a message is its place alone.
+        return
+            "select case when octet_length(record) <= \(ChangeLimits.dataBytes) then record end, place, number < count "
+            + "from (select record, place, row_number() over () as number, count(*) over () as count, "
+            + "coalesce(sum(least(octet_length(record), \(ChangeLimits.dataBytes))) "
+            + "over (rows between unbounded preceding and 1 preceding), 0) as before "
+            + "from (select \(record)::text as record, \(place)::text as place\(rest)) as r) as s "
+            + "where number <= \(request.limit) and before < \(bytes)"
+    }
+
+    private static func operand(_ column: Name) -> String { "t." + SQLText.identifier(column) }
+
+    private static func term(_ order: RowsRequest.Order) -> String {
+        operand(order.column) + (order.isDescending ? " desc" : "")
+    }
+
+    /// The wanted order, and behind it what is missing of the primary key, so that no two rows are at one place.
+    private static func order(
+        of request: RowsRequest, _ table: Table, _ granted: Set<Name>?
+    ) throws(SubscriptionError) -> RowsOrder {
+        try check(request.order.map(\.column), "orders by", granted, table)
+        let key = table.columns.filter(\.isPrimaryKey).map(\.name)
+        let isTotal = !key.isEmpty && key.allSatisfy { granted?.contains($0) ?? true }
+        var columns = request.order
+        let isDescending = columns.last?.isDescending ?? false
+        for name in key where isTotal && !columns.contains(where: { $0.column == name }) {
+            columns.append(RowsRequest.Order(column: name, isDescending: isDescending))
+        }
+        return RowsOrder(columns: columns, isTotal: isTotal)
+    }
+
+    /// A filter by a hidden column would tell what is in it, and so would an order.
+    private static func check(
+        _ names: [Name], _ verb: String, _ granted: Set<Name>?, _ table: Table
+    ) throws(SubscriptionError) {
+        for name in names {
+            guard table.column(name) != nil else { throw .missingColumn(name, in: table) }
+            guard let granted, !granted.contains(name) else { continue }
+            throw SubscriptionError(
+                "permission denied: it \(verb) the column \(SubscriptionError.quote(name.text)), which you may not read"
+            )
+        }
+    }
+}
+
+/// An order of a table's rows.
+struct RowsOrder {
+    let columns: [RowsRequest.Order]
+    /// No two rows are at one place.
+    let isTotal: Bool
+}
+
+/// What lies behind a row in an order, as a condition.
+struct RowsPlace {
+    let condition: String
+
+    /// As Postgres sorts: NULL is last in an ascending order, and first in a descending one.
+    init(_ after: [Name: JSON], of order: RowsOrder, in table: Table) throws(SubscriptionError) {
+        var values: [(operand: String, value: String?, isDescending: Bool, isKey: Bool)] = []
+        for term in order.columns {
+            guard let json = after[term.column] else {
+                throw SubscriptionError(
+                    "after lacks the column \(SubscriptionError.quote(term.column.text)), which the rows are ordered by"
+                )
+            }
+            values.append(
+                (
+                    "t." + SQLText.identifier(term.column), try Self.literal(json, term.column), term.isDescending,
+                    table.column(term.column)?.isPrimaryKey ?? false
+                ))
+        }
+        let isPlain = values.allSatisfy { $0.value != nil && $0.isDescending == values[0].isDescending }
+        if isPlain, values[0].isDescending || values.allSatisfy(\.isKey) {
+            // An index serves a comparison of rows. In a descending order it leaves out what is NULL, which came before.
+            let operands = values.map(\.operand).joined(separator: ", ")
+            let literals = values.compactMap(\.value).joined(separator: ", ")
+            condition = "((\(operands)) \(values[0].isDescending ? "<" : ">") (\(literals)))"
+            return
+        }
+        var parts: [String] = []
+        var equal: [String] = []
+        for (operand, value, isDescending, isKey) in values {
+            let behind: String? =
+                switch (value, isDescending) {
+                case (let value?, false) where isKey: "\(operand) > \(value)"
+                case (let value?, false): "(\(operand) > \(value) or \(operand) is null)"
+                case (let value?, true): "\(operand) < \(value)"
+                case (nil, true): "\(operand) is not null"
+                case (nil, false): nil
+                }
+            if let behind { parts.append((equal + [behind]).joined(separator: " and ")) }
+            equal.append(value.map { "\(operand) = \($0)" } ?? "\(operand) is null")
+        }
+        condition = parts.isEmpty ? "false" : "(" + parts.map { "(\($0))" }.joined(separator: " or ") + ")"
+    }
+
+    /// - Returns: nil for null.
+    private static func literal(_ json: JSON, _ column: Name) throws(SubscriptionError) -> String? {
+        switch json.kind {
+        case .null: return nil
+        case .string:
+            guard let text = json.string, text.utf8.count <= ChangeLimits.valueBytes, !text.utf8.contains(0) else {
+                break
+            }
+            return SQLText.literal(text)
+        case .number, .bool:
+            guard json.bytes.count <= ChangeLimits.valueBytes else { break }
+            return SQLText.literal(String(decoding: json.bytes, as: UTF8.self))
+        default: break
+        }
+        throw SubscriptionError(
+            "after has a value for \(SubscriptionError.quote(column.text)) that rows cannot be read behind")
+    }
+}
