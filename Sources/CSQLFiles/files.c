@@ -146,11 +146,11 @@ static const unsigned char Migration025Notify[] = {
 static const unsigned char Migration026Reading[] = {
 #embed "../Schema/SQL/Migration026Reading.sql"
 };
-static const unsigned char Migration028Persistence[] = {
-#embed "../Schema/SQL/Migration028Persistence.sql"
+static const unsigned char Migration027Persistence[] = {
+#embed "../Schema/SQL/Migration027Persistence.sql"
 };
-static const unsigned char Migration030Texts[] = {
-#embed "../Schema/SQL/Migration030Texts.sql"
+static const unsigned char Migration028Texts[] = {
+#embed "../Schema/SQL/Migration028Texts.sql"
 };
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
@@ -250,8 +250,8 @@ static const struct roost_sql_file files[] = {
     {"Migration024Moves.sql", Migration024Moves, sizeof Migration024Moves},
     {"Migration025Notify.sql", Migration025Notify, sizeof Migration025Notify},
     {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
-    {"Migration028Persistence.sql", Migration028Persistence, sizeof Migration028Persistence},
-    {"Migration030Texts.sql", Migration030Texts, sizeof Migration030Texts},
+    {"Migration027Persistence.sql", Migration027Persistence, sizeof Migration027Persistence},
+    {"Migration028Texts.sql", Migration028Texts, sizeof Migration028Texts},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},

@@ -2,7 +2,7 @@ import Wire
 
 /// A record as policies and filters are asked about it: JSON that reads back as exactly the row that was written.
 ///
-/// A record's own JSON, which clients are sent, does not always (Migration030Texts.sql). A judged one has the text of a
+/// A record's own JSON, which clients are sent, does not always (Migration028Texts.sql). A judged one has the text of a
 /// value in the place of what is no value of its type, as a string, which Postgres reads by the type's input function. A
 /// JSON null cannot be told from SQL's in JSON, so a member without a name, which no column can be, has their texts by
 /// column. Where that member is missing, nobody knows which of the two a null is. A value of a column that the table has

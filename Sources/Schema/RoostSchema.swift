@@ -33,8 +33,8 @@ package enum RoostSchema {
         ("024 moves", SQLFile.text("Migration024Moves.sql")),
         ("025 notify", SQLFile.text("Migration025Notify.sql")),
         ("026 reading", SQLFile.text("Migration026Reading.sql")),
-        ("028 persistence", SQLFile.text("Migration028Persistence.sql")),
-        ("030 texts", SQLFile.text("Migration030Texts.sql")),
+        ("027 persistence", SQLFile.text("Migration027Persistence.sql")),
+        ("028 texts", SQLFile.text("Migration028Texts.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

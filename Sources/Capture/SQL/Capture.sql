@@ -159,7 +159,7 @@ left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
 where c.oid = $1::oid order by a.attnum
 
 -- name: RefreshTextNeeds
--- A table is read for the first time, or was altered, so its rows may need texts (Migration030Texts.sql).
+-- A table is read for the first time, or was altered, so its rows may need texts (Migration028Texts.sql).
 -- Locks: advisory lock (1919905650, 1) where there is news.
 select roost.refresh_text_needs()
 

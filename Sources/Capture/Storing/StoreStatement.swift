@@ -147,7 +147,7 @@ private struct RecordSource {
         return source
     }
 
-    /// What the JSON does not keep (Migration030Texts.sql), as an expression.
+    /// What the JSON does not keep (Migration028Texts.sql), as an expression.
     ///
     /// - Parameter hasJSON: whether it has a column of JSON, which the table may have no more.
     func text(of table: UInt32, hasJSON: Bool) -> String {

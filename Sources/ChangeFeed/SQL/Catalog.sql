@@ -265,7 +265,7 @@ order by 1, 2
 select roost.note_captures()
 
 -- name: RefreshTextNeeds
--- Has writers know which tables' rows JSON does not keep exactly, as their columns are now (Migration030Texts.sql).
+-- Has writers know which tables' rows JSON does not keep exactly, as their columns are now (Migration028Texts.sql).
 -- Locks: advisory lock (1919905650, 1) where there is news.
 select roost.refresh_text_needs()
 
