@@ -39,7 +39,8 @@ enum RowsSQL: String, NamedStatement {
 
 /// The watched tables, and what roles may read of them.
 enum CatalogSQL: String, NamedStatement {
-    case catalogVersion, catalogVersionFunction, mayCompile, catalog, access, tableFaults, noteCaptures, refreshTextNeeds,
+    case catalogVersion, catalogVersionFunction, mayCompile, catalog, access, tableFaults, noteCaptures,
+        refreshTextNeeds,
         displacedTables, hasScope, scopes, findTable
     static let file = StatementFile("Catalog.sql")
 }
