@@ -581,7 +581,7 @@ exception when others or assert_failure then
 end
 $$;
 
--- As in Migration011Rows.sql.
+-- As in Migration027Persistence.sql.
 create or replace function roost.on_message() returns trigger
     language plpgsql security definer
 as $$
@@ -622,6 +622,7 @@ begin
                     from roost_new n
                     where n.extension operator(pg_catalog.=) 'broadcast' offset 0
                 ) written_rows
+                where huge or row is not null and (row operator(pg_catalog.->>) 'skip_broadcast') is distinct from 'true'
             ) rows
         ) sized
         returning reduced
