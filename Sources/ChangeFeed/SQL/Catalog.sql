@@ -108,6 +108,10 @@ with database as (
 ), watched as (
     select c.oid, n.nspname, c.relname, c.relreplident, c.relrowsecurity
     from roost.watched w join pg_class c on c.oid = w.oid join pg_namespace n on n.oid = c.relnamespace
+), forms as materialized (
+    select type, roost.value_form(type) as form from (
+        select distinct a.atttypid as type from watched w join pg_attribute a on a.attrelid = w.oid and a.attnum > 0
+    ) types where type <> 0
 ), collations as (
     select l.oid, l.collisdeterministic as deterministic,
            case
@@ -139,10 +143,11 @@ select w.oid, w.nspname, w.relname, a.attname, t.typname, format_type(a.atttypid
            else false
        end as is_replica_identity,
        w.relrowsecurity as has_row_security, t.typcategory = 'S' as is_string,
-       roost.value_form(t.oid) = 'json' as is_json
+       f.form = 'json' as is_json
 from watched w
 left join pg_attribute a on a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped
 left join pg_type t on t.oid = a.atttypid
+left join forms f on f.type = a.atttypid
 -- Only the types of pg_catalog are known by name; another schema may hold a "uuid" of its own.
 left join pg_type b on b.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
     and (b.typnamespace = 'pg_catalog'::regnamespace or b.typtype = 'e')

@@ -30,37 +30,40 @@ comment on column roost.change.old_row_text is 'As row_text, of the row before.'
 
 -- How exactly JSON keeps values of a type: 'exact'; 'json' (its null is lost); 'bounds' (an array, whose bounds are lost);
 -- 'text' (only its text is exact); 'nested' (so, with json inside); 'names' (so, and the text depends on the search_path).
--- A domain is as its base type. It calls itself, as types do.
+-- A domain is as its base type. Each type that a value may hold is looked at once, however deep types are nested.
 create function roost.value_form(type oid) returns text
-    language plpgsql stable
+    language sql stable
     set search_path = pg_catalog, pg_temp
 as $$
-declare
-    t pg_type;
-    inner_form text;
-begin
-    select * into t from pg_type where oid = type;
-    if t.typtype = 'd' then
-        return roost.value_form(t.typbasetype);
-    elsif type in ('json'::regtype, 'jsonb'::regtype) then
-        return 'json';
-    elsif t.typtype = 'c' then
-        select max(case f when 'names' then '3 names' when 'nested' then '2 nested' when 'json' then '2 nested' else '1 text' end)
-        into inner_form
-        from pg_attribute a cross join roost.value_form(a.atttypid) f
-        where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped;
-        return coalesce(substr(inner_form, 3), 'text');
-    elsif t.typlen = -1 and t.typelem <> 0 then
-        inner_form := roost.value_form(t.typelem);
-        return case inner_form when 'exact' then 'bounds' when 'json' then 'nested' when 'bounds' then 'text'
-            else inner_form end;
-    elsif t.typnamespace = 'pg_catalog'::regnamespace and t.typname ~ '^reg' then
-        return 'names';
-    elsif exists (select from pg_cast where castsource = type and casttarget in ('json'::regtype, 'jsonb'::regtype)) then
-        return 'text';
-    end if;
-    return 'exact';
-end
+    with recursive part (oid, is_top) as (
+        select type, true
+        union
+        select held.oid, p.is_top and t.typtype = 'd'
+        from part p join pg_type t on t.oid = p.oid cross join lateral (
+            select t.typbasetype as oid where t.typtype = 'd'
+            union all
+            select t.typelem where t.typtype <> 'd' and t.typlen = -1 and t.typelem <> 0
+            union all
+            select a.atttypid from pg_attribute a
+            where t.typtype = 'c' and a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
+        ) held
+    ), found as (
+        select p.is_top, t.oid in ('json'::regtype, 'jsonb'::regtype) as is_json,
+               t.typlen = -1 and t.typelem <> 0 as is_array,
+               t.typnamespace = 'pg_catalog'::regnamespace and t.typname ~ '^reg' as is_name,
+               t.typtype = 'c' or exists (
+                   select from pg_cast c where c.castsource = t.oid and c.casttarget in ('json'::regtype, 'jsonb'::regtype)
+               ) as is_text
+        from part p join pg_type t on t.oid = p.oid where t.typtype <> 'd'
+    )
+    select case
+        when bool_or(is_name) then 'names'
+        when bool_or(is_top and is_json) then 'json'
+        when bool_or(is_json) then 'nested'
+        when bool_or(is_text) or count(*) filter (where is_array) > 1 then 'text'
+        when bool_or(is_array) then 'bounds'
+        else 'exact' end
+    from found
 $$;
 
 -- What the rows of `watched` need besides JSON: 0 nothing, 1 a text where JSON holds a null that may be JSON's, 2 so, and
@@ -78,6 +81,12 @@ declare
     body text;
 begin
     for attempt in 1..2 loop
+        with columns as materialized (
+            select distinct a.attrelid as relid, a.atttypid as type from roost.watched w
+            join pg_attribute a on a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped
+        ), forms as materialized (
+            select type, roost.value_form(type) as form from (select distinct type from columns) types
+        )
         select 'select ' || coalesce(
             'case ' || string_agg(format('when $1 operator(pg_catalog.=) any (''%s''::pg_catalog.oid[]) then %s',
                 tables, need), ' ' order by need) || ' else 0 end', '0')
@@ -85,12 +94,10 @@ begin
         from (
             select need, array_agg(oid order by oid) as tables
             from (
-                select w.oid, max(case f when 'names' then 4 when 'nested' then 3 when 'text' then 3 when 'bounds' then 2
-                    when 'json' then 1 else 0 end) as need
-                from roost.watched w
-                join pg_attribute a on a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped
-                cross join roost.value_form(a.atttypid) f
-                group by w.oid
+                select a.relid as oid, max(case f.form when 'names' then 4 when 'nested' then 3 when 'text' then 3
+                    when 'bounds' then 2 when 'json' then 1 else 0 end) as need
+                from columns a join forms f on f.type = a.type
+                group by a.relid
             ) needs
             where need > 0 group by need
         ) grouped;
