@@ -20,7 +20,7 @@ ANYWHERE = set(DOCUMENT["x-answers-to-any-request"])
 #: Calls for each operation and phase; some thousands take minutes: ROOST_E2E_CALLS=300 pytest test_openapi.py
 CALLS = int(os.environ.get("ROOST_E2E_CALLS", "2"))
 #: Where HEAD is GET without the body; streams have a HEAD of their own.
-SILENT_HEADS = {"health", "operator", "server", "websocket"}
+SILENT_HEADS = {"health", "operator", "rows", "server", "websocket"}
 
 #: Which files answer the calls of a tag, or which of their functions. A file that answers and is nobody's is found by a test below.
 SOURCES = {

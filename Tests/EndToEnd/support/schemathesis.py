@@ -51,6 +51,11 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409]
 checks.negative_data_rejection.expected-statuses = ["2xx", 400, 401, 403, 404, 409]
 
 [[operations]]
+include-operation-id = ["readRows"]
+# A table is one that is watched, and has such columns.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 429]
+
+[[operations]]
 include-operation-id = ["listChannels", "readPresence", "unsubscribeUser"]
 # A cursor is one that was given out, and 600.0 is no whole number here.
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400]
