@@ -69,6 +69,23 @@ async def test_the_end_of_a_connection_is_a_line(logging_hub):
     assert ends(hub)[-1] == third, "nobody was there any more"
 
 
+async def test_lines_have_the_trace_of_an_upgrade(logging_hub):
+    hub = logging_hub()
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    headers = {"traceparent": parent, "baggage": "user=7,sb-request-id=a1-b2"}
+    client = await Client.connect(hub.port, headers=headers)
+    await client.join("realtime:live-activity:room")
+    client.push("realtime:live-activity:room", "broadcast", {"type": "broadcast", "event": "summary", "payload": {}}, "9")
+    await client.settled()
+    await client.close()
+    await eventually(lambda: ends(hub), what="the end")
+    with pytest.raises(Refused):
+        await Client.connect(hub.port, apikey="bad", headers=headers)
+    await eventually(lambda: any(event["message"] == "A connection was refused" for event in events(hub)), what="the refusal")
+    told = [event for event in events(hub) if event["message"] in ("A message was refused", "connection ended", "A connection was refused")]
+    assert len(told) == 3 and all((event["traceparent"], event["request_id"]) == (parent, "a1-b2") for event in told), told
+
+
 async def test_a_drain_says_why(logging_hub):
     hub = logging_hub(ROOST_LOG_FORMAT="text")
     client = await Client.connect(hub.port, apikey=token(sub='a "name" with\nall = of it'))
