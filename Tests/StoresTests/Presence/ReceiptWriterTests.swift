@@ -149,7 +149,7 @@ extension StoreTests {
 }
 
 extension Database {
-    fileprivate func values(_ sql: String) throws -> [String] { try session().rows(sql).map { $0[0] ?? "null" } }
+    func values(_ sql: String) throws -> [String] { try session().rows(sql).map { $0[0] ?? "null" } }
 }
 
 extension Receipt {
