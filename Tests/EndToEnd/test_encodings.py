@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from support.hub import Hub
+from support.hub import ROOT, Hub
 from support.wsclient import Client
 
 _numbers = itertools.count(1)
@@ -33,6 +33,11 @@ def in_encoding(cluster):
     finally:
         for hub in hubs:
             hub.remove()
+
+
+def test_sql_is_ascii_for_databases_that_lack_a_character():
+    for path in (ROOT / "Sources").rglob("*.sql"):
+        assert path.read_bytes().isascii(), path
 
 
 @pytest.mark.parametrize("capture", ["triggers", "wal"])
