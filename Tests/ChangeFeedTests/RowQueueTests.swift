@@ -7,14 +7,30 @@ import Wire
     private let ada = RowUser(role: "authenticated", subject: "ada")
     private let linus = RowUser(role: "authenticated", subject: "linus")
 
-    private func queue(_ change: (inout RowLimits) -> Void = { _ in }) -> RowQueue<Int> {
+    /// A queue of numbers; `#expect` changes no value.
+    private final class Line {
+        private var queue: RowQueue<Int>
+
+        init(_ limits: RowLimits) { queue = RowQueue(limits) }
+
+        var waiting: Int { queue.waiting }
+        var held: Int { queue.held }
+
+        func add(_ number: Int, of user: RowUser) -> Bool { queue.add(number, of: user) }
+        func next() -> Int? { queue.next() }
+        func isRead(_ user: RowUser, holding bytes: Int) { queue.isRead(user, holding: bytes) }
+        func isTaken(_ user: RowUser, _ bytes: Int) { queue.isTaken(user, bytes) }
+        func removeAll() -> [Int] { queue.removeAll() }
+    }
+
+    private func queue(_ change: (inout RowLimits) -> Void = { _ in }) -> Line {
         var limits = RowLimits()
         change(&limits)
-        return RowQueue(limits)
+        return Line(limits)
     }
 
     @Test func usersTakeTurns() {
-        var queue = queue()
+        let queue = self.queue()
         for number in 0..<100 { #expect(queue.add(number, of: ada)) }
         for number in 100..<103 { #expect(queue.add(number, of: linus)) }
         #expect(queue.next() == 0)
@@ -27,7 +43,7 @@ import Wire
     }
 
     @Test func whatWaitsIsBounded() {
-        var queue = queue {
+        let queue = self.queue {
             $0.waitingOfUser = 3
             $0.waiting = 5
         }
@@ -41,7 +57,7 @@ import Wire
     }
 
     @Test func whoDoesNotReadHoldsUpOnlyItself() {
-        var queue = queue { $0.heldOfUser = 1000 }
+        let queue = self.queue { $0.heldOfUser = 1000 }
         for number in 0..<3 { #expect(queue.add(number, of: ada)) }
         #expect(queue.next() == 0)
         queue.isRead(ada, holding: 1000)
@@ -53,7 +69,7 @@ import Wire
     }
 
     @Test func whatIsHeldOfAllIsBounded() {
-        var queue = queue { $0.held = 1000 }
+        let queue = self.queue { $0.held = 1000 }
         #expect(queue.add(0, of: ada) && queue.add(1, of: linus))
         #expect(queue.next() == 0)
         queue.isRead(ada, holding: 1000)
@@ -66,7 +82,7 @@ import Wire
 
     /// Tokens without a user are many people's.
     @Test func strangersShareMore() {
-        var queue = queue {
+        let queue = self.queue {
             $0.sessions = 4
             $0.waitingOfUser = 1
         }

@@ -239,6 +239,7 @@ final class SubscriberStage: ChangeSink {
                     if isFirst { content.recoveries[id]?.faults += 1 }
                     content.recoveries[id]?.seam = (cursor, content.seen.count)
                 case .passedBy: content.recoveries[id]?.faults += 1  // is for loops to say
+                case .rowsBegin, .rowsEnd: content.recoveries[id]?.faults += 1  // nobody here asks for rows
                 case .unavailable: content.recoveries[id]?.isUnavailable = true
                 case .undecided: content.recoveries[id]?.isUndecided = true
                 }
