@@ -15,20 +15,31 @@ PATIENCE = 30.0
 #: Seconds. A step of a wait counts for no more than that: it takes milliseconds, unless the machine stands still.
 STEP = 2.0
 
+#: Seconds between two looks at most. A look costs the hub and its Postgres work, for which all other tests wait: what is looked at costs no
+#: more than a third of the time, and the longer something takes, the less it matters to know it at once.
+LONGEST_PAUSE = 0.25
+
 
 class _Left:
     """What is left of a wait, by the steps that were taken in it."""
 
     def __init__(self, within):
         self.seconds = within
-        self._before = time.monotonic()
+        self._began = self._before = time.monotonic()
+        self._pause = self._look = 0.0
 
     def step(self):
         """False when nothing is left."""
         now = time.monotonic()
+        self._look = now - self._before - self._pause
         self.seconds -= min(now - self._before, STEP)
         self._before = now
         return self.seconds > 0
+
+    def pause(self, every):
+        """Seconds until the next look."""
+        self._pause = max(every, min(2 * self._look, LONGEST_PAUSE), min(0.05 * (self._before - self._began), LONGEST_PAUSE))
+        return self._pause
 
 
 def until(condition, within=PATIENCE, what="the condition", every=0.02):
@@ -40,7 +51,7 @@ def until(condition, within=PATIENCE, what="the condition", every=0.02):
             return value
         if not left.step():
             raise AssertionError(f"{what() if callable(what) else what}: not within {within} s")
-        time.sleep(every)
+        time.sleep(left.pause(every))
 
 
 async def eventually(condition, within=PATIENCE, what="the condition", every=0.01):
@@ -54,7 +65,7 @@ async def eventually(condition, within=PATIENCE, what="the condition", every=0.0
             return value
         if not left.step():
             raise AssertionError(f"{what() if callable(what) else what}: not within {within} s")
-        await asyncio.sleep(every)
+        await asyncio.sleep(left.pause(every))
 
 
 @contextlib.asynccontextmanager
