@@ -43,8 +43,9 @@ extension Hub {
             let isAsked = membership.join.state == .waitsForRecovery
             return handle(isAsked ? .recoveryFailed(refusal) : .failed(.all, refusal), of: membership)
         }
-        // Its rights, and what is kept of broadcasts, are part of the answer.
-        guard !membership.join.needs([.authorization, .history]) else {
+        // Its rights, and what is kept of broadcasts, are part of the answer; and who is answered is written down, or would lose what
+        // comes if the hub were killed.
+        guard !membership.join.needs([.authorization, .history, .session]) else {
             return context.schedule(.member(membership.slot, membership.member), at: context.now.monotonic + 250)
         }
         // What comes from here on it is owed, whenever its changes begin to come live.

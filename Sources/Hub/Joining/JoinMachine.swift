@@ -105,7 +105,7 @@ package struct JoinMachine: Sendable {
             // let read by then, so a no ends its channel as it would later.
             return end(needs.isDisjoint(with: need) ? .expel(refusal) : .refuse(refusal))
 
-        case (.waits(let needs), .isLate) where needs.isSubset(of: .ofRowChanges):
+        case (.waits(let needs), .isLate) where needs.isSubset(of: .subscription):
             state = .joined(needs)
             return .answer
 

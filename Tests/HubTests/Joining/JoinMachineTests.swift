@@ -51,9 +51,11 @@ import Wire
         Row(.waits(all), .failed(.session, no), .ended, .refuse(no)),
         Row(.waits(feed), .failed(.authorization, no), .ended, .expel(no)),
 
-        // An answer that is late comes before what was missed, but not before the rights are known, nor what is kept of broadcasts.
-        Row(.waits(feed), .isLate, .joined(feed), .answer),
-        Row(.waits(.session), .isLate, .joined(.session), .answer),
+        // An answer that is late comes before what was missed, but not before the rights are known, what is kept of broadcasts,
+        // and the session.
+        Row(.waits(.subscription), .isLate, .joined(.subscription), .answer),
+        Row(.waits(feed), .isLate, .waits(feed)),
+        Row(.waits(.session), .isLate, .waits(.session)),
         Row(.waits(all), .isLate, .waits(all)),
         Row(.waits(.history), .isLate, .waits(.history)),
         Row(.waitsForRecovery, .isLate, .joined([]), .answer),
@@ -128,7 +130,7 @@ import Wire
         let rows = Set(Self.rows.map { "\(name($0.state)) \(name($0.event))" })
         let states = Set(Self.rows.map { name($0.state) })
         let events = Set(Self.rows.map { name($0.event) })
-        #expect(states.count == 4 && events.count == 8)
+        #expect(states.count == 4 && events.count == 9)
         for state in states { for event in events { #expect(rows.contains("\(state) \(event)")) } }
     }
 

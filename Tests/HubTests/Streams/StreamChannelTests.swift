@@ -356,7 +356,7 @@ import Wire
             try stage.watch { $0.streamAnswered(id, .refused(.ended(snapshot))) } == [
                 reply(
                     5,
-                    #"{"status":"error","response":{"reason":"StreamCancelled: The stream was cancelled at 9 bytes: stop writing it"}}"#
+                    #"{"status":"error","response":{"error":"StreamCancelled","reason":"StreamCancelled: The stream was cancelled at 9 bytes: stop writing it"}}"#
                 )
             ])
     }
@@ -369,7 +369,7 @@ import Wire
             try stage.watch { $0.streamAnswered(id, .refused(.closeFailed("no such column"))) } == [
                 reply(
                     5,
-                    #"{"status":"error","response":{"reason":"StreamCloseFailed: The stream is still open, because the statement of streams.on_close failed: no such column"}}"#
+                    #"{"status":"error","response":{"error":"StreamCloseFailed","reason":"StreamCloseFailed: The stream is still open, because the statement of streams.on_close failed: no such column"}}"#
                 )
             ])
     }
