@@ -256,6 +256,9 @@ let package = Package(
             name: "PushTests",
             dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging, "TestSupport"],
             swiftSettings: quick),
+        .testTarget(
+            name: "NotifyTests", dependencies: ["Hub", "Matching", "Notify", "Push", "Stores", "Wire"],
+            swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Demo", "Hub", "Push"], swiftSettings: quick),
         // A Redis server of the tests' own, and what may happen to its connections.
         .target(name: "RedisFixtures", dependencies: ["Redis"], path: "Tests/RedisFixtures", swiftSettings: quick),

@@ -13,6 +13,8 @@ final class AlertSender {
     private var busy: [Name: Int] = [:]
     /// What this hub has come to know of alerts in the queue, and is not written there yet.
     private var verdicts: [AlertVerdict] = []
+    /// Phones that have the message of an alert, and are not sent it.
+    private var spared: [SparedPhones] = []
     private var settlements: [AlertSettlement] = []
     /// Alerts that never left, and are to be sent another time.
     private var returned: [AlertSettlement] = []
@@ -74,13 +76,16 @@ final class AlertSender {
         let waiting = try store.waitingAlerts()
         let now = context.now
         var keys: Set<AlertDecider.Key> = []
+        let phones = try phones(of: waiting.map(\.user), store)
         for alert in waiting {
             let key = AlertDecider.Key(message: alert.message, user: alert.user)
             keys.insert(key)
             if let until = alert.heldUntil {
-                decider.waitAgain(key, alert.place, until: now.monotonic + max(0, until - now.unix), at: now.monotonic)
+                decider.waitAgain(
+                    key, alert.place, phones: phones?[alert.user], until: now.monotonic + max(0, until - now.unix),
+                    at: now.monotonic)
             } else {
-                decider.waitElsewhere(key, alert.place, at: now.monotonic)
+                decider.waitElsewhere(key, alert.place, phones: phones?[alert.user], at: now.monotonic)
             }
         }
         decider.keep(keys)
@@ -94,7 +99,7 @@ final class AlertSender {
         let known = Set(
             (settlements + returned).lazy.map { UnsettledAlert(message: $0.message, destination: $0.destination) })
         let unheardOf = unsettled.filter { alert in
-            !known.contains(alert) && !context.outbox.isInFlight(Self.id(alert.message, alert.destination))
+            !known.contains(alert) && !context.outbox.isInFlight(PushID(of: alert.message, to: alert.destination))
         }
         guard !unheardOf.isEmpty else { return }
         try store.giveBack(
@@ -110,10 +115,6 @@ final class AlertSender {
         if isWaiting { try store.handOver(within: context.rules.restartWindow) }
     }
 
-    private static func id(_ message: Name, _ destination: PushDestination) -> PushID {
-        PushID(named: message.text + " " + destination.token.hex)
-    }
-
     // MARK: Into the queue
 
     /// Puts into the queue what the members of an audience are to be alerted of, and asks their sockets whether they have it.
@@ -123,6 +124,7 @@ final class AlertSender {
         var subjects: [AlertDecider.Key: (change: Int64, subject: AlertDecider.Subject)] = [:]
         var steps = AlertDecider.Steps()
         let sockets = sockets
+        let phones = try phones(of: members.lazy.filter { $0.0.hasDevice }.map(\.0.user), store)
         for (member, change) in members where member.hasDevice && !member.isMuted {
             let notification = MessageNotification(
                 member.variables, badge: member.badge, preview: context.rules.preview)
@@ -136,7 +138,12 @@ final class AlertSender {
             if notification.isSentAlways {
                 steps.verdicts.append(verdict)
             } else {
-                decider.decide(key, change.id, subject, sockets(member.user), at: time.monotonic, &steps)
+                if let phones = phones?[member.user] {
+                    decider.decide(
+                        key, change.id, subject, phones: phones, sockets: sockets, at: time.monotonic, &steps)
+                } else {
+                    decider.decide(key, change.id, subject, sockets(key), at: time.monotonic, &steps)
+                }
                 verdict = steps.verdicts.last ?? verdict
             }
             var variables = notification.variables
@@ -150,13 +157,15 @@ final class AlertSender {
                     reason: verdict.reason, place: change.id, written: context.rules.written(change)))
         }
         guard !drafts.isEmpty else { return }
+        // First: what is in the queue may be taken by another hub at once.
+        try store.spare(steps.spared)
         let put = try store.enqueue(drafts)
         enqueued += put.count(where: \.isNew)
         for verdict in steps.verdicts { count(verdict) }
         for alert in put {
             let key = AlertDecider.Key(message: alert.message, user: alert.user)
             guard let (change, subject) = subjects.removeValue(forKey: key), alert.isElsewhere else { continue }
-            decider.waitElsewhere(key, change, subject, at: time.monotonic)
+            decider.waitElsewhere(key, change, subject, phones: phones?[alert.user], at: time.monotonic)
         }
         // They are there from before, as the message is read again, or its alerts are put there again after the answer was lost. What
         // was held then is decided now, and nobody else would say so.
@@ -177,10 +186,19 @@ final class AlertSender {
             row: .unknown, condition: decider.condition == .away ? .away : wanted, asksForLife: true)
     }
 
-    /// What sockets a user has that may prove something. A closure of its own, so that the decider may call it while it changes.
-    private var sockets: (Name) -> UserSockets {
-        { [users = context.presence.users, demandsShown = decider.condition == .unseen] user in
-            users.sockets(of: user, demandsShown: demandsShown)
+    /// The sessions that users' phones are registered with; nil if all devices of a user are judged together.
+    private func phones(of users: [Name], _ store: PushStore) throws -> [Name: [Name?]]? {
+        guard context.rules.devices == .each, !users.isEmpty else { return nil }
+        return try store.sessionsOfPhones(of: Set(users))
+    }
+
+    /// What sockets there are that may prove something. A closure of its own, so that the decider may call it while it changes.
+    private var sockets: (AlertDecider.Key) -> UserSockets {
+        let (presence, now, restartUntil) = (context.presence, context.now.monotonic, context.restartUntil)
+        let demandsShown = decider.condition == .unseen
+        return { key in
+            presence.sockets(
+                of: key.user, session: key.device, demandsShown: demandsShown, isRestarting: now < restartUntil)
         }
     }
 
@@ -231,6 +249,7 @@ final class AlertSender {
     }
 
     private func carryOut(_ steps: AlertDecider.Steps, at time: HubTime) {
+        spared += steps.spared
         for verdict in steps.verdicts {
             count(verdict)
             verdicts.append(
@@ -243,6 +262,8 @@ final class AlertSender {
 
     /// Writes down what was decided.
     private func writeVerdicts(_ store: PushStore) throws {
+        try store.spare(spared)
+        spared = []
         guard !verdicts.isEmpty else { return }
         dropped += try store.decide(verdicts)
         verdicts = []
@@ -300,46 +321,35 @@ final class AlertSender {
             // Of a time that has come nothing goes by socket.
             let isBack = !variables.isSentAlways && hasReturned(alert) && !timed.due.contains(alert.message)
             let isOver = timed.over.contains(alert.message)
-            let payload = context.rules.payload(of: alert, variables)
+            let payload = fitted(context.rules.payload(of: alert, variables))
             for device in alert.devices {
-                func settle(_ outcome: String) {
-                    settlements.append(
-                        AlertSettlement(message: alert.message, destination: device.destination, outcome: outcome))
-                }
-                guard !isOver else {
-                    settle("withdrawn")
+                let outcome: String
+                if isOver {
+                    outcome = "withdrawn"
+                } else if isBack {
+                    outcome = AlertReason.returned.rawValue
+                } else if context.outbox.isBad(device.destination.token) {
+                    outcome = "bad token"
+                } else if let payload {
+                    let push = alert.push(to: device.destination, payload, collapseID: variables.collapseID)
+                    busy[alert.user, default: 0] += 1
+                    pushes.append((push, .alert(message: alert.message, user: alert.user)))
                     continue
+                } else {
+                    outcome = "too large"
                 }
-                guard !isBack else {
-                    settle(AlertReason.returned.rawValue)
-                    continue
-                }
-                guard !context.outbox.isBad(device.destination.token) else {
-                    settle("bad token")
-                    continue
-                }
-                guard let bytes = fitted(payload) else {
-                    settle("too large")
-                    continue
-                }
-                let push = Push(
-                    id: Self.id(alert.message, device.destination),
-                    to: .device(device.destination), kind: .alert, priority: 10,
-                    expiration: alert.expiresAt / 1000,
-                    collapseID: CollapseID.fitting(variables.collapseID ?? alert.message.text),
-                    payload: bytes, deadline: alert.expiresAt)
-                busy[alert.user, default: 0] += 1
-                pushes.append((push, .alert(message: alert.message, user: alert.user)))
+                settlements.append(
+                    AlertSettlement(message: alert.message, destination: device.destination, outcome: outcome))
             }
         }
         sent += pushes.count
         context.outbox.send(pushes)
     }
 
-    /// Whether the user came back after the message, while its alert could not be sent, such as while Apple was away. Only where an
-    /// open socket is all that counts: it proves no message.
+    /// Whether the user came back after the message, while its alert could not be sent, such as while Apple was away. Only if an open
+    /// socket of any device is all that counts: it proves no message.
     private func hasReturned(_ alert: DueAlert) -> Bool {
-        guard decider.condition == .away else { return false }
+        guard decider.condition == .away, context.rules.devices == .together else { return false }
         let age = context.now.unix - (alert.expiresAt - context.rules.alertLife)
         return age >= Self.lateness
             && !context.presence.users.sockets(of: alert.user, demandsShown: false).places.isEmpty

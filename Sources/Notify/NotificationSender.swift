@@ -2,8 +2,8 @@ import HTTP
 import Hub
 import Postgres
 import Push
-import Stores
-import Wire
+package import Stores
+package import Wire
 
 /// `POST /api/notify`: has users notified, and answers what became of it. Confined to the worker's thread.
 ///
@@ -12,6 +12,7 @@ import Wire
 final class NotificationSender {
     private let context: PushContext
     private var budget = NotificationBudget()
+    private var written = WrittenNotifications()
 
     init(_ context: PushContext) { self.context = context }
 
@@ -52,7 +53,11 @@ final class NotificationSender {
     private func send(
         _ notification: UserNotification, to users: [PushStore.NotifiedUser], _ store: PushStore
     ) throws -> HTTPResponse {
-        let reached = users.filter { $0.fate == .queued }.map(\.user)
+        let now = context.now.monotonic
+        let fates = users.map { user in
+            NotificationFate(of: user, isWritten: written.contains(notification.id, to: user.user, at: now))
+        }
+        let reached = fates.filter(\.isQueued).map(\.user)
         if !reached.isEmpty {
             var notification = notification
             // Of an audience each has a badge of its own.
@@ -62,33 +67,50 @@ final class NotificationSender {
             {
                 return .pushProblem(400, "Postgres does not take the notification: \(error.message).")
             }
+            written.add(notification.id, to: reached, at: now)
         }
-        return .push(
-            202,
-            JSONWriter.object { out in
-                out.member("id", notification.id.text)
-                out.array("users", users) { out, user in
-                    out.object {
-                        $0.member("userId", user.user.text)
-                        $0.member("status", user.fate.rawValue)
-                        if user.fate == .queued { $0.member("phones", user.phones) }
-                    }
-                }
-            })
+        return .push(202, NotificationFate.answer(to: notification.id, fates))
     }
 }
 
-extension PushStore.NotifiedUser {
-    /// What becomes of the notification, as far as its caller can be told.
-    fileprivate enum Fate: String {
+/// What becomes of a notification for one user, as far as its caller can be told.
+package struct NotificationFate: Sendable, Equatable {
+    package enum Status: String, Sendable {
         case queued, repeated, unknown
         case noPhone = "no_phone"
     }
 
-    fileprivate var fate: Fate {
-        if isRepeated { return .repeated }
-        if phones > 0 { return .queued }
-        return isKnown ? .noPhone : .unknown
+    package let user: Name
+    package let status: Status
+    package let phones: Int
+
+    /// - Parameter isWritten: it was written for this user a moment ago.
+    package init(of user: PushStore.NotifiedUser, isWritten: Bool) {
+        self.user = user.user
+        phones = user.phones
+        if user.isRepeated || isWritten {
+            status = .repeated
+        } else if user.phones > 0 {
+            status = .queued
+        } else {
+            status = user.isKnown ? .noPhone : .unknown
+        }
+    }
+
+    var isQueued: Bool { status == .queued }
+
+    /// The answer to its caller, as JSON.
+    package static func answer(to id: Name, _ fates: [NotificationFate]) -> [UInt8] {
+        JSONWriter.object { out in
+            out.member("id", id.text)
+            out.array("users", fates) { out, fate in
+                out.object {
+                    $0.member("userId", fate.user.text)
+                    $0.member("status", fate.status.rawValue)
+                    if fate.isQueued { $0.member("phones", fate.phones) }
+                }
+            }
+        }
     }
 }
 

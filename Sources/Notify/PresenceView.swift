@@ -1,5 +1,5 @@
 package import Hub
-import Wire
+package import Wire
 
 /// What the event loops know of people, as pushes see it: who is connected, who types, who is present. Safe from any
 /// thread.
@@ -28,6 +28,20 @@ package struct PresenceView: Sendable {
     func status(of user: Name, session: Name?, at now: Int64) -> ConnectionStatus {
         guard let session else { return users.status(of: user, at: now) }
         return devices.status(of: DeviceKey.of(user: user, session: session), at: now)
+    }
+
+    /// What sockets may prove that a user has something, or one of the user's devices.
+    ///
+    /// - Parameters:
+    ///   - session: of the device's sign-in; nil for all of the user's devices.
+    ///   - demandsShown: only apps count that were on the screen when they were cut off, or a moment before.
+    ///   - isRestarting: the devices of the hub's last process may come back. It is not known which those are, but whose.
+    package func sockets(of user: Name, session: Name?, demandsShown: Bool, isRestarting: Bool) -> UserSockets {
+        guard let session else { return users.sockets(of: user, demandsShown: demandsShown) }
+        let own = devices.sockets(of: DeviceKey.of(user: user, session: session), demandsShown: demandsShown)
+        guard isRestarting, own.places.isEmpty, own.graceUntil == nil else { return own }
+        return UserSockets(
+            places: [], graceUntil: users.sockets(of: user, demandsShown: demandsShown).graceUntil)
     }
 
     /// Begins, or ends, to ask the phone that shows an activity every few seconds whether it is there.

@@ -1,9 +1,9 @@
-import Hub
-import Matching
+package import Hub
+package import Matching
 import Postgres
 import Push
 import Stores
-import Wire
+package import Wire
 import Workers
 
 /// New messages: asks Postgres who is to hear of them, and hands that to the alerts and to the Live Activities; and read positions,
@@ -227,7 +227,7 @@ struct MessageNotification {
 extension RowChange {
     /// The name of a message, the same at every hub and after every restart: its table and primary key. Where there is
     /// no key, the change's number in the outbox stands for it, which all hubs read.
-    var messageKey: Name {
+    package var messageKey: Name {
         Name(messageKeyText)
     }
 
@@ -242,7 +242,7 @@ extension RowChange {
 
     /// The name of a message for the app, which knows its table: the primary key alone. Nil where that is not one
     /// column.
-    var messageID: String? {
+    package var messageID: String? {
         guard let record else { return nil }
         let keys = table.columns.filter(\.isPrimaryKey)
         guard keys.count == 1, let value = keys.first.flatMap({ JSON(trusted: record[...])[$0.name.text] }) else {
@@ -252,7 +252,7 @@ extension RowChange {
     }
 
     /// As a broadcast of the same row can be compared with it.
-    var identity: MessageIdentity {
+    package var identity: MessageIdentity {
         guard let record else { return .unknown }
         let row = JSON(trusted: record[...])
         return MessageIdentity(

@@ -1,4 +1,4 @@
-import Hub
+package import Hub
 import Matching
 package import Push
 import Stores
@@ -20,7 +20,7 @@ extension PushRules {
     }
 
     /// - Parameter badge: the user's, where the notification has none.
-    func payload(of content: NotificationContent, id: Name, badge: Int?) -> AlertPayload {
+    package func payload(of content: NotificationContent, id: Name, badge: Int?) -> AlertPayload {
         let standard = alert.sound?.text(TemplateVariables())
         let sound = content.sound ?? standard ?? ""
         var payload = AlertPayload(
@@ -36,7 +36,22 @@ extension PushRules {
     }
 }
 
+extension PushID {
+    /// The same for a message and a phone whenever it is sent: Apple's answers are found by it.
+    package init(of message: Name, to destination: PushDestination) {
+        self.init(named: message.text + " " + destination.token.hex)
+    }
+}
+
 extension DueAlert {
+    /// - Parameter collapseID: nil if the alert's own key says of what the phone shows only the newest.
+    func push(to destination: PushDestination, _ payload: [UInt8], collapseID: String?) -> Push {
+        Push(
+            id: PushID(of: message, to: destination), to: .device(destination), kind: .alert, priority: 10,
+            expiration: expiresAt / 1000, collapseID: CollapseID.fitting(collapseID ?? message.text), payload: payload,
+            deadline: expiresAt)
+    }
+
     /// The id of the notification that it is an alert of.
     fileprivate var notificationID: Name {
         Name(Substring(message.utf8.dropFirst(UserNotification.keyPrefix.utf8.count)))

@@ -25,6 +25,8 @@ package struct PushRules: Sendable {
     package var alert: AlertTemplate
     /// Whom an alert is for, by what is known of the message's receipt.
     package var condition: AlertCondition = .unseen
+    /// Whether what one device of a user's shows is pushed to the others.
+    package var devices: AlertDevices = .together
     /// How long a proof of receipt is waited for, in milliseconds.
     package var proof: Int64 = 5000
     /// Where it is said up to where users have read; nil where nowhere.
@@ -75,6 +77,7 @@ package struct PushRules: Sendable {
         var rules = self
         rules.alert = next.alert
         rules.condition = next.condition
+        rules.devices = next.devices
         rules.proof = next.proof
         rules.templates = next.templates
         rules.preview = next.preview

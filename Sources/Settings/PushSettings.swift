@@ -48,6 +48,7 @@ package struct PushSettings: Sendable {
     package let sound: String
     package let alertHours: Int
     package let alertWhen: String
+    package let alertDevices: String
     package let alertProofSeconds: Int
     /// `SCHEMA.TABLE.COLUMN`.
     package let readPositions: [String]
@@ -97,6 +98,7 @@ package struct PushSettings: Sendable {
         sound = values.requiredText(.alertSound)
         alertHours = values.integer(.alertHours)
         alertWhen = values.requiredText(.alertWhen)
+        alertDevices = values.requiredText(.alertDevices)
         alertProofSeconds = values.integer(.alertProofSeconds)
         readPositions = values.words(.alertReadPosition)
         readUser = values.requiredText(.alertReadUser)

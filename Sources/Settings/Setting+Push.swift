@@ -115,6 +115,12 @@ extension Setting {
         "Whom an alert is for: unseen, whoever has not certainly been shown the message by an app on the screen; unreceived, "
             + "whoever has not certainly received it; away, whoever has no open socket.")
 
+    static let alertDevices = Setting(
+        "alerts.devices", .choice(["together", "each"]), standard: .text("together"), isReloaded: true,
+        "Whether what one device of a user's shows is pushed to the user's other phones: together, it is not; each, it is, as "
+            + "each phone is judged by what its own app proves. A phone is known by the session_id of the tokens that it "
+            + "registers and connects with.")
+
     static let alertProofSeconds = Setting(
         "alerts.proof_seconds", .integer(1...60), standard: .integer(5), unit: "seconds", isReloaded: true,
         "How long an app that was sent a message has to prove that it arrived, before its user is alerted.")

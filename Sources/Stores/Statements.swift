@@ -46,7 +46,7 @@ enum ActivitySQL: String, NamedStatement {
 /// The queue of alerts, which all hubs of a database share.
 enum AlertSQL: String, NamedStatement {
     case enqueueAlerts, decideAlerts, waitingAlerts, takeAlerts, settleAlerts, giveBackAlerts, nextAlert, holdAlerts,
-        closeUnanswered, unsettledAlerts, handOverAlerts, pruneAlerts, withdrawAlerts
+        closeUnanswered, unsettledAlerts, handOverAlerts, pruneAlerts, withdrawAlerts, sparePhones, sessionsOfPhones
     static let file = StatementFile("Alerts.sql")
 }
 

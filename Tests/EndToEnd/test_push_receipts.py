@@ -14,7 +14,7 @@ import uuid
 import pytest
 
 from support.bounds import taken, watch_the_machine
-from support.chat import ADA, B, GRACE, Principal
+from support.chat import A, ADA, B, GRACE, Principal
 from support.deadline import eventually
 from support.proxy import Proxy
 from support.push_hub import Phone, PushHub
@@ -188,6 +188,72 @@ async def test_an_open_socket_is_enough_where_the_operator_says_so(cluster):
             phone.cut()
             assert await reason(sql, chat.say(sql, ADA, "to nobody")) == "away"
         await phone.has_alerts("to nobody")
+
+
+@pytest.mark.parametrize("hubs", [1, 2], ids=["one hub", "two hubs"])
+async def test_phones_of_one_user_are_judged_one_by_one_where_the_operator_says_so(cluster, hubs):
+    async with PushHub(cluster, f"push_devices_{hubs}", ROOST_ALERTS_DEVICES="each") as chat:
+        if hubs == 2:
+            await asyncio.to_thread(chat.another_hub().start)
+        phone, tablet = Phone(chat, GRACE), Phone(chat, GRACE)
+        # It registers no token.
+        laptop = Phone(chat, GRACE)
+        tablet.hub = chat.hubs[-1]
+        for each in phone, tablet:
+            await each.register()
+        with chat.sql() as sql:
+            await tablet.open()
+            await tablet.is_online(sql)
+            assert await reason(sql, chat.say(sql, ADA, "shown by the tablet")) == "away"
+            await phone.has_alerts("shown by the tablet")
+            await laptop.open()
+            await tablet.close()
+            chat.say(sql, ADA, "shown by the laptop")
+            await tablet.has_alerts("shown by the laptop")
+            await phone.has_alerts("shown by the tablet", "shown by the laptop")
+            await phone.open()
+            await tablet.open()
+            both = chat.say(sql, ADA, "shown by both")
+            await reason(sql, both)
+            outcomes = sql.execute("select outcome from roost.alert_device where message = %s", [f"public.messages {both}"]).fetchall()
+            assert outcomes == [("shown",), ("shown",)]
+            await phone.is_now("background")
+            await reason(sql, chat.say(sql, ADA, "hidden on the phone"))
+        await phone.has_alerts("shown by the tablet", "shown by the laptop", "hidden on the phone")
+        await tablet.has_alerts("shown by the laptop")
+        for each in phone, tablet, laptop:
+            await each.close()
+
+
+async def test_a_message_that_waits_for_a_filter_is_under_way(cluster):
+    """Whoever is sent it when the filter is decided is not alerted of it before."""
+    async with PushHub(cluster, "push_undecided", ROOST_ALERTS_PROOF_SECONDS="30") as chat:
+        phone = await Phone(chat, GRACE).register()
+        with chat.sql() as sql, chat.sql() as holder:
+            sql.execute("""
+                create type mood as (v text);
+                create function is_mood(a mood, b mood) returns boolean language plpgsql strict as $$
+                begin
+                    perform pg_advisory_lock_shared(7), pg_advisory_unlock_shared(7);
+                    return (a).v = (b).v;
+                end $$;
+                create operator = (leftarg = mood, rightarg = mood, function = is_mood);
+                alter table messages add column mood mood;
+                """)
+            client = await Client.connect(chat.hub.port, apikey=phone.bearer)
+            await client.watch("realtime:a", {"event": "INSERT", "schema": "public", "table": "messages", "filter": "mood=eq.(good)"},
+                               config={"app_state": "active"})
+            for number, (mood, expected) in enumerate([("good", "shown"), ("bad", "unheard")], 1000):
+                holder.execute("select pg_advisory_lock(7)")
+                sql.execute("insert into messages (id, conversation_id, sender_id, body, mood) values (%s, %s, %s, %s, row(%s))",
+                            [number, A, ADA.sub, mood, mood])
+                message = f"public.messages {number}"
+                await eventually(lambda: sql.execute("select state from roost.alert where message = %s", [message]).fetchone(),
+                                 what="the alert, which is held")
+                holder.execute("select pg_advisory_unlock(7)")
+                assert await reason(sql, number) == expected
+        await phone.has_alerts("bad")
+        await client.close()
 
 
 async def test_a_command_says_why(cluster):

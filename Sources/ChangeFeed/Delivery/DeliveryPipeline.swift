@@ -71,6 +71,14 @@ final class DeliveryPipeline {
         (batch.messageTables, batch.receiptTables) = (messageTables, receiptTables)
         return batch.events(for: registry, loops: loops, encodingWith: &encoder, beside: &postponed)
     }
+
+    /// Tells the loops, behind what they are sent, for whom a message waits now, so that nobody takes it for not sent (`Receipts`).
+    func tellWaits(of change: RowChange, _ waits: [MessageWait], to events: inout [[FeedEvent]]) {
+        guard change.operation == .insert, messageTables.contains(change.table.oid) else { return }
+        for (loop, waits) in Dictionary(grouping: waits, by: \.group.loop) {
+            events[loop].append(.messageWaits(change.id, waits))
+        }
+    }
 }
 
 /// The last step of a batch: what each loop is to send to whom, and who has to wait for what.

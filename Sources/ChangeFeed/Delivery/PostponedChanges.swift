@@ -104,6 +104,16 @@ package struct PostponedChanges {
         return true
     }
 
+    /// Who of each group waits.
+    ///
+    /// - Parameter before: who waited so far.
+    static func waits(of members: Set<Member>, before: Set<Member> = []) -> [MessageWait] {
+        let waiting = Dictionary(grouping: members, by: \.group).mapValues { $0.map(\.claims) }
+        return Set(before.lazy.map(\.group)).union(waiting.keys).map { group in
+            MessageWait(group: group, readers: waiting[group].map { .bearers($0) })
+        }
+    }
+
     /// What was judged again: for each item, in order, those for whom it waits still.
     package mutating func settle(_ left: [Set<Member>]) {
         for index in items.indices.reversed() where left.indices.contains(index) {

@@ -21,6 +21,10 @@ struct UndecidedChanges {
 
         var definitions: Set<Int> { Set(groups.keys) }
 
+        /// Who waits for it, and that they wait no more.
+        var waits: [MessageWait] { groups.values.joined().map { MessageWait(group: $0, readers: .everybody) } }
+        var ends: [MessageWait] { groups.values.joined().map { MessageWait(group: $0, readers: nil) } }
+
         /// What somebody has that has all that came before this change; nil where its cursor is too long to be read.
         var before: FeedCursor? {
             FeedCursor(cursor).map {

@@ -118,7 +118,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
             try pipeline.judge(&batch, for: subscriptions.registry)
         }
         undecided.add(later)
-        deliver(&batch) { [cursors] place in
+        deliver(&batch, waiting: later.map { ($0.change, $0.waits) }) { [cursors] place in
             guard case .change(let change) = entries[place] else { return nil }
             return (change, cursors?.cursor(change.id) ?? "")
         }
@@ -134,14 +134,30 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
     /// Sends the loops what a batch has for them.
     ///
-    /// - Parameter change: of a place, with its cursor, for those who have to wait for it.
-    private func deliver(_ batch: inout DeliveryBatch, change: (Int) -> (RowChange, cursor: String)?) {
+    /// - Parameters:
+    ///   - waits: of changes that wait for filters, or do not any more.
+    ///   - change: of a place, with its cursor, for those who have to wait for it.
+    private func deliver(
+        _ batch: inout DeliveryBatch, waiting waits: [(change: RowChange, waits: [MessageWait])],
+        change: (Int) -> (RowChange, cursor: String)?
+    ) {
         var loops = pipeline.events(of: &batch, for: subscriptions.registry)
+        var waits = waits
         announceWaiting(isFirst: !batch.postponed.isEmpty && pipeline.postponed.isEmpty, to: &loops)
         for (place, members) in batch.postponed.sorted(by: { $0.key < $1.key }) {
             guard let (change, cursor) = change(place) else { continue }
             pipeline.postponed.add(change, cursor: cursor, for: members, at: .now)
+            let waitsForPolicies = PostponedChanges.waits(of: members)
+            // What filters have decided may wait for policies now: that is one word, or it would seem decided in between.
+            if let index = waits.firstIndex(where: { $0.change.id == change.id }) {
+                let groups = Set(waitsForPolicies.map(\.group))
+                waits[index].waits.removeAll { groups.contains($0.group) }
+                waits[index].waits += waitsForPolicies
+            } else {
+                waits.append((change, waitsForPolicies))
+            }
         }
+        for (change, waits) in waits { pipeline.tellWaits(of: change, waits, to: &loops) }
         send(loops)
     }
 
@@ -176,8 +192,12 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         subscriptions.end(
             try batch.match(in: &subscriptions.registry, asking: { try subscriptions.answers(to: $0) }))
         try pipeline.judge(&batch, for: subscriptions.registry)
-        let loops = pipeline.events(of: &batch, for: subscriptions.registry)
-        pipeline.postponed.settle(items.indices.map { batch.postponed[$0] ?? [] })
+        var loops = pipeline.events(of: &batch, for: subscriptions.registry)
+        let left = items.indices.map { batch.postponed[$0] ?? [] }
+        pipeline.postponed.settle(left)
+        for (item, left) in zip(items, left) where left != item.members {
+            pipeline.tellWaits(of: item.change, PostponedChanges.waits(of: left, before: item.members), to: &loops)
+        }
         send(loops)
     }
 
@@ -287,7 +307,9 @@ extension ChangeDispatcher: DecisionDelivery {
         var batch = DeliveryBatch(items, met: answers.met, catalog: catalog)
         try pipeline.judge(&batch, for: subscriptions.registry)
         endUndecided(items, answers)
-        deliver(&batch) { place in (items[place].change, items[place].cursor) }
+        deliver(&batch, waiting: items.map { ($0.change, $0.ends) }) { place in
+            (items[place].change, items[place].cursor)
+        }
         // What a policy failed on waits on, from now.
         for place in losses.indices where items.contains(where: { $0.since <= losses[place].since }) {
             losses[place].since = .now

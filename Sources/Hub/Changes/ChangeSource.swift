@@ -118,6 +118,8 @@ package enum FeedEvent: Sendable {
     case gap
     /// Messages to such channels may be gone.
     case broadcastGap([ChannelPattern])
+    /// A message (`RowChange.id`) waits for some before it can be sent to them, or does not any more: it stands behind what was decided.
+    case messageWaits(Int64, [MessageWait])
     /// Whether users certainly have rows that were among the changes before.
     case receipts([ReceiptQuestion])
 }

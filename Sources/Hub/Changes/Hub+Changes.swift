@@ -15,6 +15,7 @@ extension Hub {
         case .loss(let message, let group): tellOfLoss(message, in: group)
         case .gap: changesAreGone()
         case .broadcastGap(let patterns): broadcastsAreGone(patterns)
+        case .messageWaits(let change, let waits): receipts.update(change, waits, &context)
         case .receipts(let questions): receipts.ask(questions, at: catchUp.sessions.moment(), &context)
         }
     }

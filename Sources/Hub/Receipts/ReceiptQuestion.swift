@@ -1,13 +1,15 @@
 package import Wire
 
-/// Whether one user certainly has one message row, asked of the sockets that the user has on one loop.
+/// Whether one user, or one of the user's devices, certainly has one message row, asked of the sockets on one loop.
 ///
 /// It goes to the loop as a `FeedEvent`, behind the row: a loop that is asked has handed the row to everybody who hears it.
 package struct ReceiptQuestion: Sendable {
     /// `RowChange.id`.
     package let change: Int64
     package let user: Name
-    /// The user's sockets on the loop.
+    /// The claim `session_id` of the device's tokens; nil if any device of the user's may answer.
+    package let device: Name?
+    /// Their sockets on the loop.
     package let slots: [Slot]
     /// How a broadcast of the same row is told.
     package let row: MessageIdentity
@@ -19,16 +21,34 @@ package struct ReceiptQuestion: Sendable {
     package let until: Int64
 
     package init(
-        change: Int64, user: Name, slots: [Slot], row: MessageIdentity, asksForLife: Bool = false, demandsShown: Bool,
-        until: Int64
+        change: Int64, user: Name, device: Name? = nil, slots: [Slot], row: MessageIdentity, asksForLife: Bool = false,
+        demandsShown: Bool, until: Int64
     ) {
         self.change = change
         self.user = user
+        self.device = device
         self.slots = slots
         self.row = row
         self.asksForLife = asksForLife
         self.demandsShown = demandsShown
         self.until = until
+    }
+
+    /// Whether a socket may answer it: its place may be somebody else's by now.
+    func isFor(_ connection: Connection) -> Bool {
+        guard connection.user == user else { return false }
+        return device.map { connection.device == DeviceKey.of(user: user, session: $0) } ?? true
+    }
+
+    /// Whether one answer is for both.
+    func isSame(as other: ReceiptQuestion) -> Bool {
+        change == other.change && user == other.user && device == other.device
+    }
+
+    func without(_ slot: Slot) -> ReceiptQuestion {
+        ReceiptQuestion(
+            change: change, user: user, device: device, slots: slots.filter { $0 != slot }, row: row,
+            asksForLife: asksForLife, demandsShown: demandsShown, until: until)
     }
 }
 
@@ -75,12 +95,14 @@ package struct ReceiptAnswer: Sendable, Equatable {
 
     package let change: Int64
     package let user: Name
+    package let device: Name?
     package let loop: Int
     package let verdict: Verdict
 
-    package init(change: Int64, user: Name, loop: Int, verdict: Verdict) {
+    package init(change: Int64, user: Name, device: Name? = nil, loop: Int, verdict: Verdict) {
         self.change = change
         self.user = user
+        self.device = device
         self.loop = loop
         self.verdict = verdict
     }

@@ -3,14 +3,16 @@ import Wire
 /// Which sockets were sent which message rows, and what they have proven of them: the answer to "does he know?".
 ///
 /// A pong is the proof (`AcknowledgementState`): it answers a ping that was sent behind the row. What was sent is noted once for each
-/// group of subscribers and not for each socket; a socket is looked at when somebody asks for its user.
+/// group of subscribers and not for each socket (`SentRows`); a socket is looked at when somebody asks for its user. A row that waits for
+/// a policy or a filter is under way (`WaitingMessages`).
 ///
-/// **Bounds**: the last rows are noted (`SentRows.capacity`), and a question is forgotten when its time is over. A row that is not
-/// noted any more counts as not sent, so that its user is alerted.
+/// **Bounds**: the last rows are noted, and a question is forgotten when its time is over. A row that is not noted any more counts as
+/// not sent, so that its user is alerted.
 package struct Receipts {
     /// Nil: nobody asks.
     let registry: ReceiptRegistry?
-    private var sent = SentRows()
+    private var sent: SentRows
+    private var waiting = WaitingMessages()
     private var open: [Int: OpenReceipt] = [:]
     /// The open ones that a socket may prove.
     private var bySlot: [Slot: [Int]] = [:]
@@ -22,6 +24,7 @@ package struct Receipts {
     init(registry: ReceiptRegistry?, log: ReceiptLog? = nil) {
         self.registry = registry
         tracker = log.map { ReceiptTracker(log: $0) }
+        sent = SentRows(areWritten: log != nil)
     }
 
     var isNoting: Bool { registry != nil || tracker != nil }
@@ -31,39 +34,55 @@ package struct Receipts {
 
     /// A row went to a group of subscribers.
     mutating func note(_ delivery: ChangeDelivery, at moment: @autoclosure () -> Int, _ now: Int64) {
-        guard delivery.message != nil && registry != nil || delivery.receipt != nil && tracker != nil else { return }
-        let moment = moment()
-        if let change = delivery.message, registry != nil {
-            sent.append(
-                SentRow(change: change, moment: moment, audience: .group(delivery.group, delivery.recipients)))
-        }
-        if let row = delivery.receipt { tracker?.note(row, to: delivery.group, delivery.recipients, at: moment, now) }
+        note(
+            delivery, isAsked: registry != nil, to: .group(delivery.group), delivery.recipients, at: moment(), now)
     }
 
     /// It went to one member, as what it missed.
     mutating func noteMissed(
         _ delivery: ChangeDelivery, to membership: Membership, at moment: @autoclosure () -> Int, _ now: Int64
     ) {
-        if let change = delivery.message, let registry, registry.awaitsReceipt(of: change) {
-            sent.append(SentRow(change: change, moment: moment(), audience: .member(membership.member)))
-        }
-        if let row = delivery.receipt, tracker != nil { tracker?.note(row, to: membership.member, at: moment(), now) }
+        let isAsked = delivery.message.flatMap { registry?.awaitsReceipt(of: $0) } ?? false
+        note(delivery, isAsked: isAsked, to: .member(membership.member), .everybody, at: moment(), now)
+    }
+
+    private mutating func note(
+        _ delivery: ChangeDelivery, isAsked: Bool, to audience: SentRow.Audience,
+        _ recipients: ChangeDelivery.Recipients, at moment: @autoclosure () -> Int, _ now: Int64
+    ) {
+        let change = isAsked ? delivery.message ?? 0 : 0
+        let receipt = tracker == nil ? nil : delivery.receipt
+        guard change != 0 || receipt != nil else { return }
+        sent.append(
+            SentRow(
+                change: change, moment: moment(), at: now, audience: audience, recipients: recipients, receipt: receipt)
+        )
     }
 
     /// A message about an insert went to a channel.
     mutating func note(_ insert: JSON, to channel: ChannelKey, at moment: Int, _ now: Int64) {
-        if registry != nil { sent.append(SentRow(change: 0, moment: moment, audience: .channel(channel, insert))) }
-        tracker?.note(insert, to: channel, at: moment, now)
+        let receipt = tracker?.log.tables.row(of: insert)
+        guard registry != nil || receipt != nil else { return }
+        sent.append(
+            SentRow(
+                moment: moment, at: now, audience: .channel(channel), receipt: receipt,
+                insert: registry == nil ? nil : insert))
+    }
+
+    /// A message waits for others before it can be sent to them, or does not any more.
+    mutating func update(_ change: Int64, _ waits: [MessageWait], _ hub: inout HubContext) {
+        guard registry != nil else { return }
+        askAgain(waiting.update(change, waits, at: hub.now.monotonic), &hub)
     }
 
     // MARK: What is written back
 
     /// Whether a socket was sent rows whose receipts are written back, and has not proven them.
-    func areOwed(by connection: Connection) -> Bool { tracker?.isOwedProof(by: connection) ?? false }
+    func areOwed(by connection: Connection) -> Bool { tracker?.isOwedProof(by: connection, of: sent) ?? false }
 
     /// A socket answers its last ping. To be called before that counts.
     mutating func write(provenBy connection: Connection, _ hub: inout HubContext) {
-        tracker?.proves(connection, &hub)
+        tracker?.proves(connection, sent, &hub)
     }
 
     // MARK: Questions
@@ -90,11 +109,16 @@ package struct Receipts {
         _ question: ReceiptQuestion, _ hub: inout HubContext, sending: (Connection) -> Sending?
     ) {
         var sendings: [Sending] = []
-        var (isSent, isReceived) = (false, false)
+        var (isSent, isReceived, isWaiting) = (false, false, false)
         for slot in question.slots {
-            guard let connection = hub.connection(slot), connection.user == question.user,
-                let sending = sending(connection)
-            else { continue }
+            guard let connection = hub.connection(slot), question.isFor(connection) else { continue }
+            guard let sending = sending(connection) else {
+                isWaiting =
+                    isWaiting
+                    || (connection.isShown || !question.demandsShown)
+                        && waiting.mayReach(connection, question.change)
+                continue
+            }
             isSent = true
             guard !question.demandsShown || connection.isShown else { continue }
             if sending.isProven(at: hub.now.monotonic) {
@@ -104,6 +128,10 @@ package struct Receipts {
             sendings.append(sending)
         }
         if isReceived { return note(question, .received, hub.loop) }
+        if isWaiting {
+            waiting.keep(question)
+            if sendings.isEmpty { return }
+        }
         guard isSent else { return note(question, .unheard, hub.loop) }
         guard !sendings.isEmpty else { return note(question, .hidden, hub.loop) }
         serial += 1
@@ -113,6 +141,17 @@ package struct Receipts {
             bySlot[connection.slot, default: []].append(serial)
             askForProof(by: connection, &hub)
         }
+    }
+
+    /// Something has happened that the answers waited for.
+    private mutating func askAgain(_ questions: [ReceiptQuestion], _ hub: inout HubContext) {
+        for question in questions where question.until > hub.now.monotonic {
+            for id in Set(question.slots.flatMap { bySlot[$0] ?? [] })
+            where open[id]?.question.isSame(as: question) == true { close(id) }
+            let rows = sent.rows(of: question)
+            ask(question, &hub) { Self.sending(of: rows, to: $0) }
+        }
+        sendAnswers()
     }
 
     /// How the first of some rows was sent to a socket; nil where none was.
@@ -154,12 +193,18 @@ package struct Receipts {
     /// The app of a socket went from the screen.
     mutating func hid(_ connection: Connection, _ hub: inout HubContext) {
         leave(connection.slot, .hidden, hub.loop) { $0.demandsShown }
+        askAgain(waiting.takeQuestions(to: connection.slot), &hub)
     }
 
     /// A socket is gone.
     mutating func closed(_ slot: Slot, _ hub: inout HubContext) {
         tracker?.closed(slot)
         leave(slot, .lost, hub.loop) { _ in true }
+        for question in waiting.takeQuestions(to: slot) {
+            let left = question.without(slot)
+            if left.slots.isEmpty { note(left, .lost, hub.loop) } else { askAgain([left], &hub) }
+        }
+        sendAnswers()
     }
 
     private mutating func leave(
@@ -172,7 +217,8 @@ package struct Receipts {
             forget(id, of: slot)
             guard open[id]?.sendings.isEmpty == true else { continue }
             close(id)
-            note(question, verdict, loop)
+            // Another socket may be sent it yet.
+            if !waiting.has(question) { note(question, verdict, loop) }
         }
         sendAnswers()
     }
@@ -180,7 +226,8 @@ package struct Receipts {
     /// Forgets questions whose time is over. To be called once a second.
     mutating func advance(to now: Int64) {
         for (id, receipt) in open where receipt.question.until <= now { close(id) }
-        tracker?.advance(to: now)
+        sent.advance(to: now)
+        waiting.advance(to: now)
     }
 
     private mutating func close(_ id: Int) {
@@ -195,7 +242,8 @@ package struct Receipts {
 
     private mutating func note(_ question: ReceiptQuestion, _ verdict: ReceiptAnswer.Verdict, _ loop: Int) {
         answers.append(
-            ReceiptAnswer(change: question.change, user: question.user, loop: loop, verdict: verdict))
+            ReceiptAnswer(
+                change: question.change, user: question.user, device: question.device, loop: loop, verdict: verdict))
     }
 
     private mutating func sendAnswers() {
@@ -229,90 +277,5 @@ private struct Sending {
     /// A client that may have given its join up answers pings, and takes nothing of what comes.
     func isProven(at now: Int64) -> Bool {
         isAcknowledged && membership?.recovery?.session.isBelieved(at: now) ?? true
-    }
-}
-
-/// A row that was sent: by what, when, and to whom.
-struct SentRow {
-    enum Audience {
-        case group(ChangeGroupID, ChangeDelivery.Recipients)
-        case member(MemberID)
-        /// By a message of `realtime.broadcast_changes`.
-        case channel(ChannelKey, JSON)
-    }
-
-    /// `RowChange.id`; 0 where a broadcast told it.
-    let change: Int64
-    /// As `SessionRegistry.moment` counts.
-    let moment: Int
-    var audience: Audience
-
-    /// Roughly what it keeps of the message.
-    var bytes: Int { if case .channel(_, let insert) = audience { insert.bytes.count } else { 0 } }
-
-    func isSent(to membership: Membership) -> Bool {
-        switch audience {
-        case .member(let member): return membership.member == member
-        case .group(let group, let recipients):
-            return membership.rows?.group.id == group && membership.hearsRows(for: recipients, sentAt: moment)
-        case .channel(let channel, _):
-            return membership.channel.key == channel && membership.hearsBroadcasts(sentAt: moment)
-        }
-    }
-}
-
-extension Membership {
-    /// Whether it was sent what went to its group.
-    ///
-    /// - Parameter moment: as `SessionRegistry.moment` counts.
-    func hearsRows(for recipients: ChangeDelivery.Recipients, sentAt moment: Int) -> Bool {
-        guard let rows, rows.groupIndex != nil, rows.hearsSince < moment else { return false }
-        if case .bearers(let claims) = recipients { return claims.contains(rows.principal.claims) }
-        return true
-    }
-
-    /// Whether it was sent what went to its channel.
-    func hearsBroadcasts(sentAt moment: Int) -> Bool { hearsBroadcasts && hearsBroadcastsSince < moment }
-}
-
-/// The last rows that a loop has sent, the oldest of which gives way to the next.
-struct SentRows {
-    private var rows: [SentRow] = []
-    private var next = 0
-    private var bytes = 0
-    /// At 1,000 messages a second those of eight seconds; their receipts are asked for within milliseconds, unless Postgres is slow.
-    static let capacity = 8192
-    /// What broadcasts of rows may take, which are kept whole.
-    static let mostBytes = 8 << 20
-
-    mutating func append(_ row: SentRow) {
-        bytes += row.bytes
-        if rows.count == Self.capacity {
-            bytes -= rows[next].bytes
-            rows[next] = row
-            next = (next + 1) % Self.capacity
-        } else {
-            rows.append(row)
-        }
-        if bytes > Self.mostBytes { forgetBroadcasts() }
-    }
-
-    /// Forgets the older half.
-    private mutating func forgetBroadcasts() {
-        for offset in rows.indices where bytes > Self.mostBytes / 2 {
-            let index = (next + offset) % rows.count
-            guard case .channel(let channel, _) = rows[index].audience else { continue }
-            bytes -= rows[index].bytes
-            rows[index].audience = .channel(channel, .null)
-            bytes += rows[index].bytes
-        }
-    }
-
-    /// Those that told a question's row.
-    func rows(of question: ReceiptQuestion) -> [SentRow] {
-        rows.filter { row in
-            if case .channel(_, let insert) = row.audience { return question.row.isMeant(by: insert) }
-            return row.change == question.change
-        }
     }
 }

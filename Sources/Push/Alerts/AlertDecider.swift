@@ -1,17 +1,10 @@
 package import Hub
 package import Wire
 
-/// Whom an alert is for, by what is known of the message's receipt (`alerts.when`).
-package enum AlertCondition: String, Sendable, CaseIterable {
-    /// Whoever has not certainly been shown the message by an app on the screen.
-    case unseen
-    /// Whoever has not certainly received it, whatever the app does.
-    case unreceived
-    /// Whoever has no socket.
-    case away
-}
-
 /// Decides whether the user of a message is alerted of it: who has certainly received it is not, and an open socket proves nothing.
+///
+/// A phone that is judged by itself is decided on like a user. Its alert is due when all of the user's phones are decided on, and those
+/// that have the message are spared.
 ///
 /// Pure: it is told what sockets a user has and what they answer, and says what becomes of the alert and what is to be asked. Time is
 /// passed in, in monotonic milliseconds.
@@ -42,15 +35,20 @@ package struct AlertDecider: Sendable {
         }
     }
 
-    /// One message for one user.
+    /// One message for one user, or for one of the user's phones.
     package struct Key: Hashable, Sendable {
         package let message: Name
         package let user: Name
+        /// The claim `session_id` of a phone that is judged by itself; nil for all of the user's sockets.
+        package let device: Name?
 
-        package init(message: Name, user: Name) {
+        package init(message: Name, user: Name, device: Name? = nil) {
             self.message = message
             self.user = user
+            self.device = device
         }
+
+        fileprivate var whole: Key { Key(message: message, user: user) }
     }
 
     /// What is asked about a message.
@@ -70,6 +68,8 @@ package struct AlertDecider: Sendable {
     /// What a hub is to do.
     package struct Steps: Sendable {
         package var verdicts: [Verdict] = []
+        /// To be written before the verdicts.
+        package var spared: [SparedPhones] = []
         /// For each loop.
         package var questions: [Int: [ReceiptQuestion]] = [:]
 
@@ -82,6 +82,15 @@ package struct AlertDecider: Sendable {
         /// Since when it waits.
         let began: Int64
         var phase: Phase
+    }
+
+    /// An alert whose phones are judged by themselves.
+    private struct Parts {
+        /// The phones that are not decided on, and until when they are held at most.
+        var open: [Name?: Int64]
+        /// Why a phone is to be alerted.
+        var due: AlertReason?
+        var waited: Int64 = 0
     }
 
     private enum Phase {
@@ -99,6 +108,8 @@ package struct AlertDecider: Sendable {
     private var waits: [Key: Wait] = [:]
     /// The messages that wait, by `RowChange.id`.
     private var keys: [Int64: Set<Key>] = [:]
+    /// By the user's key.
+    private var parts: [Key: Parts] = [:]
 
     /// Milliseconds between two looks whether somebody has come back.
     private static let interval: Int64 = 1000
@@ -133,14 +144,55 @@ package struct AlertDecider: Sendable {
     package mutating func decide(
         _ key: Key, _ change: Int64, _ subject: Subject, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
     ) {
-        steps.verdicts.append(decision(key, change, subject, sockets, at: now, &steps))
+        let verdict = decision(key, change, subject, sockets, at: now, &steps)
+        report(verdict, &steps)
+    }
+
+    /// The same, where each phone is judged by itself. The last verdict is the alert's.
+    ///
+    /// - Parameter phones: the claims `session_id` that the user's phones were registered with; nil for those without one, which all of the
+    ///   user's sockets speak for.
+    package mutating func decide(
+        _ key: Key, _ change: Int64, _ subject: Subject, phones: [Name?], sockets: (Key) -> UserSockets, at now: Int64,
+        _ steps: inout Steps
+    ) {
+        parts[key] = Parts(open: Dictionary(phones.map { ($0, now) }, uniquingKeysWith: { one, _ in one }))
+        for phone in phones {
+            let part = Key(message: key.message, user: key.user, device: phone)
+            decide(part, change, subject, sockets(part), at: now, &steps)
+        }
+    }
+
+    /// Says what becomes of an alert, or makes it of what becomes of its phones.
+    private mutating func report(_ verdict: Verdict, _ steps: inout Steps) {
+        let (key, device) = (verdict.key.whole, verdict.key.device)
+        guard var parts = parts[key] else { return steps.verdicts.append(verdict) }
+        func whole(_ state: State, _ reason: AlertReason) -> Verdict {
+            Verdict(key: key, state: state, reason: reason, waited: parts.waited)
+        }
+        parts.waited = max(parts.waited, verdict.waited)
+        switch verdict.state {
+        case .held(let until):
+            parts.open[device] = until
+            steps.verdicts.append(whole(.held(until: parts.open.values.max() ?? until), verdict.reason))
+        case .due:
+            parts.open[device] = nil
+            parts.due = parts.due ?? verdict.reason
+        case .dropped:
+            parts.open[device] = nil
+            steps.spared.append(
+                SparedPhones(message: key.message, user: key.user, session: device, reason: verdict.reason))
+        }
+        self.parts[key] = parts.open.isEmpty ? nil : parts
+        guard parts.open.isEmpty else { return }
+        steps.verdicts.append(parts.due.map { whole(.due, $0) } ?? whole(.dropped, verdict.reason))
     }
 
     private mutating func decision(
         _ key: Key, _ change: Int64, _ subject: Subject, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
     ) -> Verdict {
         if !sockets.places.isEmpty {
-            guard subject.condition != .away else { return end(key, .dropped, .connected, at: now) }
+            guard subject.condition != .away else { return verdict(on: key, .dropped, .connected, at: now) }
             let loops = ask(key, change, subject, sockets, at: now, &steps)
             put(
                 key,
@@ -157,7 +209,7 @@ package struct AlertDecider: Sendable {
                     phase: .grace(until: until, lookAt: now + Self.interval)))
             return Verdict(key: key, state: .held(until: until), reason: .grace, waited: 0)
         }
-        return end(key, .due, .away, at: now)
+        return verdict(on: key, .due, .away, at: now)
     }
 
     private func ask(
@@ -168,7 +220,8 @@ package struct AlertDecider: Sendable {
         for (loop, slots) in slots {
             steps.questions[loop, default: []].append(
                 ReceiptQuestion(
-                    change: change, user: key.user, slots: slots, row: subject.row, asksForLife: subject.asksForLife,
+                    change: change, user: key.user, device: key.device, slots: slots, row: subject.row,
+                    asksForLife: subject.asksForLife,
                     demandsShown: subject.condition == .unseen,
                     until: now + proof))
         }
@@ -177,37 +230,50 @@ package struct AlertDecider: Sendable {
 
     /// An alert waits for another hub: it is in the queue, and this hub has nothing against it. Whoever comes here in the meantime is
     /// asked.
-    package mutating func waitElsewhere(_ key: Key, _ change: Int64, _ subject: Subject? = nil, at now: Int64) {
-        guard waits[key] == nil else { return }
+    ///
+    /// - Parameter phones: as `decide` has them; nil if all are judged together.
+    package mutating func waitElsewhere(
+        _ key: Key, _ change: Int64, _ subject: Subject? = nil, phones: [Name?]? = nil, at now: Int64
+    ) {
         let subject = subject ?? Subject(row: .unknown, condition: condition)
-        put(key, Wait(change: change, subject: subject, began: now, phase: .elsewhere(lookAt: now + Self.interval)))
+        let wait = Wait(
+            change: change, subject: subject, began: now, phase: .elsewhere(lookAt: now + Self.interval))
+        put(key, wait, phones, at: now)
     }
 
     /// An alert is in the queue that this hub's last process held until then.
-    package mutating func waitAgain(_ key: Key, _ change: Int64, until: Int64, at now: Int64) {
-        guard waits[key] == nil else { return }
-        put(
-            key,
-            Wait(
-                change: change, subject: Subject(row: .unknown, condition: condition), began: now,
-                phase: .grace(until: until, lookAt: now)))
+    package mutating func waitAgain(
+        _ key: Key, _ change: Int64, phones: [Name?]? = nil, until: Int64, at now: Int64
+    ) {
+        let wait = Wait(
+            change: change, subject: Subject(row: .unknown, condition: condition), began: now,
+            phase: .grace(until: until, lookAt: now))
+        put(key, wait, phones, at: now)
+    }
+
+    private mutating func put(_ key: Key, _ wait: Wait, _ phones: [Name?]?, at now: Int64) {
+        guard waits[key] == nil, parts[key] == nil else { return }
+        guard let phones else { return put(key, wait) }
+        parts[key] = Parts(open: Dictionary(phones.map { ($0, now) }, uniquingKeysWith: { one, _ in one }))
+        for phone in phones { put(Key(message: key.message, user: key.user, device: phone), wait) }
     }
 
     /// Forgets alerts that are not waiting in the queue any more, as another hub has decided on them.
     package mutating func keep(_ waiting: Set<Key>) {
-        for key in waits.keys where !waiting.contains(key) { remove(key) }
+        for key in waits.keys where !waiting.contains(key.whole) { remove(key) }
+        parts = parts.filter { waiting.contains($0.key) }
     }
 
     /// A loop's sockets have answered, or cannot any more.
     package mutating func take(
-        _ answer: ReceiptAnswer, at now: Int64, sockets: (Name) -> UserSockets, _ steps: inout Steps
+        _ answer: ReceiptAnswer, at now: Int64, sockets: (Key) -> UserSockets, _ steps: inout Steps
     ) {
-        for key in keys[answer.change] ?? [] where key.user == answer.user {
+        for key in keys[answer.change] ?? [] where key.user == answer.user && key.device == answer.device {
             guard let wait = waits[key] else { continue }
             switch answer.verdict {
-            case .shown: steps.verdicts.append(end(key, .dropped, .shown, at: now))
+            case .shown: end(key, .dropped, .shown, at: now, &steps)
             case .received where wait.subject.condition == .unreceived:
-                steps.verdicts.append(end(key, .dropped, .received, at: now))
+                end(key, .dropped, .received, at: now, &steps)
             case .received, .hidden: take(.hidden, from: answer.loop, wait, key, at: now, sockets, &steps)
             case .unheard: take(.unheard, from: answer.loop, wait, key, at: now, sockets, &steps)
             case .lost: take(.lost, from: answer.loop, wait, key, at: now, sockets, &steps)
@@ -217,7 +283,7 @@ package struct AlertDecider: Sendable {
 
     private mutating func take(
         _ reason: AlertReason, from loop: Int, _ wait: Wait, _ key: Key, at now: Int64,
-        _ sockets: (Name) -> UserSockets,
+        _ sockets: (Key) -> UserSockets,
         _ steps: inout Steps
     ) {
         guard case .asked(var loops, let until, _) = wait.phase else { return }
@@ -226,28 +292,28 @@ package struct AlertDecider: Sendable {
             waits[key]?.phase = .asked(loops: loops, until: until, reason: reason)
             return
         }
-        guard reason == .lost else { return steps.verdicts.append(end(key, .due, reason, at: now)) }
+        guard reason == .lost else { return end(key, .due, reason, at: now, &steps) }
         // Cut off since it was asked, or back already.
-        let sockets = sockets(key.user)
+        let sockets = sockets(key)
         if sockets.places.isEmpty, sockets.graceUntil.map({ $0 <= now }) ?? true {
-            return steps.verdicts.append(end(key, .due, .lost, at: now))
+            return end(key, .due, .lost, at: now, &steps)
         }
         decide(key, wait.change, wait.subject, sockets, at: now, &steps)
     }
 
     /// Does what is due.
-    package mutating func advance(at now: Int64, sockets: (Name) -> UserSockets, _ steps: inout Steps) {
+    package mutating func advance(at now: Int64, sockets: (Key) -> UserSockets, _ steps: inout Steps) {
         for (key, wait) in waits {
             switch wait.phase {
             case .asked(_, let until, let reason) where until <= now:
-                steps.verdicts.append(end(key, .due, reason, at: now))
+                end(key, .due, reason, at: now, &steps)
             case .grace(let until, _) where until <= now:
-                decide(key, wait.change, wait.subject, sockets(key.user), at: now, &steps)
+                decide(key, wait.change, wait.subject, sockets(key), at: now, &steps)
             case .grace(let until, let lookAt) where lookAt <= now:
-                let isBack = look(key, wait, sockets(key.user), at: now, &steps)
+                let isBack = look(key, wait, sockets(key), at: now, &steps)
                 waits[key]?.phase = .grace(until: isBack ? min(until, now + proof) : until, lookAt: now + Self.interval)
             case .elsewhere(let lookAt) where lookAt <= now:
-                _ = look(key, wait, sockets(key.user), at: now, &steps)
+                _ = look(key, wait, sockets(key), at: now, &steps)
                 waits[key]?.phase = .elsewhere(lookAt: now + Self.interval)
             case .asked, .grace, .elsewhere: break
             }
@@ -263,7 +329,7 @@ package struct AlertDecider: Sendable {
     ) -> Bool {
         guard !sockets.places.isEmpty else { return false }
         if wait.subject.condition == .away {
-            steps.verdicts.append(end(key, .dropped, .connected, at: now))
+            end(key, .dropped, .connected, at: now, &steps)
         } else {
             _ = ask(key, wait.change, wait.subject, sockets, at: now, &steps)
         }
@@ -277,7 +343,14 @@ package struct AlertDecider: Sendable {
         keys[wait.change, default: []].insert(key)
     }
 
-    private mutating func end(_ key: Key, _ state: State, _ reason: AlertReason, at now: Int64) -> Verdict {
+    private mutating func end(
+        _ key: Key, _ state: State, _ reason: AlertReason, at now: Int64, _ steps: inout Steps
+    ) {
+        report(verdict(on: key, state, reason, at: now), &steps)
+    }
+
+    /// The last one on what then waits no more.
+    private mutating func verdict(on key: Key, _ state: State, _ reason: AlertReason, at now: Int64) -> Verdict {
         let waited = waits[key].map { now - $0.began } ?? 0
         remove(key)
         return Verdict(key: key, state: state, reason: reason, waited: waited)

@@ -66,8 +66,18 @@ package final class PresenceWriter: Sendable {
     package func start() {
         let (setup, stopSignal, published) = (setup, stopSignal, published)
         thread.start {
-            var worker = PresenceWorker(setup, stopSignal, published)
-            worker.run()
+            var worker = WriterThread(
+                PresenceWorker(setup, published), conninfo: setup.conninfo, interval: setup.timing.interval,
+                stopSignal: stopSignal, logger: setup.logger,
+                reconnector: Reconnector(
+                    first: setup.timing.firstRetry, logger: setup.logger,
+                    lost: "Presence is not written to the database for now; the hub keeps trying",
+                    regained: "Presence is written to the database again."))
+            if !worker.run() {
+                setup.logger.warning(
+                    "The hub stopped before all changes of presence were written; after the restart some may be missing."
+                )
+            }
         }
     }
 

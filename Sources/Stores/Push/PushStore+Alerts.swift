@@ -81,6 +81,31 @@ extension PushStore {
         return Int(try connection.query(AlertSQL.decideAlerts, [node] + columns.map(\.literal)).figure(0, 0) ?? 0)
     }
 
+    /// Notes that phones have the messages of alerts, which are not sent to them then.
+    package func spare(_ phones: [SparedPhones]) throws {
+        guard !phones.isEmpty else { return }
+        var columns = [TextArray](repeating: TextArray(), count: 4)
+        for phone in phones where !phone.message.utf8.contains(0) && !phone.user.utf8.contains(0) {
+            columns[0].append(phone.message.utf8)
+            columns[1].append(phone.user.utf8)
+            columns[2].append((phone.session ?? "").utf8)
+            columns[3].append(phone.reason.rawValue.utf8)
+        }
+        _ = try connection.query(AlertSQL.sparePhones, [node] + columns.map(\.literal))
+    }
+
+    /// The claims `session_id` that users' phones for alerts were registered with; nil for phones without one.
+    package func sessionsOfPhones(of users: Set<Name>) throws -> [Name: [Name?]] {
+        var array = TextArray()
+        for user in users where !user.utf8.contains(0) { array.append(user.utf8) }
+        let rows = try connection.query(AlertSQL.sessionsOfPhones, [array.literal])
+        var sessions: [Name: [Name?]] = [:]
+        for row in 0..<rows.count {
+            if let user = rows.name(row, 0) { sessions[user, default: []].append(rows.name(row, 1)) }
+        }
+        return sessions
+    }
+
     /// Takes alerts that are due, the oldest first: from here on they are this hub's to send, and are never taken again,
     /// not even if it is killed before it sends them.
     ///

@@ -14,6 +14,13 @@ extension PushStore {
         package let isKnown: Bool
         /// A notification of the same id was sent before, or is about to be.
         package let isRepeated: Bool
+
+        package init(user: Name, phones: Int, isKnown: Bool, isRepeated: Bool) {
+            self.user = user
+            self.phones = phones
+            self.isKnown = isKnown
+            self.isRepeated = isRepeated
+        }
     }
 
     /// To whom a notification is to go.

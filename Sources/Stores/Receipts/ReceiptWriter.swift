@@ -1,4 +1,3 @@
-import Glibc
 package import Hub
 package import Logging
 import Postgres
@@ -28,8 +27,15 @@ package final class ReceiptWriter: Sendable {
     package func start() {
         let (setup, stopSignal, published) = (setup, stopSignal, published)
         thread.start {
-            var worker = ReceiptWorker(setup, stopSignal, published)
-            worker.run()
+            var worker = WriterThread(
+                ReceiptWorker(setup, published), conninfo: setup.conninfo, interval: setup.timing.interval,
+                stopSignal: stopSignal, logger: setup.logger,
+                reconnector: Reconnector(
+                    first: setup.timing.firstRetry, logger: setup.logger,
+                    lost: "Receipts are not written to the database for now; the hub keeps trying",
+                    regained: "Receipts are written to the database again."))
+            // What is left, clients that come back prove again (`ReceiptLog`).
+            _ = worker.run()
         }
     }
 
@@ -89,66 +95,32 @@ package struct ReceiptStatistics: Sendable, Equatable {
     package init() {}
 }
 
-/// The life of the thread that writes receipts: connect, write in passes until the database goes away, try again.
-private struct ReceiptWorker: ~Copyable {
-    private let setup: ReceiptSetup
-    private let stopSignal: StopSignal
+/// Writes down receipts.
+private struct ReceiptWorker: DatabaseWriter, ~Copyable {
     private let published: Published<ReceiptStatistics>
+    private let log: ReceiptLog
     private var batches: ReceiptBatches
-    private var connection: PostgresConnection?
-    private var reconnector: Reconnector
 
-    init(_ setup: ReceiptSetup, _ stopSignal: StopSignal, _ published: Published<ReceiptStatistics>) {
-        self.setup = setup
-        self.stopSignal = stopSignal
+    init(_ setup: ReceiptSetup, _ published: Published<ReceiptStatistics>) {
         self.published = published
+        log = setup.log
         batches = ReceiptBatches(setup)
-        reconnector = Reconnector(
-            first: setup.timing.firstRetry, logger: setup.logger,
-            lost: "Receipts are not written to the database for now; the hub keeps trying",
-            regained: "Receipts are written to the database again.")
     }
 
-    mutating func run() {
-        while !stopSignal.isStopping {
-            let begin = ContinuousClock.now
-            if connection == nil, reconnector.isDue { connect() }
-            write(isLast: false)
-            rest(until: begin + setup.timing.interval)
-        }
-        if connection == nil { connect() }
-        write(isLast: true)
-        connection = nil
+    mutating func begin(on connection: PostgresConnection) throws {
+        try connection.run(ReceiptSQL.receiptSession)
+        batches.begin()
     }
 
-    private mutating func connect() {
-        do {
-            connection = try PresenceSession.open(
-                setup.conninfo, waiter: PlainWaiter(until: stopSignal), logger: setup.logger)
-            try connection?.run(ReceiptSQL.receiptSession)
-            reconnector.connected()
-            batches.begin()
-        } catch {
-            lost(because: error)
-        }
+    mutating func lost() { batches.statistics.failures += 1 }
+
+    mutating func write(on connection: PostgresConnection?, isLast: Bool) throws -> Bool {
+        guard let connection else { return false }
+        try batches.write(on: connection, isLast: isLast)
+        return !isWaiting
     }
 
-    private mutating func lost(because error: any Error) {
-        connection = nil
-        batches.statistics.failures += 1
-        reconnector.failed(error, isStopping: stopSignal.isStopping)
-    }
+    var isWaiting: Bool { log.counts.waiting > 0 }
 
-    private mutating func write(isLast: Bool) {
-        defer { published.value = batches.statistics }
-        guard let connection else { return }
-        do { try batches.write(on: connection, isLast: isLast) } catch { lost(because: error) }
-    }
-
-    private func rest(until end: ContinuousClock.Instant) {
-        while !stopSignal.isStopping, ContinuousClock.now < end {
-            var polled = pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0)
-            _ = poll(&polled, 1, milliseconds(until: end))
-        }
-    }
+    mutating func publish(isAllWritten: Bool) { published.value = batches.statistics }
 }

@@ -2,8 +2,8 @@
 -- Locks: none.
 
 -- name: TraceSession
--- What the session of the operator's page runs besides Sessions.sql. Nothing here has an index of its own: in a long queue a question
--- costs seconds, and no more than these.
+-- What the session of the operator's page runs besides Sessions.sql. Nothing here has an index of its own, which each alert
+-- would pay for: with a million alerts a question costs less than a second, and never more than these.
 set application_name = 'roost alerts';
 set default_transaction_read_only = on;
 set statement_timeout = '3s';

@@ -105,6 +105,24 @@ with verdict as (
 )
 select count(*) from decided where state = 'dropped'
 
+-- name: SparePhones
+-- Notes of phones that an alert is not sent to, as they have the message: $2 messages, $3 users, $4 the sessions that the phones were
+-- registered with ('' for those without one), $5 why. $1 is this hub.
+--
+-- Invariant: a phone that has a row of roost.alert_device is sent nothing more (TakeAlerts).
+-- Locks: new rows of roost.alert_device by their key.
+insert into roost.alert_device (message, token, environment, bundle, user_id, node, registered_at, outcome)
+select s.message, d.token, d.environment, d.bundle, d.user_id, $1, d.registered_at, s.reason
+from unnest($2::text[], $3::text[], $4::text[], $5::text[]) s (message, user_id, session, reason)
+join roost.push_device d on d.user_id = s.user_id and d.kind = 'alert' and coalesce(d.session, '') = s.session
+order by s.message collate pg_catalog."C", d.token collate pg_catalog."C", d.environment, d.bundle
+on conflict do nothing
+
+-- name: SessionsOfPhones
+-- The sessions that the phones of users ($1) were registered with, null for those without one.
+-- Locks: none.
+select distinct user_id, session from roost.push_device where user_id = any ($1::text[]) and kind = 'alert'
+
 -- name: WaitingAlerts
 -- Alerts of which some hub does not know yet whether the user has the message: their messages, users, places and whether this hub ($1)
 -- holds them, and until when (milliseconds since 1970); at most $2, the oldest first.

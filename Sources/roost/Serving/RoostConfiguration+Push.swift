@@ -29,6 +29,7 @@ extension RoostConfiguration {
             activity: try activityRules, topic: try template(push.activityTopic, "live_activity.topic"),
             restartWindow: Int64(restartSeconds) * 1000, refresh: Int64(push.factsSeconds) * 1000)
         rules.condition = AlertCondition(rawValue: push.alertWhen) ?? .unseen
+        rules.devices = AlertDevices(rawValue: push.alertDevices) ?? .together
         rules.proof = Int64(push.alertProofSeconds) * 1000
         rules.timed = try timedSources()
         rules.reading = readPositions

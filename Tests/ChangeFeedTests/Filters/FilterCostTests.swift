@@ -3,6 +3,7 @@ import Foundation
 import Hub
 import Matching
 import Postgres
+import Synchronization
 import TestSupport
 import Testing
 
@@ -139,6 +140,30 @@ extension FeedTests {
                 try holder.run("select pg_advisory_unlock(7)")
                 try eventually("the word") { stage.losses.count == 2 }
                 #expect(stage.losses.last?.group == held && stage.losses.last?.behind == 1)
+            }
+        }
+
+        @Test("Loops are told for whom a message waits, and behind it that it does not any more")
+        func loopsHearOfMessagesThatWait() throws {
+            let database = try Self.database()
+            try SubscriberStage.with(database, observer: IdleObserver()) { stage in
+                let held = try stage.join(Self.entry("mood=eq.(held)"), as: "eve")
+                _ = try stage.join(Self.entry("id=gt.0"), as: "ann")
+                let holder = try database.session()
+                try holder.run("select pg_advisory_lock(7)")
+                try database.run("insert into notes values (1, 'x', '(good)')")
+                try eventually("it waits") { !stage.waits.isEmpty }
+                #expect(stage.waits[0].waits.map(\.group) == [held])
+                guard case .everybody? = stage.waits[0].waits[0].readers else {
+                    Issue.record("for all of the group")
+                    return
+                }
+                try holder.run("select pg_advisory_unlock(7)")
+                try eventually("it is decided") { stage.waits.count == 2 }
+                #expect(stage.waits[1].change == stage.waits[0].change)
+                #expect(stage.waits[1].waits.map(\.group) == [held] && stage.waits[1].waits[0].readers == nil)
+                // One row for others, one for eve: the word stands behind both.
+                #expect(stage.waits[1].behind == 2)
             }
         }
 
@@ -458,4 +483,14 @@ extension FeedTests {
             #expect(worst.0 < 150, "\(worst.1)")
         }
     }
+}
+
+/// Asks after all messages, and is content with all of them.
+private final class IdleObserver: ChangeObserver {
+    private let count = Mutex(0)
+
+    func take(_ changes: [RowChange]) { count.withLock { $0 += changes.count } }
+    func observes(_ table: Table) -> Bool { true }
+    var taken: Int { count.withLock { $0 } }
+    var settled: Int { taken }
 }

@@ -34,8 +34,16 @@ final class SubscriberStage: ChangeSink {
         let behind: Int
     }
 
+    /// A word on for whom a message waits, behind so many changes.
+    struct WaitTold: Sendable {
+        let change: Int64
+        let waits: [MessageWait]
+        let behind: Int
+    }
+
     private struct Content {
         var seen: [Seen] = []
+        var waits: [WaitTold] = []
         var broadcasts: [DatabaseBroadcast] = []
         var outcomes: [ChangeGroupID: [ChangeSubscriptionOutcome]] = [:]
         /// Complaints to single members.
@@ -203,6 +211,8 @@ final class SubscriberStage: ChangeSink {
                     let behind = content.seen.count { $0.group == group }
                     content.losses.append(Loss(group: group, message: message, behind: behind))
                 case .gap: content.gapsAt.append(content.seen.count)
+                case .messageWaits(let change, let waits):
+                    content.waits.append(WaitTold(change: change, waits: waits, behind: content.seen.count))
                 case .broadcastGap, .receipts: break
                 case .recovery: break
                 }
@@ -303,6 +313,7 @@ final class SubscriberStage: ChangeSink {
     var isReady: Bool { content.withLock { $0.isReady } }
 
     var marks: [Int] { content.withLock { $0.marks } }
+    var waits: [WaitTold] { content.withLock { $0.waits } }
     var withheldAt: [Int] { content.withLock { $0.withheldAt } }
     var gapsAt: [Int] { content.withLock { $0.gapsAt } }
 

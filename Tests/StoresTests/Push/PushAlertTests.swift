@@ -102,6 +102,28 @@ extension StoreTests {
                 try stage.lines("select reason from roost.alert order by user_id") == ["unproven", "shown", "away"])
         }
 
+        @Test("Phones that have the message are sent nothing, and the others of their user are")
+        func sparedPhones() throws {
+            _ = try store.register(.sample(5), .alert, by: .sample("ann"))
+            let sessions = try store.sessionsOfPhones(of: ["ann", "bob", "cat", "nobody"])
+            #expect(sessions["ann"].map { Set($0) } == ["phone", "tablet", nil])
+            #expect(sessions["bob"] == [nil] && sessions.count == 2)
+            func spare(_ message: Name, _ session: Name?) throws {
+                try store.spare([SparedPhones(message: message, user: "ann", session: session, reason: .shown)])
+            }
+            try spare("m", "tablet")
+            try spare("m", "tablet")
+            for session in ["phone", "tablet", nil] as [Name?] { try spare("n", session) }
+            _ = try store.enqueue([.sample("m", "ann"), .sample("n", "ann")])
+            let taken = try store.takeDue(limit: 10)
+            #expect(taken.alerts.map(\.message) == ["m"] && taken.withoutDevice == 1)
+            #expect(Set(taken.alerts[0].devices.map(\.destination)) == [.sample(1), .sample(5)])
+            #expect(try store.unsettledAlerts().count == 2)
+            #expect(
+                try stage.lines("select outcome from roost.alert_device where message = 'n'")
+                    == ["shown", "shown", "shown"])
+        }
+
         /// Killed between taking and settling.
         @Test func takenIsNeverTakenAgain() throws {
             _ = try store.enqueue([.sample("m", "ann"), .sample("n", "bob"), .sample("n", "ann", .held(until: 0))])
