@@ -104,7 +104,7 @@ extension Hub {
         guard membership.connection.reader == nil else { return false }
         return switch event {
         case .recoveryFailed: membership.recovery?.wasPassedBy != true
-        case .failed(let need, _): need == .subscription || need == .session
+        case .failed(let need, _): need == .subscription
         default: false
         }
     }
