@@ -323,7 +323,7 @@ async def test_a_policy_that_fails_is_said_where_one_looks(own_hub, cluster):
             # An error would end the channel in some clients.
             assert told.payload["status"] == "ok" and "public.members" in told.payload["message"]
             sql.execute("alter policy fellows on members using (true)")
-            assert own_hub.run("watch", "members").stderr == ""
+            own_hub.watch("members")
             async def write():
                 for number in itertools.count(2):
                     sql.execute("insert into members values (%s, 'ann')", [number])

@@ -7,12 +7,28 @@ final class Room {
     let hub: Hub
     private var now = HubTime(monotonic: 1_000_000, unix: 1_700_000_000_000)
 
-    init() {
+    /// What is noted of the rows that are sent.
+    enum Notes {
+        case none
+        /// For those who are alerted unless they have a row.
+        case alerts
+        /// And for `receipts.statement`.
+        case alertsAndReceipts
+    }
+
+    init(_ notes: Notes = .none) {
         let sessions = SessionRegistry()
         sessions.nobodyIsFromBefore()
+        var shared = HubShared(recovery: sessions)
+        if notes != .none {
+            shared = HubShared(
+                recovery: sessions, users: UserPresence(notesTransitions: false),
+                devices: UserPresence(notesTransitions: false), receipts: ReceiptRegistry())
+        }
+        if notes == .alertsAndReceipts { shared.receiptLog = ReceiptLog(tables: ReceiptTables(["public.messages"])) }
         hub = Hub(
             loop: 0, limits: HubLimits(), verifier: FixedVerifier(), random: CountingGenerator(),
-            presence: PresenceRules(), typing: TypingRules(), shared: HubShared(recovery: sessions))
+            presence: PresenceRules(), typing: TypingRules(), shared: shared)
     }
 
     /// Each is a user of its own.

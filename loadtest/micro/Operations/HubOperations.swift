@@ -47,18 +47,13 @@ enum HubOperations {
                     room.take()
                 }
             },
-            Operation("hub/change/1000") {
-                let room = Room()
-                let join = ClientText.join(changes: "[\(ChatTable.entry(conversation: 1))]")
-                room.connect(0..<1000)
-                let groups = try (Slot(0)..<1000).flatMap { try room.join(join, from: $0) }
-                var encoder = ChangeEncoder()
-                let event = FeedEvent.change(
-                    ChangeDelivery(
-                        group: groups[0], operation: .insert, ids: [12_345_678],
-                        data: encoder.data(for: ChatTable.insert(conversation: 1))))
-                return Operation.turns { _ in room.deliver(event) }
-            },
+            Operation("hub/change/10") { try change(for: 10) },
+            Operation("hub/change/1000") { try change(for: 1000) },
+            // Somebody may ask who has the row, and nobody does; and its receipts are written back, of which none is proven.
+            Operation("hub/change/10/alerts") { try change(for: 10, .alerts) },
+            Operation("hub/change/1000/alerts") { try change(for: 1000, .alerts) },
+            Operation("hub/change/10/receipts") { try change(for: 10, .alertsAndReceipts) },
+            Operation("hub/change/1000/receipts") { try change(for: 1000, .alertsAndReceipts) },
             Operation("hub/access_token") {
                 let room = try makeRoom(of: 1)
                 let frame = ClientText.accessToken()
@@ -79,16 +74,39 @@ enum HubOperations {
             // Among so many who each ask for a conversation of their own, as one more does.
             joinLeaveAmongFilters(1000), joinLeaveAmongFilters(4000), joinLeaveAmongFilters(8000),
             joinLeaveAmongFilters(18_000),
-            Operation("hub/connect_disconnect") {
-                let room = try makeRoom(of: 1000)
-                let claims = FixedVerifier.claims(user: 1000)
-                return Operation.turns { _ in
-                    room.hub.connect(1000, version: .v2, claims: claims)
-                    room.hub.disconnect(1000)
-                    room.take()
-                }
-            },
+            Operation("hub/connect_disconnect") { try connectDisconnect() },
+            Operation("hub/connect_disconnect/receipts") { try connectDisconnect(.alertsAndReceipts) },
         ]
+    }
+
+    private static func connectDisconnect(_ notes: Room.Notes = .none) throws -> Operation.Run {
+        let room = Room(notes)
+        try room.seat(0..<1000) { _ in ClientText.join() }
+        let claims = FixedVerifier.claims(user: 1000)
+        return Operation.turns { _ in
+            room.hub.connect(1000, version: .v2, claims: claims)
+            room.hub.disconnect(1000)
+            room.take()
+        }
+    }
+
+    /// A row that a group of sockets hears.
+    private static func change(for sockets: Slot, _ notes: Room.Notes = .none) throws -> Operation.Run {
+        let room = Room(notes)
+        let join = ClientText.join(changes: "[\(ChatTable.entry(conversation: 1))]")
+        room.connect(0..<sockets)
+        let groups = try (0..<sockets).flatMap { try room.join(join, from: $0) }
+        var encoder = ChangeEncoder()
+        let event = FeedEvent.change(
+            ChangeDelivery(
+                group: groups[0], operation: .insert, ids: [12_345_678],
+                data: encoder.data(for: ChatTable.insert(conversation: 1)), message: notes == .none ? nil : 7,
+                receipt: notes == .alertsAndReceipts
+                    ? ReceiptRow(table: "public.messages", key: Array(#"{"id":7}"#.utf8)) : nil))
+        let run = Operation.turns { _ in room.deliver(event) }
+        // As many as are noted, so that each gives way to the next.
+        if notes != .none { try run(9000) }
+        return run
     }
 
     private static func joinLeaveAmongFilters(_ others: Int) -> Operation {
