@@ -1,6 +1,6 @@
 """Every message is received or alerted, whatever happens to phones, hubs and Postgres; never alerted twice.
 
-`ROOST_PUSH_STORM="seed=7 messages=2000 phones=200 faults=16"` makes it a long one.
+`ROOST_PUSH_STORM="seed=7 messages=2000 phones=200 faults=16"` makes it a long one; with `capture=wal`, rows are captured from the WAL.
 """
 
 import os

@@ -232,7 +232,11 @@ class Storm:
 
     async def run(self):
         settings = {"ROOST_ALERTS_PROOF_SECONDS": str(PROOF), "ROOST_FEED_CAPTURE": self.capture}
-        async with PushHub(self.cluster, self.name, grace=WINDOWS, **settings) as self.chat:
+        chat = PushHub(self.cluster, self.name, grace=WINDOWS, **settings)
+        with self.cluster.connect(self.name) as sql:
+            # Tests do without (support/cluster.py); a commit that Postgres forgets as it is killed is no message.
+            sql.execute(f"alter database {self.name} set synchronous_commit = on")
+        async with chat as self.chat:
             await asyncio.to_thread(self.chat.another_hub().start)
             self.people()
             apps = [app for user in self.users for app in user.phones]

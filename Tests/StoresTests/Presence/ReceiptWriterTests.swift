@@ -70,7 +70,9 @@ extension StoreTests {
                     "select user_id || ' ' || (key ->> 'id') || ' ' || kind || ' ' || told from ticks order by 1")
                     == ["ann 1 shown 2", "it's {\"bob\"} 2 delivered 1"])
             #expect(
-                try database.values("select distinct extract(epoch from at)::text from ticks") == ["1700000000.123000"])
+                try database.values("select distinct (extract(epoch from at) * 1000)::bigint::text from ticks") == [
+                    "1700000000123"
+                ])
             #expect(notes.all.isEmpty)
         }
 
