@@ -10,7 +10,7 @@ struct PolicySample {
     struct Failure {
         let table: String
         let role: String
-        /// Of the users that were tried, and how many were.
+        /// Users for whom they fail, and all who were tried.
         let failed: Int
         let tried: Int
         /// The last one.

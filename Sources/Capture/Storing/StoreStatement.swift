@@ -124,7 +124,7 @@ struct StoreStatement {
     }
 }
 
-/// Where a version of a row comes from in SQL.
+/// The source of one version of a row, in SQL.
 private struct RecordSource {
     let json: String
     /// The row itself; nil where there is none.
@@ -147,7 +147,7 @@ private struct RecordSource {
         return source
     }
 
-    /// What the JSON does not keep (Migration028Texts.sql), as an expression.
+    /// The text that keeps what the JSON does not (Migration028Texts.sql), as an expression.
     ///
     /// - Parameter hasJSON: whether it has a column of JSON, which the table may have no more.
     func text(of table: UInt32, hasJSON: Bool) -> String {

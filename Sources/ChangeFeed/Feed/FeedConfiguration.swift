@@ -15,7 +15,7 @@ package struct FeedConfiguration: Sendable {
     package var rhythm: Doorbell.Rhythm
     /// How long clients' filters may take.
     package var filters = ConditionLimits()
-    /// What it may cost to read rows that clients begin with.
+    /// Bounds of reading the rows that clients begin with.
     package var rows = RowLimits()
     /// Whether this hub reads tables from the WAL (`feed.capture`), so that somebody does where nobody else is there.
     package var readsWAL = false

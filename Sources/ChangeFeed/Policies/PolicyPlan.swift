@@ -181,7 +181,7 @@ struct PolicyFunction {
             : nil
     }
 
-    /// What puts JSON nulls where they were.
+    /// SQL that puts JSON nulls where they were.
     private static func nulls(in columns: Set<Name>) -> String {
         guard !columns.isEmpty else { return "" }
         let line = SQLTemplate(withoutComments: PolicySQL.policyNull.text)

@@ -6,7 +6,7 @@ final class RecoveryMember {
     let question: RecoveryQuestion
     /// From where it is to be told.
     private(set) var from: RecoveryPoint
-    /// What its rows show, and of which tables.
+    /// The snapshot that its rows were read in; `covered` are their tables.
     private(set) var shown: Snapshot?
     private var covered: Set<UInt32> = []
     /// It was told whether what it missed can be told, or began with rows.

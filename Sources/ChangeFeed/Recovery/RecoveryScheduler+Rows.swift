@@ -49,7 +49,7 @@ extension RecoveryScheduler {
         let served = zip(wishes.compactMap(\.part), answers).filter { if case .success = $0.1 { true } else { false } }
         let coverage = RowCoverage(of: bindings, by: served.map(\.0.statement))
         let goesOnAtRows = shown != nil && (member.question.isNew || coverage.isWhole)
-        // Where nothing was read, or more was missed, it goes on from where it came.
+        // A member whose rows were not read, or do not show all that it missed, goes on from where it came.
         let point = goesOnAtRows ? shown.map { RecoveryPoint.snapshot($0) } : nil
         guard
             let cursor = context.locate(point ?? member.from) ?? shown.flatMap({ context.locate(.snapshot($0)) })
@@ -93,7 +93,7 @@ extension RecoveryScheduler {
     }
 }
 
-/// What a member wants to begin with of one table.
+/// A member's wish for the rows of one table.
 struct RowWish: Sendable {
     /// As it was written, as far as it could be read.
     let schema: String

@@ -27,6 +27,8 @@ struct PolicyTroubles {
         /// What its people were told.
         var notice: PolicyEnding?
         var isOfData = false
+        /// Tables or policies have changed since, so it may be over.
+        var mayBeOver = false
     }
 
     private var troubles: [Key: Trouble] = [:]
@@ -37,6 +39,11 @@ struct PolicyTroubles {
     private static let lockMemory = Duration.seconds(30)
     private static let failureMemory = PostponedChanges.resignation
     private static let most = 10_000
+
+    /// Tables, policies or privileges are others now: whoever comes is told nothing of before.
+    mutating func catalogChanged() {
+        for key in troubles.keys { troubles[key]?.mayBeOver = true }
+    }
 
     /// Takes note of an answer.
     ///
@@ -74,6 +81,7 @@ struct PolicyTroubles {
         var trouble = troubles[key].flatMap { $0.last + memory > now ? $0 : nil } ?? Trouble(since: now, last: now)
         trouble.last = now
         trouble.isOfData = isOfData
+        trouble.mayBeOver = false
         let isNews = trouble.notice == nil && now - trouble.since >= patience
         if isNews { trouble.notice = notice }
         if troubles[key] == nil, troubles.count >= Self.most { troubles.removeAll() }
@@ -86,6 +94,7 @@ struct PolicyTroubles {
         if troubles.isEmpty { return [] }
         return troubles.compactMap { key, trouble in
             guard key.kind == .failure, key.role == role, key.claims == claims, !trouble.isOfData,
+                !trouble.mayBeOver,
                 trouble.last + Self.failureMemory > now
             else { return nil }
             return trouble.notice.map { ($0, $0.reason.duration) }

@@ -29,7 +29,10 @@ struct Visibility: ~Copyable {
     }
 
     mutating func catalogChanged(_ catalog: Catalog) {
-        if catalog.version != self.catalog.version { cache.forget() }
+        if catalog.version != self.catalog.version {
+            cache.forget()
+            troubles.catalogChanged()
+        }
         self.catalog = catalog
     }
 
