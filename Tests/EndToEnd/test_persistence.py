@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from support.channels import INSTALL
+from support.channels import installed_policies
 from support.cluster import Cluster
 from support.deadline import eventually
 from support.http import HTTPConnection
@@ -29,10 +29,8 @@ async def keep(client, ref, topic, payload, persist=b'{"persist": true}', encodi
 
 @pytest.fixture(scope="module")
 def installed(shared_hub, cluster):
-    with cluster.connect("shared") as connection:
-        connection.execute(INSTALL)
+    with installed_policies(shared_hub, cluster):
         yield
-        connection.execute("drop table public.channel_rights cascade")
 
 
 def rows(sql, name):

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from support.bounds import at_most
-from support.channels import INSTALL, Rights
+from support.channels import Rights, installed_policies
 from support.cluster import Cluster
 from support.deadline import eventually
 from support.http import HTTPConnection
@@ -36,10 +36,8 @@ def denied(verb, name):
 
 @pytest.fixture(scope="module")
 def installed(shared_hub, cluster):
-    with cluster.connect("shared") as connection:
-        connection.execute(INSTALL)
+    with installed_policies(shared_hub, cluster):
         yield
-        connection.execute("drop table public.channel_rights cascade")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.channels import INSTALL, Rights
+from support.channels import Rights, installed_policies
 from support.serverapi import Backend
 from support.tokens import token
 
@@ -155,10 +155,8 @@ async def test_out_of_a_channel_and_kept_out(connect, backend, topic, name):
 
 @pytest.fixture(scope="module")
 def installed(shared_hub, cluster):
-    with cluster.connect("shared") as connection:
-        connection.execute(INSTALL)
+    with installed_policies(shared_hub, cluster):
         yield
-        connection.execute("drop table public.channel_rights cascade")
 
 
 async def test_rights_are_decided_anew(connect, backend, installed, sql, topic, name):

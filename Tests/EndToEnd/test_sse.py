@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from support.channels import INSTALL, Rights
+from support.channels import Rights, installed_policies
 from support.deadline import eventually
 from support.http import HTTPConnection
 from support.subscriptions import Subscription, channel, query
@@ -152,10 +152,8 @@ async def test_an_id_that_says_nothing_is_told(hub, read, name):
 
 @pytest.fixture(scope="module")
 def installed(shared_hub, cluster):
-    with cluster.connect("shared") as connection:
-        connection.execute(INSTALL)
+    with installed_policies(shared_hub, cluster):
         yield
-        connection.execute("drop table public.channel_rights cascade")
 
 
 @pytest.fixture

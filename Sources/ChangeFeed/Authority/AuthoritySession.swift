@@ -89,6 +89,9 @@ final class AuthoritySession {
         messages = found
     }
 
+    /// The next answer is given by the policies as they are then, and not as they were up to `freshness` ago.
+    func expireVersion() { looksAgainAt = .now }
+
     /// The privileges that a SELECT takes besides its policies.
     private func mayRead(_ role: Name, _ messages: MessagesTable, _ log: inout RateLimitedLog) throws -> Bool {
         if let known = readers[role] { return known }

@@ -184,7 +184,10 @@ struct AuthorityLoop: ~Copyable {
             } else if session == nil, reconnector.isDue {
                 connect()
             }
-            for done in inbox.takeBarriers() { done(true) }
+            let barriers = inbox.takeBarriers()
+            // A policy that was changed before the barrier counts after it.
+            if !barriers.isEmpty { session?.expireVersion() }
+            for done in barriers { done(true) }
         }
         session = nil
         while case let rest = inbox.take(Self.batch, until: .now), !rest.isEmpty {

@@ -1,5 +1,7 @@
 """Private channels: policies on realtime.messages that look into a table, so that a test gives rights by rows."""
 
+import contextlib
+
 INSTALL = """
     create table public.channel_rights (topic text, who text, extension text, command text);
     grant select on public.channel_rights to public;
@@ -10,6 +12,18 @@ INSTALL = """
         select from public.channel_rights r where r.topic = realtime.topic() and r.extension = messages.extension
             and r.command = 'write' and r.who = current_setting('request.jwt.claim.sub')));
 """
+
+
+@contextlib.contextmanager
+def installed_policies(hub, cluster, database="shared"):
+    """The policies, as long as a module's tests need them. A hub answers by a version of the policies up to 250 ms old: the barrier makes
+    it look again."""
+    with cluster.connect(database) as connection:
+        connection.execute(INSTALL)
+        hub.settle()
+        yield
+        connection.execute("drop table public.channel_rights cascade")
+        hub.settle()
 
 
 class Rights:
