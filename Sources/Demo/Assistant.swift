@@ -50,7 +50,9 @@ final class Assistant: Sendable {
             isFree
             ? AssistantScript.tokens(answering: question) : [AssistantScript.refusal(busyWith: Self.mostAtOnce)]
         let reply = ReplyInProgress(stream: name, tokens: tokens, counts: isFree)
-        streams.perform(.create(StreamConfiguration(contentType: "text/plain"), body: [], closes: false), on: name) {
+        streams.perform(
+            .create(StreamConfiguration(contentType: "text/plain"), body: [], closes: false, isNext: false), on: name
+        ) {
             [self] answer in
             // One that is there already is being answered, or was.
             guard case .created = answer else {
@@ -87,7 +89,7 @@ final class Assistant: Sendable {
     /// A reply that cannot be written on ends here, so that nobody waits for more of it.
     private func giveUp(_ reply: ReplyInProgress, _ answer: StreamAnswer) {
         if case .refused(let refusal) = answer { logger.warning("The assistant gives up a reply: \(refusal)") }
-        streams.perform(.cancel, on: reply.stream) { [self] answer in
+        streams.perform(.cancel(nil), on: reply.stream) { [self] answer in
             if case .done(let snapshot?) = answer { keep(reply, upTo: snapshot.end) }
             end(reply)
         }

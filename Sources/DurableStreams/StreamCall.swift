@@ -11,14 +11,17 @@ package struct StreamCall: Sendable {
 
     package enum Action: Sendable {
         /// The body is the stream's first content.
-        case create(StreamConfiguration, closes: Bool)
+        ///
+        /// - Parameter isNext: `Stream-Generation: next`: one that has ended gives way.
+        case create(StreamConfiguration, closes: Bool, isNext: Bool)
         /// The append, but for its body.
         case append(StreamAppend, hasBody: Bool)
         case read(StreamReading)
         /// What HEAD asks.
         case describe
-        case delete
-        case cancel
+        /// Of this generation alone, if one is named; so is `cancel`.
+        case delete(StreamID?)
+        case cancel(StreamID?)
     }
 
     /// What a sender must be allowed to do.
@@ -53,7 +56,8 @@ package struct StreamCall: Sendable {
             guard head.method == "GET" else { throw .method(allow: "GET, OPTIONS") }
             name = try route.name(head.allQuery)
             root = Self.roots[0]
-            action = .read(StreamReading(messagesFor: head, namedBy: route.eventMember))
+            action = .read(
+                try StreamReading(messagesFor: head, namedBy: route.eventMember, areTurns: route.areTurns))
             return
         }
         // By bytes: a mark that combines with the slash belongs to the name.
@@ -69,21 +73,40 @@ package struct StreamCall: Sendable {
         self.root = root
         guard !cancels else {
             guard head.method == "POST" else { throw .method(allow: "POST, OPTIONS") }
-            action = .cancel
+            action = .cancel(try Self.generation(head))
             return
         }
         switch head.method {
-        case "PUT": action = try .create(Self.configuration(head), closes: Self.closes(head))
+        case "PUT":
+            action = try .create(
+                Self.configuration(head), closes: Self.closes(head), isNext: Self.opensNext(head))
         case "POST": action = try .append(Self.append(head), hasBody: head.hasBody)
         case "GET": action = .read(try StreamReading(head))
         case "HEAD": action = .describe
-        case "DELETE": action = .delete
+        case "DELETE": action = .delete(try Self.generation(head))
         default: throw .method(allow: "GET, HEAD, PUT, POST, DELETE, OPTIONS")
         }
     }
 
     /// Only the word itself counts; anything else is as good as nothing (section 4.1).
     private static func closes(_ head: some RequestHead) -> Bool { head.field("stream-closed")?.lowercased() == "true" }
+
+    private static func opensNext(_ head: some RequestHead) throws(StreamComplaint) -> Bool {
+        guard let word = head.field("stream-generation") else { return false }
+        guard word.lowercased() == "next" else {
+            throw .badRequest("Stream-Generation of a PUT is next: it opens the name again once its stream has ended")
+        }
+        return true
+    }
+
+    /// The generation that is meant; nil for whichever there is.
+    private static func generation(_ head: some RequestHead) throws(StreamComplaint) -> StreamID? {
+        guard let text = head.field("stream-generation") else { return nil }
+        guard let generation = StreamID(text) else {
+            throw .badRequest("This Stream-Generation was never given out: send one that you received")
+        }
+        return generation
+    }
 
     /// The stream's address, for `Location`.
     ///
@@ -149,6 +172,7 @@ package struct StreamCall: Sendable {
         var append = StreamAppend(body: [])
         append.closes = closes(head)
         append.sequence = head.field("stream-seq")
+        append.generation = try generation(head)
         append.producer = try stamp(head)
         guard head.hasBody else {
             guard append.closes else {

@@ -10,9 +10,11 @@ package enum StreamEvents {
 
     /// The head of the answer, whose body goes on.
     ///
+    /// - Parameter offset: nil for one of another generation.
     /// - Throws: the answer to a reader whose offset is none.
-    package static func head(of stream: StreamBuffer, from offset: Int) throws(Refused) -> HTTPResponse {
+    package static func head(of stream: StreamBuffer, from offset: Int?) throws(Refused) -> HTTPResponse {
         let snapshot = stream.snapshot
+        guard let offset else { throw Refused(response: StreamPage.superseded(by: snapshot)) }
         guard StreamPiece(of: stream, in: snapshot, from: offset, most: 1) != nil else {
             throw Refused(response: StreamPage.complaint(about: offset, in: snapshot))
         }
@@ -42,7 +44,10 @@ package enum StreamEvents {
         guard let piece = StreamPiece(of: stream, in: snapshot, from: offset, most: Self.bytes) else { return nil }
         let status = piece.end == snapshot.end ? snapshot.status : nil
         return Block(
-            bytes: block(piece.bytes, snapshot.configuration.content, upTo: piece.end, status, cursor: cursor),
+            bytes: block(
+                piece.bytes, snapshot.configuration.content, upTo: StreamPosition.text(piece.end, of: snapshot.id),
+                status,
+                cursor: cursor),
             end: piece.end, status: status)
     }
 
@@ -110,17 +115,17 @@ package enum StreamEvents {
     ///
     /// - Parameters:
     ///   - bytes: of the stream, cut where its content may be cut.
-    ///   - end: where the next begins.
+    ///   - end: where the next begins, as `StreamPosition` writes it.
     ///   - status: of the stream, where that is its end; nil where there is more.
     ///   - cursor: as `CacheCursor` makes it; left out at the end of a stream.
     package static func block(
-        _ bytes: [UInt8], _ content: StreamContent, upTo end: Int, _ status: StreamStatus?, cursor: String
+        _ bytes: [UInt8], _ content: StreamContent, upTo end: String, _ status: StreamStatus?, cursor: String
     ) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(bytes.count + bytes.count / 8 + 160)
         if !bytes.isEmpty { data(bytes, content, into: &out) }
         out += "event: control\ndata: {\"streamNextOffset\":\"".utf8
-        out += StreamPosition.text(end).utf8
+        out += end.utf8
         out.append(UInt8(ascii: "\""))
         let ending = status?.ending
         if ending == nil {

@@ -15,13 +15,16 @@ package enum StreamPage: Sendable {
     ///   - cursor: makes the `Stream-Cursor` of an answer to a live reader.
     package init(of stream: StreamBuffer, _ reading: StreamReading, from: Int? = nil, cursor: () -> String) {
         let snapshot = stream.snapshot
-        let start = from ?? reading.position.offset(in: snapshot.end)
+        guard let start = from ?? reading.position.offset(in: snapshot) else {
+            self = .answered(Self.superseded(by: snapshot))
+            return
+        }
         guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: Self.bytes) else {
             self = .answered(Self.complaint(about: start, in: snapshot))
             return
         }
         let isUpToDate = piece.end == snapshot.end
-        let place = StreamResponse.place(piece.end, snapshot.status, isUpToDate: isUpToDate)
+        let place = StreamResponse.place(piece.end, in: snapshot, isUpToDate: isUpToDate)
         if reading.mode == .longPoll, piece.isEmpty {
             guard snapshot.status.ending != nil else {
                 self = .waits(at: start)
@@ -50,6 +53,13 @@ package enum StreamPage: Sendable {
                     status: 200, contentType: snapshot.configuration.contentType, headers: headers, body: piece.body))
     }
 
+    /// The answer to whoever was reading a generation that has given way to another.
+    static func superseded(by snapshot: StreamSnapshot) -> HTTPResponse {
+        StreamResponse.error(
+            410, "This offset is of a stream that has given way to another of its name: read that from its start",
+            [("stream-generation", snapshot.id.text)])
+    }
+
     static func complaint(about offset: Int, in snapshot: StreamSnapshot) -> HTTPResponse {
         offset > snapshot.end
             ? StreamResponse.error(410, "This stream has no such offset any more: read it from its start")
@@ -60,7 +70,7 @@ package enum StreamPage: Sendable {
     package static func timedOut(_ snapshot: StreamSnapshot, at offset: Int, cursor: String) -> HTTPResponse {
         HTTPResponse(
             status: 204,
-            headers: StreamResponse.security + StreamResponse.place(offset, snapshot.status, isUpToDate: true)
+            headers: StreamResponse.security + StreamResponse.place(offset, in: snapshot, isUpToDate: true)
                 + [("stream-cursor", cursor)])
     }
 

@@ -1,11 +1,15 @@
+package import Streams
+
 /// Where a reader begins, as the query's `offset` says it (Durable Streams, offsets).
 ///
-/// An offset is a count of bytes in sixteen digits: opaque to clients, in the order of their text, and never `-1` or `now`.
+/// An offset is the generation that it is of and a count of bytes, in sixteen digits each: opaque to clients, within a generation in the
+/// order of their text, and never `-1` or `now`.
 package enum StreamPosition: Equatable, Sendable {
     case start
     /// Behind all that is there when the request is answered.
     case end
-    case at(Int)
+    /// Digits alone are counted in whichever generation there is.
+    case at(Int, of: StreamID?)
 
     private static let digits = 16
 
@@ -15,24 +19,30 @@ package enum StreamPosition: Equatable, Sendable {
         case "-1": self = .start
         case "now": self = .end
         default:
-            guard text.utf8.count == Self.digits, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-                let offset = Int(text)
+            let parts = text.split(separator: "_", omittingEmptySubsequences: false)
+            guard parts.count <= 2, parts.allSatisfy({ $0.utf8.count == Self.digits }), let count = parts.last,
+                count.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let offset = Int(count)
             else { return nil }
-            self = .at(offset)
+            let generation = parts.count == 2 ? StreamID(parts[0]) : nil
+            guard parts.count == 1 || generation != nil else { return nil }
+            self = .at(offset, of: generation)
         }
     }
 
-    package static func text(_ offset: Int) -> String {
-        let written = String(offset)
-        return String(repeating: "0", count: max(0, digits - written.utf8.count)) + written
+    package static func text(_ offset: Int, of generation: StreamID) -> String {
+        padded(generation.text) + "_" + padded(String(offset))
     }
 
-    /// - Parameter end: of the stream.
-    package func offset(in end: Int) -> Int {
+    private static func padded(_ digits: String) -> String {
+        String(repeating: "0", count: max(0, Self.digits - digits.utf8.count)) + digits
+    }
+
+    /// - Returns: nil for an offset of another generation than this one.
+    package func offset(in snapshot: StreamSnapshot) -> Int? {
         switch self {
         case .start: 0
-        case .end: end
-        case .at(let offset): offset
+        case .end: snapshot.end
+        case .at(let offset, let generation): generation == nil || generation == snapshot.id ? offset : nil
         }
     }
 }

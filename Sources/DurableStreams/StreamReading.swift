@@ -22,17 +22,37 @@ package struct StreamReading: Sendable {
 
     /// The stream and the offset behind the last event that the reader has; nil where it has none.
     package let last: StreamEventID?
+    /// Which turns of a name plain events are of.
+    package let turns: Turns
+
+    package struct Turns: Sendable, Equatable {
+        /// A name has a generation for each turn of a conversation: one that has ended is no answer to whoever comes anew, who waits for
+        /// the next, and whoever was reading one is never shown another.
+        package var areApart = false
+        /// The one that the reader knows, and waits for another than.
+        package var known: StreamID?
+    }
 
     init(_ head: some RequestHead) throws(StreamComplaint) {
         if head.query("live") == "events" {
-            self.init(messagesFor: head, namedBy: head.query("event"))
+            try self.init(messagesFor: head, namedBy: head.query("event"), areTurns: head.query("turns") == "true")
         } else {
             try self.init(protocol: head)
         }
     }
 
     /// What a browser's `EventSource` asks for: from where `Last-Event-ID` says, or from the start.
-    init(messagesFor head: some RequestHead, namedBy member: String?) {
+    ///
+    /// - Parameter areTurns: see `Turns`.
+    init(messagesFor head: some RequestHead, namedBy member: String?, areTurns: Bool) throws(StreamComplaint) {
+        var turns = Turns(areApart: areTurns)
+        if let text = head.query("after") {
+            guard let known = StreamID(text) else {
+                throw .badRequest("after is a Stream-Generation that you received")
+            }
+            turns.known = known
+        }
+        self.turns = turns
         mode = .messages(namedBy: member)
         position = .start
         cursor = nil
@@ -43,6 +63,7 @@ package struct StreamReading: Sendable {
     private init(protocol head: some RequestHead) throws(StreamComplaint) {
         let query = head.allQuery
         last = nil
+        turns = Turns()
         switch query["live"] {
         case nil: mode = .page
         case "long-poll": mode = .longPoll
@@ -78,11 +99,11 @@ package struct StreamEventID: Sendable, Equatable {
     /// Nil where the text is none that `text` makes.
     init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 2, let stream = UInt64(parts[0], radix: 16), let end = Int(parts[1]), end >= 0 else {
+        guard parts.count == 2, let stream = StreamID(parts[0]), let end = Int(parts[1]), end >= 0 else {
             return nil
         }
-        self.init(stream: StreamID(stream), end: end)
+        self.init(stream: stream, end: end)
     }
 
-    package var text: String { String(stream.number, radix: 16) + "-" + String(end) }
+    package var text: String { stream.text + "-" + String(end) }
 }

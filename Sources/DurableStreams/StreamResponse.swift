@@ -11,7 +11,7 @@ package enum StreamResponse {
         (
             "access-control-expose-headers",
             """
-            stream-next-offset, stream-up-to-date, stream-closed, stream-cursor, stream-status, stream-cancelled, stream-ttl, \
+            stream-next-offset, stream-generation, stream-up-to-date, stream-closed, stream-cursor, stream-status, stream-cancelled, stream-ttl, \
             stream-expires-at, stream-sse-data-encoding, producer-epoch, producer-seq, producer-expected-seq, \
             producer-received-seq, etag, location
             """
@@ -33,11 +33,14 @@ package enum StreamResponse {
     }
 
     /// Where a stream stands, in the fields of an answer.
-    static func place(_ offset: Int, _ status: StreamStatus, isUpToDate: Bool) -> [(name: String, value: String)] {
-        var fields = [(name: "stream-next-offset", value: StreamPosition.text(offset))]
+    static func place(_ offset: Int, in snapshot: StreamSnapshot, isUpToDate: Bool) -> [(name: String, value: String)] {
+        var fields = [
+            (name: "stream-next-offset", value: StreamPosition.text(offset, of: snapshot.id)),
+            ("stream-generation", snapshot.id.text),
+        ]
         if isUpToDate { fields.append(("stream-up-to-date", "true")) }
         guard isUpToDate else { return fields }
-        switch status {
+        switch snapshot.status {
         case .open: break
         case .stalled: fields.append(("stream-status", "stalled"))
         case .ended(let ending):
@@ -48,7 +51,7 @@ package enum StreamResponse {
     }
 
     private static func ends(_ snapshot: StreamSnapshot) -> [(name: String, value: String)] {
-        place(snapshot.end, snapshot.status, isUpToDate: true).filter { $0.name != "stream-up-to-date" }
+        place(snapshot.end, in: snapshot, isUpToDate: true).filter { $0.name != "stream-up-to-date" }
     }
 
     // MARK: What became of it
@@ -87,6 +90,10 @@ package enum StreamResponse {
             error(
                 409, "A stream of this name exists with other properties: its content type, lifetime or end differs")
         case .ended(let snapshot): error(409, "This stream has ended", ends(snapshot))
+        case .otherGeneration(let snapshot):
+            error(
+                409, "This name has another stream by now than the one of your Stream-Generation",
+                [("stream-generation", snapshot.id.text)])
         case .contentType(let expected): error(409, "This stream is \(expected): send that as Content-Type")
         case .emptyBody: error(400, "The body is empty: send what is to be appended, or Stream-Closed: true")
         case .notJSON: error(400, "The body is not valid JSON")

@@ -2,12 +2,14 @@ import HTTP
 import Streams
 
 /// A path of the application's own at which a stream is read as plain events (`streams.routes`):
-/// `/reply=reply/{conversation}`, or with `;event=type` behind it, the member of a message that names its event.
+/// `/reply=reply/{conversation}`. Behind it may stand `;event=type`, the member of a message that names its event, and `;turns` if the
+/// name is opened again for each turn (`StreamReading.Turns`).
 package struct StreamRoute: Sendable, Equatable {
     package let path: String
     private let parts: [Part]
     /// The member of a JSON message that is the name of its event.
     package let eventMember: String?
+    package let areTurns: Bool
 
     private enum Part: Equatable {
         case text(String)
@@ -19,14 +21,19 @@ package struct StreamRoute: Sendable, Equatable {
     package init?(_ text: String) {
         let options = text.split(separator: ";", omittingEmptySubsequences: false)
         let sides = options[0].split(separator: "=", maxSplits: 1)
-        guard options.count <= 2, sides.count == 2, sides[0].first == "/" else { return nil }
+        guard sides.count == 2, sides[0].first == "/" else { return nil }
         path = String(sides[0])
-        if options.count == 2 {
-            guard options[1].hasPrefix("event="), options[1].count > 6 else { return nil }
-            eventMember = String(options[1].dropFirst(6))
-        } else {
-            eventMember = nil
+        var (eventMember, areTurns): (String?, Bool) = (nil, false)
+        for option in options.dropFirst() {
+            if option == "turns", !areTurns {
+                areTurns = true
+            } else if option.hasPrefix("event="), option.count > 6, eventMember == nil {
+                eventMember = String(option.dropFirst(6))
+            } else {
+                return nil
+            }
         }
+        (self.eventMember, self.areTurns) = (eventMember, areTurns)
         var parts: [Part] = []
         var rest = sides[1]
         while let open = rest.firstIndex(of: "{") {

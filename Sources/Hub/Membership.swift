@@ -1,3 +1,4 @@
+import Streams
 package import Wire
 
 /// One connection's part in one channel, from its join to its leave. A class, as `Connection` is, and for the same reason.
@@ -34,6 +35,8 @@ package final class Membership {
     let returnsTo: EventPosition?
     /// It has written the stream of its channel: its end is the producer's.
     var holdsStream = false
+    /// The generation that it wrote last, which knows of its connection.
+    var heldGeneration: StreamID?
     /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
     /// them, and where it has history, which brings them.
     var memberIndex: Int32?

@@ -23,7 +23,8 @@ extension Setting {
         "streams.routes", .words(from: nil), standard: nil,
         "Your application's own paths at which a stream is read as plain server-sent events, with commas between them: "
             + "/reply=reply/{conversation} serves /reply?conversation=1 from the stream reply/1. ;event=type behind it "
-            + "takes the event's name from the member type of each message.")
+            + "takes the event's name from the member type of each message. ;turns is for a name that is opened again for each "
+            + "turn of a conversation: whoever comes when a turn has ended waits for the next one.")
 
     static let streamBytes = Setting(
         "streams.bytes", .integer(1024...268_435_456), standard: .integer(1_048_576), unit: "bytes",

@@ -144,7 +144,7 @@ extension FileStreamService.Request {
 extension StreamRequest {
     fileprivate var bytes: Int {
         switch self {
-        case .create(_, let body, _): body.count
+        case .create(_, let body, _, _): body.count
         case .append(let append): append.body.count
         case .cancel, .delete, .hold, .release, .touch: 0
         }
@@ -173,7 +173,10 @@ final class StreamIndex: Sendable {
         }
     }
 
-    func remove(_ name: StreamName) { state.withLock { $0.buffers[name] = nil } }
+    /// Another generation of the name stays.
+    func remove(_ buffer: StreamBuffer) {
+        state.withLock { if $0.buffers[buffer.name] === buffer { $0.buffers[buffer.name] = nil } }
+    }
 
     func watch(_ name: StreamName, by loop: Int) -> StreamBuffer? {
         state.withLock { state in

@@ -18,6 +18,8 @@ final class KeptStream {
     var usedAt: Int64
     /// Where a close waits for its row: who asked for it, and what was asked since.
     var waiting: StreamWaiters?
+    /// The generation whose place it takes, until its first record is written.
+    var superseded: KeptStream?
     private var shown = StreamStatus.open
 
     // What the batch in hand did.

@@ -158,20 +158,23 @@ extension StreamWorker {
 
     /// Removes those that are as they are known here. Those that went on are taken in.
     ///
+    /// - Parameter isSuperseded: whether a new generation follows: their readers are shown the rest of them.
     /// - Returns: false where nothing is known of it.
-    func removeShared(_ over: [KeptStream]) -> Bool {
+    func removeShared(_ over: [KeptStream], isSuperseded: Bool = false) -> Bool {
         guard sharing?.mayWrite == true,
             let outcomes = sharing?.log.write(
                 over.map {
                     SharedStreamChange(
-                        .remove, name: $0.log.name.text, id: $0.log.id.number, before: .length($0.length))
+                        isSuperseded ? .supersede : .remove, name: $0.log.name.text, id: $0.log.id.number,
+                        before: .length($0.length))
                 })
         else { return false }
         for (stream, outcome) in zip(over, outcomes) {
             switch outcome {
             case .done:
                 sharing?.note(removed: stream.log.id.number)
-                if streams[stream.log.name] === stream { remove(stream) }
+                guard streams[stream.log.name] === stream else { continue }
+                if isSuperseded { supersede(stream) } else { remove(stream) }
             case .elsewhere(let place): _ = adopt(stream.log.name, at: place)
             }
         }

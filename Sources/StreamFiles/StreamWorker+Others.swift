@@ -45,6 +45,10 @@ extension StreamWorker {
             guard let stream else { return }
             sharing?.note(removed: change.id)
             remove(stream)
+        case .supersede:
+            guard let stream else { return }
+            sharing?.note(removed: change.id)
+            supersede(stream)
         case .heard: if let stream { show(stream) { _ = $0.heard(at: Self.monotonic) } }
         case .broken: if let stream { show(stream) { $0.brokeElsewhere(at: Self.monotonic) } }
         case .used: stream?.usedAt = Self.unix

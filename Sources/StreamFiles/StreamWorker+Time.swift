@@ -15,6 +15,7 @@ extension StreamWorker {
     func sweep() {
         sweepAt = .now + Self.sweepInterval
         hasWarned = false
+        if !retired.isEmpty { retired = retired.filter { $0.value.buffer != nil } }
         let (now, monotonic) = (Self.unix, Self.monotonic)
         (figures.open, figures.stalled, figures.connectedProducers) = (0, 0, 0)
         var over: [KeptStream] = []

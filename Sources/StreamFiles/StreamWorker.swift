@@ -23,6 +23,8 @@ final class StreamWorker {
     /// In the batch in hand, in the order in which they were asked for.
     private var touched: [KeptStream] = []
     private var random = SystemRandomNumberGenerator()
+    /// Generations that gave way to others, as long as somebody reads them.
+    var retired: [StreamName: RetiredBuffer] = [:]
     var sweepAt = ContinuousClock.now
     var hasWarned = false
 
@@ -61,7 +63,7 @@ final class StreamWorker {
     private func restore(_ file: StreamFolder.File, _ bytes: [UInt8]) {
         let (read, end) = RecordFrame.records(in: bytes)
         var (file, records) = (file, read)
-        guard let first = records.first, var log = StreamLog(first), streams[log.name] == nil else {
+        guard let first = records.first, var log = StreamLog(first), giveWay(to: log) else {
             setup.logger.warning("A file of streams.directory holds no stream, and was put aside as .damaged.")
             folder.setAside(file)
             return
@@ -183,8 +185,13 @@ final class StreamWorker {
         figures.appendedBytes += bytes
         figures.appends += appends
         if let ending { figures.ended[ending, default: 0] += 1 }
-        // Nobody finds a stream that is not written.
-        tell(index[stream.log.name] == nil ? index.add(stream.buffer) : loops, of: stream.buffer)
+        // Nobody finds a stream that is not written, and until then the generation before is found.
+        tell(index[stream.log.name] !== stream.buffer ? index.add(stream.buffer) : loops, of: stream.buffer)
+        if let before = stream.superseded {
+            stream.superseded = nil
+            folder.remove(before.file)
+            retire(before.buffer)
+        }
     }
 
     /// The batch in hand has to write the stream, or to answer somebody about it.
@@ -201,7 +208,9 @@ final class StreamWorker {
             hasWarned = true
         }
         // One that was being made is none.
-        if stream.file.length == 0 { forget(stream) }
+        guard stream.file.length == 0 else { return }
+        forget(stream)
+        if let before = stream.superseded { enter(before) }
     }
 
     func tell(_ loops: [Int], of buffer: StreamBuffer) {
@@ -226,8 +235,8 @@ final class StreamWorker {
     func perform(_ asked: FileStreamService.Request) {
         guard !waits(asked) else { return }
         let (now, monotonic) = (Self.unix, Self.monotonic)
-        if case .create(let configuration, let body, let closes) = asked.request {
-            return create(asked, configuration, body, closes: closes, at: now)
+        if case .create(let configuration, let body, let closes, let isNext) = asked.request {
+            return create(asked, configuration, body, closes: closes, isNext: isNext, at: now)
         }
         guard let stream = streams[asked.name], !isExpired(stream, at: now) else {
             guard sharing != nil else { return asked.answer(refused(.notFound)) }
@@ -237,6 +246,9 @@ final class StreamWorker {
         switch asked.request {
         case .create: break
         case .append(let append): self.append(append, to: stream, asked, at: now, monotonic)
+        case .cancel(let generation) where generation.map { $0 != stream.log.id } ?? false,
+            .delete(let generation) where generation.map { $0 != stream.log.id } ?? false:
+            stream.answer(refused(.otherGeneration(stream.snapshot)), asked)
         case .cancel:
             if stream.log.ending == nil { end(stream, .cancelled, at: now) }
             stream.answer(.done(stream.snapshot), asked)
@@ -269,19 +281,30 @@ final class StreamWorker {
 
     private func create(
         _ asked: FileStreamService.Request, _ configuration: StreamConfiguration, _ body: [UInt8], closes: Bool,
-        at now: Int64
+        isNext: Bool, at now: Int64
     ) {
+        // Whether the one before has ended counts as soon as that is written.
+        if isNext, streams[asked.name]?.isTouched == true { commit() }
+        var before: KeptStream?
         if let stream = streams[asked.name] {
-            guard isExpired(stream, at: now) else {
+            before = isNext && stream.log.ending != nil ? stream : nil
+            guard before != nil || isExpired(stream, at: now) else {
                 touch(stream)
                 let isSame = stream.log.configuration.isAlike(configuration) && (stream.log.ending != nil) == closes
                 return stream.answer(isSame ? .existed(stream.snapshot) : refused(.otherConfiguration), asked)
             }
             commit()
-            if sharing == nil { remove(stream) } else { _ = removeShared([stream]) }
+            if sharing != nil {
+                _ = removeShared([stream], isSuperseded: before != nil)
+            } else if before == nil {
+                remove(stream)
+            }
             // Another hub has it still, or nobody knows.
-            guard streams[asked.name] == nil else { return asked.answer(refused(.unavailable)) }
+            guard before != nil && sharing == nil || streams[asked.name] == nil else {
+                return asked.answer(refused(.unavailable))
+            }
         }
+        if sharing == nil, let before { leave(before) }
         let bytes: [UInt8]
         do throws(StreamRefusal) {
             bytes = try configuration.content.stored(body, isFirst: true)
@@ -290,13 +313,17 @@ final class StreamWorker {
             }
             try makeRoom(for: .init(count: 1, bytes: bytes.count), of: configuration.owner)
         } catch {
+            if sharing == nil, let before { enter(before) }
             return asked.answer(refused(error))
         }
         let id = StreamID(random.next())
-        let created = StreamRecord.created(id, asked.name, configuration, at: now)
+        // Of two files of one name the later one counts (`restore`).
+        let createdAt = max(now, (before?.log.createdAt ?? .min) &+ 1)
+        let created = StreamRecord.created(id, asked.name, configuration, at: createdAt)
         guard let log = StreamLog(created) else { return asked.answer(.refused(.unavailable)) }
         let stream = KeptStream(
             log, folder.file(of: id), StreamLease(configuration, at: Self.monotonic), at: now)
+        if sharing == nil { stream.superseded = before }
         stream.write(created)
         if !bytes.isEmpty || closes {
             let ending = closes ? StreamEnding(.complete, at: now) : nil
@@ -360,7 +387,7 @@ final class StreamWorker {
     func forget(_ stream: KeptStream) {
         folder.remove(stream.file)
         leave(stream)
-        index.remove(stream.log.name)
+        index.remove(stream.buffer)
     }
 
     func enter(_ stream: KeptStream) {

@@ -87,6 +87,7 @@ package struct StreamLog: Sendable, Equatable {
     ///   - limit: bytes that the stream may have.
     ///   - now: milliseconds since 1970.
     package func decide(_ append: StreamAppend, limit: Int, at now: Int64) -> Decision {
+        if let meant = append.generation, meant != id { return .refused(.otherGeneration(snapshot(.open))) }
         // A zombie is told so also of a stream that has ended; then the end comes before all else (section 5.2).
         if let stamp = append.producer, let known = producers[stamp.id], stamp.epoch < known.epoch {
             return .refused(.staleEpoch(current: known.epoch))

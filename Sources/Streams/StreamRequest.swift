@@ -3,11 +3,13 @@ package import Wire
 /// What is asked of a stream. Rights are decided before.
 package enum StreamRequest: Sendable {
     /// Makes it, or finds that it is there with the same configuration.
-    case create(StreamConfiguration, body: [UInt8], closes: Bool)
+    ///
+    /// - Parameter isNext: one that has ended gives way to a new generation (`StreamID`).
+    case create(StreamConfiguration, body: [UInt8], closes: Bool, isNext: Bool)
     case append(StreamAppend)
-    /// The fence: the end is where it is now.
-    case cancel
-    case delete
+    /// The fence: the end is where it is now. Of this generation alone, if one is named; so is `delete`.
+    case cancel(StreamID?)
+    case delete(StreamID?)
     /// A producer holds a connection by which it appends from here on.
     case hold(StreamHold)
     /// That connection ended. A fault where nobody said that it would: its producer is taken for gone at once.
@@ -24,6 +26,8 @@ package struct StreamAppend: Sendable {
     package var contentType: String?
     package var closes = false
     package var producer: ProducerStamp?
+    /// `Stream-Generation`: the only one that it may be appended to; nil for whichever there is.
+    package var generation: StreamID?
     /// `Stream-Seq`: grows from one append to the next, compared byte by byte.
     package var sequence: String?
     /// By whose rights the statement of `streams.on_close` runs.
@@ -105,6 +109,8 @@ package enum StreamRefusal: Error, Sendable, Equatable {
     case otherConfiguration
     /// It ended: `409` with the final offset.
     case ended(StreamSnapshot)
+    /// The name has another generation than the one that was meant: `409` with that one's id.
+    case otherGeneration(StreamSnapshot)
     case contentType(expected: String)
     case emptyBody
     case notJSON
@@ -141,6 +147,7 @@ extension StreamRefusal {
         case notFound = "not_found"
         case otherConfiguration = "other_configuration"
         case ended
+        case otherGeneration = "other_generation"
         case contentType = "content_type"
         case content
         /// An older incarnation of a producer, or one whose lease ran out.
@@ -165,6 +172,7 @@ extension StreamRefusal {
         case .notFound, .gone: .notFound
         case .otherConfiguration: .otherConfiguration
         case .ended: .ended
+        case .otherGeneration: .otherGeneration
         case .contentType: .contentType
         case .emptyBody, .notJSON, .emptyArray, .notUTF8: .content
         case .staleEpoch: .fenced

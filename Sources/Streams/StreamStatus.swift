@@ -33,10 +33,22 @@ package struct StreamEnding: Sendable, Equatable {
     }
 }
 
-/// A stream of this name that was made at one time; a stream that is deleted and made again is another.
+/// One generation of a name: what was made of it at one time. A name that is deleted and made again, or opened for its next turn, has
+/// another, and nothing of the one is ever taken for the other's: offsets, events, appends and cancels say which they mean.
 package struct StreamID: Hashable, Sendable {
     package let number: UInt64
     package init(_ number: UInt64) { self.number = number }
+
+    /// As clients are told it: up to 16 hexadecimal digits.
+    package var text: String { String(number, radix: 16) }
+
+    /// Nil where the text is none that `text` makes.
+    package init?(_ text: some StringProtocol) {
+        guard 1...16 ~= text.utf8.count, text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
+            let number = UInt64(text, radix: 16)
+        else { return nil }
+        self.number = number
+    }
 }
 
 /// What can be known of a stream at one moment without its bytes.

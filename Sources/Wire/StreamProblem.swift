@@ -9,6 +9,8 @@ package enum StreamProblem: Sendable, Equatable {
     /// Its end, in bytes.
     case ended(at: Int)
     case cancelled(at: Int)
+    /// The name has another stream than the one that was meant.
+    case generation
     case content
     case order
     case fenced
@@ -25,6 +27,7 @@ package enum StreamProblem: Sendable, Equatable {
         case .notFound: "StreamNotFound"
         case .ended: "StreamEnded"
         case .cancelled: "StreamCancelled"
+        case .generation: "StreamGeneration"
         case .content: "StreamContent"
         case .order: "StreamOrder"
         case .fenced: "StreamFenced"
@@ -44,6 +47,7 @@ package enum StreamProblem: Sendable, Equatable {
         case .notFound: "There is no such stream: create it first"
         case .ended(let end): "The stream has ended at \(end) bytes"
         case .cancelled(let end): "The stream was cancelled at \(end) bytes: stop writing it"
+        case .generation: "The member id is of another stream than the one that has this name now"
         case .content:
             "The payload is not what the stream takes: send delta for text, messages for JSON, base64 for bytes"
         case .order: "The number seq is not this producer's next; each epoch begins with 0"
@@ -59,7 +63,8 @@ package enum StreamProblem: Sendable, Equatable {
     var nextAction: Refusal.NextAction {
         switch self {
         case .full, .unavailable: .retry
-        case .isPublic, .name, .reserved, .notFound, .ended, .cancelled, .content, .order, .fenced, .tooLarge,
+        case .isPublic, .name, .reserved, .notFound, .ended, .cancelled, .generation, .content, .order, .fenced,
+            .tooLarge,
             .closeFailed:
             .giveUp
         }

@@ -25,14 +25,16 @@ import Testing
     }
 
     @Test func creates() throws {
-        guard case .create(let plain, let closes) = try call("PUT /streams/a").action else {
+        guard case .create(let plain, let closes, false) = try call("PUT /streams/a").action else {
             Issue.record("no create")
             return
         }
         #expect(plain == StreamConfiguration(contentType: "application/octet-stream") && !closes)
         guard
-            case .create(let full, true) = try call(
-                "PUT /streams/a", "content-type: Text/Plain", "Stream-TTL: 60", "stream-closed: TRUE", "stream-lease: 0"
+            case .create(let full, true, true) = try call(
+                "PUT /streams/a", "content-type: Text/Plain", "Stream-TTL: 60", "stream-closed: TRUE",
+                "stream-lease: 0",
+                "stream-generation: NEXT"
             ).action
         else {
             Issue.record("no create that closes")
@@ -40,7 +42,7 @@ import Testing
         }
         #expect(full.contentType == "text/plain" && full.lifetime == .idle(seconds: 60) && full.lease == 0)
         guard
-            case .create(let until, false) = try call(
+            case .create(let until, false, false) = try call(
                 "PUT /streams/a", "stream-expires-at: 2026-01-31T13:00:00.5+01:00", "stream-closed: yes"
             ).action
         else {
@@ -54,6 +56,7 @@ import Testing
         "stream-ttl: 060", "stream-ttl: +60", "stream-ttl: 6.0", "stream-ttl: 6e1", "stream-ttl: -1", "stream-ttl: x",
         "stream-expires-at: tomorrow", "stream-expires-at: 2026-02-30T00:00:00Z", "stream-lease: 1.5",
         "stream-ttl: 60\r\nstream-expires-at: 2026-01-31T12:00:00Z", "stream-forked-from: /streams/b",
+        "stream-generation: 7",
     ])
     func refusesToCreate(_ field: String) throws {
         #expect(throws: StreamComplaint.self) { try call("PUT /streams/a", field) }
@@ -96,18 +99,22 @@ import Testing
     @Test func reads() throws {
         guard case .read(let page) = try call("GET /streams/a?x=1").action,
             case .read(let live) = try call(
-                "GET /streams/a?offset=0000000000000012&live=long-poll&cursor=7", "if-none-match: \"t\""
+                "GET /streams/a?offset=0000000000000007_0000000000000012&live=long-poll&cursor=7",
+                "if-none-match: \"t\""
             ).action
         else {
             Issue.record("no read")
             return
         }
         #expect(page.position == .start && page.mode == .page && page.cursor == nil)
-        #expect(live.position == .at(12) && live.mode == .longPoll && live.cursor == "7" && live.known == "\"t\"")
+        #expect(
+            live.position == .at(12, of: StreamID(7)) && live.mode == .longPoll && live.cursor == "7"
+                && live.known == "\"t\"")
     }
 
     @Test(arguments: [
-        "offset=", "offset=a,b", "offset=%20", "offset=12", "offset=0000000000000001&offset=0000000000000001",
+        "offset=", "offset=a,b", "offset=%20", "offset=12", "offset=_0000000000000001", "offset=0000000000000001_1",
+        "offset=-000000000000001_0000000000000001",
         "live=sse",
         "live=long-poll", "live=ws&offset=-1", "offset=00000000000000001", "offset=-2",
     ])

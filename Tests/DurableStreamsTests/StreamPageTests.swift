@@ -19,18 +19,20 @@ import Testing
         return response
     }
 
-    private let first = "offset=0000000000000000"
+    private let first = "offset=0000000000000007_0000000000000000"
 
     @Test func textFromAnyOffset() throws {
         let stream = try stream("text/plain", Array("Grüße".utf8))
         let all = try page(stream, first)
         #expect(all.status == 200 && all.text == "Grüße" && all.contentType == "text/plain")
-        #expect(all["stream-next-offset"] == "0000000000000007" && all["stream-up-to-date"] == "true")
+        #expect(all["stream-next-offset"] == "0000000000000007_0000000000000007" && all["stream-up-to-date"] == "true")
         #expect(all["stream-closed"] == nil && all["x-content-type-options"] == "nosniff")
-        #expect(try page(stream, "offset=0000000000000004").text == "ße")
-        #expect(try page(stream, "offset=0000000000000003").status == 400, "within a character")
-        #expect(try page(stream, "offset=0000000000000008").status == 410)
-        let end = try page(stream, "offset=0000000000000007")
+        #expect(try page(stream, "offset=0000000000000007_0000000000000004").text == "ße")
+        #expect(try page(stream, "offset=0000000000000007_0000000000000003").status == 400, "within a character")
+        #expect(try page(stream, "offset=0000000000000007_0000000000000008").status == 410)
+        let other = try page(stream, "offset=0000000000000008_0000000000000004")
+        #expect(other.status == 410 && other["stream-generation"] == "7", "of another generation")
+        let end = try page(stream, "offset=0000000000000007_0000000000000007")
         #expect(end.status == 200 && end.body.isEmpty && end["stream-up-to-date"] == "true")
     }
 
@@ -56,12 +58,13 @@ import Testing
     @Test func messagesAsAnArray() throws {
         let stream = try stream("application/json", Array("{\"a\":1}\n".utf8), Array("[2]\n\"x\"\n".utf8))
         #expect(try page(stream, first).text == "[{\"a\":1},[2],\"x\"]")
-        #expect(try page(stream, "offset=0000000000000008").text == "[[2],\"x\"]")
-        #expect(try page(stream, "offset=0000000000000009").status == 400, "within a message")
-        #expect(try page(stream, "offset=0000000000000016").text == "[]")
+        #expect(try page(stream, "offset=0000000000000007_0000000000000008").text == "[[2],\"x\"]")
+        #expect(try page(stream, "offset=0000000000000007_0000000000000009").status == 400, "within a message")
+        #expect(try page(stream, "offset=0000000000000007_0000000000000016").text == "[]")
         let now = try page(stream, "offset=now")
         #expect(
-            now.text == "[]" && now["stream-next-offset"] == "0000000000000016" && now["cache-control"] == "no-store")
+            now.text == "[]" && now["stream-next-offset"] == "0000000000000007_0000000000000016"
+                && now["cache-control"] == "no-store")
     }
 
     @Test func theEndIsSaidAtTheEnd() throws {
@@ -78,7 +81,7 @@ import Testing
         let text = String(repeating: "ß", count: StreamPage.bytes / 2 + 3)
         let stream = try stream("text/plain", [0x78], Array(text.utf8))
         var read: [UInt8] = []
-        var offset = "0000000000000000"
+        var offset = "0000000000000007_0000000000000000"
         for _ in 0..<3 {
             let part = try page(stream, "offset=" + offset)
             #expect(String(validating: part.body, as: UTF8.self) != nil)
@@ -150,10 +153,11 @@ import Testing
     @Test func eventsCarryLines() {
         func text(_ bytes: String, _ content: StreamContent, _ status: StreamStatus? = .open) -> String {
             String(
-                decoding: StreamEvents.block(Array(bytes.utf8), content, upTo: 3, status, cursor: "8"), as: UTF8.self)
+                decoding: StreamEvents.block(Array(bytes.utf8), content, upTo: "x_3", status, cursor: "8"),
+                as: UTF8.self)
         }
         let control =
-            "event: control\ndata: {\"streamNextOffset\":\"0000000000000003\",\"streamCursor\":\"8\",\"upToDate\":true}\n\n"
+            "event: control\ndata: {\"streamNextOffset\":\"x_3\",\"streamCursor\":\"8\",\"upToDate\":true}\n\n"
         #expect(text("a\nb", .text) == "event: data\ndata: a\ndata: b\n\n" + control)
         #expect(text("a\r\n\rb\n", .text) == "event: data\ndata: a\ndata: \ndata: b\ndata: \n\n" + control)
         let forged = text("x\n\nevent: control\ndata: {}\n\n", .text)
@@ -194,7 +198,7 @@ import Testing
         let ended = try snapshot(.ended(StreamEnding(.cancelled, at: 0)))
         let refused = StreamResponse.refusal(.ended(ended))
         #expect(refused.status == 409 && refused["stream-closed"] == "true" && refused["stream-cancelled"] == "true")
-        #expect(refused["stream-next-offset"] == "0000000000000003")
+        #expect(refused["stream-next-offset"] == "0000000000000001_0000000000000003")
         #expect(StreamResponse.refusal(.staleEpoch(current: 5))["producer-epoch"] == "5")
         let gap = StreamResponse.refusal(.sequenceGap(expected: 2, received: 9))
         #expect(gap.status == 409 && gap["producer-expected-seq"] == "2" && gap["producer-received-seq"] == "9")
@@ -207,6 +211,6 @@ import Testing
             id: StreamID(1), name: try #require(StreamName("a")), configuration: configuration, end: 3, status: .open)
         let found = StreamResponse.description(stream)
         #expect(found["stream-expires-at"] == "2026-01-31T12:00:00.500Z" && found["cache-control"] == "no-store")
-        #expect(found["stream-closed"] == nil && found["stream-next-offset"] == "0000000000000003")
+        #expect(found["stream-closed"] == nil && found["stream-next-offset"] == "0000000000000001_0000000000000003")
     }
 }

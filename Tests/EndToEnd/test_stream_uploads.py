@@ -9,7 +9,7 @@ from support.bounds import at_most
 from support.deadline import eventually
 from support.events import EventReader
 from support.http import HTTPConnection
-from support.streams import Stream, Upload, bearer, offset
+from support.streams import Stream, Upload, bearer, byte_count, offset
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +21,7 @@ async def connection(hub):
 
 
 async def length(stream):
-    return int((await stream.head()).headers["stream-next-offset"])
+    return byte_count((await stream.head()).headers["stream-next-offset"])
 
 
 async def status(stream):

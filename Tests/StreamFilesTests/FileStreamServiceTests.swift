@@ -173,11 +173,11 @@ import Testing
     @Test func cancelFixesTheEnd() throws {
         let stage = try ServiceStage()
         try stage.create("a", body: "so far")
-        guard case .done(let fixed?) = try stage.ask(.cancel, "a") else { throw Unexpected() }
+        guard case .done(let fixed?) = try stage.ask(.cancel(nil), "a") else { throw Unexpected() }
         #expect(fixed.end == 6 && fixed.status.ending?.reason == .cancelled)
         guard case .ended(let found) = try stage.append("more", to: "a").refusal else { throw Unexpected() }
         #expect(found.end == 6)
-        guard case .done(fixed) = try stage.ask(.cancel, "a") else { throw Unexpected() }
+        guard case .done(fixed) = try stage.ask(.cancel(nil), "a") else { throw Unexpected() }
         #expect(try stage.afterKill().status("a")?.ending?.reason == .cancelled)
     }
 
@@ -185,7 +185,7 @@ import Testing
         let stage = try ServiceStage()
         try stage.create("a", body: "x")
         let buffer = try stage.buffer("a")
-        try stage.ask(.delete, "a")
+        try stage.ask(.delete(nil), "a")
         #expect(try buffer.isGone && stage.files.isEmpty && stage.status("a") == nil)
         #expect(try stage.append("x", to: "a").refusal == .notFound)
         guard case .created(let other) = try stage.create("a") else { throw Unexpected() }
@@ -282,7 +282,7 @@ import Testing
         #expect(stage.sink.loops == [1])
         try stage.buffer("a").noteSeen(by: 1)
         stage.service.unwatch(name, by: 1)
-        try stage.ask(.delete, "a")
+        try stage.ask(.delete(nil), "a")
         #expect(stage.sink.loops == [1, 1], "it is watched as often as it was asked for")
         try stage.create("a")
         #expect(stage.sink.loops == [1, 1, 1])

@@ -64,11 +64,11 @@ final class ServiceStage {
 
     @discardableResult func create(
         _ name: String, _ contentType: String = "text/plain", body: String = "", closes: Bool = false,
-        _ adjust: (inout StreamConfiguration) -> Void = { _ in }
+        isNext: Bool = false, _ adjust: (inout StreamConfiguration) -> Void = { _ in }
     ) throws -> StreamAnswer {
         var configuration = StreamConfiguration(contentType: contentType)
         adjust(&configuration)
-        return try ask(.create(configuration, body: Array(body.utf8), closes: closes), name)
+        return try ask(.create(configuration, body: Array(body.utf8), closes: closes, isNext: isNext), name)
     }
 
     @discardableResult func append(

@@ -45,7 +45,7 @@ import Testing
         try one.append("!", to: "a", closes: true)
         #expect(try other.append("?", to: "a").refusal != nil)
         #expect(try read("a", at: other) == text + "!")
-        try other.ask(.delete, "a")
+        try other.ask(.delete(nil), "a")
         #expect(try read("a", at: one) == nil && one.append("?", to: "a").refusal == .notFound)
         #expect(try other.files.filter { $0 != "epoch" } == [])
     }
@@ -72,11 +72,11 @@ import Testing
         try other.create("b", body: "also")
         try other.create("gone", body: "x")
         #expect(try read("a", at: other) == "kept" && read("b", at: one) == "also")
-        try other.ask(.delete, "gone")
+        try other.ask(.delete(nil), "gone")
         #expect(try read("gone", at: one) == nil)
         server.kill()
         #expect(try one.append("lost", to: "a").refusal == .unavailable)
-        #expect(try other.ask(.cancel, "a").refusal == .unavailable)
+        #expect(try other.ask(.cancel(nil), "a").refusal == .unavailable)
         // It has forgotten all.
         try server.start()
         try isOpen(one)
@@ -95,7 +95,7 @@ import Testing
         let one = try stage(server, "a")
         try one.create("gone", body: "x")
         let early = try one.afterKill { $0.shared = nil }
-        try one.ask(.delete, "gone")
+        try one.ask(.delete(nil), "gone")
         server.kill()
         try server.start()
         try isOpen(one)

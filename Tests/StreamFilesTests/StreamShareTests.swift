@@ -34,7 +34,7 @@ import Wire
         for number in 0..<20 { #expect(try create(stage, "open/\(number)", by: ann, isOpen: true) == nil) }
         #expect(try create(stage, "open/20", by: ann) == .overShare(limit: "streams.count_per_user"))
         #expect(try create(stage, "bob/2", by: bob) == nil && create(stage, "backend/2", by: nil) == nil)
-        try stage.ask(.cancel, "open/3")
+        try stage.ask(.cancel(nil), "open/3")
         #expect(try create(stage, "open/20", by: ann) == nil)
         #expect(try stage.statistics().refused[.share] == 1)
     }
@@ -53,7 +53,7 @@ import Wire
         #expect(try create(stage, "e", by: bob, body: forty) == nil)
         #expect(try create(stage, "f", by: nil, body: forty + forty + forty) == nil)
         // What is deleted, and what was refused, is not counted.
-        try stage.ask(.delete, "b")
+        try stage.ask(.delete(nil), "b")
         #expect(try create(stage, "g", by: ann, body: forty + "20 bytes more are in", isOpen: true) == nil)
         #expect(try create(stage, "h", by: ann, body: "x") == .overShare(limit: "streams.bytes_per_user"))
     }

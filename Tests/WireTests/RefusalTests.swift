@@ -21,7 +21,7 @@ import Wire
         + [.removed(topic: "room1", seconds: nil), .removed(topic: "room1", seconds: 77)]
 
     static let problems: [StreamProblem] = [
-        .isPublic, .name, .reserved, .notFound, .ended(at: 77), .cancelled(at: 77), .content, .order, .fenced,
+        .isPublic, .name, .reserved, .notFound, .ended(at: 77), .cancelled(at: 77), .generation, .content, .order, .fenced,
         .tooLarge(77), .closeFailed("a detail"), .full, .unavailable,
     ]
 
@@ -228,6 +228,8 @@ import Wire
             case .notFound: ("StreamNotFound", "There is no such stream: create it first")
             case .ended: ("StreamEnded", "The stream has ended at 77 bytes")
             case .cancelled: ("StreamCancelled", "The stream was cancelled at 77 bytes: stop writing it")
+            case .generation:
+                ("StreamGeneration", "The member id is of another stream than the one that has this name now")
             case .content:
                 (
                     "StreamContent",

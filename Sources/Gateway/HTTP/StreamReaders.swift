@@ -17,6 +17,8 @@ final class StreamReaders {
         var user: Name?
         /// As plain events, and which member names one; nil for `live=sse`.
         var messages: StreamMessages?
+        /// The generation that it does not want, while it waits for another.
+        var known: StreamID?
         /// A cursor that is no older than the present.
         let asked: String?
         /// In seconds of the loop.
@@ -91,9 +93,11 @@ final class StreamReaders {
     }
 
     func changed(_ stream: StreamBuffer) {
-        if !stream.isGone, let new = waiting.removeValue(forKey: stream.name) {
+        if !stream.isGone, let waiting = waiting[stream.name] {
+            let new = waiting.filter { readers[$0]?.known != stream.id }
+            self.waiting[stream.name] = new.count < waiting.count ? waiting.subtracting(new) : nil
             for slot in new { readers[slot]?.stream = stream }
-            slots[stream.id, default: []].formUnion(new)
+            if !new.isEmpty { slots[stream.id, default: []].formUnion(new) }
         }
         guard let slots = slots[stream.id] else { return }
         guard !stream.isGone else {

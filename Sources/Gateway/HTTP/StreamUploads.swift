@@ -12,7 +12,7 @@ import Wire
 final class StreamUploads {
     private struct Upload {
         let sender: StreamsAPI.Sender
-        let append: StreamAppend
+        var append: StreamAppend
         let hold: HeldRequests.Hold
         /// The beginning of a character whose rest is still to come.
         var tail: [UInt8] = []
@@ -131,6 +131,10 @@ final class StreamUploads {
     func appended(_ exchange: Int, _ answer: StreamAnswer) {
         guard let upload = uploads[exchange] else { return }
         if case .refused = answer { return finish(exchange, upload, answer) }
+        // From here on it is of the generation that it began with, whatever the name is opened for next.
+        if case .done(let snapshot?) = answer, upload.append.generation == nil {
+            uploads[exchange]?.append.generation = snapshot.id
+        }
         if upload.isLast { finish(exchange, upload, answer) } else { loop.http.goOn(exchange) }
     }
 

@@ -169,15 +169,15 @@ final class StreamsAPI {
         guard let service else { return .later }
         let call = sender.call
         switch call.action {
-        case .create(var configuration, let closes):
+        case .create(var configuration, let closes, let isNext):
             configuration.owner = StreamOwner(sender.claims)
-            ask(.create(configuration, body: body, closes: closes), sender, exchange)
+            ask(.create(configuration, body: body, closes: closes, isNext: isNext), sender, exchange)
         case .append(var append, _):
             append.body = body
             append.bearer = StreamBearer(role: sender.claims.role, claims: sender.claims.json)
             ask(.append(append), sender, exchange)
-        case .cancel: ask(.cancel, sender, exchange)
-        case .delete: ask(.delete, sender, exchange)
+        case .cancel(let generation): ask(.cancel(generation), sender, exchange)
+        case .delete(let generation): ask(.delete(generation), sender, exchange)
         case .describe, .read:
             guard service.isShared else { return show(sender, exchange: exchange) }
             // What other hubs acknowledged is shown, however shortly before.
@@ -231,7 +231,7 @@ final class StreamsAPI {
     private func events(
         _ reading: StreamReading, _ stream: StreamBuffer, _ sender: Sender, exchange: Int
     ) -> HTTPOutcome {
-        let offset = reading.position.offset(in: stream.snapshot.end)
+        let offset = reading.position.offset(in: stream.snapshot)
         let head: HTTPResponse
         do throws(StreamEvents.Refused) {
             head = try StreamEvents.head(of: stream, from: offset)
@@ -239,7 +239,7 @@ final class StreamsAPI {
             return .answered(error.response.readableAnywhere)
         }
         var reader = StreamReaders.Reader(
-            stream.name, stream, offset: offset, asked: CacheCursor.ahead(reading.cursor, at: loop.now().unix),
+            stream.name, stream, offset: offset ?? 0, asked: CacheCursor.ahead(reading.cursor, at: loop.now().unix),
             until: loop.second + Self.patienceOfEvents)
         reader.user = sender.claims.subject
         beginning[exchange] = reader
@@ -251,7 +251,19 @@ final class StreamsAPI {
     private func messages(
         _ reading: StreamReading, namedBy member: String?, _ sender: Sender, exchange: Int
     ) -> HTTPOutcome {
-        let stream = service?.buffer(of: sender.call.name)
+        var stream = service?.buffer(of: sender.call.name)
+        let turns = reading.turns
+        if turns.areApart, let last = reading.last, last.stream != stream?.id {
+            // The turn that it was reading is over, and what comes now answers another question.
+            return .answered(HTTPResponse(status: 204).readableAnywhere)
+        }
+        var known = turns.known
+        if turns.areApart, reading.last == nil, known == nil, let snapshot = stream?.snapshot,
+            snapshot.status.ending != nil
+        {
+            known = snapshot.id
+        }
+        if known != nil, stream?.id == known { stream = nil }
         if let stream, case .idle = stream.configuration.lifetime {
             service?.perform(.touch, on: sender.call.name) { _ in }
         }
@@ -262,6 +274,7 @@ final class StreamsAPI {
             return .answered(HTTPResponse(status: 204).readableAnywhere)
         }
         var reader = StreamReaders.Reader(sender.call.name, stream, offset: offset, asked: nil, until: .max)
+        reader.known = known
         reader.messages = .init(namedBy: member)
         reader.user = sender.claims.subject
         beginning[exchange] = reader
@@ -364,7 +377,7 @@ extension StreamsAPI: StreamingSource {
         guard var reader = beginning.removeValue(forKey: exchange) else { return }
         let stream = service?.watch(reader.name, by: loop.index)
         // It may have been made since it was looked for.
-        reader.stream = reader.stream ?? stream
+        if reader.stream == nil, stream?.id != reader.known { reader.stream = stream }
         readers.add(reader, at: slot, isChunked: isChunked)
     }
 

@@ -113,6 +113,15 @@ struct StreamChannels {
         }
     }
 
+    /// A member that writes one turn after another is the producer of each.
+    private func keepHold(of snapshot: StreamSnapshot, _ membership: Membership, _ hub: inout HubContext) {
+        defer { membership.heldGeneration = snapshot.id }
+        guard membership.holdsStream, let held = membership.heldGeneration, held != snapshot.id,
+            snapshot.status.ending == nil
+        else { return }
+        hub.actions.append(.stream(nil, snapshot.name, .hold(hold(of: membership))))
+    }
+
     private func hold(of membership: Membership) -> StreamHold {
         StreamHold(loop: membership.member.loop, serial: membership.member.serial)
     }
@@ -124,10 +133,26 @@ struct StreamChannels {
         if buffer.isGone {
             // Another may have been made of the same name, which is told of by itself.
             if stream.buffer === buffer { tellGone(stream, in: channel, &hub) }
+            let behind = stream.watchers.values.filter { $0.streamPlace?.rest === buffer }
+            for membership in behind { membership.streamPlace?.rest = nil }
+            send(to: behind, in: channel, &hub)
             return
+        }
+        if let before = stream.buffer, before !== buffer, before.snapshot.status.ending != nil {
+            keepRest(of: before, for: stream.watchers.values)
         }
         stream.buffer = buffer
         send(to: Array(stream.watchers.values), in: channel, &hub)
+    }
+
+    /// Whoever was not shown all of a turn is shown it before the next one.
+    private func keepRest(of before: StreamBuffer, for members: some Sequence<Membership>) {
+        let snapshot = before.snapshot
+        for membership in members {
+            guard let place = membership.streamPlace, place.rest == nil, place.id == before.id, place.lacks(snapshot)
+            else { continue }
+            membership.streamPlace?.rest = before
+        }
     }
 
     private func tellGone(_ stream: ChannelStream, in channel: LocalChannel, _ hub: inout HubContext) {
@@ -159,7 +184,22 @@ struct StreamChannels {
     }
 
     private mutating func send(to members: [Membership], in channel: LocalChannel, _ hub: inout HubContext) {
-        guard let buffer = channel.stream?.buffer else { return }
+        let (behind, others) = (
+            members.filter { $0.streamPlace?.rest != nil }, members.filter { $0.streamPlace?.rest == nil }
+        )
+        for membership in behind {
+            guard let rest = membership.streamPlace?.rest else { continue }
+            send(to: [membership], from: rest, in: channel, &hub)
+            guard membership.streamPlace?.lacks(rest.snapshot) == false else { continue }
+            membership.streamPlace?.rest = nil
+            send(to: [membership], in: channel, &hub)
+        }
+        if let buffer = channel.stream?.buffer { send(to: others, from: buffer, in: channel, &hub) }
+    }
+
+    private mutating func send(
+        to members: [Membership], from buffer: StreamBuffer, in channel: LocalChannel, _ hub: inout HubContext
+    ) {
         let snapshot = buffer.snapshot
         let now = hub.now.monotonic
         var together: [Place: [Membership]] = [:]
@@ -226,7 +266,7 @@ struct StreamChannels {
                 hub.actions.append(.stream(nil, stream.name, .hold(hold(of: membership))))
             }
             request = .append(append)
-        case .cancel: request = .cancel
+        case .cancel(let generation): request = .cancel(generation)
         }
         let id = hub.nextSerial()
         asked[id] = (membership, JSON(trusted: Array(ref.bytes)[...]))
@@ -236,6 +276,7 @@ struct StreamChannels {
     mutating func answered(_ id: Int, _ answer: StreamAnswer, _ hub: inout HubContext) {
         if let membership = returning.removeValue(forKey: id) { return returned(membership, answer, &hub) }
         guard let (membership, ref) = asked.removeValue(forKey: id), !membership.join.hasEnded else { return }
+        if case .appended(let snapshot, _, _) = answer { keepHold(of: snapshot, membership, &hub) }
         switch answer {
         case .refused(let refusal):
             hub.refuse(.broadcast, ref, of: membership, .stream(StreamProblem(refusal)))

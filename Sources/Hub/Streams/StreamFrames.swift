@@ -26,7 +26,7 @@ enum StreamFrames {
         guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: bytes) else { return nil }
         let status = piece.end == snapshot.end ? snapshot.status : nil
         let payload = JSONWriter.object { facts in
-            facts.member("id", String(snapshot.id.number, radix: 16))
+            facts.member("id", snapshot.id.text)
             facts.member("at", start)
             if !piece.isEmpty || known == nil { content(piece, snapshot.configuration.content, &facts) }
             facts.member("next", piece.end)
@@ -38,7 +38,7 @@ enum StreamFrames {
     /// What is said of a stream that was deleted.
     static func gone(_ id: StreamID) -> [UInt8] {
         JSONWriter.object { facts in
-            facts.member("id", String(id.number, radix: 16))
+            facts.member("id", id.text)
             facts.member("status", "deleted")
         }
     }

@@ -6,6 +6,10 @@ struct StreamPlace {
     /// Of the stream that the offset is of; nil before it was told of any.
     var id: StreamID?
     var offset = 0
+    /// The generation that it knows, and waits for another than.
+    let known: StreamID?
+    /// A generation that gave way to the next before the member was shown all of it: it is shown the rest first.
+    var rest: StreamBuffer?
     /// What it was told last of how the stream stands.
     var status: StreamStatus?
     /// Milliseconds between two of its frames.
@@ -19,11 +23,12 @@ struct StreamPlace {
         interval = request.interval
         id = request.id
         offset = request.offset
+        known = request.known
     }
 
     /// Whether it has not been told all.
     func lacks(_ snapshot: StreamSnapshot) -> Bool {
-        id != snapshot.id || offset < snapshot.end || status != snapshot.status
+        known != snapshot.id && (id != snapshot.id || offset < snapshot.end || status != snapshot.status)
     }
 }
 
@@ -31,25 +36,29 @@ struct StreamPlace {
 package struct StreamRequestOfJoin: Sendable {
     let id: StreamID?
     let offset: Int
+    /// `after`: a generation that the client has done with.
+    let known: StreamID?
     let interval: Int64
 
     /// As an eye takes a growing text for flowing, at a quarter of the frames that tokens would take.
     private static let standard: Int64 = 40
     private static let most: Int64 = 500
 
-    private init(id: StreamID?, offset: Int, interval: Int64) {
+    private init(id: StreamID?, offset: Int, known: StreamID?, interval: Int64) {
         self.id = id
         self.offset = offset
+        self.known = known
         self.interval = interval
     }
 
     /// The same, from where its client is.
     func resumed(at position: EventPosition.Stream) -> StreamRequestOfJoin {
-        StreamRequestOfJoin(id: StreamID(position.id), offset: position.offset, interval: interval)
+        StreamRequestOfJoin(id: StreamID(position.id), offset: position.offset, known: known, interval: interval)
     }
 
     init(_ json: JSON?) {
-        id = json?["id"]?.string.flatMap { UInt64($0, radix: 16) }.map { StreamID($0) }
+        id = json?["id"]?.string.flatMap { StreamID($0) }
+        known = json?["after"]?.string.flatMap { StreamID($0) }
         offset = id == nil ? 0 : max(0, json?["at"]?.int ?? 0)
         interval = json?["every_ms"]?.int.map { min(Self.most, max(0, Int64($0))) } ?? Self.standard
     }

@@ -6,7 +6,8 @@ import Wire
 package enum StreamWrite: Sendable {
     /// Bytes for the end of the stream, its close, or both.
     case append(StreamAppend)
-    case cancel
+    /// Of this generation alone, if one is named.
+    case cancel(StreamID?)
 
     /// Nil where the broadcast is one as any other.
     ///
@@ -38,7 +39,7 @@ package enum StreamWrite: Sendable {
         }
         switch event {
         case ChannelStream.event: throw .stream(.reserved)
-        case "cancel": self = .cancel
+        case "cancel": self = .cancel(try Self.generation(payload))
         case "append", "close":
             var append = StreamAppend(body: [])
             append.closes = event == "close" || payload?["close"]?.bool == true
@@ -47,6 +48,7 @@ package enum StreamWrite: Sendable {
             } else if let payload {
                 append.body = try Self.body(payload)
                 append.producer = try Self.producer(payload)
+                append.generation = try Self.generation(payload)
             }
             self = .append(append)
         default: return nil
@@ -69,6 +71,13 @@ package enum StreamWrite: Sendable {
         return []
     }
 
+    /// The member `id`, as frames of the stream have it: which generation is meant.
+    private static func generation(_ payload: JSON?) throws(Refusal) -> StreamID? {
+        guard let id = payload?["id"], !id.isNull else { return nil }
+        guard let generation = id.string.flatMap({ StreamID($0) }) else { throw .stream(.generation) }
+        return generation
+    }
+
     private static func producer(_ payload: JSON) throws(Refusal) -> ProducerStamp? {
         guard let producer = payload["producer"] else { return nil }
         guard let id = producer.string, let sequence = payload["seq"]?.int,
@@ -87,6 +96,7 @@ extension StreamProblem {
         case .ended(let snapshot):
             self =
                 snapshot.status.ending?.reason == .cancelled ? .cancelled(at: snapshot.end) : .ended(at: snapshot.end)
+        case .otherGeneration: self = .generation
         case .contentType, .emptyBody, .notJSON, .emptyArray, .notUTF8: self = .content
         case .staleEpoch: self = .fenced
         case .epochMustBeginAtZero, .epochTooFar, .sequenceGap, .sequenceRegression: self = .order

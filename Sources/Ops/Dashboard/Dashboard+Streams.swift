@@ -33,17 +33,19 @@ extension Dashboard {
     ///
     /// - Parameter deed: as it is told, such as "cancelled".
     func change(
-        _ payload: JSON, _ request: StreamRequest, _ deed: String, _ frame: ClientFrame, _ session: DashboardSession
+        _ payload: JSON, _ request: (StreamID) -> StreamRequest, _ deed: String, _ frame: ClientFrame,
+        _ session: DashboardSession
     ) {
         guard let name = payload["stream"]?.string.flatMap({ StreamName($0) }), let id = payload["id"]?.string else {
             return refuse(frame, session, "say which stream: {\"stream\": NAME, \"id\": ID}")
         }
-        guard let streams = sources.streams, let stream = streams.buffer(of: name), Self.text(stream.id) == id else {
+        guard let streams = sources.streams, let stream = streams.buffer(of: name), stream.id.text == id else {
             return refuse(frame, session, "there is no such stream any more")
         }
-        streams.perform(request, on: name) { answer in
+        streams.perform(request(stream.id), on: name) { answer in
             switch answer {
-            case .refused(.notFound): self.refuse(frame, session, "there is no such stream any more")
+            case .refused(.notFound), .refused(.otherGeneration):
+                self.refuse(frame, session, "there is no such stream any more")
             case .refused: self.refuse(frame, session, "streams cannot be written now; try again in a moment")
             case .created, .existed, .appended, .done:
                 self.note("\(deed) the stream \(name.text)", session)
@@ -56,8 +58,6 @@ extension Dashboard {
 // MARK: As the page gets it
 
 extension Dashboard {
-    private static func text(_ id: StreamID) -> String { String(id.number, radix: 16) }
-
     private static func json(
         _ survey: StreamSurvey, _ counts: [StreamID: [StreamTransport: Int]]
     ) -> JSONDocument {
@@ -95,7 +95,7 @@ extension Dashboard {
     ) -> [(String, JSONDocument)] {
         let snapshot = line.snapshot
         return [
-            ("name", .text(snapshot.name.text)), ("id", .text(text(snapshot.id))),
+            ("name", .text(snapshot.name.text)), ("id", .text(snapshot.id.text)),
             ("type", .text(Excerpt.redacted(snapshot.configuration.contentType))), ("bytes", .integer(snapshot.end)),
             ("state", .text(state(of: line))), ("seconds", .integer(max(0, now - line.createdAt) / 1000)),
             ("appends", .integer(line.appends)),

@@ -68,8 +68,8 @@ extension Dashboard {
             }
             note("set the level of the log to \(level)", session)
             session.reply(to: frame, ok: true, ["level": .text(level)])
-        case "cancel_stream": change(payload, .cancel, "cancelled", frame, session)
-        case "delete_stream": change(payload, .delete, "deleted", frame, session)
+        case "cancel_stream": change(payload, { .cancel($0) }, "cancelled", frame, session)
+        case "delete_stream": change(payload, { .delete($0) }, "deleted", frame, session)
         default:
             refuse(
                 frame, session,

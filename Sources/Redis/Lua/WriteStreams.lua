@@ -6,7 +6,7 @@
 -- ARGV[2]  the epoch that the caller's connection opened
 -- ARGV[3]  whose process it is, for the publication
 -- ARGV[4]  1 where hubs write back what Redis lacks, else 0
--- ARGV[5…] by fives: "w" to append or "d" to remove; the stream's name; its id; the length that its log has, -1 for a stream that
+-- ARGV[5…] by fives: "w" to append, "d" to remove or "s" to remove because the next generation follows; the stream's name; its id; the length that its log has, -1 for a stream that
 --          is not there, or "*" for any; the bytes. Without bytes, "w" finds out whether the caller is right.
 --
 -- Answers for each: 1 where it is done, else "ID LENGTH" as the index has it, or an empty text.
@@ -65,7 +65,7 @@ for at = 5, #ARGV, 5 do
     local log = KEYS[1] .. ':' .. id
     if not is_right then
         answers[#answers + 1] = found
-    elseif kind == 'd' then
+    elseif kind ~= 'w' then
         redis.call('HDEL', KEYS[1], name)
         redis.call('DEL', log)
         answers[#answers + 1] = 1
@@ -83,7 +83,7 @@ for at = 5, #ARGV, 5 do
         end
         answers[#answers + 1] = 1
     end
-    if is_right and (kind == 'd' or #bytes > 0) then
+    if is_right and (kind ~= 'w' or #bytes > 0) then
         local line = kind .. ' ' .. id .. ' ' .. length .. ' ' .. name
         published[#published + 1] = struct.pack('<I4I4', #line, #bytes) .. line .. bytes
     end

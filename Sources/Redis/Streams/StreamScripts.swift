@@ -37,6 +37,8 @@ package struct SharedStreamChange: Sendable, Equatable {
         /// Without bytes it changes nothing, and asks whether the writer knows the whole log.
         case append = "w"
         case remove = "d"
+        /// The same, because the next generation follows.
+        case supersede = "s"
         /// What is not written: the stream's producer was heard, or its connection broke, or somebody read it.
         case heard = "h"
         case broken = "b"

@@ -37,8 +37,8 @@ class Stream:
     async def close(self, **headers):
         return await self.http.request("POST", self.path, None, stream_closed="true", **self.headers, **headers)
 
-    async def cancel(self):
-        return await self.http.request("POST", self.path + "/cancel", None, **self.headers)
+    async def cancel(self, **headers):
+        return await self.http.request("POST", self.path + "/cancel", None, **self.headers, **headers)
 
     async def read(self, query="", within=PATIENCE, **headers):
         return await self.http.request("GET", self.path + query, None, within=within, **self.headers, **headers)
@@ -46,8 +46,8 @@ class Stream:
     async def head(self):
         return await self.http.request("HEAD", self.path, None, **self.headers)
 
-    async def delete(self):
-        return await self.http.request("DELETE", self.path, None, **self.headers)
+    async def delete(self, **headers):
+        return await self.http.request("DELETE", self.path, None, **self.headers, **headers)
 
 
 class Upload:
@@ -73,5 +73,19 @@ def stamp(sequence, epoch=0, producer="writer"):
     return {"producer_id": producer, "producer_epoch": str(epoch), "producer_seq": str(sequence)}
 
 
+class Offset(str):
+    """So many bytes, whichever generation they are of."""
+
+    def __eq__(self, other):
+        return isinstance(other, str) and other.rpartition("_")[2] == str(self)
+
+    __hash__ = str.__hash__
+
+
+def byte_count(position):
+    """Of the bytes before an offset."""
+    return int(position.rpartition("_")[2])
+
+
 def offset(number):
-    return f"{number:016}"
+    return Offset(f"{number:016}")

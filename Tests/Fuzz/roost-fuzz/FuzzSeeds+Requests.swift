@@ -76,7 +76,7 @@ extension FuzzTarget {
                 request("GET /reply?conversation=%C3%A9", "Last-Event-ID: 1-6"),
                 request("GET /a?b=1&c=2&last_event_id=1-3"), request("GET /events?id=a"),
                 request("GET /streams/a/b?live=events&event=type"),
-                request("GET /streams/a?offset=0000000000000002&live=sse&cursor=123"),
+                request("GET /streams/a?offset=0000000000000001_0000000000000002&live=sse&cursor=123"),
                 request("GET /streams/a?offset=-1&live=long-poll"),
                 request("GET /streams/a?offset=now", "If-None-Match: \"a\", W/\"b\""),
                 request("POST /realtime/v1/streams/a/cancel"),

@@ -55,7 +55,7 @@ extension FuzzTarget {
                 "2026-01-31T12:00:00.5+01:00", #"{"config":{"stream":{"id":"1","at":9223372036854775807}}}"#)
         case .durable:
             texts(
-                "GET /streams/a?offset=0000000000000002&live=long-poll&cursor=5 HTTP/1.1\r\nHost: x\r\n\r\n",
+                "GET /streams/a?offset=0000000000000001_0000000000000002&live=long-poll&cursor=5 HTTP/1.1\r\nHost: x\r\n\r\n",
                 "PUT /streams/a HTTP/1.1\r\nHost: x\r\nStream-TTL: 60\r\nStream-Lease: 5\r\nContent-Type: text/plain\r\n\r\n",
                 "POST /streams/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nProducer-Id: p\r\nProducer-Epoch: 0\r\nProducer-Seq: 9007199254740991\r\nContent-Type: text/plain\r\n\r\n",
                 "GET /streams/a?offset=now&live=sse HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 1-5\r\n\r\n")
