@@ -157,6 +157,9 @@ let package = Package(
         .target(
             name: "Webhooks", dependencies: ["CCurl", "Hub", "Signatures", "Wire", "Workers", logging],
             swiftSettings: testable),
+        .target(
+            name: "Forwarding", dependencies: ["CCurl", "Streams", "Webhooks", "Wire", "Workers", logging],
+            swiftSettings: testable),
         .target(name: "COpsFiles"),
         .target(
             name: "Demo",
@@ -179,7 +182,8 @@ let package = Package(
             dependencies: [
                 "Administration", "CBuild", "CCurl", "CLinux", "Capture", "ChangeFeed", "Cluster", "Clustering", "Demo",
                 "Documents",
-                "DurableStreams", "Gateway", "HTTP", "Hub", "Identity", "Listening", "Notify", "Ops", "Postgres",
+                "DurableStreams", "Forwarding", "Gateway", "HTTP", "Hub", "Identity", "Listening", "Notify", "Ops",
+                "Postgres",
                 "Push",
                 "Redis", "RoostClient", "ServerAPI", "Settings", "Stores", "StreamFiles", "Streams", "Webhooks", "Wire",
                 logging,
@@ -250,6 +254,7 @@ let package = Package(
             name: "CTestKeys", dependencies: ["CCrypto"], path: "Tests/CTestKeys",
             linkerSettings: [.linkedLibrary("crypto")]),
         .testTarget(name: "WebhooksTests", dependencies: ["Hub", "Webhooks"], swiftSettings: quick),
+        .testTarget(name: "ForwardingTests", dependencies: ["Forwarding", "Streams"], swiftSettings: quick),
         .testTarget(name: "OpsTests", dependencies: ["Ops", "Gateway", "Hub"], swiftSettings: quick),
         .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: quick),
         .testTarget(

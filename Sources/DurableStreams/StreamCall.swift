@@ -5,7 +5,7 @@ import Wire
 /// A request about a stream, by its head alone (Durable Streams, HTTP operations). Who sends it, and whether they may, others decide.
 package struct StreamCall: Sendable {
     package let name: StreamName
-    package let action: Action
+    package private(set) var action: Action
     /// What stands before the name in the path.
     private let root: String
 
@@ -35,6 +35,19 @@ package struct StreamCall: Sendable {
         }
     }
 
+    /// The same, of this generation alone; nil where it is neither an append nor a cancel.
+    package func meant(for generation: StreamID) -> StreamCall? {
+        var call = self
+        switch action {
+        case .append(var append, let hasBody):
+            append.generation = generation
+            call.action = .append(append, hasBody: hasBody)
+        case .cancel: call.action = .cancel(generation)
+        case .create, .read, .describe, .delete: return nil
+        }
+        return call
+    }
+
     package var isRead: Bool { if case .read = action { true } else { false } }
 
     /// Whether the body may be appended as it comes: to a stream whose content may be cut anywhere, by a sender who does not number
@@ -53,7 +66,9 @@ package struct StreamCall: Sendable {
     /// - Throws: the answer to a request that is none.
     package init?(_ head: some RequestHead, routes: [StreamRoute] = []) throws(StreamComplaint) {
         if !routes.isEmpty, let route = routes.first(where: { $0.path == head.path }) {
-            guard head.method == "GET" else { throw .method(allow: "GET, OPTIONS") }
+            guard head.method == "GET" else {
+                throw .method(allow: route.backend == nil ? "GET, OPTIONS" : "GET, POST, OPTIONS")
+            }
             name = try route.name(head.allQuery)
             root = Self.roots[0]
             action = .read(

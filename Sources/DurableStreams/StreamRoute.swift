@@ -1,15 +1,20 @@
 import HTTP
-import Streams
+package import Streams
+import Wire
 
 /// A path of the application's own at which a stream is read as plain events (`streams.routes`):
 /// `/reply=reply/{conversation}`. Behind it may stand `;event=type`, the member of a message that names its event, and `;turns` if the
-/// name is opened again for each turn (`StreamReading.Turns`).
+/// name is opened again for each turn (`StreamReading.Turns`). With `;forward=URL` a POST opens the next turn, and is passed on to the
+/// application's backend; `;cancel` cancels the turn if its client closes the answer.
 package struct StreamRoute: Sendable, Equatable {
     package let path: String
     private let parts: [Part]
     /// The member of a JSON message that is the name of its event.
     package let eventMember: String?
     package let areTurns: Bool
+    /// Whom a POST is passed on to; nil: none is served.
+    package let backend: String?
+    package let cancels: Bool
 
     private enum Part: Equatable {
         case text(String)
@@ -23,17 +28,24 @@ package struct StreamRoute: Sendable, Equatable {
         let sides = options[0].split(separator: "=", maxSplits: 1)
         guard sides.count == 2, sides[0].first == "/" else { return nil }
         path = String(sides[0])
-        var (eventMember, areTurns): (String?, Bool) = (nil, false)
+        var (eventMember, backend): (String?, String?) = (nil, nil)
+        var (areTurns, cancels) = (false, false)
         for option in options.dropFirst() {
             if option == "turns", !areTurns {
                 areTurns = true
             } else if option.hasPrefix("event="), option.count > 6, eventMember == nil {
                 eventMember = String(option.dropFirst(6))
+            } else if option == "cancel", !cancels {
+                cancels = true
+            } else if option.hasPrefix("forward=http://") || option.hasPrefix("forward=https://"), backend == nil {
+                backend = String(option.dropFirst("forward=".count))
             } else {
                 return nil
             }
         }
-        (self.eventMember, self.areTurns) = (eventMember, areTurns)
+        guard !cancels || backend != nil else { return nil }
+        (self.eventMember, self.backend, self.cancels) = (eventMember, backend, cancels)
+        self.areTurns = areTurns || backend != nil
         var parts: [Part] = []
         var rest = sides[1]
         while let open = rest.firstIndex(of: "{") {
@@ -53,13 +65,26 @@ package struct StreamRoute: Sendable, Equatable {
     ///
     /// - Throws: the answer to a request that lacks a value. One with a slash could name a stream of another kind.
     func name(_ query: [String: String]) throws(StreamComplaint) -> StreamName {
+        try name(named: "the query") { query[$0] }
+    }
+
+    /// The same of a POST, whose values may stand in its JSON as well.
+    package func name(_ query: [String: String], _ body: [UInt8]) throws(StreamComplaint) -> StreamName {
+        let json: JSON?
+        do { json = try JSON(parsing: body) } catch { json = nil }
+        return try name(named: "the query or the JSON") { name in
+            query[name] ?? json?[name].flatMap { $0.string ?? $0.int.map(String.init) }
+        }
+    }
+
+    private func name(named place: String, _ value: (String) -> String?) throws(StreamComplaint) -> StreamName {
         var text = ""
         for part in parts {
             switch part {
             case .text(let words): text += words
             case .value(let name):
-                guard let value = query[name], !value.isEmpty, !value.contains("/") else {
-                    throw .badRequest("\(name) is missing in the query, or has a slash")
+                guard let value = value(name), !value.isEmpty, !value.contains("/") else {
+                    throw .badRequest("\(name) is missing in \(place), or has a slash")
                 }
                 text += value
             }

@@ -14,6 +14,8 @@ package struct GatewayServices: Sendable {
     package var messages: (any MessageStore)?
     /// Keeps streams; nil: none are served.
     package var streams: (any StreamService)?
+    /// Passes requests on to the application's backend; nil: no route does.
+    package var forwarder: (any StreamForwarder)?
     /// Tells other hubs of a cluster what happens here; nil: there are none.
     package var peers: (any PeerService)?
     /// Answers requests to the clients' port that the hub does not serve itself.

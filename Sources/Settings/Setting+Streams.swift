@@ -24,7 +24,24 @@ extension Setting {
         "Your application's own paths at which a stream is read as plain server-sent events, with commas between them: "
             + "/reply=reply/{conversation} serves /reply?conversation=1 from the stream reply/1. ;event=type behind it "
             + "takes the event's name from the member type of each message. ;turns is for a name that is opened again for each "
-            + "turn of a conversation: whoever comes when a turn has ended waits for the next one.")
+            + "turn of a conversation: whoever comes when a turn has ended waits for the next one. ;forward=URL passes a POST on to "
+            + "your backend, whose answer is the next turn; with ;cancel it ends when the app closes it.")
+
+    static let streamsForwardSecret = Setting(
+        "streams.forward_secret", .secret(minimumBytes: 24), standard: nil, isSecret: true,
+        "The key that requests are signed with which a route passes on to your backend (;forward=URL in streams.routes): "
+            + "whsec_ and the base64 of 24 bytes or more. docs/streams.md has how a backend checks it.")
+
+    static let streamsForwardTimeout = Setting(
+        "streams.forward_timeout", .integer(1...600), standard: .integer(30), unit: "seconds",
+        "How long a backend may be silent before its answer to such a request begins; then the reply ends with "
+            + "streams.forward_error.")
+
+    static let streamsForwardError = Setting(
+        "streams.forward_error", .json, standard: .text(#"{"type":"error","error":"$reason"}"#),
+        "What the app is told when such a request has no whole answer: an event in its own shape, a JSON value. $reason in "
+            + "it is unreachable, timeout, broken, refused, invalid, row or restarting. A backend that refuses with a JSON "
+            + "object of its own is quoted instead.")
 
     static let streamBytes = Setting(
         "streams.bytes", .integer(1024...268_435_456), standard: .integer(1_048_576), unit: "bytes",

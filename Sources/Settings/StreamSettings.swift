@@ -7,6 +7,11 @@ package struct StreamSettings: Sendable {
     /// Nil: nothing is written.
     package var onClose: String?
     package let routes: [String]
+    package let forwardSecret: String?
+    /// Seconds.
+    package let forwardTimeout: Int
+    /// A JSON value.
+    package let forwardError: String
     package let bytes: Int
     package let binaryBytes: Int
     package let totalBytes: Int
@@ -25,6 +30,9 @@ package struct StreamSettings: Sendable {
         sync = values.requiredText(.streamsSync)
         onClose = values.text(.streamsOnClose)
         routes = values.words(.streamsRoutes)
+        forwardSecret = values.text(.streamsForwardSecret)
+        forwardTimeout = values.integer(.streamsForwardTimeout)
+        forwardError = values.requiredText(.streamsForwardError)
         bytes = values.integer(.streamBytes)
         binaryBytes = values.integer(.streamBinaryBytes)
         totalBytes = values.integer(.streamTotalBytes)

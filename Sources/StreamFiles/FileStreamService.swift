@@ -146,7 +146,7 @@ extension StreamRequest {
         switch self {
         case .create(_, let body, _, _): body.count
         case .append(let append): append.body.count
-        case .cancel, .delete, .hold, .release, .touch: 0
+        case .cancel, .delete, .abort, .hold, .release, .touch: 0
         }
     }
 }

@@ -158,7 +158,7 @@ extension FileStreamService.Request {
     /// What it is answered depends on whether the stream is closed.
     fileprivate var dependsOnCloses: Bool {
         switch request {
-        case .create, .append, .cancel, .delete: true
+        case .create, .append, .cancel, .delete, .abort: true
         case .hold, .release, .touch: false
         }
     }

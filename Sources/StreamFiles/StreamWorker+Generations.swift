@@ -2,14 +2,18 @@ import Streams
 
 /// Generations of a name: the next takes the place of one that has ended (`create`), and whoever reads that is shown the rest of it.
 extension StreamWorker {
-    /// The hub was killed while a name was opened for its next turn: the later generation counts.
-    ///
-    /// - Returns: false if another file has the name.
-    func giveWay(to log: StreamLog) -> Bool {
-        guard let other = streams[log.name] else { return true }
-        guard other.log.ending != nil, other.log.createdAt < log.createdAt else { return false }
-        forget(other)
-        return true
+    /// Which of two files of one name counts: the hub may have been killed while the name was opened for its next turn.
+    enum Precedence { case first, second, unknown }
+
+    /// - Parameter log: of the second, which was read just now.
+    func precedence(of other: KeptStream, over log: StreamLog) -> Precedence {
+        if other.log.ending != nil, other.log.createdAt < log.createdAt { return .second }
+        return log.ending != nil && log.createdAt < other.log.createdAt ? .first : .unknown
+    }
+
+    func putAside(_ file: StreamFolder.File) {
+        setup.logger.warning("A file of streams.directory holds no stream, and was put aside as .damaged.")
+        folder.setAside(file)
     }
 
     /// Of streams that hubs share: the next generation follows.

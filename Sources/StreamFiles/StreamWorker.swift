@@ -63,10 +63,15 @@ final class StreamWorker {
     private func restore(_ file: StreamFolder.File, _ bytes: [UInt8]) {
         let (read, end) = RecordFrame.records(in: bytes)
         var (file, records) = (file, read)
-        guard let first = records.first, var log = StreamLog(first), giveWay(to: log) else {
-            setup.logger.warning("A file of streams.directory holds no stream, and was put aside as .damaged.")
-            folder.setAside(file)
-            return
+        guard let first = records.first, var log = StreamLog(first) else { return putAside(file) }
+        if let other = streams[log.name] {
+            var whole = log
+            for record in records.dropFirst() { whole.apply(record) }
+            switch precedence(of: other, over: whole) {
+            case .first: return folder.remove(file)
+            case .second: forget(other)
+            case .unknown: return putAside(file)
+            }
         }
         if end < bytes.count, RecordFrame.isTorn(bytes, at: end) {
             folder.cut(file, at: end)
@@ -249,8 +254,11 @@ final class StreamWorker {
         case .cancel(let generation) where generation.map { $0 != stream.log.id } ?? false,
             .delete(let generation) where generation.map { $0 != stream.log.id } ?? false:
             stream.answer(refused(.otherGeneration(stream.snapshot)), asked)
-        case .cancel:
-            if stream.log.ending == nil { end(stream, .cancelled, at: now) }
+        case .abort(let generation) where generation != stream.log.id:
+            stream.answer(refused(.otherGeneration(stream.snapshot)), asked)
+        case .cancel, .abort:
+            let reason: StreamEnding.Reason = if case .cancel = asked.request { .cancelled } else { .aborted }
+            if stream.log.ending == nil { end(stream, reason, at: now) }
             stream.answer(.done(stream.snapshot), asked)
         case .delete:
             commit()

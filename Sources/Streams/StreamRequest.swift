@@ -10,6 +10,8 @@ package enum StreamRequest: Sendable {
     /// The fence: the end is where it is now. Of this generation alone, if one is named; so is `delete`.
     case cancel(StreamID?)
     case delete(StreamID?)
+    /// The producer of this generation gave up: it ends as `aborted`.
+    case abort(StreamID)
     /// A producer holds a connection by which it appends from here on.
     case hold(StreamHold)
     /// That connection ended. A fault where nobody said that it would: its producer is taken for gone at once.

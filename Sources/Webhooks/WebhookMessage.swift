@@ -4,9 +4,10 @@ import Wire
 
 /// The secret that a backend knows a webhook by (Standard Webhooks, "Verifying webhook authenticity").
 package struct WebhookSecret: Sendable {
-    private let key: MessageAuthenticationKey
+    fileprivate let key: MessageAuthenticationKey
 
     private static let prefix = "whsec_"
+    fileprivate static let version = "v1,"
 
     /// Nil where the text is not `whsec_` and the base64 of at least 24 bytes.
     package init?(_ text: String) {
@@ -19,10 +20,20 @@ package struct WebhookSecret: Sendable {
     /// The header `webhook-signature`.
     ///
     /// - Parameter timestamp: seconds since 1970.
-    func signature(of body: [UInt8], id: String, timestamp: Int64) -> String {
-        var text = Array("v1,".utf8)
+    package func signature(of body: [UInt8], id: String, timestamp: Int64) -> String {
+        var text = Array(Self.version.utf8)
         Base64.append(key.code(for: Array("\(id).\(timestamp).".utf8) + body)[...], to: &text)
         return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension WebhookSecret {
+    /// Whether a header is the signature of these bytes; compared in constant time.
+    package func isSignature(_ text: String, of body: [UInt8], id: String, timestamp: Int64) -> Bool {
+        guard text.hasPrefix(Self.version), let code = Base64.decode(text.dropFirst(Self.version.count).utf8) else {
+            return false
+        }
+        return key.isCode(code, for: Array("\(id).\(timestamp).".utf8) + body)
     }
 }
 

@@ -15,7 +15,8 @@ import Testing
 
     private static func all() throws -> [StreamRefusal] {
         [
-            .notFound, .gone, .otherConfiguration, .ended(try snapshot()), .contentType(expected: "text/plain"),
+            .notFound, .gone, .otherConfiguration, .ended(try snapshot()),
+            .otherGeneration(try snapshot()), .contentType(expected: "text/plain"),
             .emptyBody, .notJSON, .emptyArray, .notUTF8, .staleEpoch(current: 77), .epochMustBeginAtZero,
             .epochTooFar(most: 77),
             .sequenceGap(expected: 77, received: 78), .sequenceRegression, .tooManyProducers,

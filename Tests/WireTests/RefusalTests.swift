@@ -21,7 +21,8 @@ import Wire
         + [.removed(topic: "room1", seconds: nil), .removed(topic: "room1", seconds: 77)]
 
     static let problems: [StreamProblem] = [
-        .isPublic, .name, .reserved, .notFound, .ended(at: 77), .cancelled(at: 77), .generation, .content, .order, .fenced,
+        .isPublic, .name, .reserved, .notFound, .ended(at: 77), .cancelled(at: 77), .generation, .content, .order,
+        .fenced,
         .tooLarge(77), .closeFailed("a detail"), .full, .unavailable,
     ]
 

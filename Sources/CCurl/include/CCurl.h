@@ -12,6 +12,7 @@
 #define ROOST_CCURL_H
 
 #include "apns.h"
+#include "forwards.h"
 
 #include <stddef.h>
 

@@ -23,6 +23,7 @@ struct HTTPCall {
         /// Messages of who is allowed to send some.
         case broadcast(BroadcastAPI.Sender)
         case stream(StreamsAPI.Sender)
+        case forward(StreamForwards.Sender)
         case events(EventsAPI.Sender)
         case handler(HTTPRequest, isOps: Bool)
     }
@@ -109,6 +110,11 @@ final class RequestRouter {
             case .refused(let response): return .answered(response.readableAnywhere)
             case nil: break
             }
+            switch streams.forwards.judge(head, at: loop.now()) {
+            case .admitted(let sender): return .admitted(call(head, .forward(sender)))
+            case .refused(let response): return .answered(response.readableAnywhere)
+            case nil: break
+            }
             switch streams.judge(head, at: loop.now()) {
             case .admitted(let sender): return .admitted(call(head, .stream(sender)))
             case .refused(let response): return .answered(response.readableAnywhere)
@@ -135,6 +141,7 @@ final class RequestRouter {
             forwarded = head.field("x-forwarded-for")
             isEventSource = sender.call.isRead && head.asksForEvents
         }
+        if case .forward = goal { forwarded = head.field("x-forwarded-for") }
         if case .events(let sender) = goal {
             needsBody = sender.hasBody && sender.route == .channels
             forwarded = head.field("x-forwarded-for")
@@ -161,6 +168,7 @@ final class RequestRouter {
             case .accepted(let publication): return publish(publication, exchange: exchange)
             }
         case .stream(let sender): return streams.perform(sender, call.body, exchange: exchange)
+        case .forward(let sender): return streams.forward(sender, call.body, exchange: exchange)
         case .events(let sender):
             return events.perform(sender, call.body, exchange: exchange, by: fd, call.forwarded)
         case .handler(var request, let isOps):

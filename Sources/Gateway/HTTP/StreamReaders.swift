@@ -19,6 +19,8 @@ final class StreamReaders {
         var messages: StreamMessages?
         /// The generation that it does not want, while it waits for another.
         var known: StreamID?
+        /// The turn is cancelled when its client closes the answer (`streams.routes` with `cancel`).
+        var cancels = false
         /// A cursor that is no older than the present.
         let asked: String?
         /// In seconds of the loop.
@@ -81,15 +83,17 @@ final class StreamReaders {
         if stream.isGone { loop.answers.end(slot) } else { send(to: [slot], of: stream) }
     }
 
-    /// - Returns: the name of the stream that it read.
-    func remove(_ slot: Slot) -> StreamName? {
+    /// Its client has not closed the answer.
+    func isEndedByHub(_ slot: Slot) { readers[slot]?.cancels = false }
+
+    func remove(_ slot: Slot) -> Reader? {
         guard let reader = readers.removeValue(forKey: slot) else { return nil }
         waiting[reader.name]?.remove(slot)
         if waiting[reader.name]?.isEmpty == true { waiting[reader.name] = nil }
-        guard let stream = reader.stream else { return reader.name }
+        guard let stream = reader.stream else { return reader }
         slots[stream.id]?.remove(slot)
         if slots[stream.id]?.isEmpty == true { slots[stream.id] = nil }
-        return reader.name
+        return reader
     }
 
     func changed(_ stream: StreamBuffer) {

@@ -16,14 +16,16 @@ struct StreamRights {
     private static let most = 10_000
 
     /// Nil where it has to be asked.
-    func know(_ claims: Claims, _ call: StreamCall, at second: Int32) -> Bool? {
-        known[Key(claims: claims, stream: call.name, right: call.right)]
+    func know(_ claims: Claims, _ stream: StreamName, _ right: StreamCall.Right, at second: Int32) -> Bool? {
+        known[Key(claims: claims, stream: stream, right: right)]
             .flatMap { $0.until > second ? $0.isAllowed : nil }
     }
 
-    mutating func note(_ isAllowed: Bool, _ claims: Claims, _ call: StreamCall, at second: Int32) {
+    mutating func note(
+        _ isAllowed: Bool, _ claims: Claims, _ stream: StreamName, _ right: StreamCall.Right, at second: Int32
+    ) {
         if known.count >= Self.most { known = [:] }
-        known[Key(claims: claims, stream: call.name, right: call.right)] = (
+        known[Key(claims: claims, stream: stream, right: right)] = (
             isAllowed, second + (isAllowed ? Self.yes : Self.no)
         )
     }

@@ -52,7 +52,8 @@ final class StreamUploads {
             return refuse(exchange, HeldRequests.refusal)
         }
         uploads[exchange] = Upload(sender: sender, append: append, hold: hold)
-        switch rights.know(sender.claims, sender.call, at: loop.second) {
+        guard !sender.hasTicket else { return letIn(exchange) }
+        switch rights.know(sender.claims, sender.call.name, sender.call.right, at: loop.second) {
         case true?: letIn(exchange)
         case false?: refuse(exchange, forbidden())
         case nil:
@@ -67,7 +68,8 @@ final class StreamUploads {
         guard case .decided(let extensions, _) = outcome else {
             return refuse(exchange, .refusal(503, .databaseUnavailable))
         }
-        rights.note(!extensions.isEmpty, sender.claims, sender.call, at: loop.second)
+        rights.note(
+            !extensions.isEmpty, sender.claims, sender.call.name, sender.call.right, at: loop.second)
         if extensions.isEmpty { refuse(exchange, forbidden()) } else { letIn(exchange) }
     }
 

@@ -26,6 +26,7 @@ final class StreamsAPI {
     private(set) var polled: [StreamID: Set<Int>] = [:]
     private(set) lazy var readers = StreamReaders(loop: loop)
     private(set) lazy var uploads = StreamUploads(loop: loop)
+    private(set) lazy var forwards = StreamForwards(loop: loop)
     /// By exchange: readers of events, until their answers begin.
     private var beginning: [Int: StreamReaders.Reader] = [:]
     private var random = SystemRandomNumberGenerator()
@@ -42,6 +43,8 @@ final class StreamsAPI {
         /// The stream's, as the client would ask for it.
         let url: String
         let isByCookie: Bool
+        /// The hub itself gave it the right, so that policies are not asked.
+        var hasTicket = false
     }
 
     enum Judgement {
@@ -86,6 +89,7 @@ final class StreamsAPI {
         guard service != nil else {
             return .refused(.error(404, "This hub serves no streams: its operator has to set streams.directory"))
         }
+        if let text = head.field("stream-ticket") { return admit(text, call, head, at: now) }
         do throws(Refusal) {
             // A browser's event source sends no header, but perhaps a ticket or a cookie.
             guard let bearer = try loop.router.events.bearer(of: head, mayHaveTicket: call.isRead, at: now) else {
@@ -99,6 +103,20 @@ final class StreamsAPI {
         }
     }
 
+    /// A backend that writes the turn of a request that was passed on to it.
+    private func admit(_ text: String, _ call: StreamCall, _ head: some RequestHead, at now: HubTime) -> Judgement {
+        guard let ticket = loop.services.forwarder?.verify(text), ticket.expiresAt > now.unix / 1000,
+            ticket.name == call.name, let call = call.meant(for: ticket.generation)
+        else {
+            return .refused(
+                .error(401, "This Stream-Ticket is for other appends, or too old: use the one of your request"))
+        }
+        let claims = Claims(
+            role: ticket.bearer.role, subject: nil, expiresAt: ticket.expiresAt, json: ticket.bearer.claims)
+        return .admitted(
+            Sender(call: call, claims: claims, url: url(of: call, head), isByCookie: false, hasTicket: true))
+    }
+
     private func url(of call: StreamCall, _ head: some RequestHead) -> String {
         let isEncrypted = loop.lws.hasTLS || head.field("x-forwarded-proto") == "https"
         return call.url(scheme: isEncrypted ? "https" : "http", host: head.field("host"))
@@ -107,7 +125,8 @@ final class StreamsAPI {
     // MARK: With its body
 
     func perform(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {
-        switch rights.know(sender.claims, sender.call, at: loop.second) {
+        guard !sender.hasTicket else { return carryOut(sender, body, exchange: exchange) }
+        switch rights.know(sender.claims, sender.call.name, sender.call.right, at: loop.second) {
         case true?: return carryOut(sender, body, exchange: exchange)
         case false?:
             loop.counters.streamsForbidden += 1
@@ -134,12 +153,16 @@ final class StreamsAPI {
 
     /// The policies' word. Whoever asked may be gone by now: what it sent is appended all the same.
     func decide(_ exchange: Int, _ outcome: AuthorizationOutcome) {
-        guard let pending = takeUndecided(exchange) else { return uploads.decide(exchange, outcome, &rights) }
+        guard let pending = takeUndecided(exchange) else {
+            if !forwards.decide(exchange, outcome, &rights) { uploads.decide(exchange, outcome, &rights) }
+            return
+        }
         guard case .decided(let extensions, _) = outcome else {
             return answer(exchange, .refusal(503, .databaseUnavailable))
         }
         let isAllowed = !extensions.isEmpty
-        rights.note(isAllowed, pending.sender.claims, pending.sender.call, at: loop.second)
+        rights.note(
+            isAllowed, pending.sender.claims, pending.sender.call.name, pending.sender.call.right, at: loop.second)
         guard isAllowed else {
             loop.counters.streamsForbidden += 1
             return answer(exchange, Self.forbidden)
@@ -366,7 +389,32 @@ extension StreamsAPI {
     func take(_ piece: [UInt8], exchange: Int) { uploads.take(piece, exchange: exchange) }
     func end(_ piece: [UInt8], exchange: Int) { uploads.end(piece, exchange: exchange) }
     func appended(_ exchange: Int, _ answer: StreamAnswer) {
-        if refreshing[exchange] != nil { refreshed(exchange, answer) } else { uploads.appended(exchange, answer) }
+        if refreshing[exchange] != nil {
+            refreshed(exchange, answer)
+        } else if let sender = forwards.sender(of: exchange) {
+            opened(exchange, answer, sender)
+        } else {
+            uploads.appended(exchange, answer)
+        }
+    }
+}
+
+// MARK: Requests that are passed on
+
+extension StreamsAPI {
+    func forward(_ sender: StreamForwards.Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {
+        forwards.perform(sender, body, exchange: exchange, rights)
+    }
+
+    private func opened(_ exchange: Int, _ answer: StreamAnswer, _ sender: StreamForwards.Sender) {
+        guard let reader = forwards.opened(exchange, answer) else { return }
+        beginning[exchange] = reader
+        var head = StreamEvents.headOfMessages.readableAnywhere
+        if let stream = reader.stream { head.headers.append(("stream-generation", stream.id.text)) }
+        if sender.isByCookie { head.headers.append(("access-control-allow-credentials", "true")) }
+        loop.router.replied(
+            exchange,
+            .streams(StreamingAnswer(head: head, claims: sender.claims, exchange: exchange, source: self)))
     }
 }
 
@@ -384,7 +432,10 @@ extension StreamsAPI: StreamingSource {
     func refused(_ exchange: Int) { beginning[exchange] = nil }
 
     func ended(_ slot: Slot) {
-        if let name = readers.remove(slot) { service?.unwatch(name, by: loop.index) }
+        guard let reader = readers.remove(slot) else { return }
+        service?.unwatch(reader.name, by: loop.index)
+        guard reader.cancels, let stream = reader.stream, stream.snapshot.status.ending == nil else { return }
+        service?.perform(.cancel(stream.id), on: reader.name) { _ in }
     }
 
     func hasRoom(_ slot: Slot) { readers.hasRoom(slot) }
@@ -393,12 +444,15 @@ extension StreamsAPI: StreamingSource {
         loop.delivery.send(Frame(body: StreamEvents.comment, isChunked: isChunked), to: slot)
     }
 
-    func farewell(_ slot: Slot) -> Frame? { nil }
+    func farewell(_ slot: Slot) -> Frame? {
+        readers.isEndedByHub(slot)
+        return nil
+    }
 }
 
 extension StreamOwner {
     /// Nil for a backend.
-    fileprivate init?(_ claims: Claims) {
+    init?(_ claims: Claims) {
         guard claims.role != "service_role" else { return nil }
         self = claims.subject.map { .user($0) } ?? .role(claims.role)
     }

@@ -192,6 +192,7 @@ struct StreamChannels {
             send(to: [membership], from: rest, in: channel, &hub)
             guard membership.streamPlace?.lacks(rest.snapshot) == false else { continue }
             membership.streamPlace?.rest = nil
+            membership.streamPlace?.nextAt = .min
             send(to: [membership], in: channel, &hub)
         }
         if let buffer = channel.stream?.buffer { send(to: others, from: buffer, in: channel, &hub) }

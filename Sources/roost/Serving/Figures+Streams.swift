@@ -1,3 +1,4 @@
+import Forwarding
 import Gateway
 import Ops
 import Stores
@@ -87,5 +88,20 @@ extension StreamRowWriter.Statistics {
             "Closes that were to be committed with a row, by result.",
             "result", ["committed": committed, "refused": refused, "unknown": unknown])
             + [Figure("roost_stream_commit_seconds", "Time to commit a close with its row, from the request.", time)]
+    }
+}
+
+extension ForwardService.Statistics {
+    var figures: [Figure] {
+        [
+            Figure(
+                "roost_forwards_under_way", .gauge,
+                "Requests that were passed on to your backend and are not answered.",
+                underWay),
+            Figure("roost_forwards_total", .counter, "Requests that were passed on to your backend.", passedOn),
+        ]
+            + Figure.each(
+                "roost_forwards_failed_total", .counter, "Those without a whole answer, by reason.", "reason",
+                Dictionary(uniqueKeysWithValues: ForwardFailure.allCases.map { ($0.rawValue, failed[$0, default: 0]) }))
     }
 }

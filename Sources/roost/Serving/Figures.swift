@@ -1,6 +1,7 @@
 import Capture
 import ChangeFeed
 import Clustering
+import Forwarding
 import Gateway
 import Hub
 import Listening
@@ -24,6 +25,7 @@ struct HubFigures: Sendable {
     let cluster: ClusterService?
     let webhooks: WebhookService?
     let streams: FileStreamService?
+    let forwarder: ForwardService?
     /// Nil where closes are committed with no rows.
     let streamRows: StreamRowWriter?
     let pushService: PushService?
@@ -70,7 +72,7 @@ struct HubFigures: Sendable {
                     "Time from a row's commit until it is handed to sockets, for each group of subscribers.", sum.lag),
             ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
             + (cluster?.statistics.figures ?? []) + (webhooks?.statistics.figures ?? [])
-            + streamFigures(sum)
+            + streamFigures(sum) + (forwarder?.statistics.figures ?? [])
     }
 }
 

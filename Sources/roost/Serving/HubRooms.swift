@@ -1,6 +1,7 @@
 import Capture
 import ChangeFeed
 import Clustering
+import Forwarding
 import Gateway
 import HTTP
 import Hub
@@ -46,6 +47,8 @@ struct HubRooms: Sendable {
     let webhooks: WebhookService?
     /// Nil where no folder for streams is set.
     let streams: FileStreamService?
+    /// Nil where no route passes requests on.
+    let forwarder: ForwardService?
     /// Nil where the hub is alone.
     let cluster: ClusterService?
     /// Commits the rows of streams that end.
@@ -133,6 +136,7 @@ struct HubRooms: Sendable {
         let streams = try server.streams.setup(streamRows, configuration.sharedStreams(), logger).map {
             try FileStreamService($0)
         }
+        let forwarder = try server.streams.forwardService(streams, logger)
 
         let peerSessions = PeerSessions(registry: shared.recovery) { subscriptions.locate($0, then: $1) }
         let serverAnswers = ServerAnswers(gateway: gateway)
@@ -152,6 +156,7 @@ struct HubRooms: Sendable {
             health: health, gateway: gateway, history: shared.history, recovery: shared.recovery,
             subscriptions: subscriptions,
             listener: listener, capture: capture, cluster: cluster, webhooks: webhooks, streams: streams,
+            forwarder: forwarder,
             streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService,
             receiptWriter: receiptWriter, messageWriter: messageWriter)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
@@ -166,6 +171,7 @@ struct HubRooms: Sendable {
         services.authority = authority
         services.messages = messageWriter
         services.streams = streams
+        services.forwarder = forwarder
         services.peers = cluster
         services.handler = Handlers(handlers: handlers)
         services.opsHandler = OpsPages(
@@ -210,6 +216,7 @@ struct HubRooms: Sendable {
         self.capture = capture
         self.webhooks = webhooks
         self.streams = streams
+        self.forwarder = forwarder
         self.cluster = cluster
         self.streamRows = streamRows
         self.services = services
@@ -240,7 +247,8 @@ struct HubRooms: Sendable {
         }
         webhooks?.start()
         streamRows.start()
-        streams?.start(telling: gateway)
+        streams?.start(telling: StreamSinks(gateway: gateway, forwarder: forwarder))
+        forwarder?.start()
         try gateway.start(services, restoring: present)
         supervision?.begin()
         ProgressWatch({ [health] in health.progress }, logger: logger).begin()

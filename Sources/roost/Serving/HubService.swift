@@ -50,6 +50,8 @@ struct HubService {
         }
         deadline.enters("ending the sessions that ask policies")
         rooms.authority.stop()
+        deadline.enters("telling apps that their replies end")
+        rooms.forwarder?.stop(within: .seconds(2))
         deadline.enters("writing streams")
         rooms.streamRows.stop()
         rooms.streams?.stop()

@@ -1,8 +1,12 @@
 import DurableStreams
+import Forwarding
+import Gateway
 import Logging
 import Settings
 import StreamFiles
 import Streams
+import Webhooks
+import Wire
 
 extension StreamSettings {
     /// Nil where there are to be no streams.
@@ -37,12 +41,49 @@ extension StreamSettings {
         for text in routes where StreamRoute(text) == nil {
             throw RunFailure(
                 "streams.routes has `\(text)`, which is not a route; write it like /reply=reply/{conversation}, or "
-                    + "with ;event=type behind it.", .configuration)
+                    + "with ;event=type, ;turns or ;forward=URL behind it.", .configuration)
         }
+    }
+
+    /// What passes requests on to the application's backend; nil where no route does.
+    ///
+    /// - Throws: `RunFailure`, whose sentence says what to write.
+    func forwardService(_ streams: FileStreamService?, _ logger: Logger) throws -> ForwardService? {
+        guard let streams, routes.contains(where: { StreamRoute($0)?.backend != nil }) else { return nil }
+        guard let forwardSecret, let key = WebhookSecret(forwardSecret) else {
+            throw RunFailure(
+                "streams.routes has a route with ;forward and streams.forward_secret (ROOST_STREAMS_FORWARD_SECRET) is not set, "
+                    + "or is no key: a backend could not tell who calls it. Set it to whsec_ and the output of "
+                    + "`openssl rand -base64 32`.", .configuration)
+        }
+        do {
+            _ = try JSON(parsing: Array(forwardError.utf8))
+        } catch {
+            throw RunFailure(
+                "streams.forward_error is not valid JSON; write it like {\"type\":\"error\",\"error\":\"$reason\"}.",
+                .configuration)
+        }
+        return ForwardService(
+            ForwardService.Setup(secret: key, errorEvent: forwardError, patience: .seconds(forwardTimeout)), streams,
+            logger: logger)
     }
 }
 
 extension StreamFolder.Failure: Failure {
     var sentence: String { description + "." }
     var status: ExitStatus { .configuration }
+}
+
+/// Whom streams tell of changes: the loops, and what passes requests on.
+struct StreamSinks: StreamSink {
+    let gateway: Gateway
+    let forwarder: ForwardService?
+
+    func streamChanged(_ stream: StreamBuffer, for loop: Int) {
+        if loop == ForwardService.watcher {
+            forwarder?.streamChanged(stream)
+        } else {
+            gateway.streamChanged(stream, for: loop)
+        }
+    }
 }

@@ -1,0 +1,179 @@
+import DurableStreams
+import HTTP
+import Hub
+import Streams
+import Wire
+
+/// Requests that the hub passes on to the application's backend (`streams.routes` with `forward`), on one loop. Each opens the next turn of
+/// its stream, and is answered by the events of that turn as they come.
+final class StreamForwards {
+    struct Sender {
+        let route: StreamRoute
+        let query: [String: String]
+        let claims: Claims
+        let isByCookie: Bool
+        /// What the backend needs of the client's head.
+        let headers: [String]
+    }
+
+    private struct Pending {
+        let sender: Sender
+        let name: StreamName
+        let body: [UInt8]
+        let owner: StreamOwner?
+    }
+
+    /// Lives as long as the process.
+    private unowned(unsafe) let loop: EventLoop
+    /// By exchange.
+    private var pending: [Int: Pending] = [:]
+
+    init(loop: EventLoop) {
+        self.loop = loop
+    }
+
+    // MARK: By the head
+
+    enum Judgement {
+        case refused(HTTPResponse)
+        case admitted(Sender)
+    }
+
+    /// Nil where the path is not one of these, or the request is to be answered as on any route.
+    func judge(_ head: some RequestHead, at now: HubTime) -> Judgement? {
+        guard head.method == "POST",
+            let route = loop.rules.streamRoutes.first(where: { $0.path == head.path && $0.backend != nil })
+        else { return nil }
+        guard loop.services.forwarder != nil else {
+            return .refused(.error(404, "This hub serves no streams: its operator has to set streams.directory"))
+        }
+        do throws(Refusal) {
+            guard let bearer = try loop.router.events.bearer(of: head, mayHaveTicket: true, at: now) else {
+                return .refused(.error(401, "A token is missing: send it as Authorization: Bearer TOKEN"))
+            }
+            return .admitted(
+                Sender(
+                    route: route, query: head.allQuery, claims: bearer.claims, isByCookie: bearer.isByCookie,
+                    headers: Self.headers(of: head)))
+        } catch {
+            return .refused(.error(401, error.message))
+        }
+    }
+
+    private static let passedOn = [
+        "content-type", "authorization", "accept-language", "idempotency-key", "traceparent", "x-request-id",
+    ]
+
+    /// None of them can be two: the parser refuses control characters within one.
+    private static func headers(of head: some RequestHead) -> [String] {
+        passedOn.compactMap { name in head.field(name).map { "\(name): \($0)" } }
+    }
+
+    // MARK: With its body
+
+    func perform(_ sender: Sender, _ body: [UInt8], exchange: Int, _ rights: StreamRights) -> HTTPOutcome {
+        let name: StreamName
+        do throws(StreamComplaint) {
+            name = try sender.route.name(sender.query, body)
+        } catch {
+            return .answered(error.response.readableAnywhere)
+        }
+        let owner = StreamOwner(sender.claims)
+        guard loop.services.forwarder?.reserve(for: owner) == true else {
+            loop.counters.overShare += 1
+            var response = HTTPResponse.error(429, "Too many replies are under way; try again when one has ended")
+            response.headers = [("retry-after", "1")]
+            return .answered(response.readableAnywhere)
+        }
+        pending[exchange] = Pending(sender: sender, name: name, body: body, owner: owner)
+        switch rights.know(sender.claims, name, .read, at: loop.second) {
+        case true?: open(exchange)
+        case false?:
+            loop.counters.streamsForbidden += 1
+            giveBack(exchange)
+            return .answered(StreamsAPI.forbidden)
+        case nil:
+            loop.ask(AuthorizationQuestion(claims: sender.claims, topic: name.topic, right: .read(replay: nil))) {
+                .streamRight(exchange, $0)
+            }
+        }
+        return .later
+    }
+
+    /// - Returns: false where the exchange is none of these.
+    func decide(_ exchange: Int, _ outcome: AuthorizationOutcome, _ rights: inout StreamRights) -> Bool {
+        guard let asked = pending[exchange] else { return false }
+        guard case .decided(let extensions, _) = outcome else {
+            refuse(exchange, .refusal(503, .databaseUnavailable))
+            return true
+        }
+        rights.note(!extensions.isEmpty, asked.sender.claims, asked.name, .read, at: loop.second)
+        if extensions.isEmpty {
+            loop.counters.streamsForbidden += 1
+            refuse(exchange, StreamsAPI.forbidden)
+        } else {
+            open(exchange)
+        }
+        return true
+    }
+
+    private func giveBack(_ exchange: Int) {
+        guard let asked = pending.removeValue(forKey: exchange) else { return }
+        loop.services.forwarder?.giveBack(for: asked.owner)
+    }
+
+    /// Later, because whoever calls may be in the middle of looking at rights.
+    private func refuse(_ exchange: Int, _ response: HTTPResponse) {
+        giveBack(exchange)
+        loop.inbox.post(.respond(exchange, response.readableAnywhere))
+    }
+
+    private func open(_ exchange: Int) {
+        guard let asked = pending[exchange] else { return }
+        var configuration = StreamConfiguration(contentType: "application/json")
+        configuration.owner = asked.owner
+        loop.services.streams?.perform(
+            .create(configuration, body: [], closes: false, isNext: true), on: asked.name
+        ) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
+    }
+
+    /// The turn is there, or not. What its client asked for is passed on, whether or not the client is there still.
+    ///
+    /// - Returns: nil where the exchange is none of these.
+    func opened(_ exchange: Int, _ answer: StreamAnswer) -> StreamReaders.Reader? {
+        guard let asked = pending[exchange] else { return nil }
+        guard case .created(let made) = answer, let stream = loop.services.streams?.buffer(of: made.name),
+            stream.id == made.id
+        else {
+            refuse(exchange, refusal(answer))
+            return nil
+        }
+        pending[exchange] = nil
+        loop.services.forwarder?.forward(
+            StreamForward(
+                name: made.name, generation: made.id, url: asked.sender.route.backend ?? "",
+                headers: asked.sender.headers, body: asked.body,
+                bearer: StreamBearer(role: asked.sender.claims.role, claims: asked.sender.claims.json),
+                owner: asked.owner, eventMember: asked.sender.route.eventMember))
+        var reader = StreamReaders.Reader(made.name, stream, offset: 0, asked: nil, until: .max)
+        reader.messages = .init(namedBy: asked.sender.route.eventMember)
+        reader.user = asked.sender.claims.subject
+        reader.cancels = asked.sender.route.cancels
+        return reader
+    }
+
+    private func refusal(_ answer: StreamAnswer) -> HTTPResponse {
+        switch answer {
+        case .refused(let refusal): return StreamResponse.refusal(refusal)
+        case .existed(let snapshot):
+            var response = HTTPResponse.error(
+                409, "A reply is under way here: read it with GET, or send this again when it has ended")
+            response.headers = [("stream-generation", snapshot.id.text), ("retry-after", "1")]
+            return response
+        case .created, .appended, .done: return StreamResponse.refusal(.unavailable)
+        }
+    }
+
+    /// Nil where the exchange is none of these.
+    func sender(of exchange: Int) -> Sender? { pending[exchange]?.sender }
+}
