@@ -8,6 +8,7 @@ Only Python's standard library. It listens on 127.0.0.1 alone: whoever reads the
 """
 
 import argparse
+import base64
 import functools
 import http.server
 import json
@@ -15,7 +16,7 @@ import pathlib
 import urllib.parse
 import urllib.request
 
-PAGES = ["chat", "presence", "cursors", "webrtc"]
+PAGES = ["chat", "presence", "cursors", "webrtc", "ask", "voice"]
 FOLDER = pathlib.Path(__file__).parent / "web"
 
 
@@ -29,7 +30,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 def people(options):
     """Who the pages may be opened as: id, name, token."""
     if options.token:
-        return [{"id": "me", "name": "Me", "token": options.token}]
+        claims = json.loads(base64.urlsafe_b64decode(options.token.split(".")[1] + "=="))
+        return [{"id": claims.get("sub", "me"), "name": "Me", "token": options.token}]
     # The demo hands a token of each of its people to whoever asks. No hub of your own does.
     with urllib.request.urlopen(f"{options.hub}/demo/api/session", timeout=5) as answer:
         return json.load(answer)["users"]

@@ -14,8 +14,9 @@ from support.apns import APNs, new_token
 from support.browser import Browser
 from support.deadline import eventually
 from support.demo import Demo
-from support.hub import BINARY, ROOT
+from support.hub import BINARY, ROOT, Hub
 from support.program import Program
+from support.tokens import token
 
 EXAMPLES = ROOT / "examples"
 CHAT = pathlib.Path(BINARY).with_name("example-chat")
@@ -203,6 +204,56 @@ async def test_push(demo, people, apns):
     assert any("CHAT-1" in line for line in await phone("activities"))
     await phone("forget", device)
     assert apns.violations == []
+
+
+@pytest.fixture
+async def replies(cluster, browser, name):
+    """backend.py, a hub that passes questions on to it, and pages of one user."""
+    secret, user = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwbW8fA3qZ1Yk=", "11111111-1111-4111-8111-111111111111"
+    async with Program(sys.executable, EXAMPLES / "replies/backend.py", 0, ROOST_STREAMS_FORWARD_SECRET=secret) as backend:
+        port = (await backend.prints("serving on port")).split()[-1]
+        hub = Hub(cluster.create_database(name), ROOST_STREAMS_FORWARD_SECRET=secret, ROOST_STREAMS_ROUTES=(
+            f"/ask=answer/{{user}};event=type;forward=http://127.0.0.1:{port}/ask,"
+            f"/voice=voice/{{user}};event=type;cancel;forward=http://127.0.0.1:{port}/voice"))
+        try:
+            hub.run("migrate")
+            with cluster.connect(name) as sql:
+                sql.execute((EXAMPLES / "replies/policies.sql").read_text())
+            hub.start()
+            serve = [EXAMPLES / "serve.py", "--port", 0, "--hub", f"http://127.0.0.1:{hub.port}", "--token"]
+            async with Program(sys.executable, *serve, token("authenticated", sub=user)) as server:
+                await server.prints("serving")
+
+                async def open_one(name):
+                    page = await browser.page(next(line.strip() for line in server.lines if f"/{name}.html#" in line))
+                    await page.until("document.querySelector('#state')?.dataset.state === 'SUBSCRIBED'")
+                    return page
+                yield hub, open_one
+        finally:
+            hub.remove()
+
+
+async def test_a_question_by_post(replies):
+    _, open_one = replies
+    page = await open_one("ask")
+    await say(page, "Why?")
+    await page.until(shows("#reply", "you asked: Why?"))
+    await page.until("document.querySelector('#reply').dataset.state === 'done'")
+    assert page.complaints == []
+    await page.close()
+
+
+async def test_a_spoken_reply_that_is_interrupted(replies):
+    hub, open_one = replies
+    page = await open_one("voice")
+    await say(page, "Tell me a long story, please, and then another one.")
+    await page.until("document.querySelector('#reply').dataset.seconds > 0.3")
+    await page.run("document.querySelector('#text').value = ''")
+    await say(page, "Stop!")
+    await page.until("document.querySelector('#reply').dataset.state === 'done'")
+    assert await page.run(f"{shows('#reply', 'you asked: Stop!')} && !{shows('#reply', 'story')}")
+    assert hub.metric('roost_streams_ended_total{reason="cancelled"}') == 1
+    await page.close()
 
 
 def test_the_index_names_every_example():
