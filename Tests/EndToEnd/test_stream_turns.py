@@ -1,6 +1,7 @@
 """One name for all turns of a conversation: each is a stream of its own, and nothing of one is ever taken for another's."""
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -8,7 +9,7 @@ import random
 import pytest
 
 from support.deadline import PATIENCE, eventually
-from support.events import EventReader
+from support.events import Broken, EventReader
 from support.http import HTTPConnection
 from support.hub import Hub
 from support.streams import Stream, Upload, bearer, stamp
@@ -17,6 +18,7 @@ from support.wsclient import Client
 
 pytestmark = pytest.mark.anyio
 
+KILLS = int(os.environ.get("KILLS", "3"))
 CONVERSATIONS = int(os.environ.get("CONVERSATIONS", "30"))
 TURNS = 5
 
@@ -189,6 +191,77 @@ async def test_conversations_with_late_readers_drops_and_cancels(turns):
     await asyncio.gather(*map(converse, range(CONVERSATIONS)))
     assert not stuck and not wrong and read > 0, (len(stuck), wrong[:3])
     print(f"{CONVERSATIONS} conversations, {TURNS} turns each: {read} messages read")
+
+
+async def test_kills_among_the_turns(own_hub, cluster):
+    """Whatever the hub had acknowledged is read, each turn has its row, and nobody is shown another turn."""
+    own_hub.environment |= {
+        "ROOST_STREAMS_ROUTES": "/reply=reply/{conversation};turns",
+        "ROOST_STREAMS_ON_CLOSE": "insert into reply (name, body) values ($1, $2::jsonb) returning id"}
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute("create table reply (id serial primary key, name text, body jsonb); grant all on reply, reply_id_seq to public")
+        own_hub.start()
+        over, turns = asyncio.Event(), dict.fromkeys(range(8), 0)
+
+        async def ask(http, method, path, body, statuses, **headers):
+            """Again and again until the hub answers, as numbered requests may be."""
+            while True:
+                try:
+                    answer = await http.request(method, path, body, content_type="application/json", **bearer(), **headers)
+                    if answer.status != 503:
+                        assert answer.status in statuses, answer
+                        return answer
+                except (OSError, asyncio.IncompleteReadError):
+                    with contextlib.suppress(OSError):
+                        await http.open_again()
+                await asyncio.sleep(0.02)
+
+        async def follow(conversation, known, turn):
+            path, last, got = f"/reply?conversation={conversation}&after={known}", None, []
+            while True:
+                try:
+                    headers = {**bearer(), **({"last_event_id": last} if last else {})}
+                    async with await EventReader.open(own_hub.port, path, **headers) as events:
+                        if events.status == 204:
+                            return got
+                        while (event := await events.next()) is not None:
+                            got.append(json.loads(event.data))
+                            last = events.id
+                        if got and got[-1]["last"]:
+                            return got
+                except (OSError, Broken, asyncio.IncompleteReadError):
+                    await asyncio.sleep(0.02)
+
+        async def converse(number):
+            known, name = "0", f"/streams/reply/k{number}"
+            http = await HTTPConnection.open(own_hub.port)
+            while not over.is_set():
+                turn = turns[number]
+                reader = asyncio.create_task(follow(f"k{number}", known, turn))
+                made = await ask(http, "PUT", name, b"", (200, 201), stream_generation="next")
+                generation = made.headers["stream-generation"]
+                for n in range(4):
+                    message = json.dumps([{"turn": turn, "n": n, "last": n == 3}]).encode()
+                    ends = {"stream_closed": "true"} if n == 3 else {}
+                    await ask(http, "POST", name, message, (200, 204), stream_generation=generation, **stamp(n), **ends)
+                got = await asyncio.wait_for(reader, 60)
+                assert [(m["turn"], m["n"]) for m in got] == [(turn, n) for n in range(4)], got
+                known, turns[number] = generation, turn + 1
+            http.writer.close()
+
+        async def kill():
+            for _ in range(KILLS):
+                seen = sum(turns.values())
+                await eventually(lambda: sum(turns.values()) > seen + 8, 60)
+                await asyncio.to_thread(own_hub.kill)
+                await asyncio.to_thread(own_hub.start)
+            over.set()
+        await asyncio.gather(kill(), *map(converse, turns))
+        for number, count in turns.items():
+            rows = sql.execute("select body from reply where name = %s order by id", [f"reply/k{number}"]).fetchall()
+            assert [{m["turn"] for m in body} for (body,) in rows] == [{turn} for turn in range(count)]
+            assert all(len(body) == 4 for (body,) in rows)
+    print(f"{KILLS} kills among {sum(turns.values())} turns")
 
 
 async def test_a_member_of_its_channel_follows_turn_by_turn(turns, http, name):
