@@ -126,7 +126,7 @@ test-versions: ## the feed's tests on Postgres 13 to 18, and upgrades from one t
 
 # Not part of `make test`: it runs until it is stopped, and finds more the longer it runs. What it found became a test of its reader.
 .PHONY: fuzz
-fuzz: ## libFuzzer on every reader of bytes from outside, under the address sanitizer, a minute each (ARGS="600 log redis": seconds, targets)
+fuzz: ## libFuzzer on every reader of bytes from outside, under the address sanitizer, a minute each (ARGS="600 2 log redis": seconds, how many at once, targets)
 	@scripts/fuzz.sh $(ARGS)
 
 # Not part of `make test`: two builds of everything, and programs that are several times as slow.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/fuzz.sh [SECONDS] [TARGET…]: builds roost-fuzz with libFuzzer and the address sanitizer in .build/fuzz, and runs each target for
-# so long (60 seconds).
+# scripts/fuzz.sh [SECONDS [AT ONCE]] [TARGET…]: builds roost-fuzz with libFuzzer and the address sanitizer in .build/fuzz, and runs each
+# target for so long (60 seconds), so many at once (one).
 #
 # What a target has found stays in .build/fuzz/corpus/TARGET for the next run. An input that ends the process is a finding: it stands in
 # .build/fuzz/findings, and `.build/fuzz/release/roost-fuzz TARGET FILE` repeats it. Each run is a line of
@@ -10,6 +10,11 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 shift || true
+at_once=1
+if [[ ${1:-} =~ ^[1-9][0-9]*$ ]]; then
+    at_once=$1
+    shift
+fi
 library=$(dirname "$(dirname "$(readlink -f "$(command -v swiftc)")")")/lib/clang
 library=$(find "$library" -name 'libclang_rt.fuzzer_no_main-*.a' | head -1)
 if [ -z "$library" ]; then
@@ -36,14 +41,13 @@ if [ ${#targets[@]} = 0 ]; then
     read -ra targets <<<"$("$program" | sed 's/.*one of: //')" || true
 fi
 mkdir -p .build/fuzz/findings
-failed=()
-for target in "${targets[@]}"; do
-    corpus=.build/fuzz/corpus/$target
+
+# Returns 1 where the target has a finding.
+run_target() { # target
+    local target=$1 corpus=.build/fuzz/corpus/$1 log=.build/fuzz/$1.log outcome="no finding" ran inputs reached branches
     mkdir -p "$corpus"
-    log=.build/fuzz/$target.log
-    outcome="no finding"
     # On a busy machine, the seconds that it ran say more than those that went by.
-    TIMEFORMAT=%U
+    local TIMEFORMAT=%U
     ran=$({ time "$program" "$target" "$corpus" -max_total_time="$seconds" -max_len=4096 -timeout=25 -rss_limit_mb=2048 \
         -artifact_prefix=".build/fuzz/findings/$target-" -print_final_stats=1 </dev/null >"$log" 2>&1; } 2>&1) || outcome="a finding"
     inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
@@ -55,8 +59,23 @@ for target in "${targets[@]}"; do
         echo "fuzz: $target: ${ran%.*} s, $inputs inputs, $branches, no finding"
     else
         echo "fuzz: $target: a finding; see $log" >&2
-        failed+=("$target")
         cp "$log" ".build/fuzz/findings/$target.log"
+        return 1
     fi
+}
+
+failed=0
+running=0
+for target in "${targets[@]}"; do
+    if ((running == at_once)); then
+        wait -n || failed=1
+        running=$((running - 1))
+    fi
+    run_target "$target" &
+    running=$((running + 1))
 done
-[ ${#failed[@]} = 0 ]
+while ((running > 0)); do
+    wait -n || failed=1
+    running=$((running - 1))
+done
+exit "$failed"

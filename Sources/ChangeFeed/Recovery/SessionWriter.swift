@@ -186,8 +186,10 @@ private struct SessionLoop: ~Copyable {
         }
     }
 
-    /// Whatever happened to the tables meanwhile.
+    /// Whatever happened to the tables meanwhile. What the last process wrote counts until this does: in between, other hubs would not
+    /// know whom this one served, and send whoever joins there all that anybody may lack.
     private mutating func writeAll(on connection: PostgresConnection) throws {
+        let withdrawals = registry.withdrawals
         registry.nothingIsWritten()
         var written: [SessionRegistry.Record] = []
         do {
@@ -197,10 +199,11 @@ private struct SessionLoop: ~Copyable {
                 written += records
                 try store(records, on: connection)
             }
-            _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node])
-            claimed = nil
-            proven = (nil, nil)
+            (claimed, proven) = (nil, (nil, nil))
+            let isListed = try claim(on: connection, after: withdrawals)
+            if !isListed { _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node]) }
             try connection.run("commit")
+            if isListed { claimed = withdrawals }
             registry.isWritten(written, successfully: true, elsewhere: try elsewhere(written, on: connection))
         } catch {
             registry.isWritten(written, successfully: false)
@@ -232,8 +235,8 @@ private struct SessionLoop: ~Copyable {
             guard claimed != nil else { return }
             _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node])
             claimed = nil
-        } else if claimed != registry.withdrawals {
-            try claim(on: connection)
+        } else if case let withdrawals = registry.withdrawals, claimed != withdrawals {
+            if try claim(on: connection, after: withdrawals) { claimed = withdrawals }
         } else if proven.found != proven.written {
             hasOthers = try connection.query(SessionListSQL.sessionsAreProven, [node, provenText]).flag(0, 0)
             proven.written = proven.found
@@ -290,14 +293,17 @@ private struct SessionLoop: ~Copyable {
     }
 
     /// Calls the list complete. In this order: the count, the turn, whether it is true.
-    private mutating func claim(on connection: PostgresConnection) throws {
-        let withdrawals = registry.withdrawals
+    ///
+    /// - Parameter withdrawals: how many there were before what is written was taken.
+    /// - Returns: whether it is called so.
+    private mutating func claim(on connection: PostgresConnection, after withdrawals: Int) throws -> Bool {
         let row = try connection.query(SessionListSQL.listTurn, [node])
         guard row.count > 0, let turn = row.text(0, 0), registry.beginsClaim(at: Self.now, after: withdrawals) else {
-            return
+            return false
         }
         _ = try connection.query(SessionListSQL.sessionsAreListed, [node, turn, provenText])
-        (claimed, proven.written) = (withdrawals, proven.found)
+        proven.written = proven.found
+        return true
     }
 
     private func store(_ records: [SessionRegistry.Record], on connection: PostgresConnection) throws {

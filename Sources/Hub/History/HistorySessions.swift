@@ -59,7 +59,7 @@ struct HistorySessions {
         var gone: SessionBucket<HistorySession>.Ended?
         change(key) { gone = $0.giveWay() }
         guard let gone, !gone.isTaken else { return }
-        let until = (gone.until + step - 1) / step * step
+        let until = (gone.end + step - 1) / step * step
         _ = places[key.user, default: SessionBucket()].keepMany(
             at: gone.position.forAnybody, until: until, goneAt: gone.goneAt)
     }

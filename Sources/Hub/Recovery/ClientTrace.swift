@@ -63,6 +63,10 @@ struct SessionClaim {
     let trace: ClientTrace
     /// Its client was certainly here before, so it came for one of the sessions that were there to come for.
     let isCertain: Bool
+    /// How many of the bucket had been lost by then.
+    let losses: Int
+    /// There was no other session that it may have come for.
+    let isAlone: Bool
 
     /// Whether nobody else can have come for the session.
     ///

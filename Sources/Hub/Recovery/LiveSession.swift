@@ -243,6 +243,7 @@ package struct RecoveryKey: Hashable, Sendable {
 
     /// Under which places are kept of sessions that gave way to others of the same user. No client can ask for it.
     var ofUser: RecoveryKey { RecoveryKey(high: user, low: .max) }
+    var isOfUser: Bool { low == .max }
 
     /// As it was written down.
     package init(high: UInt64, low: UInt64) {

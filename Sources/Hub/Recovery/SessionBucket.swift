@@ -40,8 +40,8 @@ extension SessionPosition {
 /// **Seldom twice.** A client that was certainly here before (`ClientTrace.Evidence`) came for one of the sessions that it was
 /// brought something for, so that one of them less has to be kept. Which one nobody knows; if it is always the latest, then
 /// for every client that is still away a session is left that lies no later than its own, for as long as its own would have
-/// been. Nothing is given up for those who come when their own session is forgotten. Where clients begin their refs anew,
-/// only a sign-in that names the device tells as much (`SessionClaim.counts`).
+/// been (`EndedSession.swift`). Nothing is given up for those who come when their own session is forgotten. Where clients begin
+/// their refs anew, only a sign-in that names the device tells as much (`SessionClaim.counts`).
 struct SessionBucket<Session: RecoverableSession> {
     struct Ended {
         var position: Session.Position
@@ -56,6 +56,10 @@ struct SessionBucket<Session: RecoverableSession> {
         var goneAt: Int?
         /// No earlier than when it was lost, in monotonic milliseconds; nil where nobody knows.
         var lostAt: Int64?
+        /// How many were lost before it, in this bucket.
+        var number = 0
+        /// Where those stood that were claimed and that it may be instead, until later and later moments (`EndedSession.swift`).
+        var others: [SessionStand<Session.Position>] = []
 
         var isTaken: Bool { !isMany && claims.contains { $0.counts } }
         /// Anybody may come for it.
@@ -84,7 +88,8 @@ struct SessionBucket<Session: RecoverableSession> {
     /// Oldest end first.
     var ended: [Ended] = []
     /// Those for whom the window was over before they came, by `goneAt`. They come all the same, and not for what others left.
-    private var overdue: [Int] = []
+    private(set) var overdue: [Int] = []
+    private var losses = 0
 
     /// Sessions kept for one key; anonymous clients share one. Of more, the earliest positions stay.
     private static var mostEnded: Int { 64 }
@@ -182,18 +187,16 @@ struct SessionBucket<Session: RecoverableSession> {
     private mutating func claim(
         _ owed: Owed, _ free: [Int], _ suspects: [Session], for trace: ClientTrace, mayEndLive: Bool
     ) {
-        let claim = SessionClaim(trace: trace, isCertain: trace.evidence == .refs)
         let positions = owed.all
+        let claim = SessionClaim(
+            trace: trace, isCertain: trace.evidence == .refs, losses: losses, isAlone: positions.count == 1)
         let latest = positions.indices.max { positions[$0].isEarlier(than: positions[$1]) }
         if let latest, latest >= free.count {
             if mayEndLive { suspects[latest - free.count].trace.claims.append(claim) }
         } else if let latest, !ended[free[latest]].isMany {
-            if claim.isCertain {
-                prolong(to: ended.remove(at: free[latest]).until)
-            } else {
-                ended[free[latest]].claims.append(claim)
-                prolong(to: ended[free[latest]].until)
-            }
+            let place = free[latest]
+            for index in free where index != place { ended[index].standIn(for: ended[place].stands) }
+            if claim.isCertain { ended.remove(at: place) } else { ended[place].claims.append(claim) }
         }
         guard positions.count > 1 else { return }
         // What is left may stand for another of them, which lies no earlier.
@@ -227,31 +230,49 @@ struct SessionBucket<Session: RecoverableSession> {
         let trace = session.trace
         // Who joined while it answered did not come for it.
         let claims = trace.claims.filter { !trace.wasAlive(after: $0.trace.moment) }
-        guard !claims.contains(where: \.isCertain) else { return prolong(to: until) }
-        if !claims.isEmpty { prolong(to: until) }
+        var isStoodFor = false
+        if let claimed = claims.map(\.losses).max() {
+            // Who was lost since is not the one that came.
+            for index in ended.indices where ended[index].number <= claimed && !ended[index].isTaken {
+                ended[index].standIn(for: [SessionStand(position: position, until: until)])
+                isStoodFor = isStoodFor || ended[index].isAwaited
+            }
+        }
+        if let claim = claims.first(where: \.isCertain) {
+            // Another that it may be instead is not kept any more: that one's client comes too late, or came.
+            guard !claim.isAlone, !isStoodFor, !overdue.isEmpty else { return }
+            overdue.removeLast()
+        }
+        losses += 1
         ended.append(
             Ended(
-                position: position, until: until, acknowledged: trace.acknowledged, claims: claims, goneAt: goneAt,
-                lostAt: lostAt))
+                position: position, until: until, acknowledged: trace.acknowledged,
+                claims: claims.filter { !$0.isCertain }, goneAt: goneAt, lostAt: lostAt, number: losses))
         thin()
     }
 
     /// Forgets those whose window is over.
     mutating func forget(until time: Int64) {
+        for index in ended.indices { ended[index].moveOn(at: time) }
         for one in ended where one.until <= time && !one.isTaken { noteOverdue(one) }
         ended.removeAll { $0.until <= time }
     }
 
     /// A session is kept no longer, and its client may come yet.
     mutating func noteOverdue(_ session: Ended) {
-        overdue += Array(repeating: session.goneAt ?? 0, count: session.isMany ? Self.mostEnded : 1)
+        areOverdue(Array(repeating: session.goneAt ?? 0, count: session.isMany ? Self.mostEnded : 1))
+    }
+
+    /// Clients come for nothing that others left, by `goneAt`: for them the window was over.
+    mutating func areOverdue(_ clients: [Int]) {
+        overdue += clients
         if overdue.count > Self.mostEnded { overdue = Array(overdue.sorted().prefix(Self.mostEnded)) }
     }
 
-    /// One session less is kept. Any of the others may stand for it, so that they are kept for as long.
-    private mutating func prolong(to until: Int64) {
-        for index in ended.indices where ended[index].until < until { ended[index].until = until }
-    }
+    /// One of them came, elsewhere.
+    ///
+    /// - Returns: false where there is none.
+    mutating func hasComeLate() -> Bool { overdue.popLast() != nil }
 
     private mutating func thin() {
         guard ended.count > Self.mostEnded else { return }
@@ -266,6 +287,7 @@ struct SessionBucket<Session: RecoverableSession> {
         ended[earliest].isMany = true
         let refs = [earliest, latest].compactMap { ended[$0].goneAt }
         ended[earliest].goneAt = refs.count == 2 ? refs.min() : nil
-        prolong(to: ended.remove(at: latest).until)
+        ended[earliest].standIn(for: ended[latest].stands)
+        ended.remove(at: latest)
     }
 }

@@ -53,6 +53,11 @@ extension SessionRegistry {
     package func areClaimed(_ claims: [(key: RecoveryKey, soughtAt: Int64)]) {
         state.withLock { state in
             for (key, soughtAt) in claims {
+                // It may be one that comes too late for its own.
+                if state.buckets[key]?.sessions.hasComeLate() == true {
+                    Self.note(key, &state)
+                    continue
+                }
                 guard let lostAt = Self.lostAt(of: key, state), lostAt <= soughtAt else { continue }
                 if state.restored?[key] != nil {
                     state.restored?[key] = nil
@@ -66,10 +71,12 @@ extension SessionRegistry {
 
     // MARK: Under the lock
 
-    /// When the only session of a key was lost; nil where it is there, where there are several, and where nobody knows.
+    /// When the only session of a key was lost; nil where it is there, where there are several, where a client may come too late for one
+    /// that is forgotten, and where nobody knows.
     static func lostAt(of key: RecoveryKey, _ state: State) -> Int64? {
         guard count(of: key, state) == 1 else { return nil }
-        guard state.buckets[key]?.sessions.live.isEmpty ?? true else { return nil }
+        let sessions = state.buckets[key]?.sessions
+        guard sessions?.live.isEmpty ?? true, sessions?.overdue.isEmpty ?? true else { return nil }
         if let left = state.restored?[key] { return left.lostAt }
         return state.buckets[key]?.sessions.ended.first(where: \.isAwaited)?.lostAt
     }

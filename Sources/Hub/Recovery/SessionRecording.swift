@@ -262,7 +262,7 @@ extension SessionRegistry {
     static func note(_ key: RecoveryKey, needing session: LiveSession? = nil, _ state: inout State) {
         weigh(key, &state)
         guard state.recording.isKept else {
-            if state.buckets[key]?.isEmpty == true { state.buckets[key] = nil }
+            if state.buckets[key]?.isEmpty == true { drop(key, &state) }
             return
         }
         let count = count(of: key, state)
@@ -281,6 +281,6 @@ extension SessionRegistry {
             state.recording.isAwaited = true
             state.recording.whenAwaited()
         }
-        if count == 0, recorded == 0, state.buckets[key]?.isEmpty == true { state.buckets[key] = nil }
+        if count == 0, recorded == 0, state.buckets[key]?.isEmpty == true { drop(key, &state) }
     }
 }

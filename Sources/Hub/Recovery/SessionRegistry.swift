@@ -46,6 +46,7 @@ package final class SessionRegistry: Sendable {
         var recording = SessionRecording()
         var shares: SessionShares
         var givenWay = 0
+        var late = LateClients<RecoveryKey>(most: 10_000)
     }
 
     /// Of so many sessions it is written down that they are many.
@@ -117,7 +118,7 @@ package final class SessionRegistry: Sendable {
                     !here.isReached($0.position(at: now.monotonic))
                 }
             }
-            state.buckets[key, default: Bucket()].sessions.add(session)
+            Self.add(session, &state)
             return (session, doubts)
         }
     }
@@ -162,7 +163,7 @@ package final class SessionRegistry: Sendable {
             let session = LiveSession(key: key, trace: trace, from: position.point)
             session.settles(at: position, hadMissed: false)
             trace.isSettled = true
-            state.buckets[key, default: Bucket()].sessions.add(session)
+            Self.add(session, &state)
             Self.noteLowest(session, &state)
             Self.note(key, needing: session, &state)
             return session
@@ -290,6 +291,18 @@ package final class SessionRegistry: Sendable {
         guard let last = state.buckets[key]?.lastEnd, last != until else { return }
         state.buckets[key]?.lastEnd = until
         state.ends.append((key, until))
+    }
+
+    private static func add(_ session: LiveSession, _ state: inout State) {
+        let late = state.late.take(session.key)
+        state.buckets[session.key, default: Bucket()].sessions.add(session)
+        if !late.isEmpty { state.buckets[session.key]?.sessions.areOverdue(late) }
+    }
+
+    /// Nobody of the key is here or may come for something.
+    static func drop(_ key: RecoveryKey, _ state: inout State) {
+        guard let bucket = state.buckets.removeValue(forKey: key), !key.isOfUser else { return }
+        state.late.remember(bucket.sessions.overdue, of: key)
     }
 
     private static func beginRestart(_ state: inout State, at now: Int64, _ window: Int64) {

@@ -24,8 +24,9 @@ struct SessionShares {
     init(most: Int) { self.most = most }
 
     /// What a session counts.
-    static func size(of position: RecoveryPosition) -> Int {
-        1 + (position.point.cursorBytes + (position.partway?.utf8.count ?? 0)) / unit
+    static func size(of session: SessionBucket<LiveSession>.Ended) -> Int {
+        let others = session.others.reduce(0) { $0 + $1.position.point.cursorBytes }
+        return 1 + (session.position.point.cursorBytes + (session.position.partway?.utf8.count ?? 0) + others) / unit
     }
 
     mutating func change(_ user: UInt64, by size: Int) {
@@ -68,7 +69,7 @@ extension SessionRegistry {
     /// Counts what the key has now. With every change of it.
     static func weigh(_ key: RecoveryKey, _ state: inout State) {
         guard let bucket = state.buckets[key], bucket.user != 0 else { return }
-        let size = bucket.sessions.ended.reduce(0) { $0 + SessionShares.size(of: $1.position) }
+        let size = bucket.sessions.ended.reduce(0) { $0 + SessionShares.size(of: $1) }
         guard size != bucket.size else { return }
         state.shares.change(bucket.user, by: size - bucket.size)
         state.buckets[key]?.size = size
@@ -91,7 +92,7 @@ extension SessionRegistry {
             note(other, &state)
             guard let point = gone.position.point.withoutCursors else { continue }
             let step = max(1, window / SessionShares.steps)
-            let until = (gone.until + step - 1) / step * step
+            let until = (gone.end + step - 1) / step * step
             let isNew = state.buckets[key.ofUser, default: Bucket()].sessions.keepMany(
                 at: RecoveryPosition(point: point), until: until, goneAt: gone.goneAt)
             if isNew { state.userEnds[until, default: []].append(key.ofUser) }

@@ -75,6 +75,36 @@ extension FeedTests {
             #expect(Self.known(database, node: "other") == nil, "each hub has a list of its own")
         }
 
+        /// Clients come to other hubs while one starts anew; of a list that does not count, these send all that anybody may lack.
+        @Test func aListCountsUntilTheNextProcessHasWrittenItsOwn() throws {
+            let database = try Self.prepared()
+            let records = Self.records(10)
+            let (first, _) = Self.writer(database, of: records)
+            first.record { $0(true) }
+            first.start()
+            try eventually("the list counts") { try database.value(Self.counted) == "1" }
+            first.stop()
+            try database.run(
+                """
+                create table ended (node text);
+                create function write_down_end() returns trigger language plpgsql as
+                    'begin insert into ended values (old.node); return old; end';
+                create trigger ends after delete on roost.session_list for each row execute function write_down_end();
+                """)
+            let seen = try database.value("select seen_at from roost.session_list")
+            let (second, _) = Self.writer(database)
+            second.restore()
+            second.record { $0(true) }
+            second.start()
+            defer { second.stop() }
+            try eventually("the next one has written its own") {
+                try database.value("select seen_at from roost.session_list") != seen
+            }
+            #expect(try database.value(Self.counted) == "1")
+            #expect(try database.value("select count(*) from ended") == "0")
+            #expect(Self.known(database) == Self.expected(records))
+        }
+
         /// Of a process that is over: who follows stands where it began, or at what is proven, and others at their own places.
         @Test func everybodyStandsWhereItStoodItself() throws {
             let database = try Self.prepared()

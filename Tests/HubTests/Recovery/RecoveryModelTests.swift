@@ -22,7 +22,21 @@ import Wire
         }
         #expect(world.losses > 10)
         #expect(world.recovered > 10)
+        #expect(world.late == 0)
         if ProcessInfo.processInfo.environment["ROOST_MODEL_FIGURES"] != nil { print("seed \(seed): \(world.figures)") }
+    }
+
+    /// The window is short, and some come back when it is over: they load their data, and take nothing from those who are in time.
+    @Test(arguments: 1...40) func whoComesTooLateCostsNobodyAnything(seed: Int) throws {
+        var world = RecoveryWorld(seed: UInt64(seed), window: 4_000)
+        for _ in 0..<1_600 { try world.step() }
+        try world.settle()
+        for client in world.clients {
+            let since = try #require(client.since)
+            let missing = (since..<world.rows).filter { !client.got.contains($0) }
+            #expect(missing.isEmpty, "client \(client.number) of seed \(seed), \(client.habit)")
+        }
+        #expect(world.late > 5)
     }
 }
 
@@ -50,6 +64,8 @@ private struct RecoveryWorld {
         var got: Set<Int> = []
         /// Some come back long after others that look like them.
         var waits = 0
+        /// When it lost its socket.
+        var leftAt: Int64?
     }
 
     struct Socket {
@@ -89,11 +105,8 @@ private struct RecoveryWorld {
     private static let config = #"{"postgres_changes":[{"event":"*","schema":"public","table":"todos"}]}"#
     private var random: SeededGenerator
     private var stages: [Stage]
-    private var registry = {
-        let registry = Self.registry()
-        registry.nobodyIsFromBefore()
-        return registry
-    }()
+    private let window: Int64
+    private var registry: SessionRegistry
     /// Where the process before left its clients, as it stored it; nil in the first.
     private var restart: Int?
     /// What is written down of the registry.
@@ -109,10 +122,15 @@ private struct RecoveryWorld {
     private(set) var rows = 0
     private(set) var losses = 0
     private(set) var recovered = 0
+    /// How many came when the window was over, or almost.
+    private(set) var late = 0
     private(set) var figures = Figures()
 
-    init(seed: UInt64) {
+    init(seed: UInt64, window: Int64 = 120_000) {
         random = SeededGenerator(seed: seed)
+        self.window = window
+        registry = Self.registry(window)
+        registry.nobodyIsFromBefore()
         stages = Self.stages(registry)
         keepRecords()
         let kinds: [(String?, String?, Habit)] = [
@@ -126,11 +144,16 @@ private struct RecoveryWorld {
     }
 
     /// Its time is short: whoever lags behind the others is to be told from them.
-    private static func registry() -> SessionRegistry { SessionRegistry(longestProof: 200) }
+    private static func registry(_ window: Int64) -> SessionRegistry {
+        SessionRegistry(window: window, longestProof: 200)
+    }
 
     private static func stages(_ registry: SessionRegistry) -> [Stage] {
         (0...1).map { Stage(loop: $0, sessions: registry) }
     }
+
+    /// Some come too late.
+    private var isShort: Bool { window < 10_000 }
 
     private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
@@ -139,7 +162,7 @@ private struct RecoveryWorld {
         case 0, 1: try commit()
         case 2, 3: for socket in sockets.indices { try read(socket, most: Int.random(in: 0...40, using: &random)) }
         case 4, 5: try serve(mayStop: true)
-        case 6: try tick()
+        case 6: try tick(isShort ? 100 : 50)
         case 7, 8: if let client = clients.indices.randomElement(using: &random) { try comeOrGo(client) }
         case 9: write()
         default: try endHalfOpen()
@@ -184,7 +207,7 @@ private struct RecoveryWorld {
         for socket in sockets.indices { sockets[socket].isOpenAtHub = false }
         let stored = marks[registry.oldestMark() ?? marks.count - 1]
         restart = stored
-        registry = Self.registry()
+        registry = Self.registry(window)
         // Postgres may have crashed, too.
         if chance(70) {
             registry.restore(
@@ -279,6 +302,7 @@ private struct RecoveryWorld {
         for text in sockets[socket].wire.prefix(arriving) { hear(text, client) }
         sockets[socket].wire = []
         clients[client].socket = nil
+        clients[client].leftAt = stages[0].now.monotonic
         if clients[client].habit == .isPage, chance(40) {
             // Its good-bye may be lost.
             if chance(80) { try close(socket, isUnloaded: true) }
@@ -291,7 +315,7 @@ private struct RecoveryWorld {
         if chance(70) {
             try connect(client)
         } else {
-            clients[client].waits = Int.random(in: 0...6, using: &random)
+            clients[client].waits = Int.random(in: 0...(isShort && chance(30) ? 60 : 6), using: &random)
         }
     }
 
@@ -327,6 +351,12 @@ private struct RecoveryWorld {
         // Both loops' clocks are one.
         let now = stages[loop].now
         stages[loop].hub.advance(to: now)
+        // Whether those live whom it may have been is asked for a second.
+        if let left = clients[client].leftAt, now.monotonic - left > window - 1_500 {
+            late += 1
+            clients[client].since = nil
+            clients[client].got = []
+        }
         stages[loop].connect(
             slot, subject: clients[client].subject, session: clients[client].session,
             isPage: clients[client].habit == .isPage)
@@ -361,8 +391,8 @@ private struct RecoveryWorld {
         }
     }
 
-    private mutating func tick() throws {
-        for loop in stages.indices { try perform(loop, tickAfter: 50) }
+    private mutating func tick(_ milliseconds: Int64 = 50) throws {
+        for loop in stages.indices { try perform(loop, tickAfter: milliseconds) }
         for socket in sockets.indices where sockets[socket].isOpenAtHub {
             let hub = stages[sockets[socket].loop].hub
             if !sockets[socket].hasUnacknowledged {

@@ -21,7 +21,7 @@ extension ReturningTests {
         try acknowledge(stage, 3, mark: 9)
         try stage.disconnect(3)
         try stage.tick(after: 30_000)
-        #expect(try join(stage, 4, ref: 1, session: session).point == .mark(3), "it may be the second")
+        #expect(try join(stage, 4, ref: 1, session: session).point == .mark(6), "it may be the second")
     }
 
     /// More than are kept one by one: whoever looks like them is brought it until the window is over.
@@ -81,5 +81,57 @@ extension ReturningTests {
         for slot in [3, 4] as [Slot] { try stage.disconnect(slot) }
         #expect(try join(stage, 5, ref: 9).point == .mark(9))
         #expect(try join(stage, 6, ref: 9, alive: [5]).point == .mark(9))
+    }
+
+    /// Nothing remains of it where nobody else looks like it; one that came since and is away is another all the same.
+    @Test func whoComesTooLateTakesNothingFromOneThatCameSince() throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        try stage.tick(after: 121_000)
+        try stage.tick(after: 1_100)
+        #expect(try join(stage, 2, ref: 1).point == nil)
+        try acknowledge(stage, 2, mark: 7)
+        try stage.disconnect(2)
+        #expect(try join(stage, 3, ref: 9).point == .mark(7))
+        try acknowledge(stage, 3, mark: 12)
+        #expect(try join(stage, 4, ref: 9, alive: [3]).point == .mark(7), "the third was the one that slept")
+        try acknowledge(stage, 4, mark: 15)
+        #expect(try join(stage, 5, ref: 9, alive: [3, 4]).point == nil, "both are back")
+    }
+
+    /// As any of those who flap may be the one that is lost: it may have been it that came, and one of the others that is away since.
+    @Test func whoIsLostForGoodHoldsOthersBackForNoLongerThanItsWindow() throws {
+        let stage = try stage()
+        try join(stage, 2, ref: 1, alive: [1])
+        try acknowledge(stage, 2, mark: 5)
+        try stage.disconnect(1)
+        let points = try (1...6).map { turn in
+            try stage.disconnect(Slot(turn + 1))
+            try stage.tick(after: 50_000)
+            // What comes right behind such a jump of the clock may have waited.
+            try stage.tick(after: 1_100)
+            let point = try join(stage, Slot(turn + 2), ref: turn * 10).point
+            try acknowledge(stage, Slot(turn + 2), mark: turn * 10)
+            return point
+        }
+        #expect(points == [3, 3, 10, 20, 30, 40].map { .mark($0) })
+    }
+
+    /// Of two the first comes back, and is taken for the second, whose socket is silent; until that one is closed, the first one's window
+    /// is over.
+    @Test func whoIsTakenForOneThatIsOverLeavesItWhatIsItsOwn() throws {
+        let stage = try stage()
+        try join(stage, 2, ref: 1, alive: [1])
+        try acknowledge(stage, 2, mark: 5)
+        try stage.disconnect(1)
+        try stage.tick(after: 100_000)
+        _ = try stage.watch { $0.deliver(.boundary(7)) }
+        #expect(try join(stage, 3, ref: 9).asked == [2])
+        try stage.tick(after: 1_100)
+        #expect(Self.point(stage) == .mark(3))
+        try acknowledge(stage, 3, mark: 9)
+        try stage.tick(after: 30_000)
+        try stage.disconnect(2)
+        #expect(try join(stage, 4, ref: 9, alive: [3]).point == .mark(5))
     }
 }

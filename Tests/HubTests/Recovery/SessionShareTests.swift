@@ -57,6 +57,24 @@ import Wire
         return stage
     }
 
+    /// Who was forgotten is remembered, so that it takes nothing from another: of all users 10,000, and no fewer than half as many.
+    @Test(arguments: [4_999, 10_000]) func theOldestOfThoseWhoComeTooLateAreForgotten(others: Int) throws {
+        let returning = ReturningTests()
+        let registry = registry(20_000)
+        let stage = try returning.stage(registry)
+        try stage.disconnect(1)
+        try pass(122, stage, registry)
+        try comeAndGo(stage, 0..<others, by: "bob")
+        try pass(122, stage, registry)
+        try returning.join(stage, 2, ref: 1)
+        try returning.acknowledge(stage, 2, mark: 50_000)
+        try stage.disconnect(2)
+        #expect(try returning.join(stage, 3, ref: 9).point == .mark(50_000))
+        try returning.acknowledge(stage, 3, mark: 50_001)
+        let point = try returning.join(stage, 4, ref: 9, alive: [3]).point
+        #expect(point == (others < 5_000 ? .mark(50_000) : nil))
+    }
+
     @Test func oneUsersSessionsPushOutOnlyHisOwn() throws {
         let registry = registry(10)
         let stage = try stage(registry)
