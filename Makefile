@@ -42,10 +42,16 @@ run-cluster: ## build and run three hubs as one on the demo's database, with Red
 test: ## every test: the Swift ones, end to end with real clients, and a short stress run
 	@scripts/setup.sh
 	# Nothing of it is needed to build, and most of it is downloading.
-	scripts/leg.sh "installing what tests need" scripts/setup.sh --tests & installing=$$!
+	scripts/leg.sh "installing what tests need" $(MAKE) test-setup & installing=$$!
 	scripts/leg.sh "building the tests" $(RELEASE) --build-tests
 	wait $$installing
 	$(MAKE) test-legs
+
+# Every worker of pytest loads all end-to-end tests, and compiles what is not compiled yet: once for all of them is half of that time.
+.PHONY: test-setup
+test-setup: ## install what tests need, and compile the end-to-end tests
+	@scripts/setup.sh --tests
+	$(PYTEST) Tests/EndToEnd --collect-only -qq >/dev/null
 
 # The legs wait most of the time, for Postgres and for windows that have to end, so all of them run at once. What looks at a
 # clock comes after them, alone.
@@ -87,7 +93,8 @@ test-recovery: ## the Swift tests of recovery, WAL capture and commands, as last
 test-policies: ## the Swift tests of policies, presence, pushes and users in Postgres, as last built
 	@scripts/leg.sh "Swift tests: policies, presence, pushes, users" $(SWIFT_ON_POSTGRES) --filter '$(POLICIES)' --skip '$(CLOCKS)'
 
-PYTEST := .venv/bin/python -m pytest
+# What Python compiled is kept, whatever the environment says of it, and apart from the sources.
+PYTEST := env PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/pycache .venv/bin/python -m pytest
 
 .PHONY: test-e2e
 test-e2e: ## the end-to-end tests but for test-clocks, on .build/release/roost (ARGS="-k presence")
