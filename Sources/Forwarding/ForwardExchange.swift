@@ -134,7 +134,10 @@ final class ForwardExchange {
 
     // MARK: The stream
 
-    func isDue(at now: ContinuousClock.Instant) -> Bool { retryAt.map { $0 <= now } ?? false }
+    /// Its stream is asked again in a while.
+    var waits: Bool { retryAt != nil }
+
+    func isDue(at now: ContinuousClock.Instant) -> Bool { retryAt.map { $0 <= now } ?? true }
 
     /// What is to be asked of the stream next; nil where that is nothing for now.
     func next(at now: ContinuousClock.Instant) -> StreamRequest? {

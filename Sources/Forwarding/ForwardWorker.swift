@@ -20,6 +20,8 @@ final class ForwardWorker {
     private var generations: [StreamID: UInt64] = [:]
     /// Told by libcurl in the middle of its work, when nothing of the set may be touched.
     private var touched: Set<UInt64> = []
+    /// Whose stream could not be asked, and is asked again.
+    private var retrying: Set<UInt64> = []
     private var lastID: UInt64 = 0
     private var figures = ForwardService.Statistics()
     private var sweepAt = ContinuousClock.now
@@ -75,7 +77,10 @@ final class ForwardWorker {
                 defer { mail = ForwardService.Mail(isStopping: mail.isStopping) }
                 return mail
             }
-            for forward in mail.forwards { begin(forward) }
+            for forward in mail.forwards {
+                begin(forward)
+                if isStopping { fail(lastID, .restarting) }
+            }
             for (id, answer) in mail.answers { answered(answer, id) }
             for generation in mail.ended { if let id = generations[generation] { forget(id) } }
             if mail.isStopping, !isStopping {
@@ -141,7 +146,7 @@ final class ForwardWorker {
         guard let exchange = exchanges[id] else { return }
         switch exchange.settle(answer, at: .now) {
         case .goOn:
-            touched.insert(id)
+            if exchange.waits { retrying.insert(id) } else { touched.insert(id) }
             if exchange.resumes() { roost_forwards_resume(set, id) }
         case .fails(let failure): fail(id, failure)
         case .over: forget(id)
@@ -154,7 +159,15 @@ final class ForwardWorker {
             if let failure = exchange.failure, !exchange.isFailing { fail(id, failure) }
             perform(exchange, id)
         }
-        for (id, exchange) in exchanges where exchange.isDue(at: .now) { perform(exchange, id) }
+        for id in retrying {
+            guard let exchange = exchanges[id] else {
+                retrying.remove(id)
+                continue
+            }
+            guard exchange.isDue(at: .now) else { continue }
+            retrying.remove(id)
+            perform(exchange, id)
+        }
     }
 
     private func perform(_ exchange: ForwardExchange, _ id: UInt64) {

@@ -44,6 +44,15 @@ async def test_what_comes_in_is_read_as_it_comes(hub, http):
     assert await ended(reader) == (0, "Grüße, world\nand more", "")
 
 
+async def test_turn_by_turn(hub):
+    name = new_name()
+    for turn in (b"one", b"two"):
+        writer = command(hub, "append", name, "--next", "--close")
+        writer.stdin.write(turn)
+        assert await ended(writer) == (0, "", "")
+        assert await ended(command(hub, "read", name)) == (0, turn.decode(), "")
+
+
 @pytest.mark.parametrize("format, events", [
     ("openai", ['{"choices":[{"delta":{"content":"Hel"}}]}', '{"choices":[{"delta":{"content":"lo"}}]}', "[DONE]"]),
     ("anthropic", ['{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hello"}}']),

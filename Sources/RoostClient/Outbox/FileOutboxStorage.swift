@@ -116,7 +116,11 @@ struct OutboxFile: ~Copyable {
         guard descriptor >= 0 else { throw Self.failure("open", path) }
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A process that was forked and does not run its own program yet has this opening, too, and with it the lock.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// Locks the file with flock(2). The lock belongs to this opening of the file and ends with it, also when the process is
     /// killed.

@@ -28,6 +28,11 @@ struct StreamOptions: ParsableArguments {
     func client() throws -> HubTransfer {
         try hub.transfer(to: "/streams/" + HubOptions.encoded(name), for: "roost stream")
     }
+
+    /// Of a request that creates a stream.
+    static func headers(_ type: String, opensNext: Bool) -> [String] {
+        ["Content-Type: \(type)"] + (opensNext ? ["Stream-Generation: next"] : [])
+    }
 }
 
 struct CreateStreamCommand: AsyncParsableCommand {
@@ -39,8 +44,11 @@ struct CreateStreamCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("text/plain, application/json, or any other type for bytes.", valueName: "media-type"))
     var type = "text/plain"
 
+    @Flag(help: "If it has ended, open the name for its next turn.")
+    var next = false
+
     func run() async throws {
-        _ = try stream.client().perform("PUT", ["Content-Type: \(type)"])
+        _ = try stream.client().perform("PUT", StreamOptions.headers(type, opensNext: next))
     }
 }
 
@@ -65,12 +73,15 @@ struct AppendStreamCommand: AsyncParsableCommand {
     @Flag(help: "Create the stream if it does not exist.")
     var create = false
 
+    @Flag(help: "The same, and if it has ended, open the name for its next turn.")
+    var next = false
+
     @Flag(help: "End the stream with the input.")
     var close = false
 
     func run() async throws {
         let client = try stream.client()
-        if create { _ = try client.perform("PUT", ["Content-Type: \(type)"]) }
+        if create || next { _ = try client.perform("PUT", StreamOptions.headers(type, opensNext: next)) }
         _ = try client.perform(
             "POST", ["Content-Type: \(type)"] + (close ? ["Stream-Closed: true"] : []),
             body: ReplyInput(STDIN_FILENO, format))
