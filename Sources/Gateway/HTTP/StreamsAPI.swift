@@ -135,7 +135,7 @@ final class StreamsAPI {
     /// The policies' word. Whoever asked may be gone by now: what it sent is appended all the same.
     func decide(_ exchange: Int, _ outcome: AuthorizationOutcome) {
         guard let pending = takeUndecided(exchange) else { return uploads.decide(exchange, outcome, &rights) }
-        guard case .decided(let extensions, _) = outcome else {
+        guard let extensions = outcome.extensions else {
             return answer(exchange, .refusal(503, .databaseUnavailable))
         }
         let isAllowed = !extensions.isEmpty
