@@ -100,6 +100,10 @@ PYTEST := env PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/pyca
 test-e2e: ## the end-to-end tests but for test-clocks, on .build/release/roost (ARGS="-k presence")
 	@scripts/leg.sh "end-to-end tests" $(PYTEST) Tests/EndToEnd -n 6 --dist loadfile --no-loadscope-reorder -m "not clock" $(ARGS)
 
+.PHONY: compatibility
+compatibility: ## write docs/compatibility.md: clients, what each can do, and what becomes of it in ten stories
+	@$(PYTEST) Tests/EndToEnd/test_client_stories.py --write-compatibility $(ARGS)
+
 .PHONY: test-clocks
 test-clocks: ## the tests that measure how long the hub takes, alone on the machine
 	@scripts/leg.sh "Swift tests that look at a clock" $(SWIFT_ON_POSTGRES) --filter '$(CLOCKS)'

@@ -14,14 +14,21 @@ extension Doctor {
                         + "create a schema.")
             ]
         }
-        let trigger =
-            state.flag(0, 1)
-            ? Finding(.good, "realtime", "What SQL sends to channels reaches the hub.")
-            : Finding(
+        return [trigger(state, role)] + (try policiesOfAnyTopic(connection))
+    }
+
+    private static func trigger(_ state: QueryResult, _ role: String) -> Finding {
+        if state.flag(0, 1) { return Finding(.good, "realtime", "What SQL sends to channels reaches the hub.") }
+        if let disabled = state.text(0, 6) {
+            return Finding(
                 .warning, "realtime",
-                "realtime.messages lacks roost's trigger, so what SQL sends reaches nobody; "
-                    + remedy(for: role, mayCreate: state.flag(0, 4), isLocked: state.flag(0, 5)))
-        return [trigger] + (try policiesOfAnyTopic(connection))
+                "realtime.messages has roost's trigger, but it is disabled, so what SQL sends reaches nobody; have its owner run "
+                    + "`alter table realtime.messages enable trigger \(disabled)`.")
+        }
+        return Finding(
+            .warning, "realtime",
+            "realtime.messages lacks roost's trigger, so what SQL sends reaches nobody; "
+                + remedy(for: role, mayCreate: state.flag(0, 4), isLocked: state.flag(0, 5)))
     }
 
     /// On Supabase's platform `grant trigger` by `postgres` succeeds and changes nothing (changelog

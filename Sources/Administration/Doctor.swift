@@ -107,9 +107,12 @@ package enum Doctor {
     private static func rights(_ connection: PostgresConnection) throws -> [Finding] {
         let missing = try connection.query(DoctorSQL.rights)
         guard missing.count > 0 else { return [Finding(.good, "rights", "This role may do what the hub does.")] }
-        return (0..<missing.count).map {
-            Finding(
-                .error, "rights", "This role lacks \(missing.text($0, 0) ?? ""); grant it, or connect as the owner.")
+        return (0..<missing.count).map { row in
+            let isOptional = missing.flag(row, 1)
+            return Finding(
+                isOptional ? .warning : .error, "rights",
+                "This role lacks \(missing.text(row, 0) ?? ""); grant it, or connect as the owner"
+                    + (isOptional ? ". Nothing else needs it." : "."))
         }
     }
 }

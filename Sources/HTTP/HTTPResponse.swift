@@ -44,6 +44,18 @@ package struct HTTPResponse: Sendable {
     }
 }
 
+extension HTTPResponse {
+    /// The sentence of an error.
+    package var sentence: String {
+        do {
+            let json = try JSON(parsing: body)
+            return json["message"]?.string ?? json["error"]?.string ?? "HTTP \(status)"
+        } catch {
+            return "HTTP \(status)"
+        }
+    }
+}
+
 // MARK: On the wire
 
 extension HTTPResponse {

@@ -60,6 +60,29 @@ extension Hub {
         }
     }
 
+    /// Keeps what a member tracks while its join is under way, as the original does, which reads on when it has answered
+    /// (supabase-realtime-rs 3de2771 tracks behind its join, and waits for neither answer). The last one counts; one before it is
+    /// answered as if it had been shown and followed by this.
+    func hold(_ write: MemberWrite, ref: JSON, in pending: PendingJoin, of membership: Membership) {
+        if let earlier = pending.presence { context.reply(to: earlier.ref, of: membership, ok: true) }
+        pending.presence = HeldWrites.Entry(write: write.copied, ref: JSON(trusted: Array(ref.bytes)[...]))
+    }
+
+    /// Performs it.
+    func releasePresence(in pending: PendingJoin, of membership: Membership) {
+        guard let held = pending.presence else { return }
+        write(held.write, ref: held.ref, of: membership)
+    }
+
+    /// Refuses all that waits, and will never be performed.
+    func refuseHeld(of membership: Membership, _ refusal: Refusal) {
+        if let held = membership.pending?.presence {
+            membership.pending?.presence = nil
+            context.refuse(held.write.kind, held.ref, of: membership, refusal)
+        }
+        authorization.refuseHeld(of: membership, refusal, &context)
+    }
+
     /// Performs or refuses what waits, in order, as far as it is decided.
     func releaseWrites(of membership: Membership) {
         while let (next, refusal) = authorization.nextWrite(of: membership, &context) {

@@ -156,9 +156,10 @@ package final class Hub {
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
             case "presence":
-                guard membership.join.isJoined || membership.grants != nil,
-                    let wanted = presence.write(in: frame, of: membership, &context)
-                else { return }
+                guard let wanted = presence.write(in: frame, of: membership, &context) else { return }
+                if let pending = membership.pending, membership.grants == nil {
+                    return hold(wanted, ref: frame.ref, in: pending, of: membership)
+                }
                 write(wanted, ref: frame.ref, of: membership)
             case ReportedAppState.event:
                 presence.appState(frame, of: membership, &context)

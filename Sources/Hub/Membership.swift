@@ -105,6 +105,8 @@ package final class PendingJoin {
     let hasToken: Bool
     /// In monotonic milliseconds.
     let began: Int64
+    /// In a public channel, the last `track` or `untrack` that came behind the join: it is performed when the join is answered.
+    var presence: HeldWrites.Entry?
 
     package init(_ config: JoinConfig, ref: JSON, response: [UInt8], at now: Int64) {
         self.ref = ref

@@ -46,6 +46,8 @@ package enum SQLState {
     package static let undefinedFunction = "42883"
     package static let invalidSchema = "3F000"
     package static let insufficientPrivilege = "42501"
+    package static let checkViolation = "23514"
+    package static let invalidObjectDefinition = "42P17"
     package static let lockNotAvailable = "55P03"
     package static let queryCanceled = "57014"
     package static let deadlock = "40P01"

@@ -30,6 +30,8 @@ package enum Refusal: Error, Sendable, Equatable {
     case databaseUnavailable
     /// A policy raised an error on what the client missed, so that it is not known whether it may see it.
     case policyFailed
+    /// A policy on `realtime.messages` met an error, so that it is not known what the client may do.
+    case channelPolicyFailed(PolicyFault)
     /// Changes were deleted from the outbox that the hub had not read.
     case changesLost
     case restarting
@@ -93,7 +95,8 @@ package enum Refusal: Error, Sendable, Equatable {
         case .privateOnly: "PrivateOnly: \(message)"
         case .over(let limit, _): "\(limit.code): \(message)"
         case .databaseUnavailable: "UnableToConnectToProject: \(message)"
-        case .policyFailed: "RlsPolicyError: \(message)"
+        case .policyFailed, .channelPolicyFailed(.error): "RlsPolicyError: \(message)"
+        case .channelPolicyFailed(.canceled): "QueryCanceled: \(message)"
         case .changesLost: "ChangesLost: \(message)"
         case .restarting: "RealtimeRestarting: \(message)"
         // The original's code for row changes that cannot be served as they were asked for; Dart's realtime_client 3 does not join again after it.
@@ -138,6 +141,7 @@ package enum Refusal: Error, Sendable, Equatable {
         case .policyFailed:
             "A policy failed on changes that you missed; join again, and if it happens again, correct the policy that "
                 + "the hub's log names"
+        case .channelPolicyFailed(let fault): fault.sentence
         case .changesLost: "Changes were deleted before they were delivered; load the data again"
         case .restarting: "Realtime is restarting, please standby"
         case .presencePayloadNotAMap: "Presence track payload must be a map"
@@ -165,7 +169,8 @@ package enum Refusal: Error, Sendable, Equatable {
         case .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid, .apiKeyMissing,
             .issuerRefused, .audienceRefused, .roleInvalid:
             .refreshToken
-        case .keyUnknown, .tokenNotYetValid, .databaseUnavailable, .changesLost, .policyFailed, .restarting,
+        case .keyUnknown, .tokenNotYetValid, .databaseUnavailable, .changesLost, .policyFailed, .channelPolicyFailed,
+            .restarting,
             .writesPending, .replayFailed, .presenceListFull, .changesTimeout:
             .retry
         case .signer, .topicNameRequired, .unmatchedTopic, .unauthorized, .readRevoked, .writeUnauthorized,

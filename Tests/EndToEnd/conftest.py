@@ -31,6 +31,10 @@ if "ROOST_UNFAIR" in os.environ:
     unfairness.begin(f"{os.environ['ROOST_UNFAIR']} {os.environ.get('PYTEST_XDIST_WORKER', '')}")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--write-compatibility", action="store_true", help="writes docs/compatibility.md as the stories of clients end")
+
+
 @pytest.fixture(scope="session")
 def anyio_backend():
     return "asyncio"
@@ -237,7 +241,7 @@ async def way(hub):
 
 # The longest first: a file is one worker's, and one that begins late is waited for alone.
 LONG = ("visibility_policies", "broken_configurations", "slow_readers", "dashboard", "grace", "push_story",
-        "push_restarts", "cluster_upgrade", "recovery_crash", "systemd", "users_online", "recovery", "every_row", "limits",
+        "push_restarts", "client_stories", "cluster_upgrade", "recovery_crash", "systemd", "users_online", "recovery", "every_row", "limits",
         "push_client", "push_receipts", "demo", "push_hub", "presence_restart", "swift_client", "restarts", "drain", "swift_outbox", "typing", "push_standin")
 
 

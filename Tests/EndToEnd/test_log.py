@@ -86,6 +86,26 @@ async def test_lines_have_the_trace_of_an_upgrade(logging_hub):
     assert len(told) == 3 and all((event["traceparent"], event["request_id"]) == (parent, "a1-b2") for event in told), told
 
 
+async def test_a_call_that_is_refused_is_told_with_its_trace(logging_hub):
+    hub = logging_hub()
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    async with await HTTPConnection.open(hub.port) as http:
+        for _ in range(3):
+            refused = await http.request("POST", "/api/broadcast", {"messages": []}, traceparent=parent, sb_request_id="a1-b2")
+            assert refused.status == 401
+        bad = await http.request(
+            "POST", "/api/broadcast", {"messages": 7}, authorization=f"Bearer {token('service_role')}", baggage="sb-request-id=c3")
+        assert bad.status == 422
+        assert (await http.request("GET", "/nowhere")).status == 404
+
+    def told():
+        return [event for event in events(hub) if event["message"] == "A call was refused"]
+    await eventually(lambda: len(told()) == 2, what=lambda: str(told()))
+    first, second = told()
+    assert (first["reason"], first["why"], first["traceparent"], first["request_id"]) == ("http_401", "Unauthorized", parent, "a1-b2")
+    assert (second["reason"], second["request_id"]) == ("http_422", "c3") and "messages" in second["why"]
+
+
 async def test_a_drain_says_why(logging_hub):
     hub = logging_hub(ROOST_LOG_FORMAT="text")
     client = await Client.connect(hub.port, apikey=token(sub='a "name" with\nall = of it'))

@@ -78,6 +78,7 @@ import Wire
 
     @Test(arguments: [
         (AuthorizationOutcome.decided([]), Refusal.unauthorized(topic: "a")),
+        (.failed(.error), .channelPolicyFailed(.error)), (.failed(.canceled), .channelPolicyFailed(.canceled)),
         (.decided(.presence), .unauthorized(topic: "a")),
         (.unavailable, .databaseUnavailable),
         (.replayFailed, .replayFailed),
@@ -130,6 +131,18 @@ import Wire
         #expect(try write(member) == denial)
         #expect(try write(member, .track([])) == "held", "it is another right")
         #expect(authorization.questions.isEmpty)
+    }
+
+    /// supabase/realtime 2.174 answers `rls_policy_error` and `query_canceled`.
+    @Test(arguments: PolicyFault.allCases)
+    mutating func aNoOfAPolicyThatFailedIsToldAsThat(_ fault: PolicyFault) throws {
+        let (member, _) = try letIn()
+        #expect(try write(member) == "held")
+        #expect(release(member) == [])
+        _ = try answer(.failed(fault))
+        let denial = Refusal.channelPolicyFailed(fault).message
+        #expect(release(member) == ["\(denial) 1"])
+        #expect(try write(member) == denial, "it is not asked again for each")
     }
 
     @Test mutating func whatIsNotKnownIsRefusedAndAskedAgain() throws {

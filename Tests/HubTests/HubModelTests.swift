@@ -29,6 +29,19 @@ private struct World {
         var key: String
         /// What it tracks.
         var payload: String?
+        /// What it tracked last while its join was not answered, and whether it did.
+        var heldPayload: String?
+        var holdsPayload = false
+
+        mutating func track(_ new: String?) {
+            if group == nil { payload = new } else { (heldPayload, holdsPayload) = (new, true) }
+        }
+
+        mutating func isAnswered() {
+            group = nil
+            if holdsPayload { payload = heldPayload }
+            holdsPayload = false
+        }
         /// What its client thinks of who is present, by `phx_ref`; nil until it has a presence_state.
         var view: [String: Shown]?
     }
@@ -83,11 +96,11 @@ private struct World {
         case 8, 9:
             guard member != nil, !isHeld(member) else { return }
             let payload = "{\"n\":\(below(3))}"
-            if member?.group == nil { members[place]?[topic]?.payload = payload }
+            members[place]?[topic]?.track(payload)
             try say(place, version, topic, "presence", #"{"event":"track","payload":\#(payload)}"#)
         case 10:
             guard member != nil, !isHeld(member) else { return }
-            if member?.group == nil { members[place]?[topic]?.payload = nil }
+            members[place]?[topic]?.track(nil)
             try say(place, version, topic, "presence", #"{"event":"untrack"}"#)
         default:
             if !pending.isEmpty { try answer() }
@@ -255,9 +268,11 @@ private struct World {
         switch (isV2 ? parts[3] : json["event"])?.string {
         case "broadcast": #expect(receivers.insert(place.slot).inserted, "one copy each")
         case "phx_reply":
-            replied = true
-            if payload["response"]?["postgres_changes"] != nil { members[place]?[topic]?.group = nil }
             let reason = payload["response"]?["reason"]?.string ?? ""
+            // What was tracked behind a join that another one replaced.
+            guard reason != "unmatched topic" else { return }
+            replied = true
+            if payload["response"]?["postgres_changes"] != nil { members[place]?[topic]?.isAnswered() }
             if reason.hasPrefix("UnableToConnect") || reason.hasPrefix("Unauthorized") {
                 members[place]?[topic] = nil
             }

@@ -18,6 +18,7 @@ import Wire
         ] + Limit.allCases.map { .over($0, 77) }
         + Refusal.PresenceBound.allCases.map { .presenceListFull($0, 77, isCounted: true) }
         + [.presenceListFull(.bytes, 77, isCounted: false)] + problems.map { .stream($0) }
+        + PolicyFault.allCases.map { .channelPolicyFailed($0) }
         + [.removed(topic: "room1", seconds: nil), .removed(topic: "room1", seconds: 77)]
 
     static let problems: [StreamProblem] = [
@@ -160,6 +161,16 @@ import Wire
                 "A policy failed on changes that you missed; join again, and if it happens again, correct the policy "
                     + "that the hub's log names"
             )
+        case .channelPolicyFailed(.error):
+            (
+                "RlsPolicyError: A policy on realtime.messages failed; correct the policy that the hub's log names",
+                "A policy on realtime.messages failed; correct the policy that the hub's log names"
+            )
+        case .channelPolicyFailed(.canceled):
+            (
+                "QueryCanceled: The policies on realtime.messages took too long; try again later",
+                "The policies on realtime.messages took too long; try again later"
+            )
         case .changesLost:
             (
                 "ChangesLost: Changes were deleted before they were delivered; load the data again",
@@ -278,6 +289,7 @@ import Wire
     @Test(arguments: [
         (Refusal.writeUnauthorized(topic: "r"), "unauthorized"), (.over(.payloadBytes, 7), "payload_size_exceeded"),
         (.databaseUnavailable, "unable_to_connect_to_project"), (.persistTTLInvalid, "invalid_persist_ttl"),
+        (.channelPolicyFailed(.error), "rls_policy_error"), (.channelPolicyFailed(.canceled), "query_canceled"),
         (.writesPending, "AuthorizationPending"), (.stream(.notFound), "StreamNotFound"),
     ])
     func aRefusedBroadcastHasACodeAndASentence(_ refusal: Refusal, _ code: String) throws {
@@ -309,6 +321,8 @@ import Wire
                 "A policy failed on changes that you missed; join again, and if it happens again, correct the policy "
                     + "that the hub's log names",
                 "Changes were deleted before they were delivered; load the data again",
+                "A policy on realtime.messages failed; correct the policy that the hub's log names",
+                "The policies on realtime.messages took too long; try again later",
                 "Realtime was unable to replay messages",
                 "Timed out after 77ms waiting for the postgres_changes subscription",
             ])

@@ -70,7 +70,8 @@ where not pg_is_in_recovery() and not active and restart_lsn is not null
 order by 3 desc
 
 -- name: Rights
--- What the role of this session may do with roost's objects; one row per right it lacks.
+-- What the role of this session may do with roost's objects; one row per right it lacks, and whether a hub without it does all but one
+-- thing that clients have to ask for.
 -- What it needs of realtime.messages depends on whether there is one, and whose. Where a right cannot be asked about,
 -- it is null, and not lacking.
 -- Locks: none.
@@ -79,7 +80,7 @@ with messages as (
     left join pg_namespace n on n.nspname = 'realtime'
     left join pg_class c on c.relnamespace = n.oid and c.relname = 'messages' and c.relkind in ('r', 'p')
 )
-select what from (values
+select what, what like 'INSERT on realtime.messages %' from (values
     ('USAGE on schema roost', has_schema_privilege('roost', 'usage')),
     ('SELECT on roost.meta', has_table_privilege('roost.meta', 'select')),
     ('UPDATE (pruned_xid, unpruned) on roost.meta',
@@ -306,18 +307,21 @@ order by 1, 2, 3
 
 -- name: RealtimeState
 -- What roost's triggers find of realtime.messages: the table, roost's enabled trigger on it, who this session is, whether there are
--- policies, whether this session may create the trigger, and whether the table is Supabase's alone.
+-- policies, whether this session may create the trigger, whether the table is Supabase's alone, and roost's trigger that is disabled.
 -- Locks: none.
 select c.oid is not null,
        exists (
            select from pg_trigger t
-           where t.tgrelid = c.oid and t.tgfoid = 'roost.on_message()'::regprocedure and t.tgenabled <> 'D'
+           where t.tgrelid = c.oid and t.tgfoid = 'roost.on_message()'::regprocedure and t.tgenabled in ('O', 'A')
        ),
        quote_ident(current_user),
        exists (select from pg_policy p where p.polrelid = c.oid),
        coalesce(has_table_privilege(c.oid, 'trigger'), false),
        -- Supabase's platform keeps the schema to this role, and lets postgres pass on no right to it (since July 2026).
-       coalesce(o.rolname = 'supabase_realtime_admin' and not pg_has_role(o.oid, 'usage'), false)
+       coalesce(o.rolname = 'supabase_realtime_admin' and not pg_has_role(o.oid, 'usage'), false),
+       -- The name of one that is disabled.
+       (select quote_ident(t.tgname) from pg_trigger t
+        where t.tgrelid = c.oid and t.tgfoid = 'roost.on_message()'::regprocedure and t.tgenabled in ('D', 'R') limit 1)
 from (values (1)) one (row)
 left join pg_namespace n on n.nspname = 'realtime'
 left join pg_class c on c.relnamespace = n.oid and c.relname = 'messages' and c.relkind in ('r', 'p')

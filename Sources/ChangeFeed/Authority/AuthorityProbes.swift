@@ -128,6 +128,20 @@ struct ProbeBatch {
         return locked
     }
 
+    /// What the policies met for questions, by their places in the batch, of which some row got no answer for it.
+    func faults(_ answers: [PolicyAnswer]) -> [Int: PolicyFault] {
+        var faults: [Int: PolicyFault] = [:]
+        for (kind, answer) in zip(kinds, answers) {
+            guard let draft = drafts[kind] else { continue }
+            for subject in answer.failed.subtracting(answer.locked).subtracting(answer.ending) {
+                // Those that took too long have no failure of Postgres'.
+                let isError = answer.failures[subject].map { $0.state != SQLState.queryCanceled } ?? false
+                faults[draft.places[subject]] = isError ? .error : .canceled
+            }
+        }
+        return faults
+    }
+
     /// What the answers allow, for each question of the batch.
     func rights(_ answers: [PolicyAnswer], count: Int) -> [ChannelExtensions] {
         var rights = [ChannelExtensions](repeating: [], count: count)

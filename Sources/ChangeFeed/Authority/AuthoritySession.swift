@@ -50,7 +50,13 @@ final class AuthoritySession {
         var rights = probes.rights(answers, count: batch.count)
         let locked = probes.locked(answers)
         for place in locked { batch[place].answer(.unavailable) }
-        let open = batch.indices.filter { !locked.contains($0) }
+        let faults = probes.faults(answers)
+        for (place, fault) in faults where isWanting(rights[place], batch[place].question.right) {
+            batch[place].answer(.failed(fault))
+        }
+        let open = batch.indices.filter { place in
+            !locked.contains(place) && (faults[place] == nil || !isWanting(rights[place], batch[place].question.right))
+        }
         (batch, rights) = (open.map { batch[$0] }, open.map { rights[$0] })
         for (place, pending) in batch.enumerated() {
             guard case .read = pending.question.right, !rights[place].isEmpty,
@@ -76,6 +82,14 @@ final class AuthoritySession {
                 ? try replay(request, of: pending.question.topic, rights, &log) : .replayFailed
             batch.removeFirst()
             pending.answer(outcome)
+        }
+    }
+
+    /// Whether rights are a no to what is asked.
+    private func isWanting(_ rights: ChannelExtensions, _ right: AuthorizationQuestion.Right) -> Bool {
+        switch right {
+        case .read: rights.isEmpty
+        case .write(let need): rights.isDisjoint(with: need)
         }
     }
 

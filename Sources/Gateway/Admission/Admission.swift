@@ -227,7 +227,12 @@ package struct Admission {
     ///
     /// - Parameters: as `count` takes them.
     func address(by fd: Int32, _ forwarded: String?) -> PeerAddress? {
-        Peer(of: fd, forwarded: forwarded, trusting: proxies).address.map { PeerAddress($0) }
+        fullAddress(by: fd, forwarded).map { PeerAddress($0) }
+    }
+
+    /// The same, as the log has it.
+    func fullAddress(by fd: Int32, _ forwarded: String?) -> IPAddress? {
+        Peer(of: fd, forwarded: forwarded, trusting: proxies).address
     }
 
     /// Counts a client against whom nothing speaks but, perhaps, how many there are.

@@ -146,12 +146,16 @@ final class HTTPServer {
         }
         if WebSocketHandshake.isAsked(by: head) { return upgrade(head, of: peer, input) }
         if let refusal = router.refusal(of: head, isOps: peer.isOps) {
+            logRefusal(refusal, of: peer, TraceContext(head), forwarded: head.field("x-forwarded-for"))
             return answer(
                 refusal, to: head.field("origin"), of: peer,
                 closes: refusal.status >= 500 || head.method == "CONNECT")
         }
         switch router.judge(head, isOps: peer.isOps) {
         case .answered(let response):
+            if response.status >= 400 {
+                logRefusal(response, of: peer, TraceContext(head), forwarded: head.field("x-forwarded-for"))
+            }
             answer(response, to: head.field("origin"), of: peer)
         case .admitted(let call) where call.needsBody && head.body == .none:
             answer(HTTPResponse.error(411, "Content-Length is missing"), to: call.origin, of: peer)
@@ -190,10 +194,21 @@ final class HTTPServer {
     /// - Parameter origin: of the page that asks; nil for what is no page, and where nobody knows.
     private func answer(_ response: HTTPResponse, to origin: String?, of peer: HTTPPeer, closes: Bool = false) {
         guard response.status != 503 || peer.call?.isEventSource != true else { return close(peer) }
+        if let call = peer.call, response.status >= 400 {
+            logRefusal(response, of: peer, call.trace, forwarded: call.forwarded)
+        }
         peer.call = nil
         peer.requestEnds(closes: closes)
         peer.connection.answer(
             router.readable(response, by: origin, isOps: peer.isOps), closes: closes, at: loop.second)
+    }
+
+    /// Tells the operator why a call was refused, and by what name its client knows it. What is not served is no refusal.
+    private func logRefusal(_ response: HTTPResponse, of peer: HTTPPeer, _ trace: TraceContext?, forwarded: String?) {
+        guard !peer.isOps, response.status != 404 else { return }
+        loop.denials.tell(
+            "A call was refused", reason: "http_\(response.status)", why: response.sentence,
+            of: loop.admission.fullAddress(by: peer.fd, forwarded), at: loop.second, loop.logger, trace: trace)
     }
 
     /// The answer to a request that was answered later; false where nobody here waits for it any more.

@@ -35,7 +35,7 @@ struct Publication {
 
     mutating func decide(_ topic: Name, _ outcome: AuthorizationOutcome) {
         guard undecided.remove(topic) != nil else { return }
-        guard case .decided(let allowed, _) = outcome else {
+        guard let allowed = outcome.extensions else {
             isUndecidable = true
             return
         }

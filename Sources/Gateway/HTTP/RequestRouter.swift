@@ -17,6 +17,8 @@ struct HTTPCall {
     /// A browser's event source asks, which gives up for good at any answer but 200 and comes back to a connection that breaks
     /// (WHATWG HTML, 9.2.3): what is over in a while is said to it by breaking that.
     let isEventSource: Bool
+    /// For the log, where it is refused.
+    let trace: TraceContext?
     var body: [UInt8] = []
 
     enum Goal {
@@ -149,7 +151,8 @@ final class RequestRouter {
         }
         return HTTPCall(
             isHead: head.method == "HEAD", needsBody: needsBody, inPieces: inPieces,
-            origin: head.field("origin"), goal: goal, forwarded: forwarded, isEventSource: isEventSource)
+            origin: head.field("origin"), goal: goal, forwarded: forwarded, isEventSource: isEventSource,
+            trace: TraceContext(head))
     }
 
     // MARK: With its body

@@ -103,7 +103,7 @@ final class StreamForwards {
     /// - Returns: false where the exchange is none of these.
     func decide(_ exchange: Int, _ outcome: AuthorizationOutcome, _ rights: inout StreamRights) -> Bool {
         guard let asked = pending[exchange] else { return false }
-        guard case .decided(let extensions, _) = outcome else {
+        guard let extensions = outcome.extensions else {
             refuse(exchange, .refusal(503, .databaseUnavailable))
             return true
         }

@@ -65,7 +65,7 @@ final class StreamUploads {
 
     func decide(_ exchange: Int, _ outcome: AuthorizationOutcome, _ rights: inout StreamRights) {
         guard let sender = uploads[exchange]?.sender else { return }
-        guard case .decided(let extensions, _) = outcome else {
+        guard let extensions = outcome.extensions else {
             return refuse(exchange, .refusal(503, .databaseUnavailable))
         }
         rights.note(

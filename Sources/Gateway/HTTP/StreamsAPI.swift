@@ -157,7 +157,7 @@ final class StreamsAPI {
             if !forwards.decide(exchange, outcome, &rights) { uploads.decide(exchange, outcome, &rights) }
             return
         }
-        guard case .decided(let extensions, _) = outcome else {
+        guard let extensions = outcome.extensions else {
             return answer(exchange, .refusal(503, .databaseUnavailable))
         }
         let isAllowed = !extensions.isEmpty

@@ -68,6 +68,11 @@ package struct Authorization {
                 return (membership, .reading(decideJoin(read, replay, grants, of: membership)))
             }
             return decideToken(read, before, grants).map { (membership, $0) }
+        case .failed(let fault):
+            guard let before = grants.read else {
+                return (membership, .reading(.failed(.authorization, .channelPolicyFailed(fault))))
+            }
+            return decideToken([], before, grants).map { (membership, $0) }
         }
     }
 
@@ -112,6 +117,7 @@ package struct Authorization {
         forgetQuestions(of: grants)
         grants.isUndecided = false
         grants.write = WriteRights()
+        grants.faults = [:]
         guard grants.read != nil else { return .joinsAnew }
         guard claims != membership.claims || isLapsed else {
             grants.newClaims = nil
@@ -178,7 +184,7 @@ package struct Authorization {
         if grants.held.isEmpty, grants.readQuestion == nil, membership.join.isJoined {
             switch grants.right(to: write) {
             case .allowed: return .performed
-            case .denied: return .refused(write.denial(topic: membership.channel.key.name))
+            case .denied: return .refused(grants.denial(of: write, topic: membership.channel.key.name))
             case .unknown, .asked: break
             }
         }
@@ -211,7 +217,7 @@ package struct Authorization {
         case .allowed, .denied:
             grants.held.removeFirst()
             heldBytes -= next.bytes
-            return (next, right == .denied ? next.write.denial(topic: membership.channel.key.name) : nil)
+            return (next, right == .denied ? grants.denial(of: next.write, topic: membership.channel.key.name) : nil)
         }
     }
 
@@ -224,8 +230,9 @@ package struct Authorization {
         else {
             return false
         }
-        if case .decided(let allowed, _) = outcome {
+        if let allowed = outcome.extensions {
             grants.write[need] = allowed.isDisjoint(with: need) ? .denied : .allowed
+            if case .failed(let fault) = outcome { grants.faults[need] = fault }
         } else {
             // Nothing is known, so the next write asks again.
             grants.write[need] = .unknown

@@ -1,3 +1,5 @@
+package import Wire
+
 /// One question of a loop; never used twice, so that a late answer finds nobody.
 package struct AuthorizationID: Hashable, Sendable {
     package let loop: Int
@@ -55,8 +57,21 @@ package enum AuthorizationOutcome: Sendable {
     case decided(ChannelExtensions, replay: [ReplayedMessage] = [])
     /// The rights are known, but the messages could not be read.
     case replayFailed
+    /// A policy met an error on it: a no, of which the client is told that it is none of the policy's.
+    case failed(PolicyFault)
     /// The policies could not be asked; the client is told to come again. Never a yes.
     case unavailable
+}
+
+extension AuthorizationOutcome {
+    /// What is allowed by it; nil where nothing is known.
+    package var extensions: ChannelExtensions? {
+        switch self {
+        case .decided(let extensions, _): extensions
+        case .failed: []
+        case .replayFailed, .unavailable: nil
+        }
+    }
 }
 
 /// Who decides about private channels, as the loops see it.

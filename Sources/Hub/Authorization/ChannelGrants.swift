@@ -15,6 +15,8 @@ package final class ChannelGrants {
     /// The policies could not be asked about the new token; they are asked again.
     var isUndecided = false
     var write = WriteRights()
+    /// Why writes are denied for which a policy met an error, by what they need.
+    var faults: [ChannelExtensions: PolicyFault] = [:]
     var held = HeldWrites()
     /// The member asked for presence when it joined.
     let wantsPresence: Bool
@@ -41,6 +43,11 @@ package final class ChannelGrants {
     func openNeed(of write: MemberWrite) -> ChannelExtensions? {
         guard case .persisted = write, self.write[.broadcast] == .allowed else { return write.need }
         return .persistence
+    }
+
+    /// Why a write is refused.
+    func denial(of write: MemberWrite, topic: Substring) -> Refusal {
+        write.need.flatMap { faults[$0] }.map { .channelPolicyFailed($0) } ?? write.denial(topic: topic)
     }
 
     var mayPersist: Bool { write[.persistence] == .allowed }

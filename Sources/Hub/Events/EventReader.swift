@@ -96,7 +96,7 @@ extension Refusal {
     /// The database is why, or changes of it, so that a reader who comes again is served.
     var passesWithTheDatabase: Bool {
         switch self {
-        case .databaseUnavailable, .policyFailed, .changesLost: true
+        case .databaseUnavailable, .policyFailed, .channelPolicyFailed, .changesLost: true
         default: false
         }
     }

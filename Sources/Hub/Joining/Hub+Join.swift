@@ -20,7 +20,7 @@ extension Hub {
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
         // it for the new one's and drop the channel.
         if let old = connection.memberships[request.topic] {
-            authorization.refuseHeld(of: old, .unmatchedTopic, &context)
+            refuseHeld(of: old, .unmatchedTopic)
             presence.replace(old, by: config, &context)
             remove(old, .replaced)
         }
@@ -159,7 +159,7 @@ extension Hub {
         guard membership.isMeant(by: frame.joinRef) else {
             return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
-        authorization.refuseHeld(of: membership, .unmatchedTopic, &context)
+        refuseHeld(of: membership, .unmatchedTopic)
         remove(membership, .left)
         context.reply(to: frame.ref, of: membership, ok: true)
         let close = membership.frames.push(

@@ -148,6 +148,7 @@ extension Hub {
         }
         streams.enter(membership, &context)
         summaries.note(membership)
+        releasePresence(in: pending, of: membership)
         releaseWrites(of: membership)
     }
 
@@ -166,7 +167,7 @@ extension Hub {
         } else {
             context.refuseJoin(pending.ref, of: membership, refusal)
         }
-        authorization.refuseHeld(of: membership, refusal, &context)
+        refuseHeld(of: membership, refusal)
         remove(membership)
     }
 

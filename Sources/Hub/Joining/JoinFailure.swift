@@ -50,7 +50,7 @@ package struct JoinFailure: Sendable, Equatable {
             .token
         case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly, .removed: .unauthorized
         case .over, .writesPending, .presenceListFull: .limit
-        case .databaseUnavailable, .policyFailed, .changesLost, .replayFailed: .database
+        case .databaseUnavailable, .policyFailed, .channelPolicyFailed, .changesLost, .replayFailed: .database
         case .invalidBinding, .changesTimeout: .rowChanges
         case .stream: .stream
         case .restarting: .restarting

@@ -152,7 +152,7 @@ private struct MessageWorker: ~Copyable {
                 usleep(Self.pauseMicroseconds)
                 return write(batch)
             }
-            guard batch.count > 1, Self.mayBeOneRow(error) else { return fail(batch, because: error.message) }
+            guard batch.count > 1, Self.mayBeOneRow(error) else { return fail(batch, because: Self.reason(error)) }
             let middle = batch.startIndex + batch.count / 2
             write(batch[..<middle])
             write(batch[middle...])
@@ -172,6 +172,19 @@ private struct MessageWorker: ~Copyable {
     /// Whether one row may be to blame: its text is none of Postgres', it is too large, or a trigger refuses it.
     private static func mayBeOneRow(_ error: PostgresError) -> Bool {
         ["22", "54", "P0"].contains { error.sqlState?.hasPrefix($0) == true }
+    }
+
+    /// With the original's code in front, where it has one for what Postgres answers (supabase/realtime 2.174, ERROR_CODES.md).
+    private static func reason(_ error: PostgresError) -> String {
+        let code: String? =
+            switch error.sqlState {
+            // No partition of Supabase's table takes a row of today.
+            case SQLState.checkViolation: "MissingPartition"
+            case SQLState.queryCanceled: "QueryCanceled"
+            case SQLState.insufficientPrivilege, SQLState.invalidObjectDefinition: "RlsPolicyError"
+            default: nil
+            }
+        return code.map { "\($0): \(error.message)" } ?? error.message
     }
 
     private mutating func fail(_ batch: some Collection<PendingMessage>, because reason: String) {

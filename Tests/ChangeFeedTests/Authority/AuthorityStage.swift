@@ -61,7 +61,7 @@ final class AuthorityStage {
         init(_ answers: consuming Mutex<[Int: [AuthorizationOutcome]]>) { self.answers = answers }
     }
 
-    /// In words: `broadcast`, `presence`, `all`, `none`, `unavailable`, `replay failed`.
+    /// In words: `broadcast`, `presence`, `all`, `none`, `unavailable`, `replay failed`, `failed: error`.
     func rights(
         _ role: String, _ sub: String? = nil, topic: String = "room",
         to right: AuthorizationQuestion.Right = .read(replay: nil)
@@ -120,6 +120,7 @@ extension AuthorizationOutcome {
         switch self {
         case .unavailable: "unavailable"
         case .replayFailed: "replay failed"
+        case .failed(let fault): "failed: \(fault)"
         case .decided(let rights, _):
             switch rights {
             case []: "none"

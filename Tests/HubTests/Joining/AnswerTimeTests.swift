@@ -25,6 +25,36 @@ import Wire
         #"1 ← ["1","1","realtime:a","phx_reply",{"status":"error","response":{"reason":"\#(reason)"}}]"#
     }
 
+    // MARK: What comes behind a join
+
+    private func track(_ ref: Int) -> String {
+        #"["1","\#(ref)","realtime:a","presence",{"event":"track","payload":{"n":\#(ref)}}]"#
+    }
+
+    /// supabase-realtime-rs 3de2771 tracks as soon as it has asked to join.
+    @Test func whoTracksBehindAJoinIsShownWhenItIsAnswered() throws {
+        let (stage, group) = try waiting()
+        #expect(try stage.say(track(2), from: 1).isEmpty)
+        #expect(
+            try stage.say(track(3), from: 1)
+                == [#"1 ← ["1","2","realtime:a","phx_reply",{"status":"ok","response":{}}]"#], "the last one counts")
+        let lines = try stage.watch { $0.changeSubscription(group, is: .live) }
+        let shown = lines.firstIndex { $0.contains("presence_diff") && $0.contains(#""n":3"#) }
+        let answered = lines.firstIndex { $0.hasPrefix(#"1 ← ["1","1","realtime:a","phx_reply""#) }
+        #expect(try #require(answered) < #require(shown), "\(lines)")
+        #expect(lines.contains { $0.hasPrefix(#"1 ← ["1","3","realtime:a","phx_reply",{"status":"ok""#) }, "\(lines)")
+        #expect(!lines.contains { $0.contains(#""n":2"#) })
+    }
+
+    @Test func norIsItForgottenWhereTheJoinIsRefused() throws {
+        let (stage, group) = try waiting(#"{"wait":true}"#)
+        #expect(try stage.say(track(2), from: 1).isEmpty)
+        let lines = try stage.watch { $0.changeSubscription(group, is: .failed("no such column")) }
+        let refused = #"1 ← ["1","2","realtime:a","phx_reply",{"status":"error""#
+        #expect(lines.contains { $0.hasPrefix(refused) }, "\(lines)")
+        #expect(!lines.contains { $0.contains("presence") })
+    }
+
     // MARK: postgres_changes_options (supabase/realtime PR 2109)
 
     @Test func whoWaitsIsRefusedWhatIsNotServed() throws {

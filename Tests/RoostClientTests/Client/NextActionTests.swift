@@ -17,7 +17,7 @@ import Wire
             .stream(.isPublic), .stream(.notFound), .stream(.ended(at: 7)), .stream(.cancelled(at: 7)),
             .stream(.content), .stream(.order), .stream(.fenced), .stream(.tooLarge(7)),
             .stream(.closeFailed("a detail")), .stream(.full), .stream(.unavailable),
-        ] + Limit.allCases.map { .over($0, 7) }
+        ] + Limit.allCases.map { .over($0, 7) } + PolicyFault.allCases.map { .channelPolicyFailed($0) }
 
     @Test(arguments: all) func theClientDoesWhatTheHubExpects(refusal: Refusal) {
         let expected: NextAction =
