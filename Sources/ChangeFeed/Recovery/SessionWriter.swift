@@ -356,7 +356,7 @@ extension SessionRegistry.Record {
     /// A row of StoredSessions in SessionList.sql; nil for the one that stands for nobody.
     ///
     /// - Parameter now: a process that is over had them all lost by then.
-    fileprivate init?(_ rows: QueryResult, _ row: Int, at now: Int64) {
+    init?(_ rows: QueryResult, _ row: Int, at now: Int64) {
         guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.figure(row, 1) else {
             return nil
         }

@@ -42,6 +42,14 @@ extension FuzzTarget {
                 request(
                     "POST /api/live-activity/broadcast",
                     body: #"{"channelId":"c","contentState":{},"event":"update","timestamp":-9223372036854775808}"#),
+                request(
+                    "POST /api/notify",
+                    body:
+                        #"{"id":"1","userIds":["u","é"],"title":"t","body":"b","data":{"a":{}},"badge":1,"sound":"","relevanceScore":0.5,"collapseId":"c","when":"unseen"}"#
+                ),
+                request(
+                    "POST /api/notify",
+                    body: #"{"audience":{"table":"public.messages","record":{"conversation_id":"a"}},"title":"t"}"#),
             ]
         case .backend:
             [

@@ -132,10 +132,19 @@ struct FuzzedRequest {
                 use { _ = (try end.bytes(), try update.bytes()) }
             case .registerActivity(let id, let destination, let conversation, let bearer):
                 use([], of: id, bearer.user, destination, conversation)
+            case .notify(let notification): readAgain(notification)
             case .registerDevice, .removeDevice, .listActivities, .removeActivity: break
             }
         } catch {
             write(.pushProblem(error.status, error.sentence))
+        }
+    }
+
+    /// As hubs read it from the outbox.
+    private func readAgain(_ notification: UserNotification) {
+        use {
+            let again = try UserNotification(try JSON(parsing: notification.json)) { "made up" }
+            guard again == notification else { fatalError("another notification") }
         }
     }
 
@@ -261,6 +270,6 @@ struct FuzzedRequest {
 
 extension ActivityPost {
     fileprivate var withoutTime: ActivityPost {
-        ActivityPost(contentState: contentState, event: event, timestamp: nil, alert: alert, dismissal: dismissal)
+        ActivityPost(content, event: event, timestamp: nil, alert: alert, dismissal: dismissal)
     }
 }

@@ -66,7 +66,7 @@ struct FuzzedRows {
     private func readSessions() {
         let registry = SessionRegistry()
         registry.record(whenAwaited: {})
-        let records = (0..<rows.count).compactMap { SessionRegistry.Record(rows, $0) }
+        let records = (0..<rows.count).compactMap { SessionRegistry.Record(rows, $0, at: 0) }
         registry.restore(records)
         registry.nothingIsWritten()
         let socket = AcknowledgementState(mark: 0, of: SocketPlace(loop: 0, slot: 0))
