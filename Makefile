@@ -114,6 +114,11 @@ test-stress: ## half a minute of `make stress` with a fixed seed, and of its mod
 	@scripts/leg.sh "stress" loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
 	scripts/leg.sh "model" loadtest/stress.sh --hub .build/release/roost --model --seed 3 --seconds 3
 
+# Not part of `make test`: it fetches and builds GRDB, which nothing else needs.
+.PHONY: test-grdb
+test-grdb: ## RoostClientGRDB, as an app's package builds it
+	@scripts/leg.sh "lists of rows in GRDB" swift test --package-path Tests/GRDB
+
 # Not part of `make test`: it is for whoever wrote tests, and finds those that race (Tests/EndToEnd/support/unfairness.py).
 .PHONY: test-unfair
 test-unfair: ## the end-to-end tests while one process after another stands still for a moment (SEED=1 ARGS="-k presence")

@@ -35,12 +35,16 @@ let package = Package(
     products: [
         .executable(name: "roost", targets: ["roost"]),
         .library(name: "RoostClient", targets: ["RoostClient"]),
+        .library(name: "RoostClientGRDB", targets: ["RoostClientGRDB"]),
     ],
+    // Off unless an app asks for it, so that nobody else fetches or builds GRDB.
+    traits: [.trait(name: "GRDB", description: "RoostClientGRDB keeps lists of rows in a database of GRDB's.")],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         // The load tester's alone.
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", exact: "0.2.0"),
     ],
@@ -173,6 +177,12 @@ let package = Package(
             dependencies: [
                 "Wire", .target(name: "CWebSockets", condition: .when(platforms: [.linux])),
                 .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: cold),
+        .target(
+            name: "RoostClientGRDB",
+            dependencies: [
+                "RoostClient", .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["GRDB"])),
             ],
             swiftSettings: cold),
         .target(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/architecture.md"
-IMPORT = re.compile(r"^(?:(?:public|package|internal|private|fileprivate|@\w+(?:\(\w+\))?) )*import (\w+)", re.MULTILINE)
+IMPORT = re.compile(r"^ *(?:(?:public|package|internal|private|fileprivate|@\w+(?:\(\w+\))?) )*import (\w+)", re.MULTILINE)
 
 
 def targets():

@@ -50,9 +50,6 @@ static const unsigned char emitter_js[] = {
 static const unsigned char frames_js[] = {
 #embed "../Demo/Web/frames.js"
 };
-static const unsigned char history_js[] = {
-#embed "../Demo/Web/history.js"
-};
 static const unsigned char inbox_js[] = {
 #embed "../Demo/Web/inbox.js"
 };
@@ -125,7 +122,6 @@ static const struct roost_demo_file files[] = {
     {"element.js", element_js, sizeof element_js},
     {"emitter.js", emitter_js, sizeof emitter_js},
     {"frames.js", frames_js, sizeof frames_js},
-    {"history.js", history_js, sizeof history_js},
     {"inbox.js", inbox_js, sizeof inbox_js},
     {"index.html", index_html, sizeof index_html},
     {"message-list.js", message_list_js, sizeof message_list_js},

@@ -20,4 +20,10 @@ struct Command: Decodable {
     var pause: Double?
     var active: Double?
     var bufferLimit: Int?
+    /// Of a list: the column it is ordered by, descending; how many rows; where it is kept; the port of who writes its drafts.
+    var order: String?
+    var limit: Int?
+    var folder: String?
+    var api: UInt16?
+    var conversation: UUID?
 }

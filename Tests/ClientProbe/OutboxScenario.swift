@@ -107,7 +107,7 @@ struct OutboxScenario {
 
     private static func tell(_ event: OutboxEvent) {
         switch event {
-        case .queued: break
+        case .queued, .discarded: break
         case .sent(let localID): Output.line("sent", ["local_id": localID.uuidString.lowercased()])
         case .failed(_, let reason), .storageFailed(let reason): Output.line("failed", ["reason": reason])
         case .willRetry(_, _, let reason): Output.line("retry", ["reason": reason])

@@ -10,6 +10,9 @@ final class SessionScenario {
     var writers: [String: StreamWriter] = [:]
     /// Whether those who write streams are to write no further piece.
     let isWritingOver = ProbeFlag()
+    /// What reads lists again, and what drafts are put into, by the names of the lists.
+    var reloads: [String: @Sendable () -> Void] = [:]
+    var outboxes: [String: Outbox<ProbeServer.Draft>] = [:]
     private var tasks: [String: Task<Void, Never>] = [:]
 
     func run() async throws {
@@ -99,7 +102,7 @@ final class SessionScenario {
             Output.line("disconnected")
         case "drop": drop()
         case "resources": Output.line("resources", ["files": Resources.files, "sockets": Resources.sockets])
-        default: guard try handleStream(command) else { throw Unknown(command: command.do) }
+        default: guard try handleStream(command) || handleList(command) else { throw Unknown(command: command.do) }
         }
     }
 
@@ -129,7 +132,7 @@ final class SessionScenario {
         }
     }
 
-    private func channel(_ command: Command) throws -> Channel {
+    func channel(_ command: Command) throws -> Channel {
         let name = command.channel ?? "room"
         guard let client else { throw Unknown(command: "no client") }
         let channel = client.channel(name)
@@ -175,7 +178,7 @@ final class SessionScenario {
         for task in tasks.values { task.cancel() }
         tasks = [:]
         channels = [:]
-        writers = [:]
+        (writers, reloads, outboxes) = ([:], [:], [:])
         client = nil
         tokens = nil
     }

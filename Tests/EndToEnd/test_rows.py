@@ -205,3 +205,47 @@ async def test_one_user_does_not_keep_others_from_their_rows(own_hub, table):
     assert sum(one.has_begun.is_set() for _, one, _ in greedy) < 4, "another user's joins came first"
     for one, *_ in [*greedy, (client,)]:
         await one.close()
+
+
+async def test_fresh_rows_come_also_where_the_cursor_is_good(own_hub, table):
+    """A list that a client opens on a channel that goes on: its rows, and of all else what changed."""
+    table.execute("create table u (id int primary key); insert into t values (1, 1); insert into u values (1)")
+    own_hub.run("watch", "u")
+    changes = [binding(), binding("u")]
+    client, fold, _ = await begin(own_hub, [{"table": "t"}], changes, resume={})
+    async with client:
+        await fold.has_begun.wait()
+        cursor = fold.report["cursor"]
+    table.execute("insert into t values (2, 1); insert into u values (2)")
+    client, fold, response = await begin(
+        own_hub, [{"table": "t"}, {"table": "u", "fresh": True}], changes, resume={"cursor": cursor})
+    async with client:
+        assert response["resumed"] is True
+        await client.next("system", TOPIC, where=lambda m: m.payload["message"] == "Subscribed to PostgreSQL")
+        assert [entry["table"] for entry in fold.report["rows"]] == ["u"]
+        shown = [(m.payload["data"]["table"], m.payload["data"]["record"]["id"], m.payload.get("snapshot", False))
+                 for m in client.messages if m.event == "postgres_changes"]
+        assert shown == [("u", 1, True), ("u", 2, True), ("t", 2, False)], shown
+
+
+async def test_a_value_without_json_is_its_text(own_hub, table):
+    """As in changes: a type's cast to json may fail for some of its values, as that of PostGIS does for curves."""
+    table.execute(
+        "create type shape as enum ('point', 'curve');"
+        "create function shape_as_json(shape) returns json language plpgsql as $$ begin if $1 = 'curve' then raise 'no JSON'; end if;"
+        "return '{\"a\": 1}'; end $$; create cast (shape as json) with function shape_as_json(shape);"
+        "create table s (id int primary key, s shape, ch char(3), j json, n numeric);"
+        "insert into s values (1, 'point', 'a', '[ null ]', 1.50), (2, 'curve', null, 'null', 'NaN')")
+    own_hub.run("watch", "s")
+    client, fold, _ = await begin(own_hub, [{"table": "s"}, {"table": "t"}], [binding("s"), binding()])
+    async with client:
+        await fold.has_begun.wait()
+        assert not fold.errors, fold.errors
+        assert fold.rows == {1: {"id": 1, "s": {"a": 1}, "ch": "a  ", "j": [None], "n": 1.5},
+                             2: {"id": 2, "s": "curve", "ch": None, "j": None, "n": "NaN"}}
+        before = dict(fold.rows)
+        table.execute("insert into s select id + 10, s, ch, j, n from s")
+        await asyncio.to_thread(own_hub.settle)
+        await client.settled()
+        for id, row in before.items():
+            assert fold.rows[id + 10] == row | {"id": id + 10}, "a change of such a row looks the same"

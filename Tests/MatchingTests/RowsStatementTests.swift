@@ -21,7 +21,10 @@ import Wire
     private func request(_ json: String) throws -> RowsRequest { try RowsRequest(JSON(parsing: Array(json.utf8))) }
 
     private func sql(_ json: String, granted: Set<Name>? = nil) throws -> String {
-        try RowsStatement(request(json), of: Self.table, granted: granted).sql(isUTF8: true, bytes: 1000)
+        try RowsStatement(request(json), of: Self.table, granted: granted).script(
+            isUTF8: true, bytes: 1000, as: "authenticated"
+        )
+        .sql
     }
 
     private func refusal(of json: String, granted: Set<Name>? = nil) -> String? {
@@ -41,6 +44,15 @@ import Wire
         let sql = try sql(#"{"table":"messages"}"#)
         #expect(sql.contains(#"from "public"."messages" as t order by t."id" limit 101"#), "\(sql)")
         #expect(sql.contains(#"select t."id", t."room", t."body", t."at""#))
+    }
+
+    @Test func aColumnMayHaveTheNameOfTheRow() throws {
+        let table = Table(
+            oid: 1, schema: "public", name: "t",
+            columns: [Self.column("c", "text", .text, isKey: true), Self.column("cc", "text", .text)])
+        let statement = try RowsStatement(request(#"{"table":"t"}"#), of: table, granted: nil)
+        let sql = statement.script(isUTF8: true, bytes: 1, as: "authenticated").sql
+        #expect(sql.contains(#"select ccc from (select t."c", t."cc") as ccc"#), "\(sql)")
     }
 
     @Test func theKeyFollowsTheOrderInItsDirection() throws {
@@ -110,7 +122,7 @@ import Wire
     @Test func withoutAKeyThereAreNoPlaces() throws {
         let statement = try RowsStatement(request(#"{"table":"messages"}"#), of: Self.table, granted: ["body"])
         #expect(!statement.hasPlaces)
-        #expect(!statement.sql(isUTF8: true, bytes: 1).contains("order by"))
+        #expect(!statement.script(isUTF8: true, bytes: 1, as: "authenticated").sql.contains("order by"))
         #expect(
             refusal(of: #"{"table":"messages","after":{"id":1}}"#, granted: ["body"])?.contains("primary key") == true)
     }

@@ -14,6 +14,7 @@ import bigtx
 import changes
 import channels
 import fanout
+import first_rows
 import hostile
 import idle
 import inbound
@@ -29,6 +30,7 @@ import slow
 import sockets
 import storm
 import streams
+import subscriptions
 import tls
 import together
 import visibility
@@ -43,11 +45,11 @@ PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": change
          "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure, "quiet": quiet.measure,
          "streams": streams.measure, "cluster": together.measure, "cluster-latency": together.latency,
          "cluster-busy": together.saturation, "cluster-linear": together.linear, "cluster-sockets": together.crowded,
-         "cluster-streams": together.sharing}
+         "cluster-streams": together.sharing, "first-rows": first_rows.measure, "subscriptions": subscriptions.measure}
 #: These take minutes, or kill hubs, stall readers and fill channels.
 BY_NAME = ("storm", "slow", "receipts", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
            "scrape", "tls", "hostile", "quiet", "streams", "cluster", "cluster-latency", "cluster-busy", "cluster-linear",
-           "cluster-sockets", "cluster-streams")
+           "cluster-sockets", "cluster-streams", "first-rows", "subscriptions")
 
 
 def parse_arguments():
@@ -57,7 +59,10 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="about three minutes: fewer rounds, shorter runs")
     parser.add_argument("--rounds", type=int, help="interleaved rounds instead of 5 (fan-out) and 3 (the rest)")
     parser.add_argument("--minutes", type=int, help="how long the part quiet lasts instead of 60")
-    parser.add_argument("--sockets", type=int, help="how many the part cluster-sockets has instead of 100,000")
+    parser.add_argument("--sockets", type=int, help="how many the parts cluster-sockets and subscriptions have instead of 100,000 and "
+                        "10,000")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="how many the table of the part first-rows has")
+    parser.add_argument("--cluster", type=pathlib.Path, help="a folder that keeps the databases for the next run")
     parser.add_argument("--roost", type=pathlib.Path, default=".build/release/roost", help="the hub to measure")
     parser.add_argument("--roost-load", type=pathlib.Path, default=".build/release/roost-load", help="the load tester")
     parser.add_argument("--referee", type=pathlib.Path, default="../shared/bench", help="the folder of rawfan and wsload")
@@ -88,7 +93,7 @@ def main():
         programs = Programs(arguments.roost, arguments.roost_load, arguments.referee)
         print(conditions(programs, arguments.loops))
         with contextlib.ExitStack() as stack:
-            cluster = stack.enter_context(Cluster())
+            cluster = stack.enter_context(Cluster(arguments.cluster))
             for name in arguments.parts or [part for part in PARTS if part not in BY_NAME]:
                 PARTS[name](programs, cluster, arguments)
         print(f"\nLoad average at the end: {os.getloadavg()[0]:.1f}")

@@ -1,4 +1,4 @@
-"""A private Postgres with default durability, thrown away afterwards."""
+"""A private Postgres with default durability, thrown away afterwards unless it is to be kept."""
 
 import os
 import pathlib
@@ -24,28 +24,37 @@ grant select on public.roost_load to service_role"""
 
 
 class Cluster:
+    """`kept` is a folder for tables that take minutes to fill: the next run finds them there."""
+
+    def __init__(self, kept=None):
+        self.kept = kept
+
     def __enter__(self):
         versions = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda p: int(p.parts[-3]))
         if not versions:
             raise BenchError("Postgres is not installed: make setup")
         self.bin = versions[-1].parent
         self.port = free_port()
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="roost-bench-"))
+        self.folder = self.kept or pathlib.Path(tempfile.mkdtemp(prefix="roost-bench-"))
+        self.folder.mkdir(exist_ok=True)
         if os.geteuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
         try:
-            self._postgres("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
+            if not self.data.exists():
+                self._postgres("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
             options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} "
             options += "-c wal_level=logical"
             self._postgres("pg_ctl", "-D", self.data, "-l", self.folder / "log", "-w", "-o", options, "start")
         except BaseException:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            if not self.kept:
+                shutil.rmtree(self.folder, ignore_errors=True)
             raise
         return self
 
     def __exit__(self, *_):
-        self._postgres("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._postgres("pg_ctl", "-D", self.data, "-m", "fast" if self.kept else "immediate", "-w", "stop")
+        if not self.kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def data(self):
@@ -60,6 +69,9 @@ class Cluster:
         if outcome.returncode != 0:
             raise BenchError(f"psql failed: {outcome.stderr.strip()}")
         return outcome.stdout.strip()
+
+    def has(self, database):
+        return self.psql("postgres", f"select 1 from pg_database where datname = '{database}'") == "1"
 
     def create(self, database):
         """A database with the table that the load goes to."""

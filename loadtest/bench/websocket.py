@@ -91,6 +91,9 @@ class Connection:
             for opcode, begin, position in frames(data):
                 if opcode == TEXT:
                     self.received.append(data[begin:position])
+                elif opcode == PING:
+                    # The hub sends what was missed, and rows, no faster than its pings are answered.
+                    self.socket.sendall(frame(PONG, data[begin:position]))
                 elif opcode == CLOSE:
                     raise BenchError("the hub closed a socket")
             self.rest = data[position:]

@@ -11,6 +11,8 @@ final class RecoveryMember {
     private var covered: Set<UInt32> = []
     /// It was told whether what it missed can be told, or began with rows.
     var hasBegun = false
+    /// The rows that it begins with are being read, or were.
+    var hasRows = false
     /// What it has; the rest is yet to be told.
     private(set) var start: FeedCursor?
     /// Batches that its loop has not taken yet.

@@ -9,11 +9,14 @@ extension RecoveryScheduler {
     /// Rows of one step.
     private static let batchRows = 128
 
-    func begin(_ member: RecoveryMember, withRowsOf definition: SubscriptionDefinition, _ catalog: Catalog) {
+    func begin(
+        _ member: RecoveryMember, with rows: FirstRows?, of definition: SubscriptionDefinition, _ catalog: Catalog
+    ) {
         if !member.hasBegun, !member.from.isCursor { sink.recovery(member.id, [.began(.rows)], whenTaken: {}) }
         member.hasBegun = true
+        member.hasRows = true
         sink.recovery(member.id, [.rowsBegin], whenTaken: {})
-        guard let rows = member.question.rows else { return }
+        guard let rows else { return }
         let claims = member.question.claims
         let wishes = rows.entries.map { RowWish($0, as: claims.role, in: catalog, for: definition) }
         let bindings = definition.bindings

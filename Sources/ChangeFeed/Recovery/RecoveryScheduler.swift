@@ -61,7 +61,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
         if case .needsBinding(let number) = registry.add(member.key, subscription) { unbound.append(number) }
         registry.admit(question.claims, to: member.key)
         if question.rows != nil, !question.from.isCursor {
-            begin(member, withRowsOf: wanted, context.catalog)
+            begin(member, with: question.rows, of: wanted, context.catalog)
         } else {
             newcomers.append(member)
         }
@@ -135,6 +135,10 @@ package final class RecoveryScheduler: @unchecked Sendable {
             case .from(let start):
                 if !member.hasBegun { sink.recovery(member.id, [.began(.resumed)], whenTaken: {}) }
                 member.hasBegun = true
+                if !member.hasRows, let fresh = member.question.rows?.fresh {
+                    readRows(fresh, for: member, catalog)
+                    continue
+                }
                 member.isAt(start)
             case .refused(.ahead, _) where member.hasBegun && member.waits < Self.mostWaits:
                 // Its rows were read while this window was: the next one sees as much.
@@ -152,11 +156,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
                 member.begins(at: FeedCursor(epoch: history.epoch, at: shown), telling: history.present)
             case .refused(let refusal, _) where member.question.rows != nil:
                 sink.recovery(member.id, [.began(.refused(refusal))], whenTaken: {})
-                guard let wanted = subscriptions.registry.definition(of: member.question.group) else {
-                    fail([member])
-                    continue
-                }
-                begin(member, withRowsOf: wanted, catalog)
+                readRows(member.question.rows, for: member, catalog)
                 continue
             case .refused(let refusal, let rest):
                 sink.recovery(member.id, [.began(.refused(refusal))], whenTaken: {})
@@ -172,6 +172,11 @@ package final class RecoveryScheduler: @unchecked Sendable {
                 near.append(member)
             }
         }
+    }
+
+    private func readRows(_ rows: FirstRows?, for member: RecoveryMember, _ catalog: Catalog) {
+        guard let wanted = subscriptions.registry.definition(of: member.question.group) else { return fail([member]) }
+        begin(member, with: rows, of: wanted, catalog)
     }
 
     /// Who can be served by a slice now, and up to where. Nobody waits for filters here: what waits for them comes live.

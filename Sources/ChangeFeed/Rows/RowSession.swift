@@ -45,11 +45,18 @@ struct RowSession: ~Copyable {
         let session = try open()
         let isUTF8 = session.serverEncoding == "UTF8"
         var answers = [Result<RowReading.Answer, SubscriptionError>?](repeating: nil, count: reading.parts.count)
+        // Entries that failed, as values do that have no JSON: they are read more carefully.
+        var careful: Set<Int> = []
+        let share = limits.bytes / max(1, reading.parts.count)
         let deadline = ContinuousClock.now + limits.together
         // All that can be read is read by one snapshot: without what cannot, all of it is read again.
         while true {
             let places = answers.indices.filter { answers[$0] == nil }
-            let script = Array(script(for: places.map { reading.parts[$0] }, reading, isUTF8: isUTF8).utf8)
+            let parts = places.map { place in
+                reading.parts[place].statement.script(
+                    isUTF8: isUTF8, bytes: share, isCareful: careful.contains(place), as: reading.claims.role)
+            }
+            let script = Array(script(of: parts.map(\.sql), reading).utf8)
             // Postgres ends a text at a NUL.
             guard !script.contains(0) else {
                 let problem = SubscriptionError("Rows cannot be read: the token or the request has a NUL in it")
@@ -59,10 +66,17 @@ struct RowSession: ~Copyable {
             let tables = finished.filter(\.isTable)
             if let failure {
                 try session.run("rollback", within: limits.network)
-                guard !tables.isEmpty, tables.count <= places.count else {
+                var left = tables.count - 1
+                let failed = parts.firstIndex { part in
+                    left -= part.tables
+                    return left < 0
+                }
+                guard !tables.isEmpty, let place = failed.map({ places[$0] }) else {
                     return (.read(snapshot: nil, answers: answers.map { _ in .failure(Self.error(failure)) }), 0)
                 }
-                let place = places[tables.count - 1]
+                if Self.mayBeOfValues(failure), ContinuousClock.now < deadline, careful.insert(place).inserted {
+                    continue
+                }
                 answers[place] = .failure(
                     Self.error(
                         failure, reading: reading.parts[place].statement.table,
@@ -74,12 +88,15 @@ struct RowSession: ~Copyable {
                 }
                 continue
             }
-            guard tables.count == places.count + 1, let snapshot = tables[0].text(0, 0) else {
+            guard tables.count == parts.reduce(1, { $0 + $1.tables }), let snapshot = tables[0].text(0, 0) else {
                 throw PostgresError(.connection, "Postgres did not answer what was read for a client.")
             }
             let time = tables[0].text(0, 1) ?? ""
             var bytes = 0
-            for (place, result) in zip(places, tables.dropFirst()) {
+            var number = 0
+            for (place, part) in zip(places, parts) {
+                number += part.tables
+                let result = tables[number]
                 let answer = answer(result, reading.parts[place], reading, at: time)
                 bytes += answer.rows.reduce(0) { $0 + $1.count }
                 answers[place] = .success(answer)
@@ -88,8 +105,7 @@ struct RowSession: ~Copyable {
         }
     }
 
-    private func script(for parts: [RowReading.Part], _ reading: RowReading, isUTF8: Bool) -> String {
-        let bytes = limits.bytes / max(1, reading.parts.count)
+    private func script(of statements: [String], _ reading: RowReading) -> String {
         let milliseconds = limits.time(forEachOf: reading.parts.count).milliseconds
         func literal(_ text: String) -> String { SQLText.literal(text) }
         let begin = Self.begin.filled([
@@ -98,7 +114,6 @@ struct RowSession: ~Copyable {
             "subject": literal(reading.claims.subject?.text ?? ""), "name": literal(reading.claims.role.text),
             "role": SQLText.identifier(reading.claims.role), "topic": literal(reading.topic.text),
         ])
-        let statements = parts.map { $0.statement.sql(isUTF8: isUTF8, bytes: bytes) }
         return ([begin] + statements + ["rollback"]).joined(separator: ";\n")
     }
 
@@ -136,6 +151,11 @@ struct RowSession: ~Copyable {
         reconnector.connected()
         connection = fresh
         return fresh
+    }
+
+    /// Whether a failure may be that of a value's cast to json.
+    private static func mayBeOfValues(_ failure: PostgresError) -> Bool {
+        ![SQLState.queryCanceled, SQLState.lockNotAvailable, SQLState.insufficientPrivilege].contains(failure.sqlState)
     }
 
     // MARK: What clients are told

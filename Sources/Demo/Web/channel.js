@@ -38,7 +38,8 @@ export class Channel extends Emitter {
 
   /**
    * @param {{event: string, table: string, schema?: string, filter?: string}} what
-   * @param {(change: {type: string, record?: any, old_record?: any, commit_timestamp: string}) => void} handler
+   * @param {(change: {type: string, record?: any, old_record?: any, commit_timestamp: string}, isSnapshot: boolean) => void} handler
+   *   `isSnapshot`: a row that was there when the channel joined with `config.rows`
    */
   onChange({ event, table, schema = "public", filter }, handler) {
     this.#changes.push({ params: { event, schema, table, ...(filter && { filter }) }, handler, id: null });
@@ -120,7 +121,7 @@ export class Channel extends Emitter {
         break;
       case "postgres_changes":
         for (const change of this.#changes) {
-          if (payload.ids.includes(change.id)) change.handler(payload.data);
+          if (payload.ids.includes(change.id)) change.handler(payload.data, payload.snapshot === true);
         }
         break;
       case "broadcast":

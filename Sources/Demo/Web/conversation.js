@@ -1,12 +1,14 @@
 import { ASSISTANT } from "./assistant.js";
 import { Emitter } from "./emitter.js";
-import { addPage, catchUp } from "./history.js";
 import { MessageStore } from "./message-store.js";
 import { Replies } from "./replies.js";
 import { TypingAnnouncer, TypingSet } from "./typing.js";
 
 const MOST_HELD = 400;
 const KEPT = 200;
+const FIRST = 50;
+/** Of the first messages: several readers each. */
+const FIRST_RECEIPTS = 400;
 
 /**
  * The conversation that is open in a pane: its channel, its messages, and who is typing. No DOM.
@@ -23,7 +25,10 @@ export class Conversation extends Emitter {
   #channel;
   #announcer;
   #replies;
+  /** The newest id at the time when nothing was missing yet; undefined: nothing is held. */
   #mark;
+  /** The lowest id among the rows that the channel begins with. */
+  #oldest = Infinity;
   #complete = false;
   #closed = new AbortController();
 
@@ -49,23 +54,27 @@ export class Conversation extends Emitter {
 
   open() {
     const filter = `conversation_id=eq.${this.info.id}`;
+    // First the rows that are there, then what changes: nothing falls in between (docs/rows.md).
+    const rows = [
+      { table: "messages", filter, order: "id.desc", limit: FIRST },
+      { table: "read_receipts", filter, order: "message_id.desc", limit: FIRST_RECEIPTS },
+    ];
     this.#channel = this.#context.client
-      .channel(`realtime:conversation:${this.info.id}`)
-      .onChange({ event: "INSERT", table: "messages", filter }, (change) => this.#arrived(change))
+      .channel(`realtime:conversation:${this.info.id}`, { config: () => ({ rows }) })
+      .onChange({ event: "INSERT", table: "messages", filter }, (change, isSnapshot) =>
+        isSnapshot ? this.#began(change) : this.#arrived(change))
       .onChange({ event: "UPDATE", table: "messages", filter }, (change) => this.#changed(change))
       .onChange({ event: "*", table: "read_receipts", filter }, (change) => this.#receipt(change))
       .onBroadcast("typing", (payload) => payload.user_id !== this.me.id && this.typing.hear(payload))
       .onBroadcast("typing_state", ({ typing }) =>
         this.typing.replace(typing.filter(({ user_id: id }) => id !== this.me.id)));
     this.#channel.on("state", (state) => this.#channelState(state));
-    // Only what is committed after this is certain to be pushed; what was committed before is in the answer.
     this.#channel.on("live", () => this.#live());
-    this.#channel.on("system", ({ status, message }) => status === "error" && this.emit("problem", message));
+    this.#channel.on("system", (news) => this.#told(news));
     this.#context.client.join(this.#channel);
 
     for (const item of this.#context.outbox.itemsOf(this.info.id)) this.putDraft(item);
     document.addEventListener("visibilitychange", () => this.#read(), { signal: this.#closed.signal });
-    this.#reload();
   }
 
   close() {
@@ -125,9 +134,10 @@ export class Conversation extends Emitter {
   }
 
   async loadEarlier() {
-    const page = await this.#fetch(this.store.oldestId);
-    addPage(this.store, page);
-    this.more = page.more;
+    const { messages, receipts, more } = await this.#context.api.messages(this.info.id, { before: this.store.oldestId });
+    for (const message of messages) this.store.put(message);
+    for (const receipt of receipts) this.store.putReceipt(receipt);
+    this.more = more;
     this.emit("messages");
   }
 
@@ -142,7 +152,6 @@ export class Conversation extends Emitter {
   #live() {
     this.emit("problem", null);
     this.emit("state");
-    this.#reload();
   }
 
   #channelState(state) {
@@ -154,34 +163,41 @@ export class Conversation extends Emitter {
     this.emit("state");
   }
 
-  async #reload() {
-    const live = this.live;
-    try {
-      const more = await catchUp(this.store, (before) => this.#fetch(before), this.#mark);
-      this.more = more ?? this.more;
-      // Complete only if pushes were already coming in while we read, and still are.
-      this.#complete = live && this.live;
-      if (!this.#closed.signal.aborted) this.#replies.look();
-      this.#read();
-    } catch (error) {
-      // Without a connection the next `live` tries again; with one, nobody else would.
-      if (error.permanent) this.emit("problem", error.message);
-      else if (live) setTimeout(() => this.live && this.#reload(), 2_000);
-    } finally {
-      this.loading = false;
-      if (!this.#closed.signal.aborted) this.emit("messages");
-    }
+  #told({ extension, status, message, rows }) {
+    if (status === "error") this.emit("problem", message);
+    else if (extension === "rows" && message === "Rows begin") this.#oldest = Infinity;
+    else if (extension === "rows") this.#filled(rows[0]);
   }
 
-  #fetch(before) {
-    return this.#context.api.messages(this.info.id, { before });
+  #began({ record }) {
+    this.store.put(record);
+    this.#oldest = Math.min(this.#oldest, record.id);
+  }
+
+  /**
+   * The newest rows are there. If they do not reach back to what was held, what lies before them is dropped ("Show earlier" brings it
+   * back): a list may be short, but it must never have a hole.
+   */
+  #filled({ next, error }) {
+    this.loading = false;
+    if (!error) {
+      if (!next) this.more = false;
+      else if (this.#mark === undefined || this.#mark < this.#oldest) {
+        this.store.dropBefore(this.#oldest);
+        this.more = true;
+      }
+      this.#complete = true;
+      this.#replies.look();
+      this.#read();
+    }
+    this.emit("messages");
   }
 
   #arrived({ record, commit_timestamp: committed }) {
     const { entry, isNew } = this.store.put(record);
     const latency = Date.now() - Date.parse(committed);
     // Another machine's clock, or a message that waited for us: not a latency worth showing.
-    if (this.#complete && latency >= 0 && latency < 10_000) this.latency = entry.latency ??= latency;
+    if (this.live && latency >= 0 && latency < 10_000) this.latency = entry.latency ??= latency;
     this.typing.end(record.sender_id);
     this.#replies.look();
     // A reply that was watched is not new, but only now a message that can be read.

@@ -205,7 +205,7 @@ package struct CatchUp {
         case .began(let start):
             // Too late to say so in the reply; the reply to the next join will.
             if case .refused = start, recovery.wasPassedBy { return (membership, .failed(.databaseUnavailable)) }
-            if case .resumed = start { recovery.rows = nil }
+            if case .resumed = start { recovery.rows = recovery.rows?.fresh }
             if case .refused = start, recovery.rows == nil, !recovery.isReported || membership.join.isJoined {
                 recovery.isOwedWordOfLoss = true
             }

@@ -34,6 +34,12 @@ package struct FirstRows: Sendable {
         self.entries = entries
         self.topic = topic
     }
+
+    /// Entries that are to be read also if the member's cursor brings it what changed; nil if there are none.
+    package var fresh: FirstRows? {
+        let entries = entries.filter { if case .success(let request) = $0 { request.isFresh } else { false } }
+        return entries.isEmpty ? nil : FirstRows(entries: entries, topic: topic)
+    }
 }
 
 /// What came of the rows that a member began with.

@@ -14,8 +14,8 @@ package struct RecoveryQuestion: Sendable {
     package let group: ChangeGroupID
     package let claims: Claims
     package let from: RecoveryPoint
-    /// Rows that it is to begin with, and then what changed since they were read. Nil where it begins with what it missed. Where it
-    /// says itself where it was, they count only if what it missed since cannot be told.
+    /// Rows that it is to begin with, and then what changed since they were read. Nil where it begins with what it missed. If it
+    /// says itself where it was and that can be told, only the fresh ones among them count.
     package let rows: FirstRows?
     /// It missed nothing: with rows, it begins where these were read. Else it is sent what it missed of tables whose rows it does not
     /// begin with.

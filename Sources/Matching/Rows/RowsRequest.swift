@@ -12,6 +12,8 @@ package struct RowsRequest: Sendable {
     package let limit: Int
     /// The last row that the client has, as far as the order looks at it: JSON, by column.
     package let after: [Name: JSON]?
+    /// The rows are to come also if the client's cursor brings what changed: it has none of them yet.
+    package private(set) var isFresh = false
 
     package static let mostRows = 1000
     package static let defaultRows = 100
@@ -58,6 +60,7 @@ package struct RowsRequest: Sendable {
         try self.init(
             schema: try text("schema"), table: try text("table"), filter: try text("filter"), select: selected,
             order: try text("order"), limit: limit, after: after, expressions: expressions)
+        isFresh = entry["fresh"]?.bool ?? false
     }
 
     /// - Parameter after: a JSON object.

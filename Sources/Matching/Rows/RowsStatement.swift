@@ -11,6 +11,10 @@ package struct RowsStatement: Sendable {
     /// Whether whoever has a row of the answer can ask for what follows it.
     package let hasPlaces: Bool
     private let record: String
+    /// The record with each value as text, which no cast to json can fail for.
+    private let textRecord: String
+    /// The columns that are shown, with their types.
+    private let shown: [Column]
     private let place: String
     /// What stands behind the columns: from where, which and in which order.
     private let rest: String
@@ -25,7 +29,7 @@ package struct RowsStatement: Sendable {
         try Self.check(request.selection?.columns ?? [], "selects", granted, table)
         // What a subscription would be refused for is refused here in the same words.
         _ = try request.filter.bind(to: table)
-        let shown = table.columns.filter { column in
+        shown = table.columns.filter { column in
             (request.selection?.includes(column) ?? true) && (granted?.contains(column.name) ?? true)
         }
         var conditions = request.filter.conditions.map {
@@ -38,11 +42,15 @@ package struct RowsStatement: Sendable {
             }
             conditions.append(try RowsPlace(after, of: order, in: table).condition)
         }
-        func object(_ columns: [Name]) -> String {
-            let list = columns.isEmpty ? "" : columns.map(Self.operand).joined(separator: ", ")
-            return columns.isEmpty ? "'{}'::json" : "row_to_json((select c from (select \(list)) as c))"
+        func object(_ columns: [Name], _ value: (Name) -> String = Self.operand) -> String {
+            let list = columns.map(value).joined(separator: ", ")
+            // A column of the row's own name would be taken for the row.
+            var row = "c"
+            while columns.contains(Name(row)) { row += "c" }
+            return columns.isEmpty ? "'{}'::json" : "row_to_json((select \(row) from (select \(list)) as \(row)))"
         }
         record = object(shown.map(\.name))
+        textRecord = object(shown.map(\.name)) { "\(Self.operand($0))::text as \(SQLText.identifier($0))" }
         place = object(order.columns.map(\.column))
         rest =
             " from \(SQLText.name(of: table)) as t"
@@ -51,15 +59,45 @@ package struct RowsStatement: Sendable {
             + " limit \(request.limit + 1)"
     }
 
+    /// The statement, or several of which the last result has the rows.
+    package struct Script: Equatable, Sendable {
+        package let sql: String
+        /// How many results with rows there are.
+        package let tables: Int
+    }
+
     /// - Parameters:
     ///   - isUTF8: whether every text of the database can be sent.
     ///   - bytes: about so much is read; the row that fills it is the last.
-    package func sql(isUTF8: Bool, bytes: Int) -> String {
-        let record = isUTF8 ? self.record : "roost.legible(\(self.record))"
-        let place = isUTF8 ? self.place : "roost.legible(\(self.place))"
+    ///   - isCareful: a value whose cast to json fails, as PostGIS' does for curves, is its text. That costs a call for each value.
+    ///   - role: the client's, as which it is run.
+    package func script(isUTF8: Bool, bytes: Int, isCareful: Bool = false, as role: Name) -> Script {
+        guard !isUTF8 || isCareful else { return Script(sql: sql(of: record, bytes: bytes), tables: 1) }
+        // The client's role may call nothing of the hub's. So it hands what it reads to the hub's, which makes of it what can be sent.
+        let types = shown.enumerated().map { place, column in
+            "(\(SQLText.literal(column.name.text)), \(SQLText.literal(column.sqlType.text)), \(place))"
+        }
+        var made = "e ->> 0"
+        if isCareful, !types.isEmpty {
+            made =
+                "(select json_object_agg(c.name, roost.text_as_json((e ->> 0)::json ->> c.name, c.type) order by c.place) "
+                + "from (values \(types.joined(separator: ", "))) as c (name, type, place))::text"
+        }
+        let statements = [
+            "select set_config('roost.read', coalesce((select json_agg(json_build_array(record, place, more) order by number) from ("
+                + sql(of: isCareful ? textRecord : record, bytes: bytes) + ") as q)::text, '[]'), true)",
+            "set local role none",
+            "select case when e ->> 0 is not null then roost.legible(\(made)) end, roost.legible(e ->> 1), (e ->> 2)::boolean "
+                + "from json_array_elements(current_setting('roost.read')::json) with ordinality as s (e, n) order by n",
+            "set local role \(SQLText.identifier(role))",
+        ]
+        return Script(sql: statements.joined(separator: ";\n"), tables: 2)
+    }
+
+    private func sql(of record: String, bytes: Int) -> String {
         // A row that is too large for a message is its place alone.
-        return
-            "select case when octet_length(record) <= \(ChangeLimits.dataBytes) then record end, place, number < count "
+        "select case when octet_length(record) <= \(ChangeLimits.dataBytes) then record end as record, place, "
+            + "number < count as more, number "
             + "from (select record, place, row_number() over () as number, count(*) over () as count, "
             + "coalesce(sum(least(octet_length(record), \(ChangeLimits.dataBytes))) "
             + "over (rows between unbounded preceding and 1 preceding), 0) as before "

@@ -19,10 +19,12 @@ package struct IncomingChange: Sendable {
     package let errors: [String]
     /// All that the hub says of the change.
     package let data: JSON
+    /// It is a row that was there when a list was read, and no change.
+    package let isSnapshot: Bool
 
     package init(
         kind: ChangeKind, schema: String, table: String, record: JSON?, old: JSON?, cursor: String?,
-        commitTime: String?, errors: [String], data: JSON
+        commitTime: String?, errors: [String], data: JSON, isSnapshot: Bool = false
     ) {
         self.kind = kind
         self.schema = schema
@@ -33,6 +35,7 @@ package struct IncomingChange: Sendable {
         self.commitTime = commitTime
         self.errors = errors
         self.data = data
+        self.isSnapshot = isSnapshot
     }
 
     /// The change in the payload of a `postgres_changes` frame, and the hub's ids of the subscriptions that it is for. Nil
@@ -43,7 +46,8 @@ package struct IncomingChange: Sendable {
             kind: kind, schema: data["schema"]?.string ?? "", table: data["table"]?.string ?? "",
             record: data["record"], old: data["old_record"], cursor: payload["cursor"]?.string,
             commitTime: data["commit_timestamp"]?.string,
-            errors: data["errors"]?.elements.compactMap(\.string) ?? [], data: data)
+            errors: data["errors"]?.elements.compactMap(\.string) ?? [], data: data,
+            isSnapshot: payload["snapshot"]?.bool ?? false)
         return (payload["ids"]?.elements.compactMap(\.int) ?? [], change)
     }
 }

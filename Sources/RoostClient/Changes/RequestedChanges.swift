@@ -57,6 +57,12 @@ package struct RequestedChanges {
     private var granted: [(request: ChangeRequest, id: Int)] = []
     /// The sequences that read a change, by the hub's id.
     private var routes: [Int: [SubscriptionID]] = [:]
+    /// The lists of rows among the sequences.
+    package var lists = RequestedLists()
+    /// The last answered join brings only what changed since its cursor.
+    private(set) var isResumed = false
+    /// The cursor is that of lists which were stored: nothing else was heard up to there.
+    private var isCursorStored = false
     /// Row changes were live before, so that a join which cannot resume leaves a gap.
     private var hasBeenLive = false
     /// Behind which change the next join resumes; nil begins at the present.
@@ -79,6 +85,7 @@ package struct RequestedChanges {
 
     /// - Returns: whether no other sequence reads what this one did.
     mutating func remove(_ subscription: SubscriptionID) -> Bool {
+        lists.remove(subscription)
         guard let request = wanted.removeValue(forKey: subscription) else { return false }
         for id in routes.keys { routes[id]?.removeAll { $0 == subscription } }
         return !wanted.values.contains(request)
@@ -95,6 +102,19 @@ package struct RequestedChanges {
         return asked
     }
 
+    /// The rows that the join which is about to be sent asks for: entries of `config.rows`.
+    mutating func beginReading() -> [[UInt8]] {
+        // Who listens to changes alone was told none of what came since a list was stored, and wants none of it.
+        if cursor == nil, !hasBeenLive, wanted.count == lists.count, let stored = lists.takeStoredCursor() {
+            cursor = stored
+            isCursorStored = true
+        }
+        return lists.beginJoin(hasCursor: cursor != nil)
+    }
+
+    /// All up to this cursor has come.
+    mutating func move(to cursor: String?) { self.cursor = cursor ?? self.cursor }
+
     mutating func joined(_ response: JSON) -> Outcome {
         routes = [:]
         granted = zip(asked, response["postgres_changes"]?.elements ?? []).compactMap { request, echoed in
@@ -104,16 +124,19 @@ package struct RequestedChanges {
         for (subscription, request) in wanted where !route(subscription, request) { lacksSome = true }
         let hadCursor = cursor != nil
         let resumed = response["resumed"]?.bool
+        isResumed = hadCursor && resumed == true
+        lists.joined(isResumed: isResumed)
         var gap: String?
         if hadCursor || hasBeenLive, !asked.isEmpty, resumed != true {
-            gap = response["reason"]?.string ?? "The hub cannot resume row changes."
+            if !isCursorStored { gap = response["reason"]?.string ?? "The hub cannot resume row changes." }
             // It leads nowhere; the hub gives another one.
             cursor = nil
         }
         hasBeenLive = !asked.isEmpty
         awaitsLive = !asked.isEmpty
+        isCursorStored = false
         return Outcome(
-            isResumed: hadCursor && resumed == true, gap: gap, lacksSome: lacksSome,
+            isResumed: isResumed, gap: gap, lacksSome: lacksSome || lists.lacksSome,
             hasUnread: !asked.allSatisfy(wanted.values.contains))
     }
 
@@ -135,7 +158,10 @@ package struct RequestedChanges {
         cursor = change.cursor ?? cursor
         var subscriptions: [SubscriptionID] = []
         for id in ids {
-            for subscription in routes[id] ?? [] where !subscriptions.contains(subscription) {
+            for subscription in routes[id] ?? []
+            where !subscriptions.contains(subscription)
+                && (!change.isSnapshot || lists.reading.contains(subscription))
+            {
                 subscriptions.append(subscription)
             }
         }
@@ -145,6 +171,7 @@ package struct RequestedChanges {
     /// The hub cannot serve what was asked for: no sequence waits for anything any more.
     mutating func fail() {
         lose()
+        lists.removeAll()
         wanted = [:]
         hasBeenLive = false
     }
@@ -154,5 +181,6 @@ package struct RequestedChanges {
         routes = [:]
         granted = []
         awaitsLive = false
+        lists.lose()
     }
 }

@@ -58,6 +58,8 @@ package struct JoinPayload {
     package let wantsPresence: Bool
     package let appState: AppState
     package let requests: [ChangeRequest]
+    /// The entries of `config.rows`, JSON objects.
+    package let rows: [[UInt8]]
     package let cursor: String?
     package let historyID: String?
     /// `config.stream`, a JSON object; nil where the channel is none of a stream.
@@ -80,6 +82,10 @@ package struct JoinPayload {
             out += ",\"resume\":{".utf8
             if let cursor { out += "\"cursor\":".utf8 + JSONString.encode(cursor) }
             out.append(UInt8(ascii: "}"))
+        }
+        if !rows.isEmpty {
+            out += ",\"rows\":[".utf8
+            out += Array(rows.joined(separator: ",".utf8)) + [UInt8(ascii: "]")]
         }
         if let stream { out += ",\"stream\":".utf8 + stream }
         out += "},\"access_token\":".utf8

@@ -8,7 +8,7 @@ extension ChannelMachine {
         case "phx_reply": reply(message, context, &refs, at)
         case "phx_close": closed(message)
         case "phx_error": errored(message, context, at)
-        case "system": system(message)
+        case "system": system(message, at)
         // What comes before the answer to a join belongs to the incarnation before it.
         case "postgres_changes": change(message)
         case "presence_state":
@@ -110,13 +110,22 @@ extension ChannelMachine {
         joinLater(reason, at)
     }
 
-    private mutating func system(_ message: ServerMessage) {
+    private mutating func system(_ message: ServerMessage, _ at: Instant) {
         guard message.joinRef == nil || message.joinRef == joinRef, let payload = message.payload else { return }
         let text = payload["message"]?.string ?? ""
         actions.append(.event(.notice(text)))
+        if payload["extension"]?.string == "rows" { return takeRowsNews(payload, at) }
         guard payload["extension"]?.string == "postgres_changes" else { return }
-        if payload["status"]?.string == "ok" {
-            if changes.live(cursor: payload["cursor"]?.string) { actions += pending.endSubscribers(nil) }
+        if text.hasPrefix("ChangesLost") {
+            actions.append(.expired(reason: text))
+            actions.append(.event(.reloadNeeded(reason: text)))
+            readAllAgain(at)
+        } else if payload["status"]?.string == "ok" {
+            let cursor = payload["cursor"]?.string
+            guard changes.live(cursor: cursor) else { return }
+            end(changes.lists.giveUp(), nil, at)
+            if !changes.lists.isEmpty { actions.append(.listsAreLive(true, cursor: changes.cursor)) }
+            actions += pending.endSubscribers(nil)
         } else {
             let error = RoostError.subscription(reason: text)
             actions += pending.endSubscribers(error)

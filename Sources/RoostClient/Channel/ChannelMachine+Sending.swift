@@ -123,7 +123,9 @@ extension ChannelMachine {
         case .waiting(let until) where until <= at.now: if context.isUp { join(context, &refs, at) }
         case .leaving(_, let deadline) where deadline <= at.now: isLeft()
         case .joined:
-            if let joinAgainAt, joinAgainAt <= at.now { join(context, &refs, at) }
+            if [joinAgainAt, readAgainAt].contains(where: { $0.map { $0 <= at.now } ?? false }) {
+                join(context, &refs, at)
+            }
             for id in producers.keys { producers[id]?.tick(at.now) }
             sendWrites(&refs, at)
         default: break

@@ -7,8 +7,16 @@ package enum ChannelAction {
     case change(IncomingChange, [SubscriptionID])
     /// The hub could not resume: all change sequences have to load their rows again.
     case expired(reason: String)
-    /// The hub cannot serve row changes: all change sequences end with this error.
+    /// The hub cannot serve row changes: all change sequences and lists end with this error.
     case failChanges(RoostError)
+    /// The rows of these lists follow, as changes, and what they showed before does not count any more.
+    case rowsBegin([SubscriptionID], isResumed: Bool)
+    /// The rows of these lists are there, or could not be read; the changes since this cursor follow.
+    case rowsEnd([SubscriptionID: RequestedLists.Answer], cursor: String?)
+    /// Lists show what is so now, from this cursor on, or do so no longer.
+    case listsAreLive(Bool, cursor: String?)
+    /// This list cannot be shown.
+    case failList(SubscriptionID, RoostError)
     case broadcast(IncomingBroadcast)
     /// What the channel's stream has more, or how it ended.
     case stream(StreamNews)
@@ -97,6 +105,8 @@ package struct ChannelMachine {
     package var changes: RequestedChanges
     /// When to join again, for what sequences ask for or read no longer.
     package var joinAgainAt: Moment?
+    /// When to join again for rows that lists lack.
+    package var readAgainAt: Moment?
     package var wantsPresence: Bool
     /// The last join asked for presence.
     package var presenceAsked = false
@@ -147,7 +157,7 @@ package struct ChannelMachine {
         var deadlines = [presence.nextDeadline, typing.nextDeadline, pending.nextDeadline]
         switch phase {
         case .joining(_, let deadline), .waiting(let deadline), .leaving(_, let deadline): deadlines.append(deadline)
-        case .joined: deadlines += [joinAgainAt] + producers.values.map(\.nextDeadline)
+        case .joined: deadlines += [joinAgainAt, readAgainAt] + producers.values.map(\.nextDeadline)
         case .idle, .offline, .over: break
         }
         return deadlines.compactMap(\.self).min()
@@ -237,7 +247,8 @@ package struct ChannelMachine {
             .notConnected("The connection was lost before the hub answered; it may have happened."))
         changes.lose()
         loseWrites()
-        joinAgainAt = nil
+        (joinAgainAt, readAgainAt) = (nil, nil)
+        if !changes.lists.isEmpty { actions.append(.listsAreLive(false, cursor: nil)) }
         if wasIn { actions.append(.event(.lost(reason: reason))) }
     }
 
@@ -246,11 +257,12 @@ package struct ChannelMachine {
         guard let token = context.token else { return }
         let ref = refs.next()
         presenceAsked = wantsPresence
-        joinAgainAt = nil
+        (joinAgainAt, readAgainAt) = (nil, nil)
         loseWrites()
         let payload = JoinPayload(
             configuration: configuration, presenceKey: presenceKey, wantsPresence: wantsPresence,
-            appState: context.appState, requests: changes.beginJoin(), cursor: changes.cursor, historyID: historyID,
+            appState: context.appState, requests: changes.beginJoin(), rows: changes.beginReading(),
+            cursor: changes.cursor, historyID: historyID,
             stream: stream?.request(gathering: configuration.streamGathering), token: token)
         phase = .joining(ref: ref, deadline: at.now + timing.join)
         actions.append(

@@ -53,6 +53,8 @@ enum ClientCommand: Sendable {
     case open(ChannelID, topic: String, ChannelConfiguration, ChannelFlag, StreamReplica)
     case attach(ChannelID, SubscriptionID, Sink, ChangeRequest?)
     case detach(ChannelID, SubscriptionID)
+    /// The rows of a list are to be read again.
+    case readAgain(ChannelID, SubscriptionID)
     /// Nobody holds the channel or one of its sequences any more: it is left.
     case release(ChannelID)
     case untrack(ChannelID)
@@ -79,6 +81,8 @@ enum ClientCommand: Sendable {
 /// The buffer of one sequence that reads a channel, by what the sequence reads.
 enum Sink: Sendable {
     case changes(Mailbox<ChangeSignal>)
+    /// What the list has is in its replica; the buffer only says that there is something new.
+    case rows(ListReplica)
     case broadcasts(String, Mailbox<IncomingBroadcast>)
     case presence(Mailbox<[String: [PresenceMember]]>)
     case typing(Mailbox<TypingSet>)
@@ -91,6 +95,7 @@ enum Sink: Sendable {
     func finish(_ error: RoostError?) {
         switch self {
         case .changes(let mailbox): mailbox.finish(error)
+        case .rows(let replica): replica.finish(error)
         case .broadcasts(_, let mailbox): mailbox.finish(error)
         case .stream(let mailbox): mailbox.finish(error)
         // These end without an error: the last event says how the channel ended.
@@ -107,6 +112,8 @@ enum Sink: Sendable {
         switch (action, self) {
         case (.expired(let reason), .changes(let mailbox)): mailbox.put(.expired(reason: reason))
         case (.failChanges(let error), .changes(let mailbox)): mailbox.finish(error)
+        case (.failChanges(let error), .rows(let replica)): replica.finish(error)
+        case (.listsAreLive(let isLive, let cursor), .rows(let replica)): replica.isLive(isLive, cursor: cursor)
         case (.broadcast(let broadcast), .broadcasts(let event, let mailbox)) where broadcast.event == event:
             mailbox.put(broadcast)
         case (.occupancy(let occupancy), .occupancy(let mailbox)): mailbox.put(occupancy)

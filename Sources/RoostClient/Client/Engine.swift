@@ -78,6 +78,7 @@ actor Engine {
         case .detach(let id, let subscription):
             sinks[id]?[subscription] = nil
             perform { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.remove(subscription, at) } }
+        case .readAgain(let id, let subscription): readAgain(id, subscription, after: .zero)
         case .release(let id):
             perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.leave(nil, &refs, at) } }
             (sinks[id], flags[id], replicas[id]) = (nil, nil, nil)
@@ -155,6 +156,7 @@ actor Engine {
         perform { machine, at in
             machine.withChannel(id, at) { channel, _, _ in
                 if let binding { channel.add(subscription, binding, at) }
+                if case .rows(let list) = sink { channel.add(subscription, list.request, stored: list.cursor, at) }
                 if case .presence = sink, channel.configuration.presence == .automatic { channel.showPresence(at) }
             }
         }
@@ -196,8 +198,19 @@ actor Engine {
         switch action {
         case .change(let change, let subscriptions):
             for subscription in subscriptions {
-                if case .changes(let mailbox) = sinks[id]?[subscription] { mailbox.put(.change(change)) }
+                switch sinks[id]?[subscription] {
+                case .changes(let mailbox): mailbox.put(.change(change))
+                case .rows(let replica):
+                    replica.apply(change)
+                    if replica.lacksRows { readAgain(id, subscription, after: .seconds(1)) }
+                default: break
+                }
             }
+        case .rowsBegin(let subscriptions, let isResumed):
+            for subscription in subscriptions { replica(id, subscription)?.begin(isResumed: isResumed) }
+        case .rowsEnd(let answers, let cursor):
+            for (subscription, answer) in answers { replica(id, subscription)?.end(answer, cursor: cursor) }
+        case .failList(let subscription, let error): sinks[id]?.removeValue(forKey: subscription)?.finish(error)
         case .answer(let call, let error): answers.removeValue(forKey: call)?.resume(returning: error)
         case .over(let error):
             for sink in (sinks.removeValue(forKey: id) ?? [:]).values { sink.finish(error) }
@@ -211,6 +224,16 @@ actor Engine {
         case .presence: forEachSink(of: id) { if case .presence(let box) = $0 { box.put($1.presence.members) } }
         case .typing: forEachSink(of: id) { if case .typing(let box) = $0 { box.put($1.typing.set) } }
         default: for sink in (sinks[id] ?? [:]).values { sink.take(action) }
+        }
+    }
+
+    private func replica(_ id: ChannelID, _ subscription: SubscriptionID) -> ListReplica? {
+        if case .rows(let replica) = sinks[id]?[subscription] { replica } else { nil }
+    }
+
+    private func readAgain(_ id: ChannelID, _ subscription: SubscriptionID, after pause: Duration) {
+        perform { machine, at in
+            machine.withChannel(id, at) { channel, _, _ in channel.readAgain(subscription, after: pause, at) }
         }
     }
 

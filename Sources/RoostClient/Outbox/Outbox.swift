@@ -124,6 +124,13 @@ public actor Outbox<Payload: Codable & Sendable> {
         }
     }
 
+    /// One payload; nil if it is not in the outbox, or this version of the app cannot decode it.
+    func item(_ localID: UUID) throws -> OutboxItem<Payload>? {
+        try core.load()
+        guard let item = core.queue[localID] else { return nil }
+        do { return try self.item(item) } catch { return nil }
+    }
+
     /// What happens from now on, for one reader. A thousand events are kept for it; a reader that falls behind by more
     /// gets ``OutboxEvent/overflowed``, and the sequence ends.
     public func events() -> AsyncStream<OutboxEvent> {

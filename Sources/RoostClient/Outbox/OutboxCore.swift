@@ -64,7 +64,9 @@ package struct OutboxCore {
         writePending()
         try storage.remove(localID)
         pendingWrites[localID] = nil
-        return queue.discard(localID)
+        guard queue.discard(localID) else { return false }
+        events.append(.discarded(localID))
+        return true
     }
 
     /// What is to be sent at once.
@@ -133,6 +135,8 @@ public enum OutboxEvent: Sendable, Equatable {
     case sent(UUID)
     /// The payload was rejected, for this reason. It stays in the outbox, is not sent again, and holds nothing up.
     case failed(UUID, reason: String)
+    /// The app has discarded the payload.
+    case discarded(UUID)
     /// The payload could not be sent and is tried again, after this time or sooner.
     case willRetry(UUID, after: Duration, reason: String)
     /// A write to the storage failed; it is repeated with the next change. If the app ends before that, a payload that was

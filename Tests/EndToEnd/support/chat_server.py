@@ -23,11 +23,18 @@ class ChatServer:
 
             def do_POST(self):
                 row = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                if not owner._write(row):
+                try:
+                    is_answered = owner._write(row)
+                except psycopg.errors.CheckViolation:
+                    return self._answer(400)
+                if not is_answered:
                     # Committed, and nobody is told.
                     self.close_connection = True
                     return
-                self.send_response(200)
+                self._answer(200)
+
+            def _answer(self, status):
+                self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 

@@ -1,0 +1,55 @@
+import Wire
+
+/// Lists of rows: when they are read, and what the hub says of a reading.
+extension ChannelMachine {
+    /// A sequence shows a list of rows.
+    ///
+    /// - Parameter stored: where the list was when it was stored; nil if it has no rows yet.
+    package mutating func add(_ subscription: SubscriptionID, _ list: ListRequest, stored: String?, _ at: Instant) {
+        guard changes.lists.add(subscription, list, stored: stored) else {
+            let reason =
+                "A channel has at most \(RequestedLists.most) lists of rows; open the others in another channel."
+            actions.append(.failList(subscription, .subscription(reason: reason)))
+            return
+        }
+        changes.add(subscription, list.changes)
+        guard isJoined else { return }
+        _ = changes.route(subscription, list.changes)
+        joinAgain(at.now + timing.subscribeDelay)
+    }
+
+    /// A list lacks rows that no change brings.
+    package mutating func readAgain(_ subscription: SubscriptionID, after pause: Duration, _ at: Instant) {
+        guard changes.lists.empty(subscription) else { return }
+        let due = at.now + pause
+        readAgainAt = min(readAgainAt ?? due, due)
+    }
+
+    /// Changes were lost that cannot be told.
+    mutating func readAllAgain(_ at: Instant) {
+        guard !changes.lists.isEmpty else { return }
+        changes.lists.emptyAll()
+        readAgainAt = at.now + timing.subscribeDelay
+    }
+
+    mutating func takeRowsNews(_ payload: JSON, _ at: Instant) {
+        switch payload["message"]?.string {
+        case "Rows begin": actions.append(.rowsBegin(changes.lists.reading, isResumed: changes.isResumed))
+        case "Rows are there":
+            changes.move(to: payload["cursor"]?.string)
+            end(changes.lists.end(payload), payload["cursor"]?.string, at)
+        default: break
+        }
+    }
+
+    /// Ends the reading of lists.
+    mutating func end(_ answers: [SubscriptionID: RequestedLists.Answer], _ cursor: String?, _ at: Instant) {
+        guard !answers.isEmpty else { return }
+        actions.append(.rowsEnd(answers, cursor: cursor))
+        guard answers.values.contains(where: { $0.problem != nil }) else { return }
+        let due = at.now + changes.lists.pause
+        readAgainAt = min(readAgainAt ?? due, due)
+    }
+
+    private mutating func joinAgain(_ moment: Moment) { joinAgainAt = min(joinAgainAt ?? moment, moment) }
+}

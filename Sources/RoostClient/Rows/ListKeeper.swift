@@ -1,0 +1,52 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Stores a list on a queue of its own a moment after it changed, and once more when nobody reads it any longer.
+final class ListKeeper: Sendable {
+    /// Changes that follow each other more closely are stored together.
+    private static let pause = DispatchTimeInterval.milliseconds(250)
+
+    private struct State {
+        var isDue = false
+        weak var replica: ListReplica?
+    }
+
+    private let keeping: RowKeeping
+    private let queue = DispatchQueue(label: "roost.rows")
+    private let state = Mutex(State())
+
+    init(_ keeping: RowKeeping) { self.keeping = keeping }
+
+    /// Whose changes are stored.
+    func watch(_ replica: ListReplica) { state.withLock { $0.replica = replica } }
+
+    func noteChange() {
+        let isFirst = state.withLock { state in
+            guard !state.isDue, state.replica != nil else { return false }
+            state.isDue = true
+            return true
+        }
+        guard isFirst else { return }
+        queue.asyncAfter(deadline: .now() + Self.pause) { [self] in
+            let replica = state.withLock { state in
+                state.isDue = false
+                return state.replica
+            }
+            if let replica { save(replica) }
+        }
+    }
+
+    /// Stores the list as it is now.
+    func close(_ replica: ListReplica) {
+        queue.async { [self] in save(replica) }
+    }
+
+    private func save(_ replica: ListReplica) {
+        guard let rows = replica.stored() else { return }
+        do { try keeping.storage.save(rows, as: keeping.name) } catch {
+            // Said to whoever reads the list: it is right all the same, but will not be there the next time.
+            replica.fail("The list cannot be stored as \(keeping.name): \(error)")
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import Synchronization
+import Wire
+
+extension Channel {
+    /// The rows of a table that match a filter, in their order, and as they change: an array that stays right.
+    ///
+    /// ```swift
+    /// let messages = room.rows(
+    ///     of: Message.self, in: "messages", where: .eq("conversation_id", conversation),
+    ///     order: .descending("created_at"), limit: 50)
+    /// try await room.subscribe()
+    /// for try await list in messages { show(list) }
+    /// ```
+    ///
+    /// The hub sends the rows that are there, and from that moment on every change: nothing is missing between them. After a loss of the
+    /// connection only what changed comes; where the hub cannot tell that, the rows come anew. A slow consumer gets the newest list.
+    ///
+    /// **What falls out of the limit.** The list has the first `limit` rows of the order. A row that comes before them pushes the last one out,
+    /// and one that comes behind them is left out. If rows are deleted, or move behind the limit, those that follow take their place: some
+    /// more than `limit` are held for that, and when they are used up, the list is read again within a second.
+    ///
+    /// A row that an update makes leave the filter stays in the list, because the hub tells nobody of it: filter by columns that do not
+    /// change. The same holds for rows that policies hide later (``LiveRows/reload()``).
+    ///
+    /// Ends when the channel is left. Throws when the hub cannot serve row changes, or ends the channel for good.
+    ///
+    /// - Parameters:
+    ///   - type: what a row is decoded to, by `Configuration.decoder`.
+    ///   - table: the table's name as Postgres writes it.
+    ///   - schema: the schema's name as Postgres writes it.
+    ///   - filter: which rows are listed.
+    ///   - order: by the key's columns where none is given, and where rows are equal in it.
+    ///   - limit: how many rows are shown, from 1 to 1,000.
+    ///   - key: the columns that tell one row from another: the primary key.
+    ///   - keeping: where the list is kept, so that it is there at once the next time, also offline. It is loaded before this returns.
+    ///   - pending: rows that are still in an outbox. They stand at the end where new rows come: before the others in a descending order,
+    ///     behind them in an ascending one, and do not count for the limit.
+    public func rows<Row: Decodable & Sendable>(
+        of type: Row.Type, in table: String, schema: String = "public", where filter: RowFilter? = nil,
+        order: RowOrder = .key, limit: Int = 100, key: [String] = ["id"], keeping: RowKeeping? = nil,
+        pending: PendingRows<Row>? = nil
+    ) -> LiveRows<Row> {
+        let request = ListRequest(
+            schema: schema, table: table, filter: filter?.text, order: order, limit: limit, key: key)
+        return LiveRows(self, request, keeping, pending)
+    }
+
+    /// The rows of a type's own table. Everything else is as in
+    /// ``rows(of:in:schema:where:order:limit:key:keeping:pending:)``.
+    public func rows<Row: TableRow>(
+        of type: Row.Type, where filter: RowFilter? = nil, order: RowOrder = .key, limit: Int = 100,
+        keeping: RowKeeping? = nil, pending: PendingRows<Row>? = nil
+    ) -> LiveRows<Row> {
+        rows(
+            of: type, in: Row.tableName, schema: Row.schemaName, where: filter, order: order, limit: limit,
+            key: Row.keyColumns, keeping: keeping, pending: pending)
+    }
+}
+
+/// A type of rows that knows its table.
+public protocol TableRow: Decodable, Sendable {
+    static var tableName: String { get }
+    /// `public` unless it says otherwise.
+    static var schemaName: String { get }
+    /// The columns of the primary key; `id` unless it says otherwise.
+    static var keyColumns: [String] { get }
+}
+
+extension TableRow {
+    public static var schemaName: String { "public" }
+    public static var keyColumns: [String] { ["id"] }
+}
+
+/// A list of rows over time. It is for one consumer. Ends when the channel is left; throws when it cannot go on.
+public struct LiveRows<Row: Sendable>: AsyncSequence, Sendable {
+    public typealias Element = RowList<Row>
+    public typealias Failure = RoostError
+    public typealias AsyncIterator = RoostThrowingSequence<RowList<Row>>.AsyncIterator
+
+    private let lists: RoostThrowingSequence<RowList<Row>>
+    private let again: @Sendable () -> Void
+
+    /// Reads all rows again. Call it when the user may see other rows than before, of which no change tells: it was let into or put out of a
+    /// group.
+    public func reload() { again() }
+
+    public func makeAsyncIterator() -> AsyncIterator { lists.makeAsyncIterator() }
+}
+
+extension LiveRows where Row: Decodable {
+    init(_ channel: Channel, _ request: ListRequest, _ keeping: RowKeeping?, _ pending: PendingRows<Row>?) {
+        let configuration = channel.core.configuration
+        let keeper = keeping.map { ListKeeper($0) }
+        var (stored, problem): (StoredRows?, String?)
+        if let keeping {
+            do { stored = try keeping.storage.load(keeping.name) } catch {
+                problem = "The list cannot be loaded as \(keeping.name): \(error)"
+            }
+        }
+        let owner = ReplicaOwner()
+        let list = pending.map { Self.list(for: $0, of: owner) }
+        let column = pending?.column ?? ""
+        let replica = ListReplica(
+            request, stored: stored, dedupeLimit: configuration.dedupeLimit,
+            onRow: { row in
+                if let list, let localID = row[column]?.string.flatMap(UUID.init) { list.arrived(localID) }
+            },
+            onReading: { list?.isReading($0) }, onChange: { keeper?.noteChange() })
+        keeper?.watch(replica)
+        owner.set(replica)
+        if let problem { replica.fail(problem) }
+        let composer = ListComposer<Row>(replica, list, localID: pending?.column, configuration.decoder)
+        var task: Task<Void, Never>?
+        if let pending, let list { task = Task { await pending.follow(list) } }
+        let (lease, readAgain) = channel.attach(replica) { [task] in
+            task?.cancel()
+            keeper?.close(replica)
+        }
+        lists = RoostThrowingSequence { () async throws(RoostError) in
+            try await replica.news.next(lease) { _ in composer.compose() }
+        }
+        again = { withExtendedLifetime(lease, readAgain) }
+    }
+
+    private static func list(for pending: PendingRows<Row>, of owner: ReplicaOwner) -> PendingList<Row> {
+        PendingList<Row>(
+            confirm: { localID in
+                Task {
+                    do { try await pending.confirm(localID) } catch {
+                        owner.replica?.fail("The outbox cannot be told of a row: \(error)")
+                    }
+                }
+            },
+            onChange: { owner.replica?.signal() }, onFailure: { owner.replica?.fail($0) })
+    }
+}
+
+extension Channel {
+    /// Makes the channel feed a list, until the lease ends.
+    fileprivate func attach(
+        _ replica: ListReplica, onEnd: @escaping @Sendable () -> Void
+    ) -> (Lease, readAgain: @Sendable () -> Void) {
+        let subscription = core.nextID()
+        core.post(.attach(id, subscription, .rows(replica), nil))
+        let lease = Lease { [self] in
+            core.post(.detach(id, subscription))
+            onEnd()
+        }
+        return (lease, { [core, id] in core.post(.readAgain(id, subscription)) })
+    }
+}
+
+/// The replica of a list whose parts are made before it.
+private final class ReplicaOwner: Sendable {
+    private struct Link {
+        weak var replica: ListReplica?
+    }
+
+    private let link = Mutex(Link())
+
+    var replica: ListReplica? { link.withLock { $0.replica } }
+
+    func set(_ replica: ListReplica) { link.withLock { $0.replica = replica } }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import Synchronization
+
+/// Rows of a list that are still in an outbox: they are shown before they are written.
+///
+/// ```swift
+/// let mine = PendingRows.of(outbox) { item in
+///     item.payload.conversation == conversation ? Message(item.payload, id: item.localID) : nil
+/// }
+/// ```
+///
+/// - A payload is shown from `enqueue` on, marked as `.pending`; as `.sent` when the server has it.
+/// - When the row comes, by its `localID`, it takes the payload's place under the same `id`, and the outbox is told (`confirm`).
+/// - What the server rejects, and what the app discards, is taken back.
+public struct PendingRows<Row: Sendable>: Sendable {
+    /// The column that has a payload's `localID`.
+    let column: String
+    /// Tells of the outbox until its task is cancelled.
+    let follow: @Sendable (PendingList<Row>) async -> Void
+    let confirm: @Sendable (UUID) async throws -> Void
+
+    /// - Parameters:
+    ///   - outbox: whose payloads are shown.
+    ///   - column: the column of the table that has a payload's `localID`.
+    ///   - row: the row that a payload will be; nil if it belongs to another list.
+    public static func of<Payload: Codable & Sendable>(
+        _ outbox: Outbox<Payload>, localID column: String = "local_id",
+        row: @escaping @Sendable (OutboxItem<Payload>) -> Row?
+    ) -> PendingRows {
+        PendingRows(column: column) { list in
+            while !Task.isCancelled {
+                let events = await outbox.events()
+                do { list.replace(try await outbox.items().compactMap { Self.pending($0, row) }) } catch {
+                    return list.fail("The outbox cannot be read: \(error)")
+                }
+                for await event in events {
+                    switch event {
+                    case .queued(let localID):
+                        let item: OutboxItem<Payload>?
+                        do { item = try await outbox.item(localID) } catch { item = nil }
+                        if let pending = item.flatMap({ Self.pending($0, row) }) { list.add(pending) }
+                    case .sent(let localID): list.isSent(localID)
+                    case .failed(let localID, _), .discarded(let localID): list.remove(localID)
+                    case .willRetry, .storageFailed, .overflowed: break
+                    }
+                }
+            }
+        } confirm: { localID in
+            try await outbox.confirm(localID: localID)
+        }
+    }
+
+    private static func pending<Payload>(
+        _ item: OutboxItem<Payload>, _ row: (OutboxItem<Payload>) -> Row?
+    ) -> PendingList<Row>.Item? {
+        if case .failed = item.state { return nil }
+        return row(item).map { PendingList.Item(localID: item.localID, row: $0) }
+    }
+}
+
+/// The payloads that a list shows, as the outbox and the rows that come tell of them.
+final class PendingList<Row: Sendable>: Sendable {
+    struct Item: Sendable {
+        let localID: UUID
+        let row: Row
+        var isSent = false
+        /// It was sent when the list began to be read: if its row is not there then, it belongs to another list.
+        var isOld = false
+    }
+
+    private struct State {
+        var items: [Item] = []
+        /// Rows that came a short while ago: the outbox may tell of them later.
+        var arrived = RecentIDs(capacity: 1_000)
+    }
+
+    private let state = Mutex(State())
+    private let confirm: @Sendable (UUID) -> Void
+    private let onChange: @Sendable () -> Void
+    private let onFailure: @Sendable (String) -> Void
+
+    init(
+        confirm: @escaping @Sendable (UUID) -> Void, onChange: @escaping @Sendable () -> Void,
+        onFailure: @escaping @Sendable (String) -> Void
+    ) {
+        self.confirm = confirm
+        self.onChange = onChange
+        self.onFailure = onFailure
+    }
+
+    /// In the order in which they were put into the outbox.
+    var items: [Item] { state.withLock { $0.items } }
+
+    func replace(_ items: [Item]) {
+        change { state in
+            let sent = state.items.filter { old in old.isSent && !items.contains { $0.localID == old.localID } }
+            let late = items.filter { state.arrived.contains($0.localID) }.map(\.localID)
+            state.items = sent + items.filter { !late.contains($0.localID) }
+            return late
+        }
+    }
+
+    func add(_ item: Item) {
+        change { state in
+            guard !state.arrived.contains(item.localID) else { return [item.localID] }
+            state.items.removeAll { $0.localID == item.localID }
+            state.items.append(item)
+            return []
+        }
+    }
+
+    func isSent(_ localID: UUID) {
+        change { state in
+            for place in state.items.indices where state.items[place].localID == localID {
+                state.items[place].isSent = true
+            }
+            return []
+        }
+    }
+
+    func remove(_ localID: UUID) {
+        change { state in
+            state.items.removeAll { $0.localID == localID }
+            return []
+        }
+    }
+
+    /// A row has come.
+    func arrived(_ localID: UUID) {
+        change { state in
+            state.arrived.insert(localID)
+            guard state.items.contains(where: { $0.localID == localID }) else { return nil }
+            state.items.removeAll { $0.localID == localID }
+            return [localID]
+        }
+    }
+
+    /// The list is being read (true), or was.
+    func isReading(_ isReading: Bool) {
+        change { state in
+            if isReading {
+                for place in state.items.indices { state.items[place].isOld = state.items[place].isSent }
+            } else {
+                state.items.removeAll(where: \.isOld)
+            }
+            return nil
+        }
+    }
+
+    func fail(_ problem: String) { onFailure(problem) }
+
+    /// - Parameter body: returns the payloads whose rows have come; nil if nothing is to be shown anew.
+    private func change(_ body: (inout State) -> [UUID]?) {
+        guard let confirmed = state.withLock({ body(&$0) }) else { return }
+        for localID in confirmed { confirm(localID) }
+        onChange()
+    }
+}

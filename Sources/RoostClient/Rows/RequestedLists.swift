@@ -1,0 +1,123 @@
+package import Wire
+
+/// The lists of rows that a channel's sequences show: which of them a join has read, and what the hub says of them.
+///
+/// A part of `RequestedChanges`. Pure: it has no clock and sends nothing.
+package struct RequestedLists {
+    private struct Item {
+        let request: ListRequest
+        /// The list shows all up to the channel's cursor, so that changes from there on keep it right.
+        var isFilled = false
+        /// Where the list was when it was stored.
+        let stored: String?
+    }
+
+    /// What became of a list in a reading.
+    package struct Answer: Sendable {
+        /// The place of the last row as a JSON object, if more follow it.
+        package let next: JSON?
+        /// Why the rows could not be read.
+        package let problem: String?
+
+        package init(next: JSON?, problem: String?) {
+            self.next = next
+            self.problem = problem
+        }
+    }
+
+    /// The most lists that the hub reads in one join.
+    static let most = 10
+
+    private var items: [SubscriptionID: Item] = [:]
+    /// The lists of the last join, in its order.
+    private var asked: [SubscriptionID] = []
+    /// The lists whose rows the hub is sending, in the order of its report.
+    private(set) var reading: [SubscriptionID] = []
+    /// How many readings in a row have failed.
+    private var failures = 0
+
+    var isEmpty: Bool { items.isEmpty }
+    var count: Int { items.count }
+
+    /// - Returns: false where there are as many as may be.
+    mutating func add(_ subscription: SubscriptionID, _ request: ListRequest, stored: String?) -> Bool {
+        guard items.count < Self.most else { return false }
+        items[subscription] = Item(request: request, isFilled: false, stored: stored)
+        return true
+    }
+
+    mutating func remove(_ subscription: SubscriptionID) { items[subscription] = nil }
+
+    mutating func removeAll() { self = RequestedLists() }
+
+    /// A list lacks rows that no change brings: the next join reads it.
+    ///
+    /// - Returns: false if it is being read already, or is to be.
+    mutating func empty(_ subscription: SubscriptionID) -> Bool {
+        guard items[subscription]?.isFilled == true else { return false }
+        items[subscription]?.isFilled = false
+        return true
+    }
+
+    // MARK: Joining
+
+    /// Where a channel that was never joined can go on for all of its lists: where all of them were stored.
+    mutating func takeStoredCursor() -> String? {
+        let cursors = Set(items.values.map(\.stored))
+        guard cursors.count == 1, let cursor = cursors.first ?? nil else { return nil }
+        for subscription in items.keys { items[subscription]?.isFilled = true }
+        return cursor
+    }
+
+    /// The entries of the join that is about to be sent. With a cursor, lists that are filled are read only if it is too old.
+    mutating func beginJoin(hasCursor: Bool) -> [[UInt8]] {
+        asked = items.keys.sorted()
+        reading = []
+        return asked.compactMap { subscription in
+            items[subscription].map { $0.request.json(isFresh: hasCursor && !$0.isFilled) }
+        }
+    }
+
+    /// The join was answered.
+    ///
+    /// - Parameter isResumed: only what changed comes, and lists that are not filled.
+    mutating func joined(isResumed: Bool) {
+        if !isResumed { for subscription in asked { items[subscription]?.isFilled = false } }
+        reading = asked.filter { items[$0]?.isFilled != true }
+    }
+
+    /// Whether some list still waits for its rows.
+    var lacksSome: Bool { items.contains { !$0.value.isFilled && !asked.contains($0.key) } }
+
+    // MARK: What the hub sends
+
+    /// All rows have come.
+    ///
+    /// - Parameter report: the hub's, with an entry for each list that was read.
+    mutating func end(_ report: JSON) -> [SubscriptionID: Answer] {
+        let entries = report["rows"]?.elements ?? []
+        var answers: [SubscriptionID: Answer] = [:]
+        for (place, subscription) in reading.enumerated() {
+            let entry = place < entries.count ? entries[place] : nil
+            let problem = entry.map { $0["error"]?.string } ?? "The hub has read no rows for this list."
+            items[subscription]?.isFilled = problem == nil
+            answers[subscription] = Answer(next: entry?["next"], problem: problem)
+        }
+        reading = []
+        failures = answers.values.contains { $0.problem != nil } ? failures + 1 : 0
+        return answers
+    }
+
+    /// The changes are live, and lists still wait for their rows: the hub has none for them.
+    mutating func giveUp() -> [SubscriptionID: Answer] { reading.isEmpty ? [:] : end(.emptyObject) }
+
+    /// How long to wait until what could not be read is read again: 5 seconds, then twice as long each time, up to 5 minutes.
+    var pause: Duration { .seconds(min(300, 5 << min(failures - 1, 6))) }
+
+    /// Changes were lost that cannot be told: all lists are to be read.
+    mutating func emptyAll() {
+        for subscription in items.keys { items[subscription]?.isFilled = false }
+    }
+
+    mutating func lose() { reading = [] }
+}
