@@ -248,6 +248,6 @@ private struct CaptureSettings {
 
 /// What `roost doctor` asks about reading tables from the WAL.
 enum CaptureDoctorSQL: String, NamedStatement {
-    case captureSettings, captureSlot, slotsLeft, publishedFaults, captureRights
+    case captureSettings, captureSlot, slotsLeft, publishedFaults, unjudgedDeletions, captureRights
     static let file = StatementFile("CaptureDoctor.sql")
 }

@@ -67,7 +67,11 @@ extension Doctor {
                 "\($0) has row level security and no policy for SELECT, so only roles that bypass it get its changes; "
                     + "create one, or unwatch it.")
         }
-        return try missing
+        let deletions = try (DeletionRules.exceptions(of: nil, on: connection) + DeletionRules.lasting(on: connection))
+            .map {
+                Finding(.warning, "policies", $0)
+            }
+        return try missing + deletions
             + tables.flatMap { try failingPolicies(of: NamedTable(oid: $0.oid, on: connection), connection) }
     }
 

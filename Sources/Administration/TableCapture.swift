@@ -114,6 +114,7 @@ extension TableCapture {
                 "\($0) has no primary key, so its REPLICA IDENTITY is FULL now: every UPDATE and DELETE writes the whole old "
                     + "row to the WAL. With a primary key and `alter table \($0) replica identity default` it does not."
             }
+            outcome.notes += try DeletionRules.exceptions(of: table, on: turns.connection)
         }
         return outcome
     }

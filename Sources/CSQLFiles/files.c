@@ -152,6 +152,9 @@ static const unsigned char Migration027Persistence[] = {
 static const unsigned char Migration028Texts[] = {
 #embed "../Schema/SQL/Migration028Texts.sql"
 };
+static const unsigned char Migration029Deletions[] = {
+#embed "../Schema/SQL/Migration029Deletions.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -252,6 +255,7 @@ static const struct roost_sql_file files[] = {
     {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
     {"Migration027Persistence.sql", Migration027Persistence, sizeof Migration027Persistence},
     {"Migration028Texts.sql", Migration028Texts, sizeof Migration028Texts},
+    {"Migration029Deletions.sql", Migration029Deletions, sizeof Migration029Deletions},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},

@@ -61,7 +61,8 @@ enum SessionListSQL: String, NamedStatement {
 
 /// How the policies of a table are asked.
 enum PolicySQL: String, NamedStatement {
-    case policySession, policyDescription, policyFunction, policyBody, policyNulls, policyNull, policyKey, policyStored
+    case policySession, policyDescription, policyFunction, policyBody, policyNulls, policyNull, policyKey, policyStored,
+        deletedTables
     static let file = StatementFile("Policies.sql")
 }
 

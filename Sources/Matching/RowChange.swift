@@ -1,3 +1,5 @@
+package import Wire
+
 /// One row that a committed transaction wrote to a watched table.
 package struct RowChange: Sendable {
     /// The outbox' sequence: a later change of the same row has the higher id.
@@ -19,10 +21,13 @@ package struct RowChange: Sendable {
     let oldText: [UInt8]?
     /// The row was larger than the limit and the outbox kept only its small values (≤ 64 bytes).
     package let isReduced: Bool
+    /// What deleted the row; nil for other changes.
+    package let deletion: WriterTransaction?
 
     package init(
         id: Int64, table: Table, operation: Operation, commitTimestamp: String, committedAtMicroseconds: Int64? = nil,
-        record: [UInt8]?, oldRecord: [UInt8]?, text: [UInt8]? = nil, oldText: [UInt8]? = nil, isReduced: Bool
+        record: [UInt8]?, oldRecord: [UInt8]?, text: [UInt8]? = nil, oldText: [UInt8]? = nil, isReduced: Bool,
+        deletion: WriterTransaction? = nil
     ) {
         self.id = id
         self.table = table
@@ -34,6 +39,7 @@ package struct RowChange: Sendable {
         self.text = text
         self.oldText = oldText
         self.isReduced = isReduced
+        self.deletion = deletion
     }
 
     /// Whether it is no row of a table, but a notification that a backend wants sent: `record` says to whom, and what.
@@ -43,6 +49,22 @@ package struct RowChange: Sendable {
         case insert = "INSERT"
         case update = "UPDATE"
         case delete = "DELETE"
+    }
+}
+
+/// A transaction, as the outbox tells which rows it wrote.
+package struct WriterTransaction: Hashable, Sendable {
+    /// The one that its rows in the outbox belong to: a row that was read from the WAL was stored by another.
+    package let id: UInt64
+    /// Where its commit is in the WAL, as Postgres writes it; nil where triggers wrote its rows.
+    package let place: Name?
+
+    /// - Parameter text: the id, and behind a space the place.
+    package init?(_ text: String) {
+        let parts = text.split(separator: " ")
+        guard let id = parts.first.flatMap({ UInt64($0) }) else { return nil }
+        self.id = id
+        place = parts.count > 1 ? Name(String(parts[1])) : nil
     }
 }
 

@@ -1,7 +1,7 @@
 import Wire
 
-/// The record of a change that filters look at, parsed once: the row after an INSERT or UPDATE, and of a deleted row
-/// the columns that the replica identity shows.
+/// The record of a change that filters look at, parsed once: the row after an INSERT or UPDATE, and a deleted row as far as
+/// the outbox has it, which may be the columns of the replica identity alone where it was read from the WAL.
 package struct RowRecord: Sendable {
     package let table: Table
     private let bytes: [UInt8]
@@ -24,7 +24,6 @@ package struct RowRecord: Sendable {
         bytes = (change.operation == .delete ? change.judgedOldRecord : change.judgedRecord) ?? []
         var columns = [Cell](repeating: Cell(), count: table.columns.count)
         let missing: RowValue = change.isReduced ? .omitted : .absent
-        let showsAll = change.operation != .delete
         var fields = RowFields(table: table)
         fields.forEach(in: bytes[...]) { column, rawKey, value in
             guard let column else {
@@ -33,13 +32,7 @@ package struct RowRecord: Sendable {
             }
             columns[column].range = value.startIndex..<value.endIndex
         }
-        for i in columns.indices {
-            if !showsAll, !table.columns[i].isReplicaIdentity {
-                columns[i] = Cell(range: nil, value: .absent)
-            } else if columns[i].range == nil {
-                columns[i].value = missing
-            }
-        }
+        for i in columns.indices where columns[i].range == nil { columns[i].value = missing }
         self.columns = columns
     }
 
@@ -73,9 +66,20 @@ package struct RowRecord: Sendable {
     }
 }
 
+extension RowChange {
+    /// Whether all columns of the row before the change are known.
+    package var hasWholeOldRow: Bool {
+        guard let oldRecord else { return false }
+        var count = 0
+        var fields = RowFields(table: table)
+        fields.forEach(in: oldRecord[...]) { column, _, _ in if column != nil { count += 1 } }
+        return count == table.columns.count
+    }
+}
+
 /// What a record says about a column.
 enum RowValue: Sendable {
-    /// The record has no such column: the table was altered in between, or a DELETE does not show it.
+    /// The record has no such column: the table was altered in between, or the WAL has no more of a deleted row.
     case absent
     /// Left out because the row is over the limit: not NULL, but nobody knows what.
     case omitted

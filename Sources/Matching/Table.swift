@@ -11,13 +11,19 @@ package final class Table: Sendable {
     package let columns: [Column]
     /// Row level security is enabled: what a user may see is for its policies to say.
     package let hasRowSecurity: Bool
+    /// Its primary key means nothing: a uuid or a number that Postgres draws, and no other table's.
+    package let hasSurrogateKey: Bool
 
-    package init(oid: UInt32, schema: Name, name: Name, columns: [Column], hasRowSecurity: Bool = false) {
+    package init(
+        oid: UInt32, schema: Name, name: Name, columns: [Column], hasRowSecurity: Bool = false,
+        hasSurrogateKey: Bool = false
+    ) {
         self.oid = oid
         self.schema = schema
         self.name = name
         self.columns = columns
         self.hasRowSecurity = hasRowSecurity
+        self.hasSurrogateKey = hasSurrogateKey
     }
 
     /// In place of a table, of what `roost.notify()` wrote into the outbox.

@@ -35,6 +35,7 @@ package enum RoostSchema {
         ("026 reading", SQLFile.text("Migration026Reading.sql")),
         ("027 persistence", SQLFile.text("Migration027Persistence.sql")),
         ("028 texts", SQLFile.text("Migration028Texts.sql")),
+        ("029 deletions", SQLFile.text("Migration029Deletions.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

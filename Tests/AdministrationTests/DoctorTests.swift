@@ -89,7 +89,7 @@ extension CommandTests {
             let conninfo = database.conninfo.replacing("user=postgres", with: "user=nobody_much")
             #expect(complaints(conninfo).first?.contains("grant USAGE on schema roost") ?? false)
             try database.run("grant usage on schema roost to nobody_much; grant select on roost.meta to nobody_much")
-            #expect(complaints(conninfo).filter { $0.hasPrefix("rights:") }.count == 21)
+            #expect(complaints(conninfo).filter { $0.hasPrefix("rights:") }.count == 22)
         }
     }
 }

@@ -11,6 +11,10 @@ from support.pypi import Listener, python_client
 from support.wsclient import Client
 
 
+#: Topics that filter messages by their conversation.
+FILTERED = {"filter:INSERT", "filter:UPDATE", "filter:DELETE"}
+
+
 @dataclass(frozen=True)
 class Variant:
     name: str
@@ -82,7 +86,7 @@ class Ear:
         await self._add("wild", {"event": "*", "schema": "public"})
         selected = [name for name in self._columns("messages") if name in ("body", "id")]
         await self._add("select", {"event": "*", "schema": "public", "table": "messages", "select": selected or ["id"]})
-        for event in ("INSERT", "UPDATE"):
+        for event in ("INSERT", "UPDATE", "DELETE"):
             await self._add(f"filter:{event}", {
                 "event": event, "schema": "public", "table": "messages", "filter": f"conversation_id=eq.{B}"})
 
@@ -103,13 +107,13 @@ class Ear:
         if "messages" not in may_read:
             wanted.add("select")
         if "conversation_id" not in self._columns("messages"):
-            wanted |= {"filter:INSERT", "filter:UPDATE"}
+            wanted |= FILTERED
         assert set(self.refused) == wanted, (self.principal, self.refused)
-        for name in wanted - {"filter:INSERT", "filter:UPDATE"}:
+        for name in wanted - FILTERED:
             table = name.partition(":")[2] or "messages"
             assert f'grant select on public.{table} to "{self.principal.role}";' in self.refused[name]
         if "messages" in may_read:
-            for name in wanted & {"filter:INSERT", "filter:UPDATE"}:
+            for name in wanted & FILTERED:
                 assert "permission denied for column conversation_id" in self.refused[name]
 
     def check(self, told, frames, statement):
@@ -123,6 +127,10 @@ class Ear:
         for event in ("INSERT", "UPDATE"):
             wanted[f"filter:{event}"] = {"messages": [
                 cell for cell in cells["messages"] if cell[0] == event and (cell[1] or {}).get("conversation_id") == B]}
+        # By what is not sent of a deleted row.
+        may_filter = "conversation_id" in self._columns("messages")
+        wanted["filter:DELETE"] = {"messages": [
+            cell for cell in cells["messages"] if cell[0] == "DELETE" and may_filter and self.oracle.home[cell[2]["id"]] == B]}
         for topic, tables in wanted.items():
             came = arrived(by_topic.pop(topic, []))
             for table, cell in tables.items():

@@ -299,7 +299,7 @@ async def test_a_role_that_may_not_read_the_key_is_told_no_key(chat, own_hub):
         assert [column["name"] for column in data["columns"]] == ["body"]
         shown.append((data["type"], data.get("record"), data.get("old_record")))
     assert shown == [
-        ("INSERT", {"body": "one"}, None), ("UPDATE", {"body": "two"}, {"body": "one"}), ("DELETE", None, {})]
+        ("INSERT", {"body": "one"}, None), ("UPDATE", {"body": "two"}, {"body": "one"}), ("DELETE", None, {"body": "two"})]
     await client.close()
 
 

@@ -124,11 +124,15 @@ struct FilterEvaluationTests {
         #expect(try verdict("id=eq.2,body=eq.x") == .noMatch)
     }
 
-    @Test func aDeletedRowShowsItsReplicaIdentityOnly() throws {
+    @Test func aDeletedRowIsMatchedAsFarAsItIsKnown() throws {
         var row = RowRecord(Fixture.change(nil, old: #"{"id":7,"body":"x"}"#, operation: .delete))
         #expect(try Fixture.filter("id=eq.7").evaluate(&row) == .match)
-        #expect(try Fixture.filter("body=eq.x").evaluate(&row) == .noMatch)
-        #expect(try Fixture.filter("body=is.null").evaluate(&row) == .noMatch)
+        #expect(try Fixture.filter("body=eq.x").evaluate(&row) == .match)
+        #expect(try Fixture.filter("body=eq.y").evaluate(&row) == .noMatch)
+        var key = RowRecord(Fixture.change(nil, old: #"{"id":7}"#, operation: .delete))
+        #expect(try Fixture.filter("id=eq.7").evaluate(&key) == .match)
+        #expect(try Fixture.filter("body=eq.x").evaluate(&key) == .noMatch)
+        #expect(try Fixture.filter("body=is.null").evaluate(&key) == .noMatch)
     }
 
     @Test func aFilterFollowsColumnsThatMoved() throws {

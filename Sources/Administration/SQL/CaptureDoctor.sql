@@ -80,6 +80,29 @@ select format('%I.%I', n.nspname, c.relname), f.name
 from fault f join pg_class c on c.oid = f.oid join pg_namespace n on n.oid = c.relnamespace
 order by 1, 2
 
+-- name: UnjudgedDeletions
+-- Tables with row level security that are read from the WAL ($1, an oid: this one alone; null for all) of whose deleted rows it
+-- lacks columns, and whether their key is one that means nothing (roost.is_surrogate).
+-- Locks: none.
+select format('%I.%I', n.nspname, c.relname), coalesce((
+    select i.indnkeyatts = 1 and roost.is_surrogate(i.indrelid, i.indkey[0])
+    from pg_index i where i.indrelid = c.oid and i.indisprimary), false)
+from roost.watched w
+join pg_class c on c.oid = w.oid
+join pg_namespace n on n.oid = c.relnamespace
+where w.by_wal and c.relrowsecurity and ($1::oid is null or c.oid = $1::oid) and exists (
+    select from (select relid::oid as oid from pg_partition_tree(c.oid) union select c.oid) m join pg_class p on p.oid = m.oid
+    where p.relkind = 'r' and p.relreplident <> 'f' and exists (
+        select from pg_attribute a
+        where a.attrelid = p.oid and a.attnum > 0 and not a.attisdropped and not exists (
+            select from pg_index i
+            where i.indrelid = p.oid and case p.relreplident when 'd' then i.indisprimary else i.indisreplident end
+                and a.attnum = any (i.indkey)
+        )
+    )
+)
+order by 1
+
 -- name: CaptureRights
 -- What the role of this session may not do that storing rows from the WAL takes; one row per right it lacks.
 -- Locks: none.

@@ -129,6 +129,9 @@ select what, what like 'INSERT on realtime.messages %' from (values
     ('SELECT on roost.push_user and roost.living_user',
         has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
     ('EXECUTE on function roost.notify(jsonb)', has_function_privilege('roost.notify(jsonb)', 'execute')),
+    ('EXECUTE on functions roost.revive and roost.deleted_tables',
+        has_function_privilege('roost.revive(xid8, pg_lsn, oid[], integer)', 'execute')
+        and has_function_privilege('roost.deleted_tables(xid8[], pg_lsn[], integer)', 'execute')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
     ('EXECUTE on functions roost.slot_name(), roost.note_captures(), roost.settle_captures() and roost.legible(json)',
         has_function_privilege('roost.slot_name()', 'execute') and has_function_privilege('roost.note_captures()', 'execute')
@@ -392,3 +395,17 @@ order by l.node
 -- Whether there is the role that tokens of signed-in users have.
 -- Locks: none.
 select exists (select from pg_roles where rolname = 'authenticated')
+
+-- name: LastingDeletions
+-- Members tables of scopes whose deleted rows roost.revive cannot put back: whether that is because they are partitioned, their
+-- owner, and that of roost.revive.
+-- Locks: none.
+select format('%I.%I', n.nspname, c.relname), c.relkind = 'p', c.relowner::regrole, f.proowner::regrole
+from roost.watched w
+join pg_class c on c.oid = w.oid
+join pg_namespace n on n.oid = c.relnamespace
+cross join pg_proc f
+where f.oid = 'roost.revive(xid8, pg_lsn, oid[], integer)'::regprocedure
+  and exists (select from roost.scope s where c.oid = any (s.members::oid[]))
+  and (c.relkind = 'p' or not pg_has_role(f.proowner, c.relowner, 'usage'))
+order by 1

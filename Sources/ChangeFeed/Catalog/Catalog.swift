@@ -160,6 +160,7 @@ package struct TableAccess: Sendable, Equatable {
 extension Table {
     func isSame(as other: Table) -> Bool {
         oid == other.oid && isNamed(as: other) && columns == other.columns && hasRowSecurity == other.hasRowSecurity
+            && hasSurrogateKey == other.hasSurrogateKey
     }
 
     /// The columns a record was written with, where the table was altered since: each as this table describes it, or as
@@ -169,6 +170,7 @@ extension Table {
         let known = columns + (older?.columns ?? []).filter { column($0.name) == nil }
         return Table(
             oid: oid, schema: schema, name: name,
-            columns: known.filter { present.contains(RecordKeys.encoded($0.name)) }, hasRowSecurity: hasRowSecurity)
+            columns: known.filter { present.contains(RecordKeys.encoded($0.name)) }, hasRowSecurity: hasRowSecurity,
+            hasSurrogateKey: hasSurrogateKey)
     }
 }

@@ -91,7 +91,8 @@ package enum CatalogReader {
             else { continue }
             tables.append(
                 Table(
-                    oid: oid, schema: schema, name: name, columns: columns, hasRowSecurity: rows.flag(first, 9)))
+                    oid: oid, schema: schema, name: name, columns: columns, hasRowSecurity: rows.flag(first, 9),
+                    hasSurrogateKey: rows.flag(first, 12)))
         }
         return tables
     }

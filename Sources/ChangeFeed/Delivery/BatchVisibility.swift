@@ -17,9 +17,20 @@ struct BatchVisibility {
         }
     }
 
+    /// Rows that a transaction deleted.
+    private struct DeletionKey: Hashable {
+        let key: Key
+        let transaction: WriterTransaction
+    }
+
     private var questions: [Key: VisibilityQuestion] = [:]
+    /// What was asked once more, with what was deleted together put back.
+    private var former: [DeletionKey: VisibilityQuestion] = [:]
 
     /// Asks the policies about every row and everybody whose filters it matched; again, where a scope did not hold.
+    ///
+    /// Deleted rows are judged as they were. Who is not shown one by what is there now is asked about once more, with what the same
+    /// transaction deleted put back where it was (`Revival`): of a conversation that is gone, its members are gone, too.
     ///
     /// - Throws: `PostgresError` where the database does not answer.
     mutating func judge(
@@ -33,23 +44,33 @@ struct BatchVisibility {
                 if let match = matches[place] { ask(match, registry, audience, catalog, &visibility, now) }
             }
         } while try !visibility.decide(Array(questions.values))
+        try judgeFormer(matches, for: registry, among: audience, catalog: catalog, by: &visibility, at: now)
     }
 
     /// What was found of a row for the users of a role; nil where nobody was asked.
     func verdict(on match: DeliveryBatch.Match, for role: Name) -> Verdict? {
-        guard let question = questions[Key(match.change.table, role)],
-            let row = question.number(of: .init(change: match.place, isOld: false))
-        else { return nil }
+        let key = Key(match.change.table, role)
+        let version = Self.judged(match)
+        guard let question = questions[key], let row = question.number(of: version) else { return nil }
+        if let transaction = match.change.deletion {
+            let former = former[DeletionKey(key: key, transaction: transaction)]
+            let again = former.flatMap { former in former.number(of: version).map { (former, $0) } }
+            return Verdict(question: question, row: row, oldRow: nil, former: again)
+        }
         let old = question.number(of: .init(change: match.place, isOld: true))
         return Verdict(question: question, row: row, oldRow: old)
+    }
+
+    /// The version of the row that decides who is told of a change.
+    private static func judged(_ match: DeliveryBatch.Match) -> VisibilityQuestion.RowID {
+        .init(change: match.place, isOld: match.change.operation == .delete)
     }
 
     private mutating func ask(
         _ match: DeliveryBatch.Match, _ registry: borrowing SubscriptionRegistry, _ audience: BatchAudience,
         _ catalog: Catalog, _ visibility: inout Visibility, _ now: ContinuousClock.Instant
     ) {
-        // There is nothing left to judge of a row that is gone; of what is shown, the primary key, see `DeliveryPipeline`.
-        guard match.change.operation != .delete else { return }
+        if match.isKeyAlone { return }
         let table = match.change.table
         for delivery in match.deliveries {
             guard let definition = registry.definition(delivery.group),
@@ -66,7 +87,58 @@ struct BatchVisibility {
         }
     }
 
-    /// The row as it is now, and as it was where the replica identity shows more of it than its key.
+    /// Asks once more about deleted rows and those who are not shown them.
+    private mutating func judgeFormer(
+        _ matches: [Int: DeliveryBatch.Match], for registry: borrowing SubscriptionRegistry,
+        among audience: BatchAudience, catalog: Catalog, by visibility: inout Visibility,
+        at now: ContinuousClock.Instant
+    ) throws {
+        former = [:]
+        var unseen:
+            [(match: DeliveryBatch.Match, role: Name, transaction: WriterTransaction, principals: [Principal])] = []
+        for place in matches.keys.sorted() {
+            guard let match = matches[place], let transaction = match.change.deletion else { continue }
+            for delivery in match.deliveries {
+                guard let definition = registry.definition(delivery.group),
+                    let verdict = verdict(on: match, for: definition.role)
+                else { continue }
+                let groups = definition.groups.filter { audience.includes($0.key, of: definition, at: place) }
+                let left = groups.values.flatMap(\.values).filter { !verdict.sees($0) && !verdict.isUndecided($0) }
+                if !left.isEmpty { unseen.append((match, definition.role, transaction, left)) }
+            }
+        }
+        guard !unseen.isEmpty else { return }
+        try visibility.learnDeletions(by: Set(unseen.lazy.map(\.transaction)))
+        for (match, role, transaction, principals) in unseen {
+            let table = match.change.table
+            let key = DeletionKey(key: Key(table, role), transaction: transaction)
+            guard
+                let question = former[key]
+                    ?? formerQuestion(key, table, role, reads: questions[key.key]?.reads, visibility)
+            else { continue }
+            let version = Self.judged(match)
+            let row =
+                question.number(of: version)
+                ?? question.row(version, match.change.judgedOldRecord ?? []) {
+                    visibility.answers(table.oid, $0, before: transaction, at: now)
+                }
+            for principal in principals { question.ask(principal, row) }
+        }
+        // A scope that did not hold was found out before.
+        _ = try visibility.decide(Array(former.values))
+    }
+
+    private mutating func formerQuestion(
+        _ key: DeletionKey, _ table: Table, _ role: Name, reads: Set<UInt32>?, _ visibility: borrowing Visibility
+    ) -> VisibilityQuestion? {
+        guard let revival = visibility.revival(for: key.transaction, reads: reads) else { return nil }
+        let question = VisibilityQuestion(
+            table: table, role: role, scope: visibility.scope(of: table, for: role), revival: revival)
+        former[key] = question
+        return question
+    }
+
+    /// The row as it is now, and as it was where the replica identity shows more of it than its key, or where it is gone.
     private func rows(
         of match: DeliveryBatch.Match, in question: VisibilityQuestion, _ visibility: inout Visibility,
         _ now: ContinuousClock.Instant
@@ -74,11 +146,11 @@ struct BatchVisibility {
         let change = match.change
         var versions: [VisibilityQuestion.RowID] = []
         if change.record != nil { versions.append(.init(change: match.place, isOld: false)) }
-        if change.operation == .update, change.oldRecord != nil,
-            change.table.columns.contains(where: { $0.isReplicaIdentity && !$0.isPrimaryKey })
-        {
+        let showsOld = change.table.columns.contains { $0.isReplicaIdentity && !$0.isPrimaryKey }
+        if change.operation == .delete || change.operation == .update && change.oldRecord != nil && showsOld {
             versions.append(.init(change: match.place, isOld: true))
         }
+        if change.operation == .delete { question.hasDeletions = true }
         return versions.map { version in
             if let known = question.number(of: version) { return known }
             let record = (version.isOld ? change.judgedOldRecord : change.judgedRecord) ?? []
@@ -101,24 +173,36 @@ struct BatchVisibility {
         fileprivate let question: VisibilityQuestion
         fileprivate let row: Int
         fileprivate let oldRow: Int?
+        /// Where it was asked about once more.
+        fileprivate var former: (question: VisibilityQuestion, row: Int)?
 
-        func sees(_ principal: Principal) -> Bool { question.sees(principal, row) }
+        func sees(_ principal: Principal) -> Bool {
+            question.sees(principal, row) || former.map { $0.question.sees(principal, $0.row) } ?? false
+        }
 
         func seesOld(_ principal: Principal) -> Bool { oldRow.map { question.sees(principal, $0) } ?? true }
 
         /// A policy failed on something that the user may be shown.
         func isUndecided(_ principal: Principal) -> Bool {
-            question.isUndecided(principal, row)
+            if let former, former.question.isUndecided(principal, former.row) { return !sees(principal) }
+            return question.isUndecided(principal, row)
                 || oldRow.map { question.sees(principal, row) && question.isUndecided(principal, $0) } ?? false
         }
 
         /// The policies were asked about the row for the user, and did not fail.
-        func isDecided(_ principal: Principal) -> Bool { question.isDecided(principal, row) }
+        func isDecided(_ principal: Principal) -> Bool {
+            question.isDecided(principal, row)
+                && former.map { sees(principal) || $0.question.isDecided(principal, $0.row) } ?? true
+        }
 
         /// That error is about values, which may lie in the row.
-        func isOfData(_ principal: Principal) -> Bool { question.isOfData(principal) }
+        func isOfData(_ principal: Principal) -> Bool {
+            question.isOfData(principal) || former?.question.isOfData(principal) ?? false
+        }
 
         /// Nothing failed: a policy waits for a lock.
-        func isLocked(_ principal: Principal) -> Bool { question.isLocked(principal) }
+        func isLocked(_ principal: Principal) -> Bool {
+            question.isLocked(principal) || former?.question.isLocked(principal) ?? false
+        }
     }
 }

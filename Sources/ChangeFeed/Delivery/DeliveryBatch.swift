@@ -12,6 +12,17 @@ struct DeliveryBatch: ~Copyable {
         /// Its place in the batch.
         let place: Int
         let deliveries: [Matches.Delivery]
+        /// Nobody can judge it, and all that is known of it means nothing: a deleted row of which the WAL has a surrogate key.
+        let isKeyAlone: Bool
+
+        init(change: RowChange, place: Int, deliveries: [Matches.Delivery]) {
+            self.change = change
+            self.place = place
+            self.deliveries = deliveries
+            isKeyAlone =
+                change.operation == .delete && change.table.hasSurrogateKey && !change.isReduced
+                && !change.hasWholeOldRow
+        }
     }
 
     let entries: [FeedEntry]

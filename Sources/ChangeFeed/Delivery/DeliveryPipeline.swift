@@ -127,10 +127,8 @@ extension DeliveryBatch {
                 receipt: receiptTables.isEmpty ? nil : encoded.receipt(in: receiptTables))
             events[group.loop].append(.change(event))
         }
-        guard access.isRestricted, change.operation != .delete else {
-            // Under row level security a DELETE shows the primary key and no more, to whatever role, as in the original:
-            // whoever could see the row cannot be told from whoever could not.
-            let isBare = change.operation == .delete && change.table.hasRowSecurity
+        guard access.isRestricted, !match.isKeyAlone else {
+            let isBare = access.isRestricted
             for (group, principals) in definition.groups
             where audience.includes(group, of: definition, at: match.place) {
                 let recipients = recipients(of: match.place, in: group, principals, postponement)

@@ -169,6 +169,7 @@ struct PolicyScript {
         let limit = max(patience.milliseconds, 10)
         let lockLimit = limit * 4 / 5
         add("begin read write;set local statement_timeout=\(limit);set local lock_timeout=\(lockLimit);")
+        if let revival = question.revival { add(revival.sql) }
         if let preparation = function.preparation { add(preparation + ";") }
         if function.isReadOnly { add("set transaction read only;") }
         add("set local role \(SQLText.identifier(question.role));select*from pg_temp.\(function.name)(")

@@ -167,6 +167,29 @@ package struct PolicyEngine: ~Copyable {
         return answers
     }
 
+    /// Reads something that no policy has a part in; on another session where this one was lost.
+    mutating func reading<Answer>(
+        _ version: String, _ read: (PolicySession) throws -> Answer
+    ) throws(PostgresError) -> Answer {
+        var mayTryAgain = session != nil
+        while true {
+            do {
+                return try read(open(version))
+            } catch let error as PostgresError {
+                let isLost = session?.isBroken ?? true
+                if isLost || error.kind != .timeout { session = nil }
+                guard isLost, mayTryAgain, error.kind != .server else {
+                    throw error.kind == .server
+                        ? PostgresError(.connection, sqlState: error.sqlState, error.message) : error
+                }
+                mayTryAgain = false
+            } catch {
+                session = nil
+                throw PostgresError(.connection, "\(error)")
+            }
+        }
+    }
+
     /// Ends the session; the next question opens another.
     package mutating func close() { session = nil }
 

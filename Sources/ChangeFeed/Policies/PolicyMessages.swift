@@ -46,12 +46,18 @@ struct PolicyProblem {
 
     func lacks(column: Name) -> String {
         "Rows of \(table) were written without the column \(SQLText.identifier(column)), which its policies read, so "
-            + "no user of the role \(role) sees them: they are too large, or the table was altered since."
+            + "no user of the role \(role) sees them: they are too large, or the table was altered since, or they are deleted rows "
+            + "of which the WAL has the replica identity alone."
     }
 
     func isAmbiguous(column: Name) -> String {
         "Rows of \(table) do not say whether a null of the column \(SQLText.identifier(column)) is JSON's or SQL's, so no user of "
             + "the role \(role) sees them: they were written before `roost migrate`, or before the column was noticed."
+    }
+
+    func leavesOut(_ omission: String) -> String {
+        "Deleted rows of \(table) are not told to those who could see them by rows that were deleted with them, as these could "
+            + "not be put back to ask the policies: \(omission)."
     }
 
     var isBroken: String {

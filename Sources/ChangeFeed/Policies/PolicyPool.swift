@@ -1,5 +1,6 @@
 import Dispatch
 package import Logging
+import Matching
 package import Postgres
 import Synchronization
 import Workers
@@ -21,13 +22,23 @@ package struct PolicyPool: ~Copyable {
         self.helpers = helpers
     }
 
+    /// As `PolicyEngine.deletedTables`.
+    mutating func deletedTables(
+        by transactions: [WriterTransaction], version: String
+    ) throws(PostgresError) -> [WriterTransaction: Set<UInt32>] {
+        try own.deletedTables(by: transactions, version: version)
+    }
+
     /// As `PolicyEngine.answers`.
     package mutating func answers(
         to questions: [PolicyQuestion], version: String
     ) throws(PostgresError) -> [PolicyAnswer] {
         let subjects = questions.reduce(0) { $0 + $1.subjects.count }
         let hands = min(helpers.count + 1, subjects / Self.leastSubjects)
-        guard hands > 1 else { return try own.answers(to: questions, version: version) }
+        // Two sessions that put the same rows back would wait for each other.
+        guard hands > 1, questions.allSatisfy({ $0.revival == nil }) else {
+            return try own.answers(to: questions, version: version)
+        }
         let parts = (0..<hands).map { hand in questions.map { $0.part(hand, of: hands) } }
         let jobs = zip(helpers, parts.dropFirst()).map { $0.begin($1, version: version) }
         let first: Result<[PolicyAnswer], PostgresError>
@@ -133,7 +144,7 @@ extension PolicyQuestion {
     func part(_ places: [Int]) -> PolicyQuestion {
         PolicyQuestion(
             table: table, command: command, role: role, rows: rows, subjects: places.map { subjects[$0] },
-            wantsTablesRead: wantsTablesRead, userKey: userKey)
+            wantsTablesRead: wantsTablesRead, userKey: userKey, revival: revival)
     }
 }
 
@@ -155,6 +166,7 @@ extension PolicyAnswer {
         problems += part.problems.filter { !problems.contains($0) }
         isUnrestricted = (isFirst || isUnrestricted) && part.isUnrestricted
         isDenied = isDenied || part.isDenied
+        isRevivalLocked = isRevivalLocked || part.isRevivalLocked
         tablesRead = isFirst ? part.tablesRead : tablesRead.flatMap { known in part.tablesRead.map(known.union) }
         columnsRead = isFirst ? part.columnsRead : columnsRead.flatMap { known in part.columnsRead.map(known.union) }
     }

@@ -36,10 +36,12 @@ package struct PolicyQuestion: Sendable {
     package let wantsTablesRead: Bool
     /// SQL whose value for each subject the answer should tell (`keys`).
     package let userKey: Name?
+    /// What is put back for the question where it was deleted.
+    package let revival: Revival?
 
     package init(
         table: Table, command: Command, role: Name, rows: [[UInt8]], subjects: [Subject],
-        wantsTablesRead: Bool = false, userKey: Name? = nil
+        wantsTablesRead: Bool = false, userKey: Name? = nil, revival: Revival? = nil
     ) {
         self.table = table
         self.command = command
@@ -48,6 +50,7 @@ package struct PolicyQuestion: Sendable {
         self.subjects = subjects
         self.wantsTablesRead = wantsTablesRead
         self.userKey = userKey
+        self.revival = revival
     }
 }
 
@@ -78,6 +81,8 @@ package struct PolicyAnswer: Sendable {
     var lockedAlone: Set<Int> = []
     /// Those for whom the policies end the session that asks them: they are not asked for again for a while.
     package var ending: Set<Int> = []
+    /// What was to be put back could not be, as somebody holds a lock on its table.
+    package var isRevivalLocked = false
     /// Sentences for the log, without anything of claims or rows. They come again with each answer they are true of.
     package var problems: [String] = []
 

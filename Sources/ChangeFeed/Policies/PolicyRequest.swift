@@ -66,6 +66,8 @@ struct PolicyRequest {
         }
         for (subject, key) in zip(call.subjects, reply.keys) { answer.keys[subject] = key }
         let problem = PolicyProblem(question: question)
+        if reply.omissions.contains(where: \.isLock) { answer.isRevivalLocked = true }
+        for omission in reply.omissions { answer.add([problem.leavesOut(omission.text)], for: []) }
         let counts = Dictionary(reply.failures.values.map { ($0, 1) }, uniquingKeysWith: +)
         answer.add(
             counts.map { problem.failed($0.key, subjects: $0.value) }.sorted(),
@@ -86,6 +88,8 @@ struct PolicyReply {
     /// Records that are no rows of the table any more.
     private(set) var isBroken = false
     private(set) var tablesRead: Set<UInt32> = []
+    /// What was to be put back and was not.
+    var omissions: [Revival.Omission] = []
 
     /// - Returns: nil for a result of another shape.
     init?(_ result: QueryResult, subjects: Int) {

@@ -52,8 +52,15 @@ final class PolicySession {
         let thought = min(patience, max(requests.map(\.patience).max() ?? .zero, limits.together))
         let (finished, failure) = try connection.results(of: script.bytes, within: thought + limits.network)
         if failure != nil { try run("rollback") }
-        let replies = zip(requests, finished.filter { $0.isTable }).compactMap { request, result in
-            PolicyReply(result, subjects: request.call.subjects.count)
+        var tables = finished.filter { $0.isTable }[...]
+        var replies: [PolicyReply] = []
+        for request in requests {
+            let omissions = request.question.revival == nil ? nil : tables.popFirst()?.text(0, 0)
+            guard let result = tables.popFirst(),
+                var reply = PolicyReply(result, subjects: request.call.subjects.count)
+            else { break }
+            reply.omissions = (omissions ?? "").split(separator: "\n").map(Revival.Omission.init)
+            replies.append(reply)
         }
         if failure == nil, replies.count != requests.count {
             throw PostgresError(.connection, "Postgres did not answer what the policies were asked.")
@@ -98,6 +105,10 @@ final class PolicySession {
 
     private func drop(_ functions: [PolicyFunction]) -> String {
         "drop function " + functions.map { "pg_temp.\($0.name)" }.joined(separator: ", ")
+    }
+
+    func query(_ statement: PolicySQL, _ parameters: [String?]) throws -> QueryResult {
+        try connection.query(statement, parameters, within: limits.network)
     }
 
     private func run(_ script: String) throws { try connection.run(script, within: limits.network) }

@@ -96,9 +96,9 @@ final class RecoveryReader {
                 form, .limit(limit + 1, bytes: Self.sliceBytes << growth))
             countReading()
             try reader.stream(statement, within: statementLimit) { row in
-                wanted = row.integer(0, 12).map { Int($0) } ?? 0
-                count = row.integer(0, 13).map { Int($0) } ?? .max
-                if row.flag(0, 11) { rows.append(try taker.row(row)) }
+                wanted = row.integer(0, 13).map { Int($0) } ?? 0
+                count = row.integer(0, 14).map { Int($0) } ?? .max
+                if row.flag(0, 12) { rows.append(try taker.row(row)) }
                 return count <= limit
             }
         }

@@ -33,7 +33,7 @@ enum RecoveryStatement {
             "xmax": String(lowest), "bound": String(upper.xmax), "upper": upper.text,
             "xip": "{" + running.sorted().map(String.init).joined(separator: ",") + "}",
             "committed": form.committed, "record": form.record, "old": form.oldRecord,
-            "text": form.text, "oldtext": form.oldText,
+            "text": form.text, "oldtext": form.oldText, "deletion": OutboxForm.deletion,
             // A change that could not be recorded has no values to look at.
             "wanted": "op <> 'M'" + (prefilter.map { " and (op = 'L' or \($0.sql(isUTF8: form.isUTF8)))" } ?? ""),
         ]
@@ -101,7 +101,7 @@ struct RecoveredRowReader {
     mutating func row(_ result: QueryResult) throws -> RecoveredRow {
         let row = OutboxRow(result)
         guard let id = row.id, let at = row.committedAt ?? row.writtenAt,
-            let transaction = result.text(0, 10).flatMap({ UInt64($0) })
+            let transaction = result.text(0, 11).flatMap({ UInt64($0) })
         else { throw PostgresError(.server, "A change has no id, time or transaction.") }
         let (record, old) = (row.record, row.oldRecord)
         var change: RowChange?
@@ -111,7 +111,8 @@ struct RecoveredRowReader {
             change = RowChange(
                 id: id, table: table, operation: operation, commitTimestamp: Timestamps.forClients(at),
                 record: record.map { Array($0) }, oldRecord: old.map { Array($0) },
-                text: row.text.map { Array($0) }, oldText: row.oldText.map { Array($0) }, isReduced: row.isReduced)
+                text: row.text.map { Array($0) }, oldText: row.oldText.map { Array($0) }, isReduced: row.isReduced,
+                deletion: row.deletion)
         }
         return RecoveredRow(
             id: id, transaction: transaction, change: change, lossOf: row.isLoss ? row.table : nil,

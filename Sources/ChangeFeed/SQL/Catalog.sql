@@ -100,6 +100,7 @@ $version$
 --   * comparison is a case of Comparison (Sources/Matching/Table.swift). "text by bytes" only where Postgres itself
 --     compares bytes; a domain compares as its base type.
 --   * Columns that some versions lack (datlocprovider, colllocale) are read through to_jsonb.
+--   * has_surrogate_key is the table's, as roost.is_surrogate says it of the only column of the primary key.
 -- Locks: none beyond those of reading the catalog.
 with database as (
     select to_jsonb(d) ->> 'datlocprovider' as provider, datcollate,
@@ -143,7 +144,7 @@ select w.oid, w.nspname, w.relname, a.attname, t.typname, format_type(a.atttypid
            else false
        end as is_replica_identity,
        w.relrowsecurity as has_row_security, t.typcategory = 'S' as is_string,
-       f.form = 'json' as is_json
+       f.form = 'json' as is_json, coalesce(pk.is_surrogate, false) as has_surrogate_key
 from watched w
 left join pg_attribute a on a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped
 left join pg_type t on t.oid = a.atttypid
@@ -153,7 +154,9 @@ left join pg_type b on b.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
     and (b.typnamespace = 'pg_catalog'::regnamespace or b.typtype = 'e')
 left join collations l on l.oid = a.attcollation
 left join lateral (
-    select (i.indkey::int2[])[0:i.indnkeyatts - 1] as keys from pg_index i where i.indrelid = w.oid and i.indisprimary
+    select (i.indkey::int2[])[0:i.indnkeyatts - 1] as keys, i.indnkeyatts = 1 and roost.is_surrogate(i.indrelid, i.indkey[0])
+        as is_surrogate
+    from pg_index i where i.indrelid = w.oid and i.indisprimary
 ) pk on true
 left join lateral (
     select (i.indkey::int2[])[0:i.indnkeyatts - 1] as keys from pg_index i where i.indrelid = w.oid and i.indisreplident

@@ -322,3 +322,9 @@ create function pg_temp.{name}_stored(rows_ {type}[], picks int[]) returns setof
 end;
 grant execute on function pg_temp.{name}_stored to public;
 set local search_path to default
+
+-- name: DeletedTables
+-- From which tables transactions deleted rows, $3 at most of each: the number of the transaction in the lists of ids ($1) and of
+-- places in the WAL ($2), and the table's oid.
+-- Locks: none.
+select d.transaction, d.relid from roost.deleted_tables($1::xid8[], $2::pg_lsn[], $3::int4) d

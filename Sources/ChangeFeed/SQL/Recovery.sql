@@ -32,7 +32,8 @@ select coalesce(recovery, snapshot) from roost.cursor where node = $1
 -- Locks: none.
 select id, relid, op, reduced, at::text as at, {committed} as committed,
        case when wanted then {record} end as record, case when wanted then {old} end as old_record,
-       case when wanted then {text} end as row_text, case when wanted then {oldtext} end as old_row_text, xid, wanted
+       case when wanted then {text} end as row_text, case when wanted then {oldtext} end as old_row_text,
+       {deletion} as deletion, xid, wanted
 from (
     select *, {wanted} as wanted
     from roost.change
@@ -42,7 +43,7 @@ from (
 union all
 select id, relid, op, reduced, at::text, {committed},
        case when wanted then {record} end, case when wanted then {old} end,
-       case when wanted then {text} end, case when wanted then {oldtext} end, xid, wanted
+       case when wanted then {text} end, case when wanted then {oldtext} end, {deletion}, xid, wanted
 from (
     select *, {wanted} as wanted
     from roost.change
@@ -62,7 +63,7 @@ from (
 --     at and how many of them are wanted. With fewer wanted ones in the answer, or more looked at than the limit, there
 --     is more.
 -- Locks: none.
-select id, relid, op, reduced, at, committed, record, old_record, row_text, old_row_text, xid, wanted,
+select id, relid, op, reduced, at, committed, record, old_record, row_text, old_row_text, deletion, xid, wanted,
        wanted_rows, rows
 from (
     select *, row_number() over () as place, count(*) over () as rows,

@@ -17,17 +17,18 @@
 --     already: of rows that were read from the WAL (Migration014Capture.sql).
 --   * :record, :old_record and :texts are the columns, made legible where the database has texts that are no UTF-8
 --     (OutboxForm).
+--   * :deletion tells of a deleted row what deleted it (WriterTransaction).
 --   * S1 is its xmax ($1) and its xip ($2): a session keeps the plan of what it reads by again and again (WindowStatements.swift).
 --     That the planner does not see how narrow the range is does no harm where it may read the outbox by its index alone
 --     (SessionOfFeed in Feed.sql). Oids are literals, in which Postgres looks up by a hash.
 -- Locks: none.
 select 0 as id, {passed} as relid, ''::"char" as op, false as reduced, pg_current_snapshot()::text as at,
-       {version} as committed, {touched} as record, {outbox} as old_record, null::text as row_text, null::text as old_row_text
+       {version} as committed, {touched} as record, {outbox} as old_record, null::text as row_text, null::text as old_row_text, null::text as deletion
 union all
-select id, relid, op, reduced, at::text, :committed, :record, :old_record, :texts from roost.change
+select id, relid, op, reduced, at::text, :committed, :record, :old_record, :texts, :deletion from roost.change
 where xid >= $1::xid8 and pg_visible_in_snapshot(xid, (select pg_current_snapshot())) and {heard}
 union all
-select id, relid, op, reduced, at::text, :committed, :record, :old_record, :texts from roost.change
+select id, relid, op, reduced, at::text, :committed, :record, :old_record, :texts, :deletion from roost.change
 where xid = any ($2::xid8[]) and pg_visible_in_snapshot(xid, (select pg_current_snapshot())) and {heard}
 order by id
 

@@ -1,3 +1,4 @@
+import Matching
 package import Wire
 
 /// Answers of policies, kept for as long as a scope says that they hold.
@@ -20,7 +21,16 @@ package struct ScopeCache: ~Copyable {
         let role: Name
     }
 
+    /// Of a value as it was before a transaction.
+    private struct FormerKey: Hashable {
+        let key: Key
+        let transaction: WriterTransaction
+    }
+
     private var answers: [Key: ScopeAnswers] = [:]
+    /// What is answered while rows that a transaction deleted are put back. None of it outlives a change of members.
+    private var former: [FormerKey: ScopeAnswers] = [:]
+    private static let mostFormer = 1000
     /// When what nobody asked for any more goes: a scope by a column with many values would fill the memory.
     private var sweepAt: ContinuousClock.Instant?
     private var disproved: Set<TableRole> = []
@@ -44,6 +54,21 @@ package struct ScopeCache: ~Copyable {
         return fresh
     }
 
+    /// What is known of a scope value as it was before a transaction.
+    mutating func answers(
+        _ table: UInt32, _ value: [UInt8], before transaction: WriterTransaction, at now: ContinuousClock.Instant
+    ) -> ScopeAnswers {
+        let key = FormerKey(key: Key(table: table, value: value), transaction: transaction)
+        if let known = former[key] {
+            known.advance(to: now)
+            return known
+        }
+        if former.count >= Self.mostFormer { former = [:] }
+        let fresh = ScopeAnswers(at: now)
+        former[key] = fresh
+        return fresh
+    }
+
     private mutating func sweep(at now: ContinuousClock.Instant) {
         if let sweepAt, now < sweepAt { return }
         if sweepAt != nil { answers = answers.filter { $0.value.isAlive(at: now) } }
@@ -53,15 +78,18 @@ package struct ScopeCache: ~Copyable {
     /// Nothing is known any more, neither answers nor which scopes were disproved.
     package mutating func forget() {
         answers.removeAll(keepingCapacity: true)
+        former = [:]
         disproved = []
     }
 
     package mutating func forgetAnswers(about table: UInt32) {
+        former = [:]
         answers = answers.filter { $0.key.table != table }
     }
 
     package mutating func forgetAnswers(about table: UInt32, _ concern: MemberConcern) {
         if concern.isEverybody { return forgetAnswers(about: table) }
+        former = [:]
         for value in concern.values { answers[Key(table: table, value: value)] = nil }
         for (value, users) in concern.pairs { answers[Key(table: table, value: value)]?.forget(users) }
         guard !concern.users.isEmpty else { return }

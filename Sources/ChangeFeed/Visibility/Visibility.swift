@@ -20,6 +20,12 @@ struct Visibility: ~Copyable {
     private var endings: [PolicyEnding] = []
     private var told: [PolicyEnding: ContinuousClock.Instant] = [:]
     private var troubles = PolicyTroubles()
+    /// From which tables transactions deleted rows.
+    private var deletedTables: [WriterTransaction: Set<UInt32>] = [:]
+    /// Until when nothing is put back, as somebody holds a lock on its table.
+    private var revivesAt: ContinuousClock.Instant?
+    private static let mostTransactions = 1000
+    private static let lockPause = Duration.seconds(1)
 
     /// - Parameter helpers: who asks policies besides this thread.
     init(conninfo: String, helpers: [PolicyHelper], logger: Logger) {
@@ -56,6 +62,35 @@ struct Visibility: ~Copyable {
         cache.answers(table, value, at: now)
     }
 
+    mutating func answers(
+        _ table: UInt32, _ value: [UInt8], before transaction: WriterTransaction, at now: ContinuousClock.Instant
+    ) -> ScopeAnswers {
+        cache.answers(table, value, before: transaction, at: now)
+    }
+
+    // MARK: Deleted rows
+
+    /// Finds out what else transactions deleted.
+    ///
+    /// - Throws: `PostgresError` where the database does not answer.
+    mutating func learnDeletions(by transactions: Set<WriterTransaction>) throws {
+        let unknown = transactions.filter { deletedTables[$0] == nil }
+        guard !unknown.isEmpty else { return }
+        if deletedTables.count >= Self.mostTransactions { deletedTables = [:] }
+        let found = try policies.deletedTables(by: Array(unknown), version: catalog.version)
+        deletedTables.merge(found) { $1 }
+    }
+
+    /// What is to be put back while rows that a transaction deleted are judged; nil where nothing would be different.
+    ///
+    /// - Parameter reads: the tables that the policies read; nil where that is not known.
+    func revival(for transaction: WriterTransaction, reads: Set<UInt32>?) -> Revival? {
+        guard let tables = deletedTables[transaction], reads.map({ !tables.isDisjoint(with: $0) }) ?? !tables.isEmpty,
+            revivesAt.map({ $0 <= .now }) ?? true
+        else { return nil }
+        return Revival(transaction: transaction, tables: tables.sorted())
+    }
+
     /// Decides all the questions in one round trip.
     ///
     /// - Returns: false where a scope turned out not to hold: nothing that was asked by it counts, and the batch has to be
@@ -73,6 +108,10 @@ struct Visibility: ~Copyable {
         var holds = true
         for (question, answer) in zip(open, answers) {
             for problem in answer.problems { log.note(problem) }
+            if answer.isRevivalLocked { revivesAt = .now + Self.lockPause }
+            // What is put back is locked as well, so that it would seem to be read; without it the same was asked before.
+            if question.revival != nil { continue }
+            question.tablesRead = answer.tablesRead
             if question.isScoped, !isCovered(question, answer) {
                 holds = false
                 if cache.disprove(question.table.oid, question.role) { complain(about: question) }
@@ -126,7 +165,8 @@ struct Visibility: ~Copyable {
             table: question.table, command: .select, role: question.role, rows: question.rows.map(\.record),
             subjects: question.subjects.map { subject in
                 PolicyQuestion.Subject(claims: subject.principal.claims, rows: subject.rows.sorted())
-            }, wantsTablesRead: question.isScoped, userKey: question.userKey)
+            }, wantsTablesRead: question.revival == nil && (question.isScoped || question.hasDeletions),
+            userKey: question.userKey, revival: question.revival)
     }
 
     /// Whether the policies read nothing but what the scope declares.
@@ -161,6 +201,12 @@ final class VisibilityQuestion {
     private let scope: Scope?
     /// Whether rows with the same scope value are alike: of JSON, one null is not the other.
     private let hasKeys: Bool
+    /// What is put back while it is asked.
+    let revival: Revival?
+    /// Some of its rows are deleted ones.
+    var hasDeletions = false
+    /// The tables that policies read while it was asked; nil where that is not known.
+    var tablesRead: Set<UInt32>?
     /// How often a kept answer did.
     private(set) var kept = 0
 
@@ -194,7 +240,8 @@ final class VisibilityQuestion {
     }
 
     /// - Parameter scope: the one that holds for this table and role, or nil.
-    init(table: Table, role: Name, scope: Scope?) {
+    init(table: Table, role: Name, scope: Scope?, revival: Revival? = nil) {
+        self.revival = revival
         self.table = table
         self.role = role
         self.scope = scope
@@ -202,6 +249,9 @@ final class VisibilityQuestion {
     }
 
     var isScoped: Bool { scope != nil }
+
+    /// The tables that decide; nil where they are not known.
+    var reads: Set<UInt32>? { scope?.members ?? tablesRead }
 
     var userKey: Name? { scope?.userKey }
 

@@ -49,6 +49,9 @@ package struct OutboxForm: Hashable {
     var oldRecord: String { isUTF8 ? "old_record" : "roost.legible(old_record)" }
     var text: String { isUTF8 ? "row_text" : "roost.legible(row_text)" }
     var oldText: String { isUTF8 ? "old_row_text" : "roost.legible(old_row_text)" }
+
+    /// What deleted a row, as `WriterTransaction` reads it.
+    static let deletion = "case when op = 'D' then concat_ws(' ', xid, lsn) end"
 }
 
 /// Snapshots that the feed reads by follow each other: each sees all that the one before saw.

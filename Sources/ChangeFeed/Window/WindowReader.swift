@@ -214,7 +214,7 @@ final class WindowReader {
             commitTimestamp: Timestamps.forClients(at), committedAtMicroseconds: Timestamps.microseconds(at),
             record: record.map { Array($0) },
             oldRecord: old.map { Array($0) }, text: row.text.map { Array($0) }, oldText: row.oldText.map { Array($0) },
-            isReduced: isReduced)
+            isReduced: isReduced, deletion: row.deletion)
         let texts = (row.text?.count ?? 0) + (row.oldText?.count ?? 0)
         try append(.change(change), key, bytes: (record?.count ?? 0) + (old?.count ?? 0) + texts)
         return true
@@ -281,6 +281,8 @@ struct OutboxRow {
     var oldRecord: UnsafeBufferPointer<UInt8>? { result.bytes(0, 7) }
     var text: UnsafeBufferPointer<UInt8>? { result.bytes(0, 8) }
     var oldText: UnsafeBufferPointer<UInt8>? { result.bytes(0, 9) }
+    /// What deleted the row.
+    var deletion: WriterTransaction? { result.text(0, 10).flatMap { WriterTransaction($0) } }
 
     /// Nil for what is no change of a row.
     var operation: RowChange.Operation? {

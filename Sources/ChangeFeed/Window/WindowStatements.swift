@@ -118,7 +118,8 @@ private struct WindowTemplate {
             SQLTemplate(
                 withoutComments: statement.text.replacing(":committed", with: form.committed)
                     .replacing(":record", with: form.record).replacing(":old_record", with: form.oldRecord)
-                    .replacing(":texts", with: "\(form.text), \(form.oldText)"))
+                    .replacing(":texts", with: "\(form.text), \(form.oldText)")
+                    .replacing(":deletion", with: OutboxForm.deletion))
         }
         window = filled(.window)
         members = filled(.membersInWindow)

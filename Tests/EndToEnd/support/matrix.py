@@ -95,6 +95,8 @@ class Oracle:
         self.connection, self.principals, self.identity = connection, principals, identity
         self.everything = Principal("everything", "postgres")
         self.columns = {(p, t): granted(connection, p, t) for p in (*principals, self.everything) for t in TABLES}
+        #: The conversations of messages that were deleted.
+        self.home = {}
 
     def _look(self, principal, touched):
         """What SELECT shows of rows, (table, key) each, in their order."""
@@ -110,11 +112,13 @@ class Oracle:
         after = [(table, key) for table, _, key, _ in step.touches]
         old = self._look(self.everything, before)
         # Which versions were visible matters only where they are shown.
-        saw = {p: self._look(p, before) if self.identity == "full" else [None] * len(before) for p in self.principals}
+        deletes = any(operation == "DELETE" for _, operation, _, _ in step.touches)
+        saw = {p: self._look(p, before) if deletes or self.identity == "full" else [None] * len(before) for p in self.principals}
         with self.connection.transaction():
             self.connection.execute(step.statement)
-        secured = {t: self.connection.execute(
-            "select relrowsecurity from pg_class where oid = %s::regclass", [f"public.{t}"]).fetchone()[0] for t in TABLES}
+        for n, (table, operation, _, _) in enumerate(step.touches):
+            if operation == "DELETE" and table == "messages":
+                self.home[old[n]["id"]] = old[n]["conversation_id"]
         told = {}
         for principal in self.principals:
             records = self._look(principal, after)
@@ -123,9 +127,9 @@ class Oracle:
                 identity = columns if self.identity == "full" else part(dict.fromkeys(columns), KEYS[table])
                 primary_key = part(dict.fromkeys(columns), KEYS[table])
                 if operation == "DELETE":
-                    if not columns:
+                    if not saw[principal][n]:
                         continue
-                    record, shown = None, part(old[n], primary_key if secured[table] else identity)
+                    record, shown = None, part(old[n], identity)
                 else:
                     record = records[n]
                     if record is None:
