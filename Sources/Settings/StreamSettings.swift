@@ -4,9 +4,13 @@ package struct StreamSettings: Sendable {
     package var directory: String?
     /// `none`, `close` or `always`.
     package let sync: String
-    /// Nil: nothing is written.
+    /// A statement, or a list of entries as JSON; nil: nothing is written.
     package var onClose: String?
+    /// In seconds.
+    package let closeWithin: Int
     package let routes: [String]
+    /// A list of entries as JSON.
+    package let bounds: String?
     package let bytes: Int
     package let binaryBytes: Int
     package let totalBytes: Int
@@ -24,7 +28,9 @@ package struct StreamSettings: Sendable {
         directory = values.text(.streamsDirectory)
         sync = values.requiredText(.streamsSync)
         onClose = values.text(.streamsOnClose)
+        closeWithin = values.integer(.streamsCloseWithin)
         routes = values.words(.streamsRoutes)
+        bounds = values.text(.streamsBounds)
         bytes = values.integer(.streamBytes)
         binaryBytes = values.integer(.streamBinaryBytes)
         totalBytes = values.integer(.streamTotalBytes)

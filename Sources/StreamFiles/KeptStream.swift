@@ -16,8 +16,12 @@ final class KeptStream {
     var usedToldAt: Int64 = 0
     /// Milliseconds since 1970; when it was read or written last.
     var usedAt: Int64
-    /// Where a close waits for its row: who asked for it, and what was asked since.
+    /// Where an end waits for its row: who asked for it, and what was asked since.
     var waiting: StreamWaiters?
+    /// Its last attempt to end failed, and it has not gone on since.
+    var trouble: CloseTrouble?
+    /// How much it may have; found when it is asked for first.
+    var bound: StreamBound?
     private var shown = StreamStatus.open
 
     // What the batch in hand did.
@@ -55,7 +59,7 @@ final class KeptStream {
     /// The record that was noted last is what a producer asked for.
     func countAppend(at now: Int64) { appended = (now, appended.count + 1) }
 
-    /// All that it has once its close is committed, as `streams.on_close` gets it.
+    /// All that it has once its end is committed, as `streams.on_close` gets it.
     func content(closing: StreamLog.Closing) -> [UInt8] {
         let whole = StreamBuffer(id: log.id, name: log.name, configuration: log.configuration)
         var bytes: [UInt8] = []
@@ -144,7 +148,7 @@ final class KeptStream {
         }
         answers = []
         if let waiting, !waiting.isAsked, let closer = waiting.closer {
-            asked += ([closer.request] + waiting.requests).map { (nil, $0) }
+            asked += ((closer.request.map { [$0] } ?? []) + waiting.requests).map { (nil, $0) }
             self.waiting = nil
         }
         return asked

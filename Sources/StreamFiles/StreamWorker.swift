@@ -168,7 +168,7 @@ final class StreamWorker {
         }
     }
 
-    /// Some close waits for its row to be committed.
+    /// Some end waits for its row to be committed.
     var hasWaitingCloses: Bool { streams.values.contains { $0.waiting != nil } }
 
     /// Whether what the batch did has to be on the disk, and not only in the kernel's hands.
@@ -237,9 +237,7 @@ final class StreamWorker {
         switch asked.request {
         case .create: break
         case .append(let append): self.append(append, to: stream, asked, at: now, monotonic)
-        case .cancel:
-            if stream.log.ending == nil { end(stream, .cancelled, at: now) }
-            stream.answer(.done(stream.snapshot), asked)
+        case .cancel(let bearer): cancel(stream, by: bearer, asked, at: now)
         case .delete:
             commit()
             let isDone = sharing == nil || removeShared(asked.name)
@@ -285,9 +283,8 @@ final class StreamWorker {
         let bytes: [UInt8]
         do throws(StreamRefusal) {
             bytes = try configuration.content.stored(body, isFirst: true)
-            guard bytes.count <= limit(of: configuration) else {
-                throw .streamTooLarge(limit: limit(of: configuration))
-            }
+            let limit = bound(of: asked.name, configuration).bytes
+            guard bytes.count <= limit else { throw .streamTooLarge(limit: limit) }
             try makeRoom(for: .init(count: 1, bytes: bytes.count), of: configuration.owner)
         } catch {
             return asked.answer(refused(error))
@@ -311,7 +308,7 @@ final class StreamWorker {
         _ append: StreamAppend, to stream: KeptStream, _ asked: FileStreamService.Request, at now: Int64,
         _ monotonic: Int64
     ) {
-        switch stream.log.decide(append, limit: limit(of: stream.log.configuration), at: now) {
+        switch stream.log.decide(append, limit: bound(of: stream).bytes, at: now) {
         case .refused(let refusal):
             stream.answer(refused(refusal), asked)
         case .repeated(let stamp):
@@ -329,6 +326,7 @@ final class StreamWorker {
             if beginClose(of: stream, record, stamp: stamp, bearer: append.bearer, asked) { return }
             stream.write(record)
             stream.countAppend(at: now)
+            stream.trouble = nil
             grow(stream, by: bytes.count)
             _ = stream.lease.heard(at: monotonic)
             stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked)
@@ -339,18 +337,27 @@ final class StreamWorker {
         stream.write(.ended(StreamEnding(reason, at: now)))
     }
 
-    func limit(of configuration: StreamConfiguration) -> Int {
-        configuration.content == .binary ? setup.limits.binaryBytes : setup.limits.bytes
+    private func bound(of name: StreamName, _ configuration: StreamConfiguration) -> StreamBound {
+        setup.limits.bounds.first(for: name)
+            ?? StreamBound(
+                bytes: configuration.content == .binary ? setup.limits.binaryBytes : setup.limits.bytes)
+    }
+
+    func bound(of stream: KeptStream) -> StreamBound {
+        if let bound = stream.bound { return bound }
+        let bound = bound(of: stream.log.name, stream.log.configuration)
+        stream.bound = bound
+        return bound
     }
 
     // MARK: Room
 
     /// Here: of what hubs share it is removed before (`removeShared`).
     func remove(_ stream: KeptStream) {
-        // Another hub removed it while its close was committed.
+        // Another hub removed it while its end was committed.
         let waiting = stream.waiting
         stream.waiting = nil
-        for request in (waiting?.closer.map { [$0.request] } ?? []) + (waiting?.requests ?? []) {
+        for request in (waiting?.closer?.request.map { [$0] } ?? []) + (waiting?.requests ?? []) {
             request.answer(refused(.notFound))
         }
         forget(stream)

@@ -18,7 +18,7 @@ package struct StreamLog: Sendable, Equatable {
     private var sequence: String?
     /// Whose close ended it.
     private var closer: ProducerStamp?
-    /// A close that waits for its row.
+    /// An end that waits for its row.
     package private(set) var closing: Closing?
     private var attempts = 0
 
@@ -188,12 +188,16 @@ package struct StreamLog: Sendable, Equatable {
                 producers[producer.id] = Producer(epoch: producer.epoch, sequence: producer.sequence, end: end)
             }
             if ending != nil { closer = producer }
+            if ending?.reason == .aborted { fenceProducers() }
             self.sequence = sequence ?? self.sequence
         case .ended(let ending):
             self.ending = self.ending ?? ending
-            if ending.reason == .aborted {
-                for id in producers.keys { producers[id]?.epoch &+= 1 }
-            }
+            if ending.reason == .aborted { fenceProducers() }
         }
+    }
+
+    /// Whoever was silent for too long begins a new epoch.
+    private mutating func fenceProducers() {
+        for id in producers.keys { producers[id]?.epoch &+= 1 }
     }
 }

@@ -8,7 +8,8 @@ package enum StreamRecord: Sendable, Equatable {
     case appended([UInt8], StreamEnding?, producer: ProducerStamp?, sequence: String?)
     /// A producer held a connection for the first time: from here on its silence says something, also after a restart.
     case held
-    /// An append that ends the stream waits for its row to be committed. One of the next two follows.
+    /// An end waits for its row to be committed: one that comes with an append, a cancel, or that of a producer that is gone. One of the
+    /// next two follows.
     case closing([UInt8], StreamEnding, producer: ProducerStamp?, sequence: String?)
     /// Row and close are committed: what was closing is appended.
     case closed(row: [UInt8]?)

@@ -5,8 +5,8 @@ package enum StreamRequest: Sendable {
     /// Makes it, or finds that it is there with the same configuration.
     case create(StreamConfiguration, body: [UInt8], closes: Bool)
     case append(StreamAppend)
-    /// The fence: the end is where it is now.
-    case cancel
+    /// The fence: the end is where it is now. By whoever asks for it; nil for an operator.
+    case cancel(StreamBearer?)
     case delete
     /// A producer holds a connection by which it appends from here on.
     case hold(StreamHold)
@@ -58,7 +58,7 @@ package struct ProducerStamp: Sendable, Equatable {
     }
 }
 
-/// Who closes a stream, as Postgres is told: `role`, and `request.jwt.claims`.
+/// Who ends a stream, as Postgres is told: `role`, and `request.jwt.claims`.
 package struct StreamBearer: Sendable, Equatable {
     package let role: Name
     /// A JSON object.
@@ -129,7 +129,7 @@ package enum StreamRefusal: Error, Sendable, Equatable {
     case overShare(limit: String)
     /// Nothing can be written: the disk is full.
     case noRoom
-    /// The statement of `streams.on_close` failed; the stream is open still. Postgres' sentence.
+    /// The statement of `streams.on_close` failed; the stream is open still. Postgres' sentence, and whose statement it is.
     case closeFailed(String)
     /// The database, or what keeps streams, cannot be asked now.
     case unavailable

@@ -174,9 +174,9 @@ final class StreamsAPI {
             ask(.create(configuration, body: body, closes: closes), sender, exchange)
         case .append(var append, _):
             append.body = body
-            append.bearer = StreamBearer(role: sender.claims.role, claims: sender.claims.json)
+            append.bearer = StreamBearer(sender.claims)
             ask(.append(append), sender, exchange)
-        case .cancel: ask(.cancel, sender, exchange)
+        case .cancel: ask(.cancel(StreamBearer(sender.claims)), sender, exchange)
         case .delete: ask(.delete, sender, exchange)
         case .describe, .read:
             guard service.isShared else { return show(sender, exchange: exchange) }

@@ -44,6 +44,8 @@ extension Dashboard {
         streams.perform(request, on: name) { answer in
             switch answer {
             case .refused(.notFound): self.refuse(frame, session, "there is no such stream any more")
+            case .refused(.closeFailed(let sentence)):
+                self.refuse(frame, session, "the statement of streams.on_close failed: \(sentence)")
             case .refused: self.refuse(frame, session, "streams cannot be written now; try again in a moment")
             case .created, .existed, .appended, .done:
                 self.note("\(deed) the stream \(name.text)", session)
@@ -86,6 +88,7 @@ extension Dashboard {
                 audience.writers.map {
                     ["id": .optional($0.connection?.description), "user": .optional($0.user?.text)]
                 }),
+            "trouble": .optional(report.trouble.map { Excerpt.redacted($0) }),
             "excerpt": .array(report.excerpt.map { .text($0) }),
         ]
     }
