@@ -15,7 +15,7 @@ package enum StreamPage: Sendable {
     ///   - cursor: makes the `Stream-Cursor` of an answer to a live reader.
     package init(of stream: StreamBuffer, _ reading: StreamReading, from: Int? = nil, cursor: () -> String) {
         let snapshot = stream.snapshot
-        let start = from ?? reading.position.offset(in: snapshot.end)
+        let start = from ?? snapshot.offset(of: reading.position)
         guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: Self.bytes) else {
             self = .answered(Self.complaint(about: start, in: snapshot))
             return
@@ -51,7 +51,7 @@ package enum StreamPage: Sendable {
     }
 
     static func complaint(about offset: Int, in snapshot: StreamSnapshot) -> HTTPResponse {
-        offset > snapshot.end
+        offset > snapshot.end || offset < snapshot.start
             ? StreamResponse.error(410, "This stream has no such offset any more: read it from its start")
             : StreamResponse.error(400, "This offset was never given out")
     }
@@ -77,5 +77,12 @@ package enum StreamPage: Sendable {
             if entry.hasPrefix("W/") { entry = entry.dropFirst(2) }
             return entry == "*" || entry.prefix { $0 != " " } == tag
         }
+    }
+}
+
+extension StreamSnapshot {
+    /// Where a reader begins. The start is the earliest offset that is kept.
+    package func offset(of position: StreamPosition) -> Int {
+        position == .start ? start : position.offset(in: end)
     }
 }

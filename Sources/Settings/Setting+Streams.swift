@@ -27,8 +27,9 @@ extension Setting {
 
     static let streamsBounds = Setting(
         "streams.bounds", .entries, standard: nil,
-        "Bounds of some streams, as a list of {stream, bytes}; the first entry whose pattern fits counts, and where "
-            + "none does, the next two settings.")
+        "Bounds of some streams, as a list of {stream, bytes, keep, seconds}; the first entry whose pattern fits counts, "
+            + "and where none does, the next two settings. keep: newest drops what is older in place of refusing appends, "
+            + "and with seconds what was appended longer ago; it takes a hub alone.")
 
     static let streamsRoutes = Setting(
         "streams.routes", .words(from: nil), standard: nil,

@@ -31,6 +31,7 @@ extension StreamWorker {
             } else if !giveUpClosing(stream, at: now) {
                 figures.open += 1
                 look(after: stream, at: now, monotonic)
+                moveWindow(of: stream)
                 if stream.lease.isStalled { figures.stalled += 1 }
                 figures.connectedProducers += stream.lease.connections.count
             }

@@ -163,6 +163,7 @@ final class StreamWorker {
             } else {
                 failed(stream, added)
             }
+            moveWindow(of: stream)
             stream.say(isWritten: loops != nil)
             goOn(with: stream)
         }
@@ -308,7 +309,9 @@ final class StreamWorker {
         _ append: StreamAppend, to stream: KeptStream, _ asked: FileStreamService.Request, at now: Int64,
         _ monotonic: Int64
     ) {
-        switch stream.log.decide(append, limit: bound(of: stream).bytes, at: now) {
+        guard makeWindow(for: append.body.count, in: stream) else { return stream.answer(refused(.noRoom), asked) }
+        let bound = bound(of: stream)
+        switch stream.log.decide(append, limit: bound.bytes, isWindow: bound.keepsNewest, at: now) {
         case .refused(let refusal):
             stream.answer(refused(refusal), asked)
         case .repeated(let stamp):
@@ -323,6 +326,7 @@ final class StreamWorker {
                 return stream.answer(refused(error), asked)
             }
             stream.usedAt = now
+            if bound.age != nil { stream.mark(at: monotonic) }
             if beginClose(of: stream, record, stamp: stamp, bearer: append.bearer, asked) { return }
             stream.write(record)
             stream.countAppend(at: now)

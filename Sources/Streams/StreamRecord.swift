@@ -4,6 +4,8 @@ package enum StreamRecord: Sendable, Equatable {
     ///
     /// - Parameter at: milliseconds since 1970.
     case created(StreamID, StreamName, StreamConfiguration, at: Int64)
+    /// Directly behind the first, of a stream whose file was written anew: what came before is not kept any more.
+    case continued(StreamCheckpoint)
     /// Bytes as readers see them, an end, or both at once.
     case appended([UInt8], StreamEnding?, producer: ProducerStamp?, sequence: String?)
     /// A producer held a connection for the first time: from here on its silence says something, also after a restart.

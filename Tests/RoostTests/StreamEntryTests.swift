@@ -53,7 +53,17 @@ import Testing
         let rules = try settings("BOUNDS", #"[{"stream": "voice/*", "bytes": 2048}]"#).boundRules()
         let name = try #require(StreamName("voice/1"))
         #expect(rules.first(for: name) == StreamBound(bytes: 2048))
-        for wrong in [#"[{"stream": "*"}]"#, #"[{"stream": "*", "bytes": 3}]"#, #"[{"bytes": 2048}]"#, "[]"] {
+        let windows = try settings(
+            "BOUNDS",
+            #"[{"stream": "*", "bytes": 4096, "keep": "newest", "seconds": 60}, {"stream": "*", "bytes": 4096, "keep": "all"}]"#
+        ).boundRules()
+        #expect(windows.map(\.bound.keepsNewest) == [true, false] && windows.map(\.bound.age) == [60_000, nil])
+        for wrong in [
+            #"[{"stream": "*", "bytes": 4096, "keep": "oldest"}]"#, #"[{"stream": "*", "bytes": 4096, "seconds": 5}]"#,
+            #"[{"stream": "*", "bytes": 4096, "keep": "newest", "seconds": 0}]"#,
+            #"[{"stream": "*"}]"#, #"[{"stream": "*", "bytes": 3}]"#, #"[{"bytes": 2048}]"#,
+            "[]",
+        ] {
             let settings = try settings("BOUNDS", wrong)
             #expect(throws: RunFailure.self) { try settings.boundRules() }
         }

@@ -231,7 +231,7 @@ final class StreamsAPI {
     private func events(
         _ reading: StreamReading, _ stream: StreamBuffer, _ sender: Sender, exchange: Int
     ) -> HTTPOutcome {
-        let offset = reading.position.offset(in: stream.snapshot.end)
+        let offset = stream.snapshot.offset(of: reading.position)
         let head: HTTPResponse
         do throws(StreamEvents.Refused) {
             head = try StreamEvents.head(of: stream, from: offset)

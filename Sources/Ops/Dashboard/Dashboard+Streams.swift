@@ -99,7 +99,8 @@ extension Dashboard {
         let snapshot = line.snapshot
         return [
             ("name", .text(snapshot.name.text)), ("id", .text(text(snapshot.id))),
-            ("type", .text(Excerpt.redacted(snapshot.configuration.contentType))), ("bytes", .integer(snapshot.end)),
+            ("type", .text(Excerpt.redacted(snapshot.configuration.contentType))),
+            ("bytes", .integer(snapshot.end - snapshot.start)),
             ("state", .text(state(of: line))), ("seconds", .integer(max(0, now - line.createdAt) / 1000)),
             ("appends", .integer(line.appends)),
             ("silence", .rounded(line.appendedAt.map { Double(max(0, now - $0)) / 1000 })),

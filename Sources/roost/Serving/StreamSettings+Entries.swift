@@ -44,9 +44,18 @@ extension StreamSettings {
         guard let bounds else { return [] }
         var rules: [BoundRule] = []
         for entry in try SettingEntry.all(of: "streams.bounds", bounds) {
-            try entry.expect(only: ["stream", "bytes"])
-            let bytes = try entry.integer("bytes", within: 1024...268_435_456)
-            rules.append(BoundRule(pattern: try entry.text("stream"), StreamBound(bytes: bytes)))
+            try entry.expect(only: ["stream", "bytes", "keep", "seconds"])
+            var bound = StreamBound(bytes: try entry.integer("bytes", within: 1024...268_435_456))
+            let keep = try entry.optionalText("keep") ?? "all"
+            guard ["all", "newest"].contains(keep) else {
+                throw entry.failure("has keep: \(keep), expected all or newest")
+            }
+            bound.keepsNewest = keep == "newest"
+            if entry.has("seconds") {
+                guard bound.keepsNewest else { throw entry.failure("has seconds, which go with keep: newest") }
+                bound.age = Int64(try entry.integer("seconds", within: 1...86_400)) * 1000
+            }
+            rules.append(BoundRule(pattern: try entry.text("stream"), bound))
         }
         return rules
     }
@@ -92,6 +101,8 @@ private struct SettingEntry {
             throw failure("has the key \(unknown), which is none of \(keys.joined(separator: ", "))")
         }
     }
+
+    func has(_ key: String) -> Bool { json[key].map { $0.kind != .null } ?? false }
 
     func text(_ key: String) throws(RunFailure) -> String {
         guard let text = try optionalText(key) else { throw failure("has no \(key)") }

@@ -19,6 +19,11 @@ extension StreamSettings {
         setup.sync = FileStreamService.Sync(rawValue: sync) ?? .none
         setup.limits.closedWithin = Int64(closeWithin) * 1000
         setup.limits.bounds = try boundRules()
+        if shared != nil, setup.limits.bounds.contains(where: { $0.bound.keepsNewest }) {
+            throw RunFailure(
+                "streams.bounds has keep: newest, which streams of several hubs cannot (cluster.url): a hub that comes later "
+                    + "reads them from their start; leave it out.", .configuration)
+        }
         setup.limits.bytes = bytes
         setup.limits.binaryBytes = binaryBytes
         setup.limits.totalBytes = totalBytes
