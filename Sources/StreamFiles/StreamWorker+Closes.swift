@@ -52,6 +52,7 @@ extension StreamWorker {
     ) {
         guard stream.log.ending == nil, let rule = setup.closeRules.first(for: stream.log.name, .cancelled) else {
             if stream.log.ending == nil { end(stream, .cancelled, at: now) }
+            stream.trouble = nil
             return stream.answer(.done(stream.snapshot), asked)
         }
         guard let bearer = rule.bearer ?? bearer else {
@@ -130,6 +131,7 @@ extension StreamWorker {
             if let request = closer?.request { stream.answer(refused(.unavailable), request) }
             for request in stream.waiting?.requests ?? [] { stream.answer(refused(.unavailable), request) }
             askLater(of: stream)
+            stream.waiting?.isUnknown = true
             commit()
         }
     }
@@ -149,8 +151,20 @@ extension StreamWorker {
             return askLater(of: stream)
         }
         setup.committer?.forget(key)
+        tidy(stream)
         release(stream)
     }
+
+    /// Attempts that failed leave what came with them in the file: it is written anew when that is much. The log that hubs share is not.
+    private func tidy(_ stream: KeptStream) {
+        guard sharing == nil, stream.log.ending == nil, !stream.isChanged,
+            stream.length - stream.log.kept > Self.mostLeft
+        else { return }
+        // If it cannot be written, it is as it was.
+        _ = stream.drop(before: stream.log.start, folder)
+    }
+
+    private static let mostLeft = 16_777_216
 
     /// Another hub commits an end: should it die over it, somebody has to ask what became of that.
     func closesElsewhere(_ stream: KeptStream) {
@@ -197,8 +211,10 @@ extension StreamWorker {
         guard sharing?.mayWrite != false else { return false }
         let closing = stream.log.closing
         if let waiting = stream.waiting {
-            // What is under way is waited for: it may be committed at this moment.
-            guard let closing, waiting.settleAt != nil, now - closing.ending.at >= setup.limits.closedWithin else {
+            // What is under way, here or at another hub, is waited for: it may be committed at this moment.
+            guard let closing, waiting.isUnknown, waiting.settleAt != nil,
+                now - closing.ending.at >= setup.limits.closedWithin
+            else {
                 return false
             }
         } else {
@@ -247,6 +263,8 @@ struct StreamWaiters {
     var requests: [FileStreamService.Request] = []
     /// It was handed to whoever commits.
     var isAsked = false
+    /// It was asked what became of it, and the database did not say.
+    var isUnknown = false
     /// When it is to be asked what became of it.
     var settleAt: ContinuousClock.Instant?
 

@@ -9,7 +9,10 @@ import pytest
 
 from support.deadline import eventually
 from support.http import HTTPConnection
+from support.redis import Redis
 from support.streams import Stream, bearer, stamp
+from test_cluster import Hubs
+from test_stream_hubs import wait_until_shared
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +84,7 @@ async def test_a_failing_statement_is_named_and_is_its_own_kinds(http, committin
         await stream.append(b"Hello")
     refused = await wrong.close()
     assert refused.status == 422, refused.body
-    assert 'reply/*: invalid input syntax for type integer: "seven"' in refused.body.decode()
+    assert 'on_close failed: reply/*: invalid input syntax for type integer: "seven"' in refused.json["error"]
     assert (await right.close()).status == 204 and (await voice.close()).status == 204
     assert await ended(wrong) is None and await ended(right) == await ended(voice) == "complete"
     assert (await wrong.append(b", and more")).status == 204
@@ -167,6 +170,56 @@ def test_entries_that_are_none_stop_the_start(own_hub):
         assert [one["severity"] for one in report["findings"] if said in one["message"]] == ["error"]
 
 
+DAWDLE = """
+    create function dawdle() returns trigger language plpgsql as $$ begin perform pg_sleep(random() * 0.04); return new; end $$;
+    create trigger dawdle before insert on reply for each row execute function dawdle();
+    create trigger dawdle before insert on voice for each row execute function dawdle();
+    create trigger dawdle before insert on stopped for each row execute function dawdle();
+"""
+
+#: Where each kind of end leaves its row: of replies that are closed, of voices, and of replies that are cancelled.
+KINDS = {
+    "reply": "select body from reply where conversation = {number}",
+    "voice": "select convert_from(sound, 'utf8') from voice where name = 'voice/{number}'",
+    "stop": "select body from stopped where name = 'reply/{number}'",
+}
+
+
+def kept(sql, number):
+    """The rows of all kinds that a stream has."""
+    return {kind: [body for body, in rows(sql, query.format(number=number))] for kind, query in KINDS.items()}
+
+
+def stream_of(http, kind, number):
+    return Stream(http, f"{'voice' if kind == 'voice' else 'reply'}/{number}")
+
+
+async def begin(stream, kind):
+    content_type = "audio/mpeg" if kind == "voice" else "text/plain"
+    await stream.create(content_type)
+    await stream.append(b"one ", content_type, **stamp(0))
+
+
+async def end(stream, kind, **options):
+    if kind == "stop":
+        return await stream.cancel()
+    content_type = "audio/mpeg" if kind == "voice" else "text/plain"
+    return await stream.append(b"two", content_type, stream_closed="true", **stamp(1), **options)
+
+
+async def end_again(sql, stream, kind, number):
+    """As after a network error: the same request, until it is answered. There are as many rows as ends, and none of another kind."""
+    async def is_settled():
+        answer = await end(stream, kind)
+        assert answer.status in (200, 204, 422, 503), answer
+        return answer.status in (200, 204)
+    await eventually(is_settled, 40, what="the end", every=0.1)
+    content = "one " if kind == "stop" else "one two"
+    assert (await stream.read("?offset=-1")).body == content.encode()
+    assert await ended(stream) == ("cancelled" if kind == "stop" else "complete")
+    assert kept(sql, number) == {one: [content] if one == kind else [] for one in KINDS}
+
+
 KILLS = int(os.environ.get("ROOST_STREAM_ROW_KILLS", 20))
 
 
@@ -174,62 +227,71 @@ async def test_kills_among_kinds_that_end_at_once(own_hub, committing):
     """Of each kind and each end: whenever the hub is killed, row and end are both there or both are not, and to end the stream again
     makes no second row, and none of another kind."""
     chance = random.Random(7)
-    committing.execute("""
-        create function dawdle() returns trigger language plpgsql as $$
-            begin perform pg_sleep(random() * 0.03); return new; end $$;
-        create trigger dawdle before insert on reply for each row execute function dawdle();
-        create trigger dawdle before insert on voice for each row execute function dawdle();
-        create trigger dawdle before insert on stopped for each row execute function dawdle();""")
+    committing.execute(DAWDLE)
     own_hub.start()
-    kinds = {
-        "reply": "select body from reply where conversation = {number}",
-        "voice": "select convert_from(sound, 'utf8') from voice where name = 'voice/{number}'",
-        "stop": "select body from stopped where name = 'reply/{number}'",
-    }
-    before_restart = dict.fromkeys(kinds, 0)
-
-    def found(number):
-        return {kind: [body for body, in rows(committing, query.format(number=number))] for kind, query in kinds.items()}
-
-    async def end(stream, kind):
-        if kind == "stop":
-            return await stream.cancel()
-        return await stream.append(b"two", "audio/mpeg" if kind == "voice" else "text/plain", stream_closed="true", **stamp(1))
-
+    before_restart = dict.fromkeys(KINDS, 0)
     for kill in range(KILLS):
         # Three at once, one of each kind, whose ends are in all stages when the hub is killed.
-        ends = {kind: 10 * kill + place for place, kind in enumerate(kinds)}
-        connections = [await HTTPConnection.open(own_hub.port) for _ in kinds]
-        streams = {}
-        for http, (kind, number) in zip(connections, ends.items()):
-            stream = streams[kind] = Stream(http, f"{'voice' if kind == 'voice' else 'reply'}/{number}")
-            content_type = "audio/mpeg" if kind == "voice" else "text/plain"
-            await stream.create(content_type)
-            await stream.append(b"one ", content_type, **stamp(0))
+        numbers = {kind: 10 * kill + place for place, kind in enumerate(KINDS)}
+        ways = [await HTTPConnection.open(own_hub.port) for _ in KINDS]
+        streams = {kind: stream_of(way, kind, number) for way, (kind, number) in zip(ways, numbers.items())}
+        for kind, stream in streams.items():
+            await begin(stream, kind)
         tasks = [asyncio.create_task(end(stream, kind)) for kind, stream in streams.items()]
-        await asyncio.sleep(chance.uniform(0, 0.09))
+        await asyncio.sleep(chance.uniform(0, 0.12))
         own_hub.kill()
-        answered = dict(zip(kinds, await asyncio.gather(*tasks, return_exceptions=True)))
-        for connection in connections:
-            connection.writer.close()
+        answers = dict(zip(KINDS, await asyncio.gather(*tasks, return_exceptions=True)))
+        for way in ways:
+            way.writer.close()
         own_hub.start()
         async with await HTTPConnection.open(own_hub.port) as http:
-            for kind, number in ends.items():
-                stream = Stream(http, streams[kind].name)
-                was_there = len(found(number)[kind])
-                if not isinstance(answered[kind], BaseException):
-                    assert was_there == 1, f"kill {kill}: {kind} was answered {answered[kind]}"
-
-                async def is_settled():
-                    # As after a network error: the same request again.
-                    answer = await end(stream, kind)
-                    assert answer.status in (200, 204, 422, 503), answer
-                    return answer.status in (200, 204)
-                await eventually(is_settled, what="the end", every=0.1)
-                content = "one " if kind == "stop" else "one two"
-                assert (await stream.read("?offset=-1")).body == content.encode()
-                assert await ended(stream) == ("cancelled" if kind == "stop" else "complete")
-                # As many rows as ends, and none of another kind.
-                assert found(number) == {one: [content] if one == kind else [] for one in kinds}, f"kill {kill}: {kind}"
+            for kind, number in numbers.items():
+                was_there = len(kept(committing, number)[kind])
+                if not isinstance(answers[kind], BaseException):
+                    assert was_there == 1, f"kill {kill}: {kind} was answered {answers[kind]}"
+                await end_again(committing, stream_of(http, kind, number), kind, number)
                 before_restart[kind] += was_there
     print(f"of {KILLS} each, committed before the restart: {before_restart}")
+
+
+async def test_a_hub_that_dies_over_ends_of_all_kinds_leaves_each_to_another_once(cluster):
+    count = 24
+    chance = random.Random(11)
+    with Redis() as redis:
+        hubs = Hubs(cluster.create_database("endings"), redis, count=2, ROOST_STREAMS_ON_CLOSE=json.dumps(RULES))
+        try:
+            with cluster.connect("endings") as sql:
+                hubs.start()
+                sql.execute(SCHEMA + DAWDLE)
+                wait_until_shared(hubs.all)
+                kinds = [list(KINDS)[number % 3] for number in range(count)]
+                ways = [await HTTPConnection.open(hubs.all[0].port) for _ in kinds]
+                for number, (way, kind) in enumerate(zip(ways, kinds)):
+                    await begin(stream_of(way, kind, number), kind)
+                is_dying = asyncio.Event()
+
+                async def end_here(number, way, kind):
+                    if number < count * 3 // 4:
+                        await asyncio.sleep(chance.uniform(0, 0.5))
+                    else:
+                        # However busy the machine is, some are never begun there.
+                        await is_dying.wait()
+                    return await end(stream_of(way, kind, number), kind)
+
+                tasks = [asyncio.create_task(end_here(number, way, kind)) for number, (way, kind) in enumerate(zip(ways, kinds))]
+                await eventually(lambda: sum(task.done() for task in tasks) > count // 4, what="ends are under way")
+                is_dying.set()
+                hubs.all[0].kill()
+                answers = await asyncio.gather(*tasks, return_exceptions=True)
+                there = [len(kept(sql, number)[kind]) for number, kind in enumerate(kinds)]
+                for answer, rows_there in zip(answers, there):
+                    assert isinstance(answer, BaseException) or answer.status >= 300 or rows_there == 1
+                assert 0 < sum(there) < count, "the kill came in the middle"
+
+                async def finish(number, kind):
+                    async with await HTTPConnection.open(hubs.all[1].port) as way:
+                        await end_again(sql, stream_of(way, kind, number), kind, number)
+                await asyncio.gather(*[finish(number, kind) for number, kind in enumerate(kinds)])
+                assert len(rows(sql, "select from stopped")) == kinds.count("stop"), "nothing is aborted"
+        finally:
+            hubs.remove()

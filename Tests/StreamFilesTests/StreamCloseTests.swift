@@ -1,3 +1,4 @@
+import Foundation
 import StreamFiles
 import Streams
 import Synchronization
@@ -135,6 +136,28 @@ import Wire
         #expect(try stage.text("a") == "so far" && stage.statistics().unclosed == 1)
         #expect(try stage.append("?", to: "a").refusal?.reason == .ended)
         #expect(try stage.afterKill().status("a")?.ending?.reason == .aborted)
+    }
+
+    @Test func closesThatFailDoNotFillTheDisk() throws {
+        let stage = try stage([CloseRule(pattern: "*", statement: "reply")])
+        committer.respond { _ in .refused("no such table") }
+        try stage.create("a", "application/octet-stream", body: "so far")
+        var append = StreamAppend(body: [UInt8](repeating: 1, count: 1_000_000))
+        append.closes = true
+        append.bearer = Self.ann
+        for _ in 0..<40 { #expect(try stage.ask(.append(append), "a").refusal?.reason == .row) }
+        let file = try #require(try stage.files.first)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: stage.directory + "/" + file)).count < 19_000_000)
+        // No attempt has the number of another.
+        #expect(Set(committer.commits.map(\.key)).count == 40)
+        let next = try stage.afterKill()
+        #expect(try next.text("a") == "so far" && next.status("a") == .open)
+        committer.respond { _ in .committed(row: nil) }
+        guard case .appended = try close("a", next) else {
+            Issue.record("it is not closed")
+            return
+        }
+        #expect(Set(committer.commits.map(\.key)).count == 41)
     }
 
     /// The hub is killed while an end waits for its row: what became of the attempt is asked before anything else is done.

@@ -152,7 +152,17 @@ package final class StreamRowWriter: StreamCommitter {
                 let outcome = outcome { try writer.commit(commit, on: $0) }
                 count(outcome, after: .now - asked)
                 answer(outcome)
-            case .settle(let key, let answer): answer(outcome { try writer.settle(key, on: $0) })
+            case .settle(let key, let answer):
+                // Whatever fails says nothing of the attempt: its transaction may still hold the lock that this one waits for.
+                let outcome = outcome { connection in
+                    do { return try writer.settle(key, on: connection) } catch let error as PostgresError
+                        where error.kind == .server && !connection.isBroken
+                    {
+                        _ = try connection.run("rollback")
+                        return .unknown
+                    }
+                }
+                answer(outcome)
             case .forget(let key):
                 _ = outcome { connection in
                     _ = try connection.query(StreamSQL.forgetCommit, key.columns)
