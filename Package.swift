@@ -136,7 +136,8 @@ let package = Package(
         .target(
             name: "Administration",
             dependencies: [
-                "CLinux", "Capture", "ChangeFeed", "Postgres", "Redis", "Schema", "Stores", "Wire", "Workers",
+                "CLinux", "Capture", "ChangeFeed", "Postgres", "Redis", "Schema", "Stores", "Streams", "Wire",
+                "Workers",
             ],
             exclude: ["SQL"], swiftSettings: cold),
         .target(
@@ -274,7 +275,9 @@ let package = Package(
         .testTarget(
             name: "NotifyTests", dependencies: ["Hub", "Matching", "Notify", "Push", "Stores", "Wire"],
             swiftSettings: quick),
-        .testTarget(name: "RoostTests", dependencies: ["roost", "Demo", "Hub", "Push"], swiftSettings: quick),
+        .testTarget(
+            name: "RoostTests", dependencies: ["roost", "Demo", "Hub", "Push", "Settings", "Streams"],
+            swiftSettings: quick),
         // A Redis server of the tests' own, and what may happen to its connections.
         .target(name: "RedisFixtures", dependencies: ["Redis"], path: "Tests/RedisFixtures", swiftSettings: quick),
         .testTarget(
@@ -318,7 +321,7 @@ let package = Package(
             dependencies: [
                 "Administration", "Capture", "ChangeFeed", "Postgres", "PostgresFixtures", "Redis", "RedisFixtures",
                 "Schema",
-                "Stores", "TestSupport",
+                "Stores", "Streams", "TestSupport",
             ],
             swiftSettings: quick),
     ]

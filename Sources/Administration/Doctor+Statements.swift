@@ -1,6 +1,7 @@
 import ChangeFeed
 import Postgres
 import Stores
+package import Streams
 
 /// What alerts need of the database.
 extension Doctor {
@@ -124,45 +125,42 @@ extension Doctor {
     }
 }
 
-/// What committing a row with a stream's close needs.
+/// What committing a row with a stream's end needs.
 extension Doctor {
-    /// Whether `streams.on_close` fits the database, and whether `service_role`, with whose token most backends close, may run it. The
-    /// statement is planned and not run. Never throws: what fails is a finding.
-    package static func examine(closeStatement statement: String, conninfo: String) -> [Finding] {
+    /// Whether each statement of `streams.on_close` fits the database, and whether its role, or else `service_role`, with whose token most
+    /// backends close, may run it. The statements are planned and not run. Never throws: what fails is a finding.
+    package static func examine(closeRules rules: [CloseRule], conninfo: String) -> [Finding] {
         do {
             let connection = try AdminSession.open(conninfo)
-            return [try close(StreamRowWriter.wrapped(statement), connection)]
+            return try rules.map { try examine($0, connection) }
         } catch {
             return [Finding(.error, "streams", "The check of streams.on_close failed: \(error).")]
         }
     }
 
-    private static func close(_ statement: String, _ connection: PostgresConnection) throws -> Finding {
+    private static func examine(_ rule: CloseRule, _ connection: PostgresConnection) throws -> Finding {
         do {
-            // Whoever closes has rights of their own, so none are asked for here. By `query`: a statement that is two is none.
-            _ = try connection.query("prepare roost_doctor as \(statement)")
-            // It takes as many as the statement names.
-            guard try connection.query(DoctorSQL.preparedClose).flag(0, 0) else {
-                throw PostgresError(.server, "it has parameters beyond $5")
-            }
+            try rule.check(as: nil, on: connection)
         } catch let error as PostgresError where error.kind == .server {
             return Finding(
                 .error, "streams",
-                "streams.on_close does not work, so closes are refused (\(error.message)); correct it: it is one statement "
+                "\(rule.setting) does not work, so these ends are refused (\(error.message)); correct it: it is one statement "
                     + "that takes $1 to $5 and ends with RETURNING.")
         }
         do {
-            try connection.run("begin; set local role service_role")
-            _ = try connection.query(
-                "explain execute roost_doctor('doctor', '', 'complete', now(), now())")
+            try rule.check(as: rule.role ?? "service_role", on: connection)
         } catch let error as PostgresError where error.kind == .server {
-            try connection.run("rollback")
+            guard let role = rule.role else {
+                return Finding(
+                    .warning, "streams",
+                    "service_role may not run \(rule.setting) (\(error.message)): closes with its tokens are refused; grant "
+                        + "what it needs, unless your backend closes with another role.")
+            }
             return Finding(
-                .warning, "streams",
-                "service_role may not run streams.on_close (\(error.message)): closes with its tokens are refused; grant "
-                    + "what it needs, unless your backend closes with another role.")
+                .error, "streams",
+                "\(role.text) may not run \(rule.setting) (\(error.message)), so these ends are refused; grant what it needs, and "
+                    + "the role itself to the hub's.")
         }
-        try connection.run("rollback")
-        return Finding(.good, "streams", "streams.on_close fits the database.")
+        return Finding(.good, "streams", "\(rule.setting) fits the database.")
     }
 }

@@ -214,7 +214,7 @@ enum Magnitude {
 enum DoctorSQL: String, NamedStatement {
     case connections, longTransactions, notificationQueue, standbys, idleSlots, rights, nodes, stalledHubs, outboxState,
         castsToJSON, unwatchedChanges, silentWriters, foreignLocks, policiesOfAnyTopic, realtimeState,
-        tablesWithoutPolicy, preparedClose, alertsOfDay, silentHubs, authenticatedExists,
+        tablesWithoutPolicy, alertsOfDay, silentHubs, authenticatedExists,
         lastingDeletions
     static let file = StatementFile("Doctor.sql")
 }

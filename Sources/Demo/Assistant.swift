@@ -89,7 +89,7 @@ final class Assistant: Sendable {
     /// A reply that cannot be written on ends here, so that nobody waits for more of it.
     private func giveUp(_ reply: ReplyInProgress, _ answer: StreamAnswer) {
         if case .refused(let refusal) = answer { logger.warning("The assistant gives up a reply: \(refusal)") }
-        streams.perform(.cancel(nil), on: reply.stream) { [self] answer in
+        streams.perform(.cancel(nil, by: nil), on: reply.stream) { [self] answer in
             if case .done(let snapshot?) = answer { keep(reply, upTo: snapshot.end) }
             end(reply)
         }

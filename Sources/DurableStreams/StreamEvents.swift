@@ -65,11 +65,11 @@ package enum StreamEvents {
     /// What follows behind an offset as plain events: a message each, of a stream of text or bytes what there is.
     ///
     /// - Parameters:
-    ///   - offset: where a block ended; one from which reading may not begin is taken for the start.
+    ///   - offset: where a block ended; one from which reading may not begin is taken for the earliest that is kept.
     ///   - member: of a message, whose text is its event's name.
     package static func messages(of stream: StreamBuffer, from offset: Int, namedBy member: String?) -> Block? {
         let snapshot = stream.snapshot
-        let start = StreamPiece(of: stream, in: snapshot, from: offset, most: 1) == nil ? 0 : offset
+        let start = StreamPiece(of: stream, in: snapshot, from: offset, most: 1) == nil ? snapshot.start : offset
         guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: Self.bytes) else { return nil }
         var out: [UInt8] = []
         var end = start

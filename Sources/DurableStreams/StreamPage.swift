@@ -61,7 +61,7 @@ package enum StreamPage: Sendable {
     }
 
     static func complaint(about offset: Int, in snapshot: StreamSnapshot) -> HTTPResponse {
-        offset > snapshot.end
+        offset > snapshot.end || offset < snapshot.start
             ? StreamResponse.error(410, "This stream has no such offset any more: read it from its start")
             : StreamResponse.error(400, "This offset was never given out")
     }

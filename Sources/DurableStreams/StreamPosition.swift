@@ -37,10 +37,12 @@ package enum StreamPosition: Equatable, Sendable {
         String(repeating: "0", count: max(0, Self.digits - digits.utf8.count)) + digits
     }
 
+    /// Where a reader begins; the start is the earliest offset that is kept.
+    ///
     /// - Returns: nil for an offset of another generation than this one.
     package func offset(in snapshot: StreamSnapshot) -> Int? {
         switch self {
-        case .start: 0
+        case .start: snapshot.start
         case .end: snapshot.end
         case .at(let offset, let generation): generation == nil || generation == snapshot.id ? offset : nil
         }

@@ -40,6 +40,10 @@ package enum Kind: Sendable {
     case statement
     /// An SQL statement that takes one.
     case query
+    /// An SQL statement that takes one, or a list of entries with such statements; whether the entries are right is for whoever runs them.
+    case closes
+    /// A list of entries; whether they are right is for whoever reads them.
+    case entries
     /// An app's bundle id.
     case bundle
     /// An id of so many letters and digits.
@@ -82,6 +86,8 @@ package enum Kind: Sendable {
         case .columns: "columns"
         case .statement: "statement"
         case .query: "query"
+        case .closes: "closes"
+        case .entries: "entries"
         case .bundle: "bundle"
         case .code: "code"
         case .pem: "pem"
@@ -113,6 +119,8 @@ package enum Kind: Sendable {
         case .columns: "columns such as public.messages.sender_id, with commas between them"
         case .statement: "an SQL statement that takes $1, $2 and $3"
         case .query: "an SQL statement that takes $1"
+        case .closes: "an SQL statement that takes $1, or a list of entries with such statements"
+        case .entries: "a list of entries"
         case .bundle: "a bundle id such as com.example.app"
         case .code(let length): "\(length) letters and digits"
         case .pem: "a private key that begins with -----BEGIN PRIVATE KEY-----"
@@ -184,6 +192,10 @@ package enum Kind: Sendable {
             return ["$1", "$2", "$3"].allSatisfy(text.contains) ? .text(text) : nil
         case .query:
             return text.contains("$1") ? .text(text) : nil
+        case .closes:
+            return text.contains("$1") && (!Self.beginsList(text) || Self.isList(text)) ? .text(text) : nil
+        case .entries:
+            return Self.isList(text) ? .text(text) : nil
         case .bundle:
             let isBundle = text.utf8.allSatisfy { Self.isNameByte($0) || $0 == UInt8(ascii: ".") }
             return isBundle && text.utf8.count <= 255 ? .text(text) : nil
@@ -205,6 +217,20 @@ package enum Kind: Sendable {
             let trimmed = text.filter { !$0.isWhitespace }
             return trimmed.hasPrefix("{") && trimmed.hasSuffix("}") ? .text(text) : nil
         }
+    }
+
+    /// Whether a file may have it as keys, values and lists of YAML.
+    var isStructured: Bool {
+        switch self {
+        case .json, .closes, .entries: true
+        default: false
+        }
+    }
+
+    private static func beginsList(_ text: String) -> Bool { text.first { !$0.isWhitespace } == "[" }
+
+    private static func isList(_ text: String) -> Bool {
+        beginsList(text) && text.last { !$0.isWhitespace } == "]"
     }
 
     /// What stands between `separators` and white space.

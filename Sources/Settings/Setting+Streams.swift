@@ -13,11 +13,23 @@ extension Setting {
             + "it to the kernel, close waits for the disk when a stream ends, always before every answer.")
 
     static let streamsOnClose = Setting(
-        "streams.on_close", .query, standard: nil,
+        "streams.on_close", .closes, standard: nil,
         "A statement that writes a stream into your table when its producer closes it: $1 its name, $2 its whole "
             + "content (JSON as an array, bytes as bytea is written), $3 complete, $4 and $5 when it began and ended; "
             + "it ends with RETURNING. It runs with the role and the claims of whoever closes, under row level "
-            + "security. Row and close are committed together, or neither is.")
+            + "security. Row and close are committed together, or neither is. Or a list of {stream, statement, when, "
+            + "role}: the first entry whose pattern and whose when (complete, cancelled, aborted) fit counts.")
+
+    static let streamsCloseWithin = Setting(
+        "streams.close_within", .integer(1...604_800), standard: .integer(3600), unit: "seconds",
+        "How long a stream is kept whose row cannot be written, because its statement fails or the database is away. "
+            + "Then it ends without its row, and the log says so as an error.")
+
+    static let streamsBounds = Setting(
+        "streams.bounds", .entries, standard: nil,
+        "Bounds of some streams, as a list of {stream, bytes, keep, seconds}; the first entry whose pattern fits counts, "
+            + "and where none does, the next two settings. keep: newest drops what is older in place of refusing appends, "
+            + "and with seconds what was appended longer ago; it takes a hub alone.")
 
     static let streamsRoutes = Setting(
         "streams.routes", .words(from: nil), standard: nil,
@@ -44,8 +56,9 @@ extension Setting {
             + "object of its own is quoted instead.")
 
     static let streamBytes = Setting(
-        "streams.bytes", .integer(1024...268_435_456), standard: .integer(1_048_576), unit: "bytes",
-        "How large a stream of text or JSON may grow; an append beyond that is refused with HTTP 413.")
+        "streams.bytes", .integer(1024...268_435_456), standard: .integer(4_194_304), unit: "bytes",
+        "How large a stream of text or JSON may grow; an append beyond that is refused with HTTP 413. Speech of 64 "
+            + "kbit/s as base64 in JSON takes 4 MiB in six minutes.")
 
     static let streamBinaryBytes = Setting(
         "streams.binary_bytes", .integer(1024...268_435_456), standard: .integer(16_777_216), unit: "bytes",

@@ -1,6 +1,6 @@
 import Yams
 
-/// A setting whose value is a JSON object, as a file may have it: as keys and values of YAML.
+/// A setting whose value is JSON, as a file may have it: as keys, values and lists of YAML.
 struct SettingObject {
     let key: String
     let path: String
@@ -8,13 +8,8 @@ struct SettingObject {
     /// What may stand for "no value" in YAML.
     private static let blanks: Set<String> = ["", "~", "null"]
 
-    /// Whether the setting of a key takes an object.
-    static func isOne(_ key: String) -> Bool {
-        Setting.all.contains { setting in
-            guard setting.key == key, case .json = setting.kind else { return false }
-            return true
-        }
-    }
+    /// Whether the setting of a key takes one.
+    static func isOne(_ key: String) -> Bool { Setting.all.contains { $0.key == key && $0.kind.isStructured } }
 
     /// The JSON that one would write as a text. What stands there without quotes is a number, a flag or null if JSON has it so.
     func json(of node: Node) throws(ConfigurationError) -> String {

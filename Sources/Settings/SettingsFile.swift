@@ -94,7 +94,7 @@ struct SettingsFile {
             let key = section + name.string
             let line = name.mark?.line ?? 1
             switch node {
-            case .mapping where SettingObject.isOne(key):
+            case .mapping where SettingObject.isOne(key), .sequence where SettingObject.isOne(key):
                 let object = try SettingObject(key: key, path: path).json(of: node)
                 values.append(Value(key: key, line: line, content: .text(object)))
             case .mapping(let mapping):

@@ -4,14 +4,18 @@ package struct StreamSettings: Sendable {
     package var directory: String?
     /// `none`, `close` or `always`.
     package let sync: String
-    /// Nil: nothing is written.
+    /// A statement, or a list of entries as JSON; nil: nothing is written.
     package var onClose: String?
+    /// In seconds.
+    package let closeWithin: Int
     package let routes: [String]
     package let forwardSecret: String?
     /// Seconds.
     package let forwardTimeout: Int
     /// A JSON value.
     package let forwardError: String
+    /// A list of entries as JSON.
+    package let bounds: String?
     package let bytes: Int
     package let binaryBytes: Int
     package let totalBytes: Int
@@ -29,10 +33,12 @@ package struct StreamSettings: Sendable {
         directory = values.text(.streamsDirectory)
         sync = values.requiredText(.streamsSync)
         onClose = values.text(.streamsOnClose)
+        closeWithin = values.integer(.streamsCloseWithin)
         routes = values.words(.streamsRoutes)
         forwardSecret = values.text(.streamsForwardSecret)
         forwardTimeout = values.integer(.streamsForwardTimeout)
         forwardError = values.requiredText(.streamsForwardError)
+        bounds = values.text(.streamsBounds)
         bytes = values.integer(.streamBytes)
         binaryBytes = values.integer(.streamBinaryBytes)
         totalBytes = values.integer(.streamTotalBytes)

@@ -84,7 +84,8 @@ enum AudienceSQL: String, NamedStatement {
 
 /// Rows that are committed with the closes of streams.
 enum StreamSQL: String, NamedStatement {
-    case streamSession, beginCommit, becomeBearer, endCommit, settleCommit, commitResult, forgetCommit, pruneCommits
+    case streamSession, beginCommit, becomeBearer, endCommit, settleCommit, commitResult, forgetCommit, pruneCommits,
+        preparedClose
     static let file = StatementFile("Streams.sql")
 }
 

@@ -19,10 +19,10 @@ package final class FileStreamService: StreamService {
         package var limits = Limits()
         package var lease = StreamLease.Rules()
         package var sync = Sync.none
-        /// Commits rows with closes, and settles what was left behind.
+        /// Commits rows with ends, and settles what was left behind.
         package var committer: (any StreamCommitter)?
-        /// A close is to be committed with a row: `streams.on_close` is set.
-        package var commitsRows = false
+        /// Which ends are committed with a row (`streams.on_close`).
+        package var closeRules: [CloseRule] = []
         /// Of several hubs; nil where the hub is alone.
         package var shared: SharedStreams?
         package var logger: Logger
@@ -34,9 +34,11 @@ package final class FileStreamService: StreamService {
     }
 
     package struct Limits: Sendable {
-        /// Of a stream of text or JSON.
-        package var bytes = 1_048_576
+        /// Of a stream of text or JSON that no entry of `bounds` is for.
+        package var bytes = 4_194_304
         package var binaryBytes = 16_777_216
+        /// The first that is for a stream counts.
+        package var bounds: [BoundRule] = []
         package var totalBytes = 268_435_456
         package var count = 10_000
         /// Of one owner, all together.
@@ -44,6 +46,8 @@ package final class FileStreamService: StreamService {
         package var countPerUser = 500
         /// Milliseconds for which a stream can be read behind its end.
         package var keptAfterEnd: Int64 = 300_000
+        /// Milliseconds for which an end may wait for its row.
+        package var closedWithin: Int64 = 3_600_000
 
         package init() {}
     }
@@ -122,7 +126,7 @@ package final class FileStreamService: StreamService {
 
     /// Waits for what was asked before: it is written, answered, and the loops are told.
     ///
-    /// - Parameter done: is told on the service's thread; false while rows of closes are being committed.
+    /// - Parameter done: is told on the service's thread; false while rows of ends are being committed.
     package func awaitCommits(_ done: @escaping @Sendable (Bool) -> Void) {
         mailbox.post { $0.questions.append { done(!$0.hasWaitingCloses) } }
     }
@@ -224,6 +228,8 @@ package struct StreamStatistics: Sendable {
     /// Streams that had ended and went before their time, for others.
     package var evicted = 0
     package var ended: [StreamEnding.Reason: Int] = [:]
+    /// Streams that ended without the row that they were to be written as.
+    package var unclosed = 0
     /// Writes that the disk did not take.
     package var failures = 0
     /// Of what hubs share; nil where the hub is alone.

@@ -16,10 +16,14 @@ final class KeptStream {
     var usedToldAt: Int64 = 0
     /// Milliseconds since 1970; when it was read or written last.
     var usedAt: Int64
-    /// Where a close waits for its row: who asked for it, and what was asked since.
+    /// Where an end waits for its row: who asked for it, and what was asked since.
     var waiting: StreamWaiters?
     /// The generation whose place it takes, until its first record is written.
     var superseded: KeptStream?
+    /// Its last attempt to end failed, and it has not gone on since.
+    var trouble: CloseTrouble?
+    /// How much it may have; found when it is asked for first.
+    var bound: StreamBound?
     private var shown = StreamStatus.open
 
     // What the batch in hand did.
@@ -44,7 +48,10 @@ final class KeptStream {
 
     var snapshot: StreamSnapshot { log.snapshot(status) }
 
-    var isTouched: Bool { before != nil || !answers.isEmpty }
+    var isTouched: Bool { isChanged || !answers.isEmpty }
+
+    /// The batch in hand does something that is not written.
+    var isChanged: Bool { before != nil }
 
     /// Notes what is to be written; readers and whoever asked hear of it when it is.
     func write(_ record: StreamRecord) {
@@ -57,13 +64,48 @@ final class KeptStream {
     /// The record that was noted last is what a producer asked for.
     func countAppend(at now: Int64) { appended = (now, appended.count + 1) }
 
-    /// All that it has once its close is committed, as `streams.on_close` gets it.
+    /// All that it has once its end is committed, as `streams.on_close` gets it.
     func content(closing: StreamLog.Closing) -> [UInt8] {
         let whole = StreamBuffer(id: log.id, name: log.name, configuration: log.configuration)
         var bytes: [UInt8] = []
-        buffer.copy(0..<buffer.snapshot.end, into: &bytes)
+        buffer.copy(log.start..<log.end, into: &bytes)
         _ = whole.append(bytes + closing.bytes)
         return StreamPiece(of: whole, in: whole.snapshot, from: 0, most: .max / 2)?.body ?? []
+    }
+
+    // MARK: Windows
+
+    /// Of a window in time: when the stream had so many bytes, once a second at most.
+    private var marks: [(at: Int64, end: Int)] = []
+    private static let markInterval: Int64 = 1000
+
+    /// Something is about to be appended.
+    func mark(at now: Int64) {
+        if let last = marks.last, now - last.at < Self.markInterval { return }
+        marks.append((now, log.end))
+    }
+
+    /// Everything before it was appended before a time. What was there before the hub began counts from then on.
+    func end(before time: Int64) -> Int {
+        guard let passed = marks.lastIndex(where: { $0.at <= time }) else { return 0 }
+        marks.removeFirst(passed)
+        return marks[0].end
+    }
+
+    /// Writes its file without what stands before an offset, and lets that go.
+    ///
+    /// - Returns: loops that are to be told; nil if the file could not be written, and the stream is as it was before.
+    func drop(before start: Int, _ folder: StreamFolder) -> [Int]? {
+        var bytes: [UInt8] = []
+        buffer.copy(start..<log.end, into: &bytes)
+        var file: [UInt8] = []
+        RecordFrame.append(.created(log.id, log.name, log.configuration, at: log.createdAt), to: &file)
+        RecordFrame.append(.continued(log.checkpoint(at: start)), to: &file)
+        if !bytes.isEmpty { RecordFrame.append(.appended(bytes, nil, producer: nil, sequence: nil), to: &file) }
+        guard folder.replace(self.file, with: file) else { return nil }
+        length = self.file.length
+        log.drop(before: start)
+        return buffer.drop(before: start)
     }
 
     /// Bytes that the batch adds.
@@ -146,7 +188,7 @@ final class KeptStream {
         }
         answers = []
         if let waiting, !waiting.isAsked, let closer = waiting.closer {
-            asked += ([closer.request] + waiting.requests).map { (nil, $0) }
+            asked += ((closer.request.map { [$0] } ?? []) + waiting.requests).map { (nil, $0) }
             self.waiting = nil
         }
         return asked
@@ -190,6 +232,7 @@ final class KeptStream {
         for record in records {
             let more = record.bytes(of: log)
             log.apply(record)
+            if case .continued(let checkpoint) = record { _ = buffer.drop(before: checkpoint.start) }
             if !more.isEmpty { _ = buffer.append(more) }
         }
         _ = show()
@@ -229,7 +272,7 @@ extension StreamRecord {
         switch self {
         case .appended(let bytes, _, _, _): bytes
         case .closed: log.closing?.bytes ?? []
-        case .created, .held, .closing, .reopened, .ended: []
+        case .created, .continued, .held, .closing, .reopened, .ended: []
         }
     }
 }

@@ -6,7 +6,7 @@ import Wire
 /// Numbers are little-endian. The checksum shows what was damaged.
 package enum RecordFrame {
     static let headBytes = 8
-    private enum Kind: UInt8 { case created = 1, appended, held, ended, closing, closed, reopened }
+    private enum Kind: UInt8 { case created = 1, appended, held, ended, closing, closed, reopened, continued }
 
     // MARK: Writing
 
@@ -16,6 +16,7 @@ package enum RecordFrame {
         switch record {
         case .created(let id, let name, let configuration, let at):
             begin(.created, &out, JSONWriter.object { write(id, name, configuration, at, &$0) })
+        case .continued(let checkpoint): begin(.continued, &out, facts(checkpoint))
         case .appended(let bytes, let ending, let producer, let sequence):
             begin(.appended, &out, facts(producer, sequence, ending))
             out += bytes
@@ -173,6 +174,7 @@ package enum RecordFrame {
         switch kind {
         case .created: return created(facts)
         case .held: return .held
+        case .continued: return checkpoint(facts).map { .continued($0) }
         case .ended: return ending(facts).map { .ended($0) }
         case .appended:
             guard let producer = stamp(facts), facts["reason"] == nil || ending(facts) != nil else { return nil }

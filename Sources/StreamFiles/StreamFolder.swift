@@ -30,6 +30,8 @@ package final class StreamFolder {
     private var writes = 0
     private static let mostOpen = 512
     private static let suffix = ".stream"
+    /// Behind the name of a file that another is to take the place of.
+    private static let replacement = ".new"
 
     /// Makes the folder where it is not there.
     package init(_ path: String) throws(Failure) {
@@ -63,6 +65,8 @@ package final class StreamFolder {
             throw Failure(description: "streams.directory \(path) cannot be read: \(Self.reason)")
         }
         var found: [(File, [UInt8])] = []
+        // A kill came before they took their files' places.
+        for name in names where name.hasSuffix(Self.suffix + Self.replacement) { unlink(path + "/" + name) }
         for name in names where name.hasSuffix(Self.suffix) {
             let bytes = try contents(of: path + "/" + name)
             found.append((File(path + "/" + name, length: bytes.count), bytes))
@@ -153,6 +157,26 @@ package final class StreamFolder {
         if status.st_nlink > 0, status.st_size >= file.length { return true }
         errno = ENOENT
         return false
+    }
+
+    /// Writes a file anew. It is on the disk before it takes the place of the other, so that whatever happens one of them is there, whole.
+    ///
+    /// - Returns: false if it could not be written; the file is as it was then.
+    package func replace(_ file: File, with bytes: [UInt8]) -> Bool {
+        let new = File(file.path + Self.replacement, length: 0)
+        new.descriptor = Glibc.open(new.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard new.descriptor >= 0 else { return false }
+        guard write(bytes[...], to: new, at: 0), fdatasync(new.descriptor) == 0, rename(new.path, file.path) == 0 else {
+            let reason = errno
+            Glibc.close(new.descriptor)
+            unlink(new.path)
+            errno = reason
+            return false
+        }
+        close(file)
+        Glibc.close(new.descriptor)
+        file.length = bytes.count
+        return true
     }
 
     /// Cuts off what stands behind a place, as a torn write does.

@@ -25,13 +25,13 @@ struct StreamShares {
     func streams(of owner: StreamOwner) -> [KeptStream] { owned[owner].map { Array($0.streams.values) } ?? [] }
 
     mutating func enter(_ stream: KeptStream) {
-        change(stream.log.configuration.owner, count: 1, bytes: stream.log.end)
+        change(stream.log.configuration.owner, count: 1, bytes: stream.log.kept)
         if let owner = stream.log.configuration.owner { owned[owner]?.streams[ObjectIdentifier(stream)] = stream }
     }
 
     mutating func leave(_ stream: KeptStream) {
         if let owner = stream.log.configuration.owner { owned[owner]?.streams[ObjectIdentifier(stream)] = nil }
-        change(stream.log.configuration.owner, count: -1, bytes: -stream.log.end)
+        change(stream.log.configuration.owner, count: -1, bytes: -stream.log.kept)
     }
 
     mutating func grow(_ stream: KeptStream, by bytes: Int) {
@@ -77,7 +77,7 @@ struct StreamShares {
             }
             guard let most, let stream = groups[most].streams.popLast() else { break }
             chosen.append(stream)
-            let room = Room(count: 1, bytes: stream.log.end)
+            let room = Room(count: 1, bytes: stream.log.kept)
             freed += (1, room.bytes)
             groups[most].has = max(0, groups[most].has - room[keyPath: measure])
             if groups[most].streams.isEmpty { groups.remove(at: most) }

@@ -1,16 +1,16 @@
 import Streams
 
-/// Closes with a row: a close is written down, handed to whoever commits it with its row, and counts when that is done. What is
-/// asked of the stream meanwhile waits, in order.
+/// Ends with a row (`streams.on_close`): an end is written down, handed to whoever commits it with its row, and counts when that is
+/// done. What is asked of the stream meanwhile waits, in order.
 extension StreamWorker {
     /// Between two questions what became of a commit, while nobody knows.
     private static let settleInterval = Duration.seconds(1)
-    /// For how long another hub may commit a close before this one asks what became of it: by that it ends the attempt.
+    /// For how long another hub may commit an end before this one asks what became of it: by that it ends the attempt.
     private static let patience = Duration.seconds(10)
 
-    // MARK: Whoever asks
+    // MARK: Requests
 
-    /// Whether a request has to wait, as its answer depends on a close that is being committed. It is performed, or refused, when it
+    /// Whether a request has to wait, as its answer depends on an end that is being committed. It is performed, or refused, when it
     /// is known what became of that.
     func waits(_ asked: FileStreamService.Request) -> Bool {
         guard asked.dependsOnCloses, let stream = streams[asked.name], let waiting = stream.waiting else {
@@ -28,28 +28,71 @@ extension StreamWorker {
     ///
     /// - Parameters:
     ///   - record: the append that closes the stream.
-    ///   - bearer: whoever closes it, as whom the row is written.
-    /// - Returns: false where the record closes nothing, or nobody commits rows.
+    ///   - bearer: whoever closes it, as whom the row is written unless its rule names a role.
+    /// - Returns: false if the record closes nothing, or the stream ends without a row.
     func beginClose(
         of stream: KeptStream, _ record: StreamRecord, stamp: ProducerStamp?, bearer: StreamBearer?,
         _ asked: FileStreamService.Request
     ) -> Bool {
-        guard case .appended(let bytes, let ending?, let producer, let sequence) = record, setup.commitsRows,
-            let bearer
+        guard case .appended(let bytes, let ending?, let producer, let sequence) = record,
+            let rule = setup.closeRules.first(for: stream.log.name, ending.reason),
+            let bearer = rule.bearer ?? bearer
         else { return false }
-        stream.write(.closing(bytes, ending, producer: producer, sequence: sequence))
-        stream.waiting = StreamWaiters(closer: (stamp, bearer, asked))
+        begin(
+            .closing(bytes, ending, producer: producer, sequence: sequence), of: stream,
+            .init(rule: rule, bearer: bearer, stamp: stamp, request: asked))
         return true
+    }
+
+    /// Fixes the end, with a row if there is one for it.
+    ///
+    /// - Parameter bearer: whoever cancels, as whom the row is written unless its rule names a role; nil for an operator.
+    func cancel(
+        _ stream: KeptStream, by bearer: StreamBearer?, _ asked: FileStreamService.Request, at now: Int64
+    ) {
+        guard stream.log.ending == nil, let rule = setup.closeRules.first(for: stream.log.name, .cancelled) else {
+            if stream.log.ending == nil { end(stream, .cancelled, at: now) }
+            stream.trouble = nil
+            return stream.answer(.done(stream.snapshot), asked)
+        }
+        guard let bearer = rule.bearer ?? bearer else {
+            let sentence = rule.failure("an operator has no token: the entry needs a role")
+            return stream.answer(refused(.closeFailed(sentence)), asked)
+        }
+        begin(
+            .closing([], StreamEnding(.cancelled, at: now), producer: nil, sequence: nil), of: stream,
+            .init(rule: rule, bearer: bearer, stamp: nil, request: asked))
+    }
+
+    /// Ends a stream whose producer is gone, with a row if there is one for that. While the row cannot be written the stream stays as it
+    /// is, and it is tried again.
+    func abort(_ stream: KeptStream, at now: Int64) {
+        guard let rule = setup.closeRules.first(for: stream.log.name, .aborted), let bearer = rule.bearer else {
+            touch(stream)
+            end(stream, .aborted, at: now)
+            if let trouble = stream.trouble { reportUnclosed(stream, .aborted, trouble.sentence) }
+            return
+        }
+        guard stream.trouble.map({ $0.retryAt <= .now }) ?? true else { return }
+        touch(stream)
+        begin(
+            .closing([], StreamEnding(.aborted, at: now), producer: nil, sequence: nil), of: stream,
+            .init(rule: rule, bearer: bearer, stamp: nil, request: nil))
+    }
+
+    private func begin(_ record: StreamRecord, of stream: KeptStream, _ closer: StreamWaiters.Closer) {
+        stream.write(record)
+        stream.waiting = StreamWaiters(closer: closer)
     }
 
     // MARK: Whoever commits
 
-    /// A close that is written down is handed to whoever commits it.
+    /// An end that is written down is handed to whoever commits it.
     func goOn(with stream: KeptStream) {
         guard let waiting = stream.waiting, !waiting.isAsked, let closer = waiting.closer else { return }
         guard let closing = stream.log.closing, let committer = setup.committer else {
             // It could not be written down.
-            closer.request.answer(refused(.noRoom))
+            closer.request?.answer(refused(.noRoom))
             return release(stream)
         }
         stream.waiting?.isAsked = true
@@ -57,7 +100,7 @@ extension StreamWorker {
         let commit = StreamCommit(
             key: closing.key, name: name, content: stream.content(closing: closing),
             isBinary: stream.log.configuration.content == .binary, status: closing.ending.reason,
-            startedAt: stream.log.createdAt, endedAt: closing.ending.at, bearer: closer.bearer)
+            startedAt: stream.log.createdAt, endedAt: closing.ending.at, bearer: closer.bearer, rule: closer.rule)
         committer.commit(commit) { [mailbox] outcome in
             mailbox?.post { $0.outcomes.append((commit.key, name, outcome)) }
         }
@@ -67,25 +110,36 @@ extension StreamWorker {
     func take(_ outcome: StreamCommitOutcome, of key: StreamCommitKey, _ name: StreamName) {
         guard let stream = streams[name], let closing = stream.log.closing, closing.key == key else { return }
         touch(stream)
+        let closer = stream.waiting?.closer
         switch outcome {
         case .committed(let row):
             stream.write(.closed(row: row))
-            stream.countAppend(at: Self.unix)
+            if closing.ending.reason == .complete { stream.countAppend(at: Self.unix) }
             grow(stream, by: closing.bytes.count)
-            if let closer = stream.waiting?.closer {
-                stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: closer.stamp), closer.request)
-            }
+            if let closer, let request = closer.request { stream.answer(answer(to: closer, of: stream), request) }
+            stream.trouble = nil
             settles(stream, key)
         case .refused(let sentence):
             stream.write(.reopened)
-            if let closer = stream.waiting?.closer { stream.answer(refused(.closeFailed(sentence)), closer.request) }
+            if let closer {
+                let sentence = closer.rule.failure(sentence)
+                stream.noteTrouble(sentence, at: Self.unix)
+                if let request = closer.request { stream.answer(refused(.closeFailed(sentence)), request) }
+            }
             settles(stream, key)
         case .unknown:
-            if let closer = stream.waiting?.closer { stream.answer(refused(.unavailable), closer.request) }
+            if let request = closer?.request { stream.answer(refused(.unavailable), request) }
             for request in stream.waiting?.requests ?? [] { stream.answer(refused(.unavailable), request) }
             askLater(of: stream)
+            stream.waiting?.isUnknown = true
             commit()
         }
+    }
+
+    /// To whoever ended the stream.
+    private func answer(to closer: StreamWaiters.Closer, of stream: KeptStream) -> StreamAnswer {
+        if case .cancel? = closer.request?.request { return .done(stream.snapshot) }
+        return .appended(stream.snapshot, isRepeated: false, stamp: closer.stamp)
     }
 
     /// Writes what became of a commit, after which whoever waited goes on. Where that could not be written, what is committed is found
@@ -97,26 +151,36 @@ extension StreamWorker {
             return askLater(of: stream)
         }
         setup.committer?.forget(key)
+        tidy(stream)
         release(stream)
     }
 
-    /// Another hub commits a close: should it die over it, somebody has to ask what became of that.
+    /// Attempts that failed leave what came with them in the file: it is written anew when that is much. The log that hubs share is not.
+    private func tidy(_ stream: KeptStream) {
+        guard sharing == nil, stream.log.ending == nil, !stream.isChanged,
+            stream.length - stream.log.kept > Self.mostLeft
+        else { return }
+        // If it cannot be written, it is as it was.
+        _ = stream.drop(before: stream.log.start, folder)
+    }
+
+    private static let mostLeft = 16_777_216
+
+    /// Another hub commits an end: should it die over it, somebody has to ask what became of that.
     func closesElsewhere(_ stream: KeptStream) {
         stream.waiting = StreamWaiters(isAsked: true, settleAt: .now + Self.patience)
     }
 
-    /// Another hub found out what became of a close.
+    /// Another hub found out what became of an end.
     func closedElsewhere(_ stream: KeptStream) {
         if let closer = stream.waiting?.closer {
-            let isClosed = stream.log.ending != nil
-            closer.request.answer(
-                isClosed
-                    ? .appended(stream.snapshot, isRepeated: false, stamp: closer.stamp) : refused(.unavailable))
+            closer.request?.answer(
+                stream.log.ending != nil ? answer(to: closer, of: stream) : refused(.unavailable))
         }
         release(stream)
     }
 
-    /// Whoever waited for the close goes on.
+    /// Whoever waited for the end goes on.
     private func release(_ stream: KeptStream) {
         let requests = stream.waiting?.requests ?? []
         stream.waiting = nil
@@ -137,21 +201,98 @@ extension StreamWorker {
         let name = stream.log.name
         committer.settle(key) { [mailbox] outcome in mailbox?.post { $0.outcomes.append((key, name, outcome)) } }
     }
+
+    // MARK: What cannot be closed
+
+    /// Ends a stream without its row if that could not be written for too long: else it would be kept for ever. The operator is told.
+    ///
+    /// - Returns: whether that was due.
+    func giveUpClosing(_ stream: KeptStream, at now: Int64) -> Bool {
+        guard sharing?.mayWrite != false else { return false }
+        let closing = stream.log.closing
+        if let waiting = stream.waiting {
+            // What is under way, here or at another hub, is waited for: it may be committed at this moment.
+            guard let closing, waiting.isUnknown, waiting.settleAt != nil,
+                now - closing.ending.at >= setup.limits.closedWithin
+            else {
+                return false
+            }
+        } else {
+            guard let trouble = stream.trouble, now - trouble.since >= setup.limits.closedWithin else { return false }
+        }
+        touch(stream)
+        if closing != nil { stream.write(.reopened) }
+        let reason = closing?.ending.reason == .cancelled ? StreamEnding.Reason.cancelled : .aborted
+        end(stream, reason, at: now)
+        commit()
+        guard streams[stream.log.name] === stream, stream.log.ending != nil, stream.log.closing == nil else {
+            return true
+        }
+        reportUnclosed(
+            stream, reason,
+            stream.trouble?.sentence
+                ?? "the database could not be asked whether attempt \(closing?.key.attempt ?? 0) of the stream "
+                + "\(Int64(bitPattern: stream.log.id.number)) in roost.stream_commit is committed")
+        release(stream)
+        return true
+    }
+
+    private func reportUnclosed(_ stream: KeptStream, _ reason: StreamEnding.Reason, _ sentence: String) {
+        stream.trouble = nil
+        figures.unclosed += 1
+        setup.logger.error(
+            "The stream \(stream.log.name.text) has ended (\(reason.rawValue)) without its row of streams.on_close: \(sentence)"
+        )
+    }
 }
 
-/// Who waits for a close to be committed.
+/// Who waits for an end to be committed.
 struct StreamWaiters {
-    /// Of whoever closes; nil once that is answered, and after a restart.
-    var closer: (stamp: ProducerStamp?, bearer: StreamBearer, request: FileStreamService.Request)?
+    /// Whose end it is: a producer's, a canceller's, or the hub's own for a producer that is gone.
+    struct Closer {
+        let rule: CloseRule
+        let bearer: StreamBearer
+        let stamp: ProducerStamp?
+        /// Nil for the hub's own.
+        let request: FileStreamService.Request?
+    }
+
+    /// Nil once whoever it is is answered, and after a restart.
+    var closer: Closer?
     /// Asked meanwhile, in order.
     var requests: [FileStreamService.Request] = []
     /// It was handed to whoever commits.
     var isAsked = false
+    /// It was asked what became of it, and the database did not say.
+    var isUnknown = false
     /// When it is to be asked what became of it.
     var settleAt: ContinuousClock.Instant?
 
     /// More are refused: each may have a body.
     static let most = 100
+}
+
+/// What keeps a stream from ending: the statement of its row fails.
+struct CloseTrouble {
+    /// Of the last attempt.
+    var sentence: String
+    /// Of the first attempt, in milliseconds since 1970.
+    let since: Int64
+    /// Between two attempts of the hub's own.
+    var pause = Duration.seconds(1)
+    var retryAt = ContinuousClock.now + .seconds(1)
+
+    static let longestPause = Duration.seconds(60)
+}
+
+extension KeptStream {
+    fileprivate func noteTrouble(_ sentence: String, at now: Int64) {
+        guard var trouble else { return trouble = CloseTrouble(sentence: sentence, since: now) }
+        trouble.sentence = sentence
+        trouble.pause = min(trouble.pause * 2, CloseTrouble.longestPause)
+        trouble.retryAt = .now + trouble.pause
+        self.trouble = trouble
+    }
 }
 
 extension FileStreamService.Request {

@@ -35,8 +35,9 @@ extension StreamWorker {
         guard let stream = streams[name] else { return nil }
         return StreamReport(
             line(of: stream, nil), producers: stream.log.newestProducers(limit: limit),
-            producerCount: stream.log.producerCount, limit: self.limit(of: stream.log.configuration),
-            waiting: stream.waiting?.requests.count ?? 0, excerpt: stream.buffer.excerpt())
+            producerCount: stream.log.producerCount, limit: bound(of: stream).bytes,
+            waiting: stream.waiting?.requests.count ?? 0, trouble: stream.trouble?.sentence,
+            excerpt: stream.buffer.excerpt())
     }
 
     private func line(of stream: KeptStream, _ rates: StreamLine.Rates?) -> StreamLine {

@@ -141,7 +141,7 @@ extension StreamRecord {
     fileprivate var isOfProducer: Bool {
         switch self {
         case .created, .appended, .held, .closing: true
-        case .closed, .reopened, .ended: false
+        case .continued, .closed, .reopened, .ended: false
         }
     }
 }

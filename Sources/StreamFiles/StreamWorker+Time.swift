@@ -24,14 +24,15 @@ extension StreamWorker {
             if stream.buffer.isWatched { noteUse(of: stream, at: now) }
             if stream.waiting != nil {
                 figures.open += 1
-                askWhatBecame(of: stream)
+                if !giveUpClosing(stream, at: now) { askWhatBecame(of: stream) }
             } else if isExpired(stream, at: now) {
                 over.append(stream)
             } else if let ending = stream.log.ending {
                 if isOld(ending, of: stream, at: now) { over.append(stream) }
-            } else {
+            } else if !giveUpClosing(stream, at: now) {
                 figures.open += 1
                 look(after: stream, at: now, monotonic)
+                moveWindow(of: stream)
                 if stream.lease.isStalled { figures.stalled += 1 }
                 figures.connectedProducers += stream.lease.connections.count
             }
@@ -54,8 +55,7 @@ extension StreamWorker {
         case .aborted:
             // While it is cut off, a hub knows nothing of producers elsewhere.
             guard sharing?.mayWrite != false else { break }
-            touch(stream)
-            end(stream, .aborted, at: now)
+            abort(stream, at: now)
         case .stalled, .open: tell(stream.show(), of: stream.buffer)
         case nil: break
         }

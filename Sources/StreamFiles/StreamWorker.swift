@@ -170,12 +170,13 @@ final class StreamWorker {
             } else {
                 failed(stream, added)
             }
+            moveWindow(of: stream)
             stream.say(isWritten: loops != nil)
             goOn(with: stream)
         }
     }
 
-    /// Some close waits for its row to be committed.
+    /// Some end waits for its row to be committed.
     var hasWaitingCloses: Bool { streams.values.contains { $0.waiting != nil } }
 
     /// Whether what the batch did has to be on the disk, and not only in the kernel's hands.
@@ -251,14 +252,13 @@ final class StreamWorker {
         switch asked.request {
         case .create: break
         case .append(let append): self.append(append, to: stream, asked, at: now, monotonic)
-        case .cancel(let generation) where generation.map { $0 != stream.log.id } ?? false,
-            .delete(let generation) where generation.map { $0 != stream.log.id } ?? false:
+        case .cancel(let generation?, _) where generation != stream.log.id,
+            .delete(let generation?) where generation != stream.log.id,
+            .abort(let generation) where generation != stream.log.id:
             stream.answer(refused(.otherGeneration(stream.snapshot)), asked)
-        case .abort(let generation) where generation != stream.log.id:
-            stream.answer(refused(.otherGeneration(stream.snapshot)), asked)
-        case .cancel, .abort:
-            let reason: StreamEnding.Reason = if case .cancel = asked.request { .cancelled } else { .aborted }
-            if stream.log.ending == nil { end(stream, reason, at: now) }
+        case .cancel(_, let bearer): cancel(stream, by: bearer, asked, at: now)
+        case .abort:
+            if stream.log.ending == nil { abort(stream, at: now) }
             stream.answer(.done(stream.snapshot), asked)
         case .delete:
             commit()
@@ -316,9 +316,8 @@ final class StreamWorker {
         let bytes: [UInt8]
         do throws(StreamRefusal) {
             bytes = try configuration.content.stored(body, isFirst: true)
-            guard bytes.count <= limit(of: configuration) else {
-                throw .streamTooLarge(limit: limit(of: configuration))
-            }
+            let limit = bound(of: asked.name, configuration).bytes
+            guard bytes.count <= limit else { throw .streamTooLarge(limit: limit) }
             try makeRoom(for: .init(count: 1, bytes: bytes.count), of: configuration.owner)
         } catch {
             if sharing == nil, let before { enter(before) }
@@ -346,7 +345,9 @@ final class StreamWorker {
         _ append: StreamAppend, to stream: KeptStream, _ asked: FileStreamService.Request, at now: Int64,
         _ monotonic: Int64
     ) {
-        switch stream.log.decide(append, limit: limit(of: stream.log.configuration), at: now) {
+        guard makeWindow(for: append.body.count, in: stream) else { return stream.answer(refused(.noRoom), asked) }
+        let bound = bound(of: stream)
+        switch stream.log.decide(append, limit: bound.bytes, isWindow: bound.keepsNewest, at: now) {
         case .refused(let refusal):
             stream.answer(refused(refusal), asked)
         case .repeated(let stamp):
@@ -361,9 +362,11 @@ final class StreamWorker {
                 return stream.answer(refused(error), asked)
             }
             stream.usedAt = now
+            if bound.age != nil { stream.mark(at: monotonic) }
             if beginClose(of: stream, record, stamp: stamp, bearer: append.bearer, asked) { return }
             stream.write(record)
             stream.countAppend(at: now)
+            stream.trouble = nil
             grow(stream, by: bytes.count)
             _ = stream.lease.heard(at: monotonic)
             stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked)
@@ -374,18 +377,27 @@ final class StreamWorker {
         stream.write(.ended(StreamEnding(reason, at: now)))
     }
 
-    func limit(of configuration: StreamConfiguration) -> Int {
-        configuration.content == .binary ? setup.limits.binaryBytes : setup.limits.bytes
+    private func bound(of name: StreamName, _ configuration: StreamConfiguration) -> StreamBound {
+        setup.limits.bounds.first(for: name)
+            ?? StreamBound(
+                bytes: configuration.content == .binary ? setup.limits.binaryBytes : setup.limits.bytes)
+    }
+
+    func bound(of stream: KeptStream) -> StreamBound {
+        if let bound = stream.bound { return bound }
+        let bound = bound(of: stream.log.name, stream.log.configuration)
+        stream.bound = bound
+        return bound
     }
 
     // MARK: Room
 
     /// Here: of what hubs share it is removed before (`removeShared`).
     func remove(_ stream: KeptStream) {
-        // Another hub removed it while its close was committed.
+        // Another hub removed it while its end was committed.
         let waiting = stream.waiting
         stream.waiting = nil
-        for request in (waiting?.closer.map { [$0.request] } ?? []) + (waiting?.requests ?? []) {
+        for request in (waiting?.closer?.request.map { [$0] } ?? []) + (waiting?.requests ?? []) {
             request.answer(refused(.notFound))
         }
         forget(stream)

@@ -7,8 +7,9 @@ extension StreamBuffer {
     /// Where the part that is looked at begins within a token, that token's end would pass for a word: so bytes that may be a token's are
     /// left out there.
     package func excerpt() -> [String] {
+        let snapshot = snapshot
         let end = snapshot.end
-        let start = max(0, end - Self.looked)
+        let start = max(snapshot.start, end - Self.looked)
         var bytes: [UInt8] = []
         switch configuration.content {
         case .binary: return []

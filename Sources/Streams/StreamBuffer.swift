@@ -10,8 +10,12 @@ package final class StreamBuffer: Sendable {
     package let configuration: StreamConfiguration
 
     private struct State {
-        /// All full but the last.
+        /// All full but the last. The first may have bytes before `start`.
         var blocks: [[UInt8]] = []
+        /// The number of the first block that is kept.
+        var firstBlock = 0
+        /// The earliest offset that is kept.
+        var start = 0
         var end = 0
         var status = StreamStatus.open
         var isGone = false
@@ -30,22 +34,25 @@ package final class StreamBuffer: Sendable {
 
     package var snapshot: StreamSnapshot {
         state.withLock {
-            StreamSnapshot(id: id, name: name, configuration: configuration, end: $0.end, status: $0.status)
+            StreamSnapshot(
+                id: id, name: name, configuration: configuration, start: $0.start, end: $0.end, status: $0.status)
         }
     }
 
     /// Deleted, or beyond its lifetime; readers end.
     package var isGone: Bool { state.withLock { $0.isGone } }
 
-    /// Appends the bytes of a range to `out`; what of it lies beyond the end is left out.
+    /// Appends the bytes of a range to `out`; what of it lies beyond the end is left out, and all of it if its beginning is not kept any
+    /// more.
     package func copy(_ range: Range<Int>, into out: inout [UInt8]) {
         state.withLock { state in
             var place = range.lowerBound
+            guard place >= state.start else { return }
             let end = min(range.upperBound, state.end)
             while place < end {
                 let start = place % Self.blockBytes
                 let count = min(Self.blockBytes - start, end - place)
-                out += state.blocks[place / Self.blockBytes][start..<(start + count)]
+                out += state.blocks[place / Self.blockBytes - state.firstBlock][start..<(start + count)]
                 place += count
             }
         }
@@ -59,12 +66,26 @@ package final class StreamBuffer: Sendable {
             var rest = bytes[...]
             while !rest.isEmpty {
                 let start = state.end % Self.blockBytes
-                if start == 0 { state.blocks.append([]) }
+                if start == 0 || state.blocks.isEmpty { state.blocks.append([UInt8](repeating: 0, count: start)) }
                 let count = min(Self.blockBytes - start, rest.count)
                 state.blocks[state.blocks.count - 1] += rest.prefix(count)
                 state.end += count
                 rest = rest.dropFirst(count)
             }
+            return Self.news(&state)
+        }
+    }
+
+    /// What stands before an offset is not kept any more. Of a stream without bytes: it begins there.
+    ///
+    /// - Returns: the loops that are to be told.
+    package func drop(before start: Int) -> [Int] {
+        state.withLock { state in
+            state.start = max(state.start, start)
+            state.end = max(state.end, start)
+            let first = state.start / Self.blockBytes
+            state.blocks.removeFirst(min(state.blocks.count, first - state.firstBlock))
+            state.firstBlock = first
             return Self.news(&state)
         }
     }

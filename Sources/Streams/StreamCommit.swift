@@ -1,9 +1,9 @@
-/// A close that is to be committed with a row of the application's (`streams.on_close`).
+/// An end that is to be committed with a row of the application's (`streams.on_close`).
 package struct StreamCommit: Sendable {
-    /// Names the close for good, also for the hub's next process.
+    /// Names the attempt for good, also for the hub's next process.
     package let key: StreamCommitKey
     package let name: StreamName
-    /// All that the stream has, what came with the close included: text, an array of JSON, or bytes.
+    /// All that the stream has, what came with its end included: text, an array of JSON, or bytes.
     package let content: [UInt8]
     package let isBinary: Bool
     package let status: StreamEnding.Reason
@@ -11,10 +11,12 @@ package struct StreamCommit: Sendable {
     package let startedAt: Int64
     package let endedAt: Int64
     package let bearer: StreamBearer
+    /// Whose statement writes the row.
+    package let rule: CloseRule
 
     package init(
         key: StreamCommitKey, name: StreamName, content: [UInt8], isBinary: Bool, status: StreamEnding.Reason,
-        startedAt: Int64, endedAt: Int64, bearer: StreamBearer
+        startedAt: Int64, endedAt: Int64, bearer: StreamBearer, rule: CloseRule
     ) {
         self.key = key
         self.name = name
@@ -24,6 +26,7 @@ package struct StreamCommit: Sendable {
         self.startedAt = startedAt
         self.endedAt = endedAt
         self.bearer = bearer
+        self.rule = rule
     }
 }
 

@@ -32,7 +32,7 @@ package struct StreamLine: Sendable {
     package let appendedAt: Int64?
     /// Bytes and appends a second since the last survey; nil where there was none a moment ago.
     package let rates: Rates?
-    /// Its close waits for its row to be committed.
+    /// Its end waits for its row to be committed.
     package let isClosing: Bool
     /// Who appended last; nil where nobody numbers appends.
     package let producer: InspectedProducer?
@@ -83,20 +83,23 @@ package struct StreamReport: Sendable {
     package let producerCount: Int
     /// The most bytes that it may have.
     package let limit: Int
-    /// Requests that wait for its close.
+    /// Requests that wait for its end.
     package let waiting: Int
+    /// Why its last attempt to end failed, if it did not go on since.
+    package let trouble: String?
     /// Its newest content, cut and without tokens (`StreamBuffer.excerpt`).
     package let excerpt: [String]
 
     package init(
         _ line: StreamLine, producers: [InspectedProducer], producerCount: Int, limit: Int, waiting: Int,
-        excerpt: [String]
+        trouble: String?, excerpt: [String]
     ) {
         self.line = line
         self.producers = producers
         self.producerCount = producerCount
         self.limit = limit
         self.waiting = waiting
+        self.trouble = trouble
         self.excerpt = excerpt
     }
 }

@@ -10,15 +10,19 @@ package struct StreamLog: Sendable, Equatable {
     package let name: StreamName
     package let configuration: StreamConfiguration
     package let createdAt: Int64
-    /// How many bytes there are.
+    /// The earliest offset that is kept.
+    package private(set) var start = 0
+    /// Behind its last byte.
     package private(set) var end = 0
+    /// How many bytes are kept.
+    package var kept: Int { end - start }
     package private(set) var ending: StreamEnding?
-    private var producers: [Name: Producer] = [:]
+    private var producers: [Name: StreamCheckpoint.Producer] = [:]
     /// The greatest `Stream-Seq`. One for the stream, whoever writes.
     private var sequence: String?
     /// Whose close ended it.
     private var closer: ProducerStamp?
-    /// A close that waits for its row.
+    /// An end that waits for its row.
     package private(set) var closing: Closing?
     private var attempts = 0
 
@@ -28,13 +32,6 @@ package struct StreamLog: Sendable, Equatable {
         package let ending: StreamEnding
         let producer: ProducerStamp?
         let sequence: String?
-    }
-
-    private struct Producer: Equatable {
-        var epoch: Int
-        var sequence: Int
-        /// The stream's end behind its last append.
-        var end: Int
     }
 
     /// How many producers one stream remembers: each is some bytes for as long as the stream is.
@@ -78,15 +75,17 @@ package struct StreamLog: Sendable, Equatable {
 
     package func snapshot(_ status: StreamStatus) -> StreamSnapshot {
         StreamSnapshot(
-            id: id, name: name, configuration: configuration, end: end, status: ending.map { .ended($0) } ?? status)
+            id: id, name: name, configuration: configuration, start: start, end: end,
+            status: ending.map { .ended($0) } ?? status)
     }
 
     // MARK: Decisions
 
     /// - Parameters:
-    ///   - limit: bytes that the stream may have.
+    ///   - limit: bytes that may be kept of the stream.
+    ///   - isWindow: older bytes make room, so only one append may not have more.
     ///   - now: milliseconds since 1970.
-    package func decide(_ append: StreamAppend, limit: Int, at now: Int64) -> Decision {
+    package func decide(_ append: StreamAppend, limit: Int, isWindow: Bool = false, at now: Int64) -> Decision {
         if let meant = append.generation, meant != id { return .refused(.otherGeneration(snapshot(.open))) }
         // A zombie is told so also of a stream that has ended; then the end comes before all else (section 5.2).
         if let stamp = append.producer, let known = producers[stamp.id], stamp.epoch < known.epoch {
@@ -113,7 +112,7 @@ package struct StreamLog: Sendable, Equatable {
         } catch {
             return .refused(error)
         }
-        guard end + bytes.count <= limit else { return .refused(.streamTooLarge(limit: limit)) }
+        guard (isWindow ? 0 : kept) + bytes.count <= limit else { return .refused(.streamTooLarge(limit: limit)) }
         let ending = append.closes ? StreamEnding(.complete, at: now) : nil
         return .write(
             .appended(bytes, ending, producer: append.producer, sequence: append.sequence), stamp: append.producer)
@@ -169,6 +168,10 @@ package struct StreamLog: Sendable, Equatable {
     package mutating func apply(_ record: StreamRecord) {
         switch record {
         case .created: break
+        case .continued(let checkpoint):
+            (start, end) = (checkpoint.start, checkpoint.start)
+            (producers, sequence) = (checkpoint.producers, checkpoint.sequence)
+            (wasHeld, attempts) = (checkpoint.wasHeld, checkpoint.attempts)
         case .held: wasHeld = true
         case .closing(let bytes, let ending, let producer, let sequence):
             attempts += 1
@@ -186,15 +189,28 @@ package struct StreamLog: Sendable, Equatable {
             end += bytes.count
             self.ending = ending ?? self.ending
             if let producer {
-                producers[producer.id] = Producer(epoch: producer.epoch, sequence: producer.sequence, end: end)
+                producers[producer.id] = .init(epoch: producer.epoch, sequence: producer.sequence, end: end)
             }
             if ending != nil { closer = producer }
+            if ending?.reason == .aborted { fenceProducers() }
             self.sequence = sequence ?? self.sequence
         case .ended(let ending):
             self.ending = self.ending ?? ending
-            if ending.reason == .aborted {
-                for id in producers.keys { producers[id]?.epoch &+= 1 }
-            }
+            if ending.reason == .aborted { fenceProducers() }
         }
+    }
+
+    /// What a file begins with that does not keep what stands before an offset.
+    package func checkpoint(at start: Int) -> StreamCheckpoint {
+        StreamCheckpoint(
+            start: start, producers: producers, sequence: sequence, wasHeld: wasHeld, attempts: attempts)
+    }
+
+    /// What stands before an offset is not kept any more.
+    package mutating func drop(before start: Int) { self.start = max(self.start, start) }
+
+    /// Whoever was silent for too long begins a new epoch.
+    private mutating func fenceProducers() {
+        for id in producers.keys { producers[id]?.epoch &+= 1 }
     }
 }

@@ -7,20 +7,23 @@ package struct StreamPiece: Sendable {
 
     package var isEmpty: Bool { bytes.isEmpty }
 
-    /// Nil where nobody can have been given this offset: it is beyond the end, within a character or within a message.
+    /// Nil where nobody can have been given this offset: it is beyond the end, within a character or within a message. Nil, too, if what
+    /// stands there is not kept any more, also since the snapshot was made.
     ///
     /// - Parameter most: bytes, but for a single message that is larger.
     package init?(of stream: StreamBuffer, in snapshot: StreamSnapshot, from start: Int, most: Int) {
-        guard start <= snapshot.end else { return nil }
+        guard snapshot.start <= start, start <= snapshot.end else { return nil }
         content = snapshot.configuration.content
-        // The byte before tells whether a message begins here.
-        let margin = min(start, 1)
+        // The byte before tells whether a message begins here; with what is kept, one does.
+        let margin = min(start - snapshot.start, 1)
         var found: [UInt8] = []
         var length = most
         var cut: Int?
         repeat {
             found.removeAll(keepingCapacity: true)
-            stream.copy((start - margin)..<min(start + length, snapshot.end), into: &found)
+            let range = (start - margin)..<min(start + length, snapshot.end)
+            stream.copy(range, into: &found)
+            guard found.count == range.count else { return nil }
             let isLast = start + length >= snapshot.end
             cut = isLast ? found.count : Self.cut(found[margin...], content)
             length *= 2

@@ -4,11 +4,14 @@ package enum StreamRecord: Sendable, Equatable {
     ///
     /// - Parameter at: milliseconds since 1970.
     case created(StreamID, StreamName, StreamConfiguration, at: Int64)
+    /// Directly behind the first, of a stream whose file was written anew: what came before is not kept any more.
+    case continued(StreamCheckpoint)
     /// Bytes as readers see them, an end, or both at once.
     case appended([UInt8], StreamEnding?, producer: ProducerStamp?, sequence: String?)
     /// A producer held a connection for the first time: from here on its silence says something, also after a restart.
     case held
-    /// An append that ends the stream waits for its row to be committed. One of the next two follows.
+    /// An end waits for its row to be committed: one that comes with an append, a cancel, or that of a producer that is gone. One of the
+    /// next two follows.
     case closing([UInt8], StreamEnding, producer: ProducerStamp?, sequence: String?)
     /// Row and close are committed: what was closing is appended.
     case closed(row: [UInt8]?)

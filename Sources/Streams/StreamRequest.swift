@@ -7,8 +7,9 @@ package enum StreamRequest: Sendable {
     /// - Parameter isNext: one that has ended gives way to a new generation (`StreamID`).
     case create(StreamConfiguration, body: [UInt8], closes: Bool, isNext: Bool)
     case append(StreamAppend)
-    /// The fence: the end is where it is now. Of this generation alone, if one is named; so is `delete`.
-    case cancel(StreamID?)
+    /// The fence: the end is where it is now. Of this generation alone, if one is named; so is `delete`. By whoever asks for it; nil for
+    /// an operator.
+    case cancel(StreamID?, by: StreamBearer?)
     case delete(StreamID?)
     /// The producer of this generation gave up: it ends as `aborted`.
     case abort(StreamID)
@@ -64,7 +65,7 @@ package struct ProducerStamp: Sendable, Equatable {
     }
 }
 
-/// Who closes a stream, as Postgres is told: `role`, and `request.jwt.claims`.
+/// Who ends a stream, as Postgres is told: `role`, and `request.jwt.claims`.
 package struct StreamBearer: Sendable, Equatable {
     package let role: Name
     /// A JSON object.
@@ -137,7 +138,7 @@ package enum StreamRefusal: Error, Sendable, Equatable {
     case overShare(limit: String)
     /// Nothing can be written: the disk is full.
     case noRoom
-    /// The statement of `streams.on_close` failed; the stream is open still. Postgres' sentence.
+    /// The statement of `streams.on_close` failed; the stream is open still. Postgres' sentence, and whose statement it is.
     case closeFailed(String)
     /// The database, or what keeps streams, cannot be asked now.
     case unavailable

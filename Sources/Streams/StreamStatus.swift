@@ -56,16 +56,20 @@ package struct StreamSnapshot: Sendable, Equatable {
     package let id: StreamID
     package let name: StreamName
     package let configuration: StreamConfiguration
-    /// How many bytes it has; all of them are durable as far as `streams.sync` asks for it.
+    /// The earliest offset that is kept: zero but for a window (`StreamBound.keepsNewest`).
+    package let start: Int
+    /// Behind its last byte; all of them are durable as far as `streams.sync` asks for it.
     package let end: Int
     package let status: StreamStatus
 
     package init(
-        id: StreamID, name: StreamName, configuration: StreamConfiguration, end: Int, status: StreamStatus
+        id: StreamID, name: StreamName, configuration: StreamConfiguration, start: Int = 0, end: Int,
+        status: StreamStatus
     ) {
         self.id = id
         self.name = name
         self.configuration = configuration
+        self.start = start
         self.end = end
         self.status = status
     }

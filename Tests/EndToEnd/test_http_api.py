@@ -107,13 +107,14 @@ async def test_percent_encoding(connect, http, name):
     assert (await client.next("broadcast")).payload["event"] == event
 
 
-async def test_raw_bytes(connect, http, topic):
+@pytest.mark.parametrize("media_type", ["application/octet-stream", "audio/mpeg", "Image/PNG; q=1", "application/pdf"])
+async def test_raw_bytes(connect, http, topic, media_type):
     two, one = await connect(2), await connect(1)
     await two.join(topic)
     await one.join(topic)
     data = bytes(range(256))
     path = f"/api/broadcast/{topic.removeprefix('realtime:')}/events/blob"
-    answer = await http.request("POST", path, data, content_type="application/octet-stream", **bearer())
+    answer = await http.request("POST", path, data, content_type=media_type, **bearer())
     assert answer.status == 202
     frame = await two.next("broadcast")
     assert frame.is_binary and (frame.payload.encoding, frame.payload.payload) == (0, data)
@@ -122,9 +123,11 @@ async def test_raw_bytes(connect, http, topic):
 
 
 async def test_other_media_types(http, name):
-    answer = await http.request("POST", f"/api/broadcast/{name}/events/e", b"<x/>", content_type="text/xml", **bearer())
-    assert (answer.status, answer.json) == (
-        415, {"error": "Unsupported Media Type. Use application/json or application/octet-stream"})
+    for other in ["text/xml", "text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded",
+                  "application/ld+json", "audio", "audio/", "/mpeg", "audio mpeg/x", "audio/a/b"]:
+        answer = await http.request("POST", f"/api/broadcast/{name}/events/e", b"<x/>", content_type=other, **bearer())
+        assert (answer.status, answer.json) == (
+            415, {"error": "Unsupported Media Type. Use application/json or application/octet-stream"}), other
     answer = await http.request("POST", f"/api/broadcast/{name}/events/e", {}, content_type="Application/JSON; charset=utf-8", **bearer())
     assert answer.status == 202
 

@@ -60,6 +60,8 @@ struct LayerTests {
             case .webURL: "https://keys.example.com"
             case .redisURL: "redis://127.0.0.1:6379"
             case .query: "select * from app.audience($1)"
+            case .closes: #"[{"stream": "*", "statement": "select $1"}]"#
+            case .entries: "[]"
             case .bundle: "com.example.app"
             case .code(let length): String(repeating: "K", count: length)
             case .pem: Sample.key

@@ -173,11 +173,11 @@ import Testing
     @Test func cancelFixesTheEnd() throws {
         let stage = try ServiceStage()
         try stage.create("a", body: "so far")
-        guard case .done(let fixed?) = try stage.ask(.cancel(nil), "a") else { throw Unexpected() }
+        guard case .done(let fixed?) = try stage.ask(.cancel(nil, by: nil), "a") else { throw Unexpected() }
         #expect(fixed.end == 6 && fixed.status.ending?.reason == .cancelled)
         guard case .ended(let found) = try stage.append("more", to: "a").refusal else { throw Unexpected() }
         #expect(found.end == 6)
-        guard case .done(fixed) = try stage.ask(.cancel(nil), "a") else { throw Unexpected() }
+        guard case .done(fixed) = try stage.ask(.cancel(nil, by: nil), "a") else { throw Unexpected() }
         #expect(try stage.afterKill().status("a")?.ending?.reason == .cancelled)
     }
 

@@ -76,7 +76,7 @@ import Testing
         #expect(try read("gone", at: one) == nil)
         server.kill()
         #expect(try one.append("lost", to: "a").refusal == .unavailable)
-        #expect(try other.ask(.cancel(nil), "a").refusal == .unavailable)
+        #expect(try other.ask(.cancel(nil, by: nil), "a").refusal == .unavailable)
         // It has forgotten all.
         try server.start()
         try isOpen(one)

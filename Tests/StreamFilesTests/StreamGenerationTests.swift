@@ -36,14 +36,14 @@ import Testing
         let second = try id(of: try stage.create("reply", isNext: true))
         var late = StreamAppend(body: Array("late".utf8))
         late.generation = first
-        for request in [StreamRequest.append(late), .cancel(first), .delete(first)] {
+        for request in [StreamRequest.append(late), .cancel(first, by: nil), .delete(first)] {
             guard case .refused(.otherGeneration(let now)) = try stage.ask(request, "reply") else { throw Unexpected() }
             #expect(now.id == second)
         }
         #expect(try stage.text("reply").isEmpty && stage.status("reply") == .open)
         late.generation = second
         try stage.ask(.append(late), "reply")
-        try stage.ask(.cancel(second), "reply")
+        try stage.ask(.cancel(second, by: nil), "reply")
         #expect(try stage.text("reply") == "late" && stage.status("reply")?.ending?.reason == .cancelled)
     }
 

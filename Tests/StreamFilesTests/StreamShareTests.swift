@@ -34,7 +34,7 @@ import Wire
         for number in 0..<20 { #expect(try create(stage, "open/\(number)", by: ann, isOpen: true) == nil) }
         #expect(try create(stage, "open/20", by: ann) == .overShare(limit: "streams.count_per_user"))
         #expect(try create(stage, "bob/2", by: bob) == nil && create(stage, "backend/2", by: nil) == nil)
-        try stage.ask(.cancel(nil), "open/3")
+        try stage.ask(.cancel(nil, by: nil), "open/3")
         #expect(try create(stage, "open/20", by: ann) == nil)
         #expect(try stage.statistics().refused[.share] == 1)
     }

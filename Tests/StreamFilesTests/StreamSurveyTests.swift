@@ -95,7 +95,7 @@ import Wire
         let committer = LateCommitter()
         let stage = try ServiceStage {
             $0.committer = committer
-            $0.commitsRows = true
+            $0.closeRules = [CloseRule(pattern: nil, statement: "select $1")]
         }
         try stage.create("a", body: "x")
         var append = StreamAppend(body: [])
@@ -103,7 +103,7 @@ import Wire
         append.bearer = StreamBearer(role: "service_role", claims: Array("{}".utf8))
         let name = try #require(StreamName("a"))
         stage.service.perform(.append(append), on: name) { _ in }
-        stage.service.perform(.cancel(nil), on: name) { _ in }
+        stage.service.perform(.cancel(nil, by: nil), on: name) { _ in }
         let report = try #require(try report(stage, on: "a"))
         #expect(report.line.isClosing && report.waiting == 1 && report.line.appends == 0)
         committer.answer(.committed(row: nil))

@@ -54,6 +54,17 @@ import Wire
         #expect(Self.perform(Self.text("", closes: true), on: &log) == .repeated(nil))
     }
 
+    /// An abort that was committed with a row fences its producer as any other does, and nothing else of it changes.
+    @Test func anAbortWithARowFencesItsProducer() throws {
+        var log = try Self.log()
+        Self.perform(Self.text("x", by: Self.stamp(0, 0)), on: &log)
+        log.apply(.closing([], StreamEnding(.aborted, at: 3000), producer: nil, sequence: nil))
+        #expect(log.ending == nil && log.closing?.key.attempt == 1)
+        log.apply(.closed(row: Array("{}".utf8)))
+        #expect(log.end == 1 && log.ending == StreamEnding(.aborted, at: 3000, row: Array("{}".utf8)))
+        #expect(Self.refusal(Self.perform(Self.text("y", by: Self.stamp(0, 1)), on: &log)) == .staleEpoch(current: 1))
+    }
+
     /// The order of section 5.2: the end before the type, the type before the sequence.
     @Test func theEndIsSaidBeforeAllElse() throws {
         var log = try Self.log()

@@ -361,11 +361,6 @@ where c.oid = any ($1::oid[]) and c.relrowsecurity and not exists (
 )
 order by 1
 
--- name: PreparedClose
--- Whether `streams.on_close`, which this session has prepared as roost_doctor, takes $1 to $5 and no more.
--- Locks: none.
-select cardinality(parameter_types) <= 5 from pg_prepared_statements where name = 'roost_doctor'
-
 -- name: AlertsOfDay
 -- Of the alerts of the last day that are decided on: how many apps were asked to prove the message, how many of these were proven,
 -- how many were sent without a proof and to how many users; and how many were sent as a hub had said nothing until their time was

@@ -267,8 +267,8 @@ enum BroadcastRoute: Equatable {
 enum MediaType {
     case json, octets
 
-    /// JSON where the request says nothing; nil for what is not taken. Names are in whatever case, and parameters do not
-    /// count (RFC 9110, section 8.3.1).
+    /// JSON where the request says nothing; bytes are of any type that is neither text nor a form; nil for what is not taken. Names
+    /// are in whatever case, and parameters do not count (RFC 9110, section 8.3.1).
     init?(_ contentType: String?) {
         guard let text = contentType else {
             self = .json
@@ -282,10 +282,32 @@ enum MediaType {
         let name = text.utf8.prefix { $0 != UInt8(ascii: ";") }
         if Self.isEqual(name, "application/json") {
             self = .json
-        } else if Self.isEqual(name, "application/octet-stream") {
+        } else if Self.isOfBytes(name) {
             self = .octets
         } else {
             return nil
+        }
+    }
+
+    /// Text, other JSON and forms are no bytes to whoever sends them: as a payload of bytes they would reach members in a form that
+    /// nobody meant.
+    private static func isOfBytes(_ name: Substring.UTF8View) -> Bool {
+        let name = name.split(separator: UInt8(ascii: " "))
+        guard name.count == 1, let slash = name[0].firstIndex(of: UInt8(ascii: "/")) else { return false }
+        let (kind, subtype) = (name[0][..<slash], name[0][slash...].dropFirst())
+        guard kind.allSatisfy(isTokenByte), subtype.allSatisfy(isTokenByte), !kind.isEmpty, !subtype.isEmpty,
+            !isEqual(kind, "text"), !isEqual(kind, "multipart"), !isEqual(subtype, "x-www-form-urlencoded")
+        else { return false }
+        return !isEqual(subtype.suffix(5), "+json")
+    }
+
+    /// Of a token (RFC 9110, section 5.6.2).
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
     }
 

@@ -153,12 +153,13 @@ final class StreamForwards {
             StreamForward(
                 name: made.name, generation: made.id, url: asked.sender.route.backend ?? "",
                 headers: asked.sender.headers, body: asked.body,
-                bearer: StreamBearer(role: asked.sender.claims.role, claims: asked.sender.claims.json),
+                bearer: StreamBearer(asked.sender.claims),
                 owner: asked.owner, eventMember: asked.sender.route.eventMember))
         var reader = StreamReaders.Reader(made.name, stream, offset: 0, asked: nil, until: .max)
         reader.messages = .init(namedBy: asked.sender.route.eventMember)
         reader.user = asked.sender.claims.subject
         reader.cancels = asked.sender.route.cancels
+        reader.bearer = StreamBearer(asked.sender.claims)
         return reader
     }
 

@@ -21,6 +21,8 @@ final class StreamReaders {
         var known: StreamID?
         /// The turn is cancelled when its client closes the answer (`streams.routes` with `cancel`).
         var cancels = false
+        /// As whom it is cancelled then.
+        var bearer: StreamBearer?
         /// A cursor that is no older than the present.
         let asked: String?
         /// In seconds of the loop.
@@ -140,7 +142,7 @@ final class StreamReaders {
     }
 
     private func send(to slots: [Slot], at place: Place, of stream: StreamBuffer) {
-        guard let block = block(at: place, of: stream) else { return }
+        guard let block = block(at: place, of: stream) else { return endLate(slots, at: place, of: stream) }
         let lacking = slots.filter { block.end > place.offset || readers[$0]?.status != block.status }
         guard !lacking.isEmpty else { return }
         if !block.bytes.isEmpty {
@@ -156,6 +158,12 @@ final class StreamReaders {
                 loop.answers.end(slot)
             }
         }
+    }
+
+    /// Ends the answers of readers whose next byte is not kept any more (`keep: newest`): when they come again they are told so, with 410.
+    private func endLate(_ slots: [Slot], at place: Place, of stream: StreamBuffer) {
+        guard place.messages == nil, place.offset < stream.snapshot.start else { return }
+        for slot in slots { loop.answers.end(slot) }
     }
 
     private func block(at place: Place, of stream: StreamBuffer) -> StreamEvents.Block? {

@@ -46,7 +46,7 @@ final class StreamUploads {
 
     func begin(_ sender: StreamsAPI.Sender, exchange: Int, _ rights: StreamRights) {
         guard case .append(var append, _) = sender.call.action else { return }
-        append.bearer = StreamBearer(role: sender.claims.role, claims: sender.claims.json)
+        append.bearer = StreamBearer(sender.claims)
         guard let hold = loop.limits.requests.enter(sender.claims) else {
             loop.counters.overShare += 1
             return refuse(exchange, HeldRequests.refusal)

@@ -197,9 +197,10 @@ final class StreamsAPI {
             ask(.create(configuration, body: body, closes: closes, isNext: isNext), sender, exchange)
         case .append(var append, _):
             append.body = body
-            append.bearer = StreamBearer(role: sender.claims.role, claims: sender.claims.json)
+            append.bearer = StreamBearer(sender.claims)
             ask(.append(append), sender, exchange)
-        case .cancel(let generation): ask(.cancel(generation), sender, exchange)
+        case .cancel(let generation):
+            ask(.cancel(generation, by: StreamBearer(sender.claims)), sender, exchange)
         case .delete(let generation): ask(.delete(generation), sender, exchange)
         case .describe, .read:
             guard service.isShared else { return show(sender, exchange: exchange) }
@@ -435,7 +436,7 @@ extension StreamsAPI: StreamingSource {
         guard let reader = readers.remove(slot) else { return }
         service?.unwatch(reader.name, by: loop.index)
         guard reader.cancels, let stream = reader.stream, stream.snapshot.status.ending == nil else { return }
-        service?.perform(.cancel(stream.id), on: reader.name) { _ in }
+        service?.perform(.cancel(stream.id, by: reader.bearer), on: reader.name) { _ in }
     }
 
     func hasRoom(_ slot: Slot) { readers.hasRoom(slot) }

@@ -1,3 +1,5 @@
+package import Wire
+
 /// How presence is kept and told.
 package struct PresenceRules: Sendable {
     /// How long who is cut off counts as present; for some topics otherwise, the first pattern that fits counts.

@@ -261,13 +261,13 @@ struct StreamChannels {
         let request: StreamRequest
         switch write {
         case .append(var append):
-            append.bearer = StreamBearer(role: membership.claims.role, claims: membership.claims.json)
+            append.bearer = StreamBearer(membership.claims)
             if !membership.holdsStream {
                 membership.holdsStream = true
                 hub.actions.append(.stream(nil, stream.name, .hold(hold(of: membership))))
             }
             request = .append(append)
-        case .cancel(let generation): request = .cancel(generation)
+        case .cancel(let generation): request = .cancel(generation, by: StreamBearer(membership.claims))
         }
         let id = hub.nextSerial()
         asked[id] = (membership, JSON(trusted: Array(ref.bytes)[...]))

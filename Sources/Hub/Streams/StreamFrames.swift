@@ -17,17 +17,19 @@ enum StreamFrames {
     /// What follows behind an offset.
     ///
     /// - Parameters:
-    ///   - offset: from which reading may begin; one from which it may not is taken for the start.
+    ///   - offset: from which reading may begin; one from which it may not is taken for the earliest that is kept.
     ///   - known: what the reader was told last of how the stream stands.
     static func news(
         of stream: StreamBuffer, _ snapshot: StreamSnapshot, from offset: Int, knowing known: StreamStatus?
     ) -> News? {
-        let start = StreamPiece(of: stream, in: snapshot, from: offset, most: 1) == nil ? 0 : offset
+        let start = StreamPiece(of: stream, in: snapshot, from: offset, most: 1) == nil ? snapshot.start : offset
         guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: bytes) else { return nil }
         let status = piece.end == snapshot.end ? snapshot.status : nil
         let payload = JSONWriter.object { facts in
             facts.member("id", snapshot.id.text)
             facts.member("at", start)
+            // What stood before is not kept any more.
+            if start == snapshot.start, start > 0, start != offset { facts.member("skipped", true) }
             if !piece.isEmpty || known == nil { content(piece, snapshot.configuration.content, &facts) }
             facts.member("next", piece.end)
             if let status, status != known { self.status(status, &facts) }

@@ -89,6 +89,11 @@ package enum StreamWrite: Sendable {
     var bytes: Int { if case .append(let append) = self { append.body.count } else { 0 } }
 }
 
+extension StreamBearer {
+    /// Whoever has this token.
+    package init(_ claims: Claims) { self.init(role: claims.role, claims: claims.json) }
+}
+
 extension StreamProblem {
     init(_ refusal: StreamRefusal) {
         switch refusal {

@@ -46,6 +46,8 @@ extension Dashboard {
             switch answer {
             case .refused(.notFound), .refused(.otherGeneration):
                 self.refuse(frame, session, "there is no such stream any more")
+            case .refused(.closeFailed(let sentence)):
+                self.refuse(frame, session, "the statement of streams.on_close failed: \(sentence)")
             case .refused: self.refuse(frame, session, "streams cannot be written now; try again in a moment")
             case .created, .existed, .appended, .done:
                 self.note("\(deed) the stream \(name.text)", session)
@@ -86,6 +88,7 @@ extension Dashboard {
                 audience.writers.map {
                     ["id": .optional($0.connection?.description), "user": .optional($0.user?.text)]
                 }),
+            "trouble": .optional(report.trouble.map { Excerpt.redacted($0) }),
             "excerpt": .array(report.excerpt.map { .text($0) }),
         ]
     }
@@ -96,7 +99,8 @@ extension Dashboard {
         let snapshot = line.snapshot
         return [
             ("name", .text(snapshot.name.text)), ("id", .text(snapshot.id.text)),
-            ("type", .text(Excerpt.redacted(snapshot.configuration.contentType))), ("bytes", .integer(snapshot.end)),
+            ("type", .text(Excerpt.redacted(snapshot.configuration.contentType))),
+            ("bytes", .integer(snapshot.end - snapshot.start)),
             ("state", .text(state(of: line))), ("seconds", .integer(max(0, now - line.createdAt) / 1000)),
             ("appends", .integer(line.appends)),
             ("silence", .rounded(line.appendedAt.map { Double(max(0, now - $0)) / 1000 })),

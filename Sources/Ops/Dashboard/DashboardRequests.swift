@@ -68,7 +68,7 @@ extension Dashboard {
             }
             note("set the level of the log to \(level)", session)
             session.reply(to: frame, ok: true, ["level": .text(level)])
-        case "cancel_stream": change(payload, { .cancel($0) }, "cancelled", frame, session)
+        case "cancel_stream": change(payload, { .cancel($0, by: nil) }, "cancelled", frame, session)
         case "delete_stream": change(payload, { .delete($0) }, "deleted", frame, session)
         default:
             refuse(

@@ -95,7 +95,7 @@ export class Stream {
     this.#excerpt.show(numbered(payload.excerpt.map((text) => ({ text }))));
   }
 
-  #describe({ stream, limit, waiting, lifetime, lease, producerCount }) {
+  #describe({ stream, limit, waiting, trouble, lifetime, lease, producerCount }) {
     const { bytes, appends } = this.#rates(stream);
     const isBad = stream.state === "stalled" || stream.state === "aborted";
     return [
@@ -110,6 +110,7 @@ export class Stream {
       ["They write by", connection(stream)],
       ["Stalls after", lease === null ? "the hub's setting" : lease === 0 ? "never" : format.duration(lease)],
       ["Kept", lifetime],
+      ...(trouble ? [["Cannot be closed", trouble, "bad"]] : []),
       ...(waiting ? [["Requests that wait for its row", format.exact(waiting)]] : []),
     ];
   }

@@ -68,8 +68,10 @@ package struct WatchedStream {
         guard let at = frame["at"]?.int, let next = frame["next"]?.int else { return gone(frame, id) }
         guard 0 <= at, at <= next else { return .nothing }
         // A hub that lost the end of a stream with its machine does not know our place, and begins anew.
-        let begins = id != self.id || isFresh && at == 0 && self.next > 0
-        guard at == (begins ? 0 : self.next) else {
+        // And of some streams only the newest is kept: who is too late begins where that does.
+        let isLate = frame["skipped"]?.bool == true
+        let begins = id != self.id || isFresh && at == 0 && self.next > 0 || isLate
+        guard isLate || at == (begins ? 0 : self.next) else {
             return .misfit("The hub goes on at \(at) of the stream, and \(begins ? 0 : self.next) bytes are here.")
         }
         guard let (form, bytes) = Self.content(frame), bytes.count == next - at else {

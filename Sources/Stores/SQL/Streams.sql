@@ -11,16 +11,21 @@ set jit = off;
 select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off';
 
 -- name: BeginCommit
--- The attempt ($2) to close a stream ($1) is being committed: fails where it was given up.
+-- The attempt ($2) to end a stream ($1) is being committed: fails where it was given up.
 insert into roost.stream_commit (stream, attempt) values ($1, $2)
 
 -- name: BecomeBearer
--- From here on the transaction acts as whoever closes: $1 is the role, $2 the claims.
+-- From here on the transaction acts as whoever ends the stream: $1 is the role, $2 the claims.
 select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)
 
 -- name: EndCommit
 -- What the application's statement returned ($3), as the hub again, whose role the session has.
 update roost.stream_commit set result = $3::jsonb where stream = $1 and attempt = $2
+
+-- name: PreparedClose
+-- Whether a statement of `streams.on_close`, which this session has prepared as roost_close, takes $1 to $5 and no more.
+-- Locks: none.
+select cardinality(parameter_types) <= 5 from pg_prepared_statements where name = 'roost_close'
 
 -- name: SettleCommit
 -- Whether an attempt is there. One that is under way is waited for; one that is not there is given up by this, for good.

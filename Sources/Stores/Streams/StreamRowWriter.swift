@@ -6,10 +6,10 @@ package import Streams
 import Wire
 import Workers
 
-/// Commits the rows of streams that end (`streams.on_close`), each in one transaction with the word that its stream is closed.
+/// Commits the rows of streams that end (`streams.on_close`), each in one transaction with the word that its stream has ended.
 ///
-/// It has one thread and one session, which is opened when the first close comes; no part of the hub waits for it. What is asked is
-/// done in order. Where the database is away, closes are answered as unknown, and the hub asks again what became of them.
+/// It has one thread and one session, and no part of the hub waits for it. If there are statements, the session is opened at the start, to
+/// see whether they fit the database; else when an end of before has to be settled. What is asked is done in order. Where the database is away, closes are answered as unknown, and the hub asks again what became of them.
 ///
 /// **Thread**: from any; `start` once, `stop` once.
 package final class StreamRowWriter: StreamCommitter {
@@ -25,7 +25,7 @@ package final class StreamRowWriter: StreamCommitter {
     }
 
     private let conninfo: String
-    private let statement: String?
+    private let rules: [CloseRule]
     private let logger: Logger
     private let mailbox = WorkerMailbox(Mail())
     private let thread = WorkerThread(named: "roost-rows")
@@ -39,27 +39,20 @@ package final class StreamRowWriter: StreamCommitter {
         package var refused = 0
         /// The database could not be asked.
         package var unknown = 0
-        /// From when a close was handed over to its outcome.
+        /// From when an end was handed over to its outcome.
         package var time = Histogram.ofLatency
     }
 
     package var statistics: Statistics { published.value }
 
-    /// Closes that wait, each with all that its stream has.
+    /// Ends that wait, each with all that its stream has.
     private static let mostJobs = 1000
 
-    /// - Parameter statement: of `streams.on_close`; nil where closes of before are only to be settled.
-    package init(conninfo: String, statement: String?, logger: Logger) {
+    /// - Parameter rules: of `streams.on_close`; none if ends of before are only to be settled.
+    package init(conninfo: String, rules: [CloseRule], logger: Logger) {
         self.conninfo = conninfo
-        self.statement = statement.map(Self.wrapped)
+        self.rules = rules
         self.logger = logger
-    }
-
-    /// Its first row as JSON, whatever its columns are. The first part is never run: it says of which types the parameters are, also of
-    /// those that the statement does not use.
-    package static func wrapped(_ statement: String) -> String {
-        "with given as (select $1::text, $2::text, $3::text, $4::timestamptz, $5::timestamptz), closed as (\(statement)\n) "
-            + "select to_jsonb(closed) from closed limit 1"
     }
 
     package func start() {
@@ -102,9 +95,12 @@ package final class StreamRowWriter: StreamCommitter {
         private var connection: PostgresConnection?
         private var reconnector: Reconnector
         private var statistics = Statistics()
+        /// The statements were compared with the database, or there are none.
+        private var isChecked: Bool
 
         init(_ writer: StreamRowWriter) {
             self.writer = writer
+            isChecked = writer.rules.isEmpty
             reconnector = Reconnector(
                 first: .milliseconds(200), logger: writer.logger,
                 lost: "Streams that end are not written into the database for now",
@@ -113,13 +109,39 @@ package final class StreamRowWriter: StreamCommitter {
 
         mutating func run() {
             while true {
-                writer.mailbox.wait(until: nil)
+                if !isChecked { checkRules() }
+                writer.mailbox.wait(until: isChecked ? nil : .now + Self.checkInterval)
                 let mail = writer.mailbox.take { mail in
                     defer { mail.jobs = [] }
                     return mail
                 }
                 for job in mail.jobs { perform(job) }
                 if mail.isStopping { return }
+            }
+        }
+
+        /// Between two attempts to reach a database that is away at the start.
+        private static let checkInterval = Duration.seconds(1)
+
+        /// Says which statements do not fit the database. Ends of other streams are written, and the operator may correct the database under
+        /// a hub that runs, so it stops nothing.
+        private mutating func checkRules() {
+            guard reconnector.isDue else { return }
+            do {
+                let connection = try open()
+                for rule in writer.rules {
+                    do { try rule.check(as: rule.role, on: connection) } catch let error as PostgresError
+                        where error.kind == .server
+                    {
+                        writer.logger.error(
+                            "\(rule.setting) does not fit the database, so these ends of streams are refused: \(error.message)"
+                        )
+                    }
+                }
+                isChecked = true
+            } catch {
+                connection = nil
+                reconnector.failed(error, isStopping: writer.stopSignal.deadline != nil)
             }
         }
 
@@ -130,7 +152,17 @@ package final class StreamRowWriter: StreamCommitter {
                 let outcome = outcome { try writer.commit(commit, on: $0) }
                 count(outcome, after: .now - asked)
                 answer(outcome)
-            case .settle(let key, let answer): answer(outcome { try writer.settle(key, on: $0) })
+            case .settle(let key, let answer):
+                // Whatever fails says nothing of the attempt: its transaction may still hold the lock that this one waits for.
+                let outcome = outcome { connection in
+                    do { return try writer.settle(key, on: connection) } catch let error as PostgresError
+                        where error.kind == .server && !connection.isBroken
+                    {
+                        _ = try connection.run("rollback")
+                        return .unknown
+                    }
+                }
+                answer(outcome)
             case .forget(let key):
                 _ = outcome { connection in
                     _ = try connection.query(StreamSQL.forgetCommit, key.columns)
@@ -186,7 +218,6 @@ package final class StreamRowWriter: StreamCommitter {
 
     /// - Throws: `PostgresError`; of kind `server` where nothing is committed.
     private func commit(_ commit: StreamCommit, on connection: PostgresConnection) throws -> StreamCommitOutcome {
-        guard let statement else { return .unknown }
         guard let content = commit.text else {
             return .refused("the text has the character U+0000, which no text of Postgres has")
         }
@@ -195,7 +226,7 @@ package final class StreamRowWriter: StreamCommitter {
         _ = try connection.query(
             StreamSQL.becomeBearer, [commit.bearer.role.text, String(decoding: commit.bearer.claims, as: UTF8.self)])
         let rows = try connection.query(
-            statement,
+            commit.rule.wrappedStatement,
             [
                 commit.name.text, content, commit.status.rawValue, Self.timestamp(commit.startedAt),
                 Self.timestamp(commit.endedAt),
@@ -210,11 +241,13 @@ package final class StreamRowWriter: StreamCommitter {
 
     private func settle(_ key: StreamCommitKey, on connection: PostgresConnection) throws -> StreamCommitOutcome {
         let isThere = try connection.query(StreamSQL.settleCommit, key.columns).flag(0, 0)
-        guard isThere else { return .refused("the close was interrupted; close the stream again") }
+        guard isThere else { return .refused(Self.interruption) }
         let rows = try connection.query(StreamSQL.commitResult, key.columns)
-        guard !rows.flag(0, 0) else { return .refused("the close was interrupted; close the stream again") }
+        guard !rows.flag(0, 0) else { return .refused(Self.interruption) }
         return .committed(row: rows.bytes(0, 1).map(Array.init))
     }
+
+    private static let interruption = "the close was interrupted; close the stream again"
 
     private static func timestamp(_ milliseconds: Int64) -> String {
         CivilTime(millisecondsSince1970: Int(milliseconds)).timestamp

@@ -74,11 +74,21 @@ struct Examination {
                 + (configuration.push.receiptsStatement.map {
                     Doctor.examine(receiptsStatement: $0, tables: configuration.push.receiptsTables, conninfo: url)
                 } ?? [])
-                + (configuration.streams.onClose.map { Doctor.examine(closeStatement: $0, conninfo: url) } ?? [])
+                + closes(url)
                 + redis()
                 + (await PushExamination(configuration, token: pushToken).run(conninfo: url)))
         StandardOutput.line(json ? report.json : report.text)
         return report.errors == 0
+    }
+
+    /// Entries that are none are the business of `StreamsExamination`.
+    private func closes(_ url: String) -> [Finding] {
+        do throws(RunFailure) {
+            let rules = try configuration.streams.closeRules()
+            return rules.isEmpty ? [] : Doctor.examine(closeRules: rules, conninfo: url)
+        } catch {
+            return []
+        }
     }
 
     private func redis() -> [Finding] {

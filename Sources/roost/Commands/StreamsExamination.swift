@@ -19,9 +19,9 @@ struct StreamsExamination {
 
     func run() -> [Finding] {
         guard let folder = settings.directory else {
-            return [Finding(.good, Self.subject, "The hub serves no streams (streams.directory is not set).")]
+            return [Finding(.good, Self.subject, "The hub serves no streams (streams.directory is not set).")] + entries
         }
-        return routes + findings(of: folder) + damaged(in: folder)
+        return routes + entries + findings(of: folder) + damaged(in: folder)
     }
 
     private var routes: [Finding] {
@@ -29,6 +29,13 @@ struct StreamsExamination {
             error(
                 "streams.routes has `\($0)`, which is not a route; write it like /reply=reply/{conversation}.")
         }
+    }
+
+    private var entries: [Finding] {
+        var found: [Finding] = []
+        do throws(RunFailure) { _ = try settings.closeRules() } catch { found.append(self.error(error.sentence)) }
+        do throws(RunFailure) { _ = try settings.boundRules() } catch { found.append(self.error(error.sentence)) }
+        return found
     }
 
     private func findings(of folder: String) -> [Finding] {

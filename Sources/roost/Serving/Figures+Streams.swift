@@ -19,6 +19,11 @@ extension StreamStatistics {
                 "roost_streams_ended_total", .counter, "Streams that ended, by the reason.", "reason",
                 Dictionary(
                     uniqueKeysWithValues: StreamEnding.Reason.allCases.map { ($0.rawValue, ended[$0, default: 0]) }))
+            + [
+                Figure(
+                    "roost_streams_unclosed_total", .counter,
+                    "Streams that ended without their row, because it could not be written.", unclosed)
+            ]
     }
 
     private var kept: [Figure] {
@@ -85,7 +90,7 @@ extension StreamRowWriter.Statistics {
     var figures: [Figure] {
         Figure.each(
             "roost_stream_commits_total", .counter,
-            "Closes that were to be committed with a row, by result.",
+            "Ends of streams that were to be committed with a row, by result.",
             "result", ["committed": committed, "refused": refused, "unknown": unknown])
             + [Figure("roost_stream_commit_seconds", "Time to commit a close with its row, from the request.", time)]
     }

@@ -132,7 +132,8 @@ struct HubRooms: Sendable {
         let webhooks = try configuration.webhookService(shared.happenings, logger)
 
         try server.streams.checkRoutes()
-        let streamRows = StreamRowWriter(conninfo: databaseURL, statement: server.streams.onClose, logger: logger)
+        let streamRows = StreamRowWriter(
+            conninfo: databaseURL, rules: try server.streams.closeRules(), logger: logger)
         let streams = try server.streams.setup(streamRows, configuration.sharedStreams(), logger).map {
             try FileStreamService($0)
         }

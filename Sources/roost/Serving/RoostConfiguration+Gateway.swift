@@ -5,6 +5,7 @@ import HTTP
 import Hub
 import Logging
 import Settings
+import Wire
 
 /// The configuration as the gateway and the change feed take it.
 extension RoostConfiguration {

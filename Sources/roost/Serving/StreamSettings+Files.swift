@@ -14,13 +14,20 @@ extension StreamSettings {
     /// - Parameter shared: where several hubs have them together; nil for a hub alone.
     func setup(
         _ committer: any StreamCommitter, _ shared: SharedStreams?, _ logger: Logger
-    ) -> FileStreamService.Setup? {
+    ) throws -> FileStreamService.Setup? {
         guard let directory else { return nil }
         var setup = FileStreamService.Setup(directory: directory, logger: logger)
         setup.committer = committer
         setup.shared = shared
-        setup.commitsRows = onClose != nil
+        setup.closeRules = try closeRules()
         setup.sync = FileStreamService.Sync(rawValue: sync) ?? .none
+        setup.limits.closedWithin = Int64(closeWithin) * 1000
+        setup.limits.bounds = try boundRules()
+        if shared != nil, setup.limits.bounds.contains(where: { $0.bound.keepsNewest }) {
+            throw RunFailure(
+                "streams.bounds has keep: newest, which streams of several hubs cannot (cluster.url): a hub that comes later "
+                    + "reads them from their start; leave it out.", .configuration)
+        }
         setup.limits.bytes = bytes
         setup.limits.binaryBytes = binaryBytes
         setup.limits.totalBytes = totalBytes

@@ -244,7 +244,7 @@ struct FuzzedRequest {
             if case .answered(let response) = StreamPage(of: stream, reading, cursor: { "1" }) { write(response) }
             _ = StreamPage.timedOut(stream.snapshot, at: stream.snapshot.end, cursor: reading.cursor ?? "1")
             let end = stream.snapshot.end
-            let start = reading.last.map { min($0.end, end) } ?? reading.position.offset(in: end)
+            let start = reading.last.map { min($0.end, end) } ?? reading.position.offset(in: stream.snapshot) ?? end
             do { write(try StreamEvents.head(of: stream, from: start)) } catch { write(error.response) }
             let cursor = CacheCursor.next(at: Self.now.unix, after: reading.cursor, random: 7)
             for block in [

@@ -49,6 +49,19 @@ import Wire
         #expect(other.begins && other.id == "8" && text(other) == "n" && other.state == .open)
     }
 
+    /// Of some streams only the newest is kept: who comes late, or is too slow, begins where that does.
+    @Test mutating func whatIsNotKeptIsSkipped() throws {
+        let late = try news(#""id":"7","at":500,"skipped":true,"base64":"AAE=","next":502,"status":"open""#)
+        #expect(late.begins && late.bytes == [0, 1] && request == #"{"id":"7","at":502}"#)
+        #expect(try !news(#""id":"7","at":502,"base64":"Ag==","next":503"#).begins)
+        let slow = try news(#""id":"7","at":900,"skipped":true,"base64":"Aw==","next":901"#)
+        #expect(slow.begins && slow.bytes == [3] && request == #"{"id":"7","at":901}"#)
+        guard case .misfit = try take(#""id":"7","at":950,"base64":"Aw==","next":951"#) else {
+            Issue.record("nobody said that something is skipped")
+            return
+        }
+    }
+
     /// The machine of a hub that does not sync crashed: what follows is not what was there.
     @Test mutating func aHubThatDoesNotKnowOurPlaceBeginsAnew() throws {
         _ = try news(#""id":"7","at":0,"delta":"abc","next":3,"status":"open""#)

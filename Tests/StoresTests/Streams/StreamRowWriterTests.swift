@@ -11,7 +11,8 @@ extension StoreTests {
     @Suite struct StreamRowWriterTests {
         private let database: Database
         private let writer: StreamRowWriter
-        private static let statement = "insert into reply (name, body) values ($1, $2) returning id, body"
+        private static let rule = CloseRule(
+            pattern: nil, statement: "insert into reply (name, body) values ($1, $2) returning id, body")
         private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
         init() throws {
@@ -23,7 +24,7 @@ extension StoreTests {
                 grant select, insert on reply to authenticated;
                 grant usage on sequence reply_id_seq to authenticated;
                 """)
-            writer = StreamRowWriter(conninfo: database.conninfo, statement: Self.statement, logger: Self.quiet)
+            writer = StreamRowWriter(conninfo: database.conninfo, rules: [Self.rule], logger: Self.quiet)
             writer.start()
         }
 
@@ -45,7 +46,8 @@ extension StoreTests {
             let commit = StreamCommit(
                 key: Self.key(attempt), name: try #require(StreamName("reply/1")), content: Array(body.utf8),
                 isBinary: false, status: .complete, startedAt: 0, endedAt: 1_700_000_000_123,
-                bearer: StreamBearer(role: "authenticated", claims: Array(#"{"sub":"ann"}"#.utf8)))
+                bearer: StreamBearer(role: "authenticated", claims: Array(#"{"sub":"ann"}"#.utf8)),
+                rule: Self.rule)
             return try outcome { writer.commit(commit, answer: $0) }
         }
 
@@ -125,7 +127,7 @@ extension StoreTests {
 
         @Test func withoutADatabaseNothingIsKnown() throws {
             let writer = StreamRowWriter(
-                conninfo: "host=/nowhere dbname=x", statement: Self.statement, logger: Self.quiet)
+                conninfo: "host=/nowhere dbname=x", rules: [Self.rule], logger: Self.quiet)
             writer.start()
             #expect(try outcome { writer.settle(Self.key(1), answer: $0) } == .unknown)
             writer.stop()

@@ -1,4 +1,4 @@
-/// Names of topics, with `*` for any number of characters, none included: `room:*`.
+/// Names of topics or of streams, with `*` for any number of characters, none included: `room:*`.
 package struct TopicPattern: Sendable, Equatable {
     private let pieces: [[UInt8]]
 
@@ -24,17 +24,4 @@ package struct TopicPattern: Sendable, Equatable {
         let last = pieces[pieces.count - 1]
         return rest.count >= last.count && rest.suffix(last.count).elementsEqual(last)
     }
-}
-
-/// Public or private channels whose names fit a pattern.
-package struct ChannelPattern: Sendable, Equatable {
-    private let topic: TopicPattern
-    private let isPrivate: Bool
-
-    package init(_ topic: TopicPattern, isPrivate: Bool) {
-        self.topic = topic
-        self.isPrivate = isPrivate
-    }
-
-    package func matches(_ key: ChannelKey) -> Bool { key.isPrivate == isPrivate && topic.matches(key.name) }
 }
