@@ -46,9 +46,9 @@ mkdir -p .build/fuzz/findings
 run_target() { # target
     local target=$1 corpus=.build/fuzz/corpus/$1 log=.build/fuzz/$1.log outcome="no finding" ran inputs reached branches
     mkdir -p "$corpus"
-    # On a busy machine, the seconds that it ran say more than those that went by.
+    # On a busy machine, the seconds that it ran say more than those that went by; and it may stand still for most of a minute.
     local TIMEFORMAT=%U
-    ran=$({ time "$program" "$target" "$corpus" -max_total_time="$seconds" -max_len=4096 -timeout=25 -rss_limit_mb=2048 \
+    ran=$({ time "$program" "$target" "$corpus" -max_total_time="$seconds" -max_len=4096 -timeout=120 -rss_limit_mb=2048 \
         -artifact_prefix=".build/fuzz/findings/$target-" -print_final_stats=1 </dev/null >"$log" 2>&1; } 2>&1) || outcome="a finding"
     inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     reached=$(sed -n '/INITED/,$s/^#.* cov: \([0-9]*\) .*/\1/p' "$log")
