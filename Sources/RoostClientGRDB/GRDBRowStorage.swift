@@ -1,5 +1,5 @@
 #if GRDB
-    public import Foundation
+    import Foundation
     public import GRDB
     public import RoostClient
 
