@@ -22,7 +22,7 @@ final class StreamWorker {
     private(set) var mailbox: WorkerMailbox<FileStreamService.Mail>?
     /// In the batch in hand, in the order in which they were asked for.
     private var touched: [KeptStream] = []
-    private var random = SystemRandomNumberGenerator()
+    var random = SystemRandomNumberGenerator()
     /// Generations that gave way to others, as long as somebody reads them.
     var retired: [StreamName: RetiredBuffer] = [:]
     var sweepAt = ContinuousClock.now
@@ -287,60 +287,6 @@ final class StreamWorker {
         }
     }
 
-    private func create(
-        _ asked: FileStreamService.Request, _ configuration: StreamConfiguration, _ body: [UInt8], closes: Bool,
-        isNext: Bool, at now: Int64
-    ) {
-        // Whether the one before has ended counts as soon as that is written.
-        if isNext, streams[asked.name]?.isTouched == true { commit() }
-        var before: KeptStream?
-        if let stream = streams[asked.name] {
-            before = isNext && stream.log.ending != nil ? stream : nil
-            guard before != nil || isExpired(stream, at: now) else {
-                touch(stream)
-                let isSame = stream.log.configuration.isAlike(configuration) && (stream.log.ending != nil) == closes
-                return stream.answer(isSame ? .existed(stream.snapshot) : refused(.otherConfiguration), asked)
-            }
-            commit()
-            if sharing != nil {
-                _ = removeShared([stream], isSuperseded: before != nil)
-            } else if before == nil {
-                remove(stream)
-            }
-            // Another hub has it still, or nobody knows.
-            guard before != nil && sharing == nil || streams[asked.name] == nil else {
-                return asked.answer(refused(.unavailable))
-            }
-        }
-        if sharing == nil, let before { leave(before) }
-        let bytes: [UInt8]
-        do throws(StreamRefusal) {
-            bytes = try configuration.content.stored(body, isFirst: true)
-            let limit = bound(of: asked.name, configuration).bytes
-            guard bytes.count <= limit else { throw .streamTooLarge(limit: limit) }
-            try makeRoom(for: .init(count: 1, bytes: bytes.count), of: configuration.owner)
-        } catch {
-            if sharing == nil, let before { enter(before) }
-            return asked.answer(refused(error))
-        }
-        let id = StreamID(random.next())
-        // Of two files of one name the later one counts (`restore`).
-        let createdAt = max(now, (before?.log.createdAt ?? .min) &+ 1)
-        let created = StreamRecord.created(id, asked.name, configuration, at: createdAt)
-        guard let log = StreamLog(created) else { return asked.answer(.refused(.unavailable)) }
-        let stream = KeptStream(
-            log, folder.file(of: id), StreamLease(configuration, at: Self.monotonic), at: now)
-        if sharing == nil { stream.superseded = before }
-        stream.write(created)
-        if !bytes.isEmpty || closes {
-            let ending = closes ? StreamEnding(.complete, at: now) : nil
-            stream.write(.appended(bytes, ending, producer: nil, sequence: nil))
-        }
-        enter(stream)
-        touch(stream)
-        stream.answer(.created(stream.snapshot), asked)
-    }
-
     private func append(
         _ append: StreamAppend, to stream: KeptStream, _ asked: FileStreamService.Request, at now: Int64,
         _ monotonic: Int64
@@ -377,7 +323,7 @@ final class StreamWorker {
         stream.write(.ended(StreamEnding(reason, at: now)))
     }
 
-    private func bound(of name: StreamName, _ configuration: StreamConfiguration) -> StreamBound {
+    func bound(of name: StreamName, _ configuration: StreamConfiguration) -> StreamBound {
         setup.limits.bounds.first(for: name)
             ?? StreamBound(
                 bytes: configuration.content == .binary ? setup.limits.binaryBytes : setup.limits.bytes)
