@@ -17,7 +17,7 @@ let withTesting: SwiftSetting = .unsafeFlags(["-enable-testing"], .when(configur
 let cold = isQuick ? strict + [unoptimized] : strict
 /// Its state machines are tested behind its one door; elsewhere `package` access does.
 let testable = cold + [withTesting]
-/// The same for what has to be fast in tests too: simulations of clusters.
+/// The same for what has to be fast in tests too: simulations of clusters, and the load tester, which would measure itself.
 let optimizedTestable = strict + [withTesting]
 /// For tests: to optimize them takes longer than they gain by it. What they test is optimized.
 let quick = strict + [unoptimized]
@@ -211,7 +211,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],
-            path: "loadtest/roost-load", swiftSettings: testable),
+            path: "loadtest/roost-load", swiftSettings: optimizedTestable),
         // Counts what is allocated in the program that links it, which is why no other may.
         .target(name: "CAllocationCount", path: "loadtest/CAllocationCount"),
         .executableTarget(
