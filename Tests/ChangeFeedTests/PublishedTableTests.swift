@@ -64,7 +64,8 @@ extension FeedTests {
             }
         }
 
-        /// Filters and what clients read are the same whichever way a row came.
+        /// Filters and what clients read are the same whichever way a row came, but for the end of one of which the WAL has its key alone: no
+        /// filter on another column can be asked about that.
         @Test(arguments: ["", #","filter":"id=eq.1""#, #","filter":"n=gt.1""#, #","filter":"body=like.x%""#])
         func rowsReadAsByTriggers(filter: String) throws {
             func bindings(_ table: String) -> String {
@@ -85,9 +86,10 @@ extension FeedTests {
                 try store("U", #"{"id":5,"n":2,"body":"x"}"#, old: #"{"id":1}"#)
                 try store("D", nil, old: #"{"id":5}"#)
                 try stage.settle(database)
+                let isByKey = filter.isEmpty || filter.contains("id=")
                 func shown(_ group: ChangeGroupID) throws -> [String] {
                     let timestamp = try Regex(#""commit_timestamp":"[^"]*""#)
-                    return stage.shown("ann", group).map {
+                    return stage.shown("ann", group).filter { isByKey || !$0.contains("DELETE") }.map {
                         $0.replacing(timestamp, with: "").replacing("triggered", with: "published")
                     }
                 }

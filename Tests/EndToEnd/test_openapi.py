@@ -30,7 +30,7 @@ SOURCES = {
         "Gateway/HTTP/HeldRequests.swift", "Gateway/HTTP/HTTPServer.swift#judge", "Wire/Refusal.swift"],
     "rows": ["Gateway/HTTP/RowsAPI.swift"],
     "streams": [
-        "Gateway/HTTP/StreamsAPI.swift", "Gateway/HTTP/StreamUploads.swift", "DurableStreams/StreamComplaint.swift",
+        "Gateway/HTTP/StreamsAPI.swift", "Gateway/HTTP/StreamForwards.swift", "Gateway/HTTP/StreamUploads.swift", "DurableStreams/StreamComplaint.swift",
         "DurableStreams/StreamEvents.swift", "DurableStreams/StreamPage.swift", "DurableStreams/StreamResponse.swift",
         "Gateway/HTTP/HeldRequests.swift", "Gateway/HTTP/RequestRouter.swift", "Gateway/Admission/Admission.swift#count"],
     "push": [

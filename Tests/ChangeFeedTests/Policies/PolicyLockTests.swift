@@ -195,7 +195,7 @@ extension FeedTests {
                 AuthorizationQuestion(
                     claims: AuthorityStage.claims("authenticated", $0), topic: "room", right: .read(replay: nil))
             }
-            try #expect(stage.ask(questions).map(\.words) == ["all", "none", "all", "unavailable", "all"])
+            try #expect(stage.ask(questions).map(\.words) == ["all", "failed: error", "all", "unavailable", "all"])
             try locker.run("rollback")
             try eventually("an answer") { try stage.rights("authenticated", "waiting") == "all" }
         }

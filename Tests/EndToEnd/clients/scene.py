@@ -55,6 +55,8 @@ class Scene:
         self.proxy = Proxy(stage.hub.port)
         self.client = self.channel = self.friend = self.friends = None
         self.expected, self.forbidden = [], []
+        #: Rows that were forbidden when they were written, and are not any more.
+        self.visible_again = []
         self.said, self.told = [], []  # numbers that the client broadcast, and that its friend did
         self.outcome = Outcome()
 
@@ -158,7 +160,7 @@ class Scene:
 
     async def count(self, outcome, patience):
         rows = self.channel.seen.rows
-        first = list(dict.fromkeys(rows))
+        first = [id for id in dict.fromkeys(rows) if id not in self.visible_again]
         outcome.lost += [id for id in self.expected if id not in first]
         outcome.misshown += [id for id in first if id in self.forbidden]
         outcome.repeated = sorted({id for id in rows if rows.count(id) > 1})

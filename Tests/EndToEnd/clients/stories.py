@@ -157,6 +157,9 @@ class PolicyChange(Story):
         stage.let_in(scene.room, scene.ann)
         scene.write()
         await scene.written()
+        scene.outcome.misshown += [id for id in scene.channel.seen.rows if id in scene.forbidden]
+        # She may see them again: a client that loses its socket from here on may be brought them, as a SELECT would.
+        scene.visible_again, scene.forbidden = scene.forbidden, []
         if scene.has("private channels") and scene.has("tokens"):
             await self.lose_a_channel(scene)
 
