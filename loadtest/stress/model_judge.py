@@ -47,13 +47,17 @@ class Judge:
 
     def _take(self, change):
         fold, table = self.fold, self.fold.table
-        grade = self._grade(change.new, change) if change.new else NEVER
+        if change.old and not change.new:
+            # The end of a row goes to whom it could be shown, and to nobody else.
+            self.steps[key_of(table, change.old)].append(Step(change, None, self._grade(change.old, change)))
+            return
+        grade = self._grade(change.new, change)
         if change.new:
             self.steps[key_of(table, change.new)].append(Step(change, change.new, grade))
-        if change.old and (not change.new or key_of(table, change.old) != key_of(table, change.new)):
-            # A row that is gone goes to all whose filter matches; one whose key changed may come as that or as one change.
+        if change.old and key_of(table, change.old) != key_of(table, change.new):
+            # It may come as two changes or as one.
             matches = fold.filter.holds(change.old)
-            is_certain = matches and (not change.new or grade == MUST)
+            is_certain = matches and grade == MUST
             self.steps[key_of(table, change.old)].append(
                 Step(change, None, MUST if is_certain else MAY if matches or grade != NEVER else NEVER))
 
@@ -129,8 +133,8 @@ class Judge:
             if data["type"] == "DELETE":
                 if key_of(fold.table, old) not in truth.gone[fold.table]:
                     verdict.wrong.append(f"{fold.table} {key_of(fold.table, old)} was never deleted")
-                elif fold.is_guarded and set(old) != fold.key_columns:
-                    verdict.leaks.append(f"the DELETE of {fold.table} {key_of(fold.table, old)} shows {sorted(old)}")
+                elif fold.is_guarded and all(step.grade == NEVER for step in self.steps[key_of(fold.table, old)] if not step.row):
+                    verdict.leaks.append(f"the DELETE of {fold.table} {key_of(fold.table, old)} is not {self.user}'s: {sorted(old)}")
                 continue
             change = truth.by_version.get(record["version"])
             name = f"{fold.table} {key_of(fold.table, record)} version {record['version']}"

@@ -67,13 +67,11 @@ class Subscription:
         return [self.binding]
 
     def includes(self, change):
-        """Whether a committed change is this subscription's: its filter, and what SELECT would show its user.
-
-        A row that is gone can be judged by nobody: its key is told to all whose filter matches (docs/visibility.md).
-        """
+        """Whether a committed change is this subscription's: its filter, and what SELECT would show its user, or would have shown before the
+        row was deleted (docs/visibility.md)."""
         return (self.event in ("*", change.event)
                 and (self.conversation is None or change.conversation == self.conversation)
-                and (change.event == "DELETE" or change.conversation in self.memberships))
+                and change.conversation in self.memberships)
 
     def must_have(self, change):
         return self.includes(change) and (self.since is None or not self.since.sees(change.transaction))
