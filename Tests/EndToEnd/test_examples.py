@@ -226,7 +226,7 @@ async def replies(cluster, browser, name):
 
                 async def open_one(name):
                     page = await browser.page(next(line.strip() for line in server.lines if f"/{name}.html#" in line))
-                    await page.until("document.querySelector('#state')?.dataset.state === 'SUBSCRIBED'")
+                    await page.until("document.querySelector('#state')?.dataset.state === 'READY'")
                     return page
                 yield hub, open_one
         finally:
