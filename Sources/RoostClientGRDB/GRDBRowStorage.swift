@@ -39,7 +39,7 @@
                     table.column("cursor", .text).notNull()
                     table.column("edge", .blob)
                 }
-                try db.create(table: Entry.databaseTableName, options: [.ifNotExists, .withoutRowID]) { table in
+                try db.create(table: Entry.databaseTableName, options: .ifNotExists) { table in
                     table.column("list", .text).notNull().references(List.databaseTableName, onDelete: .cascade)
                     table.column("place", .integer).notNull()
                     table.column("json", .blob).notNull()
