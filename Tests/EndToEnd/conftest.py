@@ -99,7 +99,7 @@ def pytest_runtest_makereport(item, call):
     """What failed is told with the logs of the hubs that there are, those of other tests too: they may say why."""
     report = yield
     if report.failed:
-        report.sections += [(f"log of the hub on port {hub.port}", hub.log[-4000:]) for hub in list(hubs) if os.path.exists(hub.folder)]
+        report.sections += [(f"log of the hub on port {hub.port}", hub.log[-4000:]) for hub in list(hubs) if os.path.exists(f"{hub.folder}/stderr")]
     return report
 
 
