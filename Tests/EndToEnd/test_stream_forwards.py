@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.bounds import at_most
+from support.certificates import Authority
 from support.channels import INSTALL, Rights
 from support.deadline import eventually
 from support.events import EventReader
@@ -316,6 +317,24 @@ async def test_many_answers_are_open_at_once(forwarding):
         await messages(events)
         await events.__aexit__(None, None, None)
     await eventually(lambda: forwarding.metric("roost_forwards_under_way") == 0)
+
+
+async def test_over_the_hubs_own_tls_no_backend_is_asked(cluster, backend, tmp_path):
+    """No events are sent there, and a backend would have done what nobody is told of."""
+    authority = Authority(tmp_path)
+    hub = Hub(
+        cluster.create_database("forwards_tls"), ROOST_STREAMS_FORWARD_SECRET=SECRET,
+        ROOST_STREAMS_ROUTES=f"/send=reply/{{conversation}};forward=http://127.0.0.1:{backend.port}/",
+    ).secure(authority.pair("forwards"), authority.trust)
+    try:
+        hub.run("migrate")
+        hub.start()
+        async with await HTTPConnection.open(hub.port, tls=hub.trust) as http:
+            refused = await http.request("POST", "/send?conversation=1", b"{}", content_type="application/json", **bearer())
+            assert refused.status == 501 and "TLS" in refused.json["error"]
+        assert hub.metric("roost_forwards_total") == 0
+    finally:
+        hub.remove()
 
 
 def test_a_route_without_a_secret_ends_the_start(own_hub):
