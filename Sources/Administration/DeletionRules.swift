@@ -3,7 +3,7 @@ import Postgres
 /// Tables of which deleted rows are not told by the rules of a SELECT, as somebody reads about them in `roost watch` and
 /// `roost doctor`.
 enum DeletionRules {
-    /// Of tables that are read from the WAL without the whole old row.
+    /// Findings about tables that are read from the WAL without the whole old row.
     ///
     /// - Parameter table: this one alone; nil for all.
     /// - Throws: `PostgresError`.

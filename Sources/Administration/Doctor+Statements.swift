@@ -125,7 +125,7 @@ extension Doctor {
     }
 }
 
-/// What committing a row with a stream's end needs.
+/// The rights and statements that committing a row with a stream's end needs.
 extension Doctor {
     /// Whether each statement of `streams.on_close` fits the database, and whether its role, or else `service_role`, with whose token most
     /// backends close, may run it. The statements are planned and not run. Never throws: what fails is a finding.

@@ -128,7 +128,7 @@ struct ProbeBatch {
         return locked
     }
 
-    /// What the policies met for questions, by their places in the batch, of which some row got no answer for it.
+    /// The faults that policies met, by the places in the batch of the questions of which some row got no answer for it.
     func faults(_ answers: [PolicyAnswer]) -> [Int: PolicyFault] {
         var faults: [Int: PolicyFault] = [:]
         for (kind, answer) in zip(kinds, answers) {

@@ -24,7 +24,7 @@ struct BatchVisibility {
     }
 
     private var questions: [Key: VisibilityQuestion] = [:]
-    /// What was asked once more, with what was deleted together put back.
+    /// Second questions, with the rows that were deleted together put back.
     private var former: [DeletionKey: VisibilityQuestion] = [:]
 
     /// Asks the policies about every row and everybody whose filters it matched; again, where a scope did not hold.
@@ -173,7 +173,7 @@ struct BatchVisibility {
         fileprivate let question: VisibilityQuestion
         fileprivate let row: Int
         fileprivate let oldRow: Int?
-        /// Where it was asked about once more.
+        /// The second question about the row, if there was one.
         fileprivate var former: (question: VisibilityQuestion, row: Int)?
 
         func sees(_ principal: Principal) -> Bool {

@@ -36,7 +36,7 @@ package struct PolicyQuestion: Sendable {
     package let wantsTablesRead: Bool
     /// SQL whose value for each subject the answer should tell (`keys`).
     package let userKey: Name?
-    /// What is put back for the question where it was deleted.
+    /// Deleted rows that are put back for the question.
     package let revival: Revival?
 
     package init(
@@ -81,7 +81,7 @@ package struct PolicyAnswer: Sendable {
     var lockedAlone: Set<Int> = []
     /// Those for whom the policies end the session that asks them: they are not asked for again for a while.
     package var ending: Set<Int> = []
-    /// What was to be put back could not be, as somebody holds a lock on its table.
+    /// Whether rows were not put back because somebody holds a lock on their table.
     package var isRevivalLocked = false
     /// Sentences for the log, without anything of claims or rows. They come again with each answer they are true of.
     package var problems: [String] = []

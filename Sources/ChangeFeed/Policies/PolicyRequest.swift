@@ -88,7 +88,7 @@ struct PolicyReply {
     /// Records that are no rows of the table any more.
     private(set) var isBroken = false
     private(set) var tablesRead: Set<UInt32> = []
-    /// What was to be put back and was not.
+    /// Rows that were to be put back and were not.
     var omissions: [Revival.Omission] = []
 
     /// - Returns: nil for a result of another shape.

@@ -8,9 +8,9 @@ import Wire
 /// next. A loop has one.
 final class StreamsAPI {
     /// Lives as long as the process.
-    private unowned(unsafe) let loop: EventLoop
-    private let service: (any StreamService)?
-    private var rights = StreamRights()
+    unowned(unsafe) let loop: EventLoop
+    let service: (any StreamService)?
+    private(set) var rights = StreamRights()
     /// By exchange: requests that wait for the policies' answer.
     private var undecided: [Int: Pending] = [:]
     /// Of their bodies: whoever has a token can send some, with rights or without.
@@ -20,7 +20,7 @@ final class StreamsAPI {
     /// Of one user, beside the first of his.
     private static let mostUndecidedOfUser = mostUndecided / 4
     /// By exchange: readers of streams that several hubs have, until it is known that all of it is here.
-    private var refreshing: [Int: Sender] = [:]
+    private(set) var refreshing: [Int: Sender] = [:]
     /// By exchange: long-polls that wait at the end of a stream.
     private(set) var polls: [Int: LongPoll] = [:]
     private(set) var polled: [StreamID: Set<Int>] = [:]
@@ -28,7 +28,7 @@ final class StreamsAPI {
     private(set) lazy var uploads = StreamUploads(loop: loop)
     private(set) lazy var forwards = StreamForwards(loop: loop)
     /// By exchange: readers of events, until their answers begin.
-    private var beginning: [Int: StreamReaders.Reader] = [:]
+    var beginning: [Int: StreamReaders.Reader] = [:]
     private var random = SystemRandomNumberGenerator()
 
     /// Seconds for which a long-poll waits (Durable Streams, section 5.7): less than proxies wait for an answer.
@@ -211,7 +211,7 @@ final class StreamsAPI {
         return .later
     }
 
-    private func refreshed(_ exchange: Int, _ answer: StreamAnswer) {
+    func refreshed(_ exchange: Int, _ answer: StreamAnswer) {
         guard let sender = refreshing.removeValue(forKey: exchange) else { return }
         if case .refused(.unavailable) = answer {
             return self.answer(exchange, StreamResponse.refusal(.unavailable))
@@ -380,74 +380,6 @@ final class StreamsAPI {
         polled[id]?.remove(exchange)
         if polled[id]?.isEmpty == true { polled[id] = nil }
         service?.unwatch(poll.stream.name, by: loop.index)
-    }
-}
-
-// MARK: Bodies that are appended as they come
-
-extension StreamsAPI {
-    func begin(_ sender: Sender, exchange: Int) { uploads.begin(sender, exchange: exchange, rights) }
-    func take(_ piece: [UInt8], exchange: Int) { uploads.take(piece, exchange: exchange) }
-    func end(_ piece: [UInt8], exchange: Int) { uploads.end(piece, exchange: exchange) }
-    func appended(_ exchange: Int, _ answer: StreamAnswer) {
-        if refreshing[exchange] != nil {
-            refreshed(exchange, answer)
-        } else if let sender = forwards.sender(of: exchange) {
-            opened(exchange, answer, sender)
-        } else {
-            uploads.appended(exchange, answer)
-        }
-    }
-}
-
-// MARK: Requests that are passed on
-
-extension StreamsAPI {
-    func forward(_ sender: StreamForwards.Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {
-        forwards.perform(sender, body, exchange: exchange, rights)
-    }
-
-    private func opened(_ exchange: Int, _ answer: StreamAnswer, _ sender: StreamForwards.Sender) {
-        guard let reader = forwards.opened(exchange, answer) else { return }
-        beginning[exchange] = reader
-        var head = StreamEvents.headOfMessages.readableAnywhere
-        if let stream = reader.stream { head.headers.append(("stream-generation", stream.id.text)) }
-        if sender.isByCookie { head.headers.append(("access-control-allow-credentials", "true")) }
-        loop.router.replied(
-            exchange,
-            .streams(StreamingAnswer(head: head, claims: sender.claims, exchange: exchange, source: self)))
-    }
-}
-
-// MARK: Events
-
-extension StreamsAPI: StreamingSource {
-    func began(_ exchange: Int, _ slot: Slot, isChunked: Bool) {
-        guard var reader = beginning.removeValue(forKey: exchange) else { return }
-        let stream = service?.watch(reader.name, by: loop.index)
-        // It may have been made since it was looked for.
-        if reader.stream == nil, stream?.id != reader.known { reader.stream = stream }
-        readers.add(reader, at: slot, isChunked: isChunked)
-    }
-
-    func refused(_ exchange: Int) { beginning[exchange] = nil }
-
-    func ended(_ slot: Slot) {
-        guard let reader = readers.remove(slot) else { return }
-        service?.unwatch(reader.name, by: loop.index)
-        guard reader.cancels, let stream = reader.stream, stream.snapshot.status.ending == nil else { return }
-        service?.perform(.cancel(stream.id, by: reader.bearer), on: reader.name) { _ in }
-    }
-
-    func hasRoom(_ slot: Slot) { readers.hasRoom(slot) }
-
-    func heartbeat(_ slot: Slot, isChunked: Bool) {
-        loop.delivery.send(Frame(body: StreamEvents.comment, isChunked: isChunked), to: slot)
-    }
-
-    func farewell(_ slot: Slot) -> Frame? {
-        readers.isEndedByHub(slot)
-        return nil
     }
 }
 

@@ -184,6 +184,10 @@ struct StreamChannels {
     }
 
     private mutating func send(to members: [Membership], in channel: LocalChannel, _ hub: inout HubContext) {
+        guard members.contains(where: { $0.streamPlace?.rest != nil }) else {
+            if let buffer = channel.stream?.buffer { send(to: members, from: buffer, in: channel, &hub) }
+            return
+        }
         let (behind, others) = (
             members.filter { $0.streamPlace?.rest != nil }, members.filter { $0.streamPlace?.rest == nil }
         )

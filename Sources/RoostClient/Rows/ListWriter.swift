@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 
 /// Stores a list on a queue of its own a moment after it changed, and once more when nobody reads it any longer.
-final class ListKeeper: Sendable {
+final class ListWriter: Sendable {
     /// Changes that follow each other more closely are stored together.
     private static let pause = DispatchTimeInterval.milliseconds(250)
 

@@ -91,7 +91,7 @@ public struct LiveRows<Row: Sendable>: AsyncSequence, Sendable {
 extension LiveRows where Row: Decodable {
     init(_ channel: Channel, _ request: ListRequest, _ keeping: RowKeeping?, _ pending: PendingRows<Row>?) {
         let configuration = channel.core.configuration
-        let keeper = keeping.map { ListKeeper($0) }
+        let writer = keeping.map { ListWriter($0) }
         var (stored, problem): (StoredRows?, String?)
         if let keeping {
             do { stored = try keeping.storage.load(keeping.name) } catch {
@@ -106,8 +106,8 @@ extension LiveRows where Row: Decodable {
             onRow: { row in
                 if let list, let localID = row[column]?.string.flatMap(UUID.init) { list.arrived(localID) }
             },
-            onReading: { list?.isReading($0) }, onChange: { keeper?.noteChange() })
-        keeper?.watch(replica)
+            onReading: { list?.isReading($0) }, onChange: { writer?.noteChange() })
+        writer?.watch(replica)
         owner.set(replica)
         if let problem { replica.fail(problem) }
         let composer = ListComposer<Row>(replica, list, localID: pending?.column, configuration.decoder)
@@ -115,7 +115,7 @@ extension LiveRows where Row: Decodable {
         if let pending, let list { task = Task { await pending.follow(list) } }
         let (lease, readAgain) = channel.attach(replica) { [task] in
             task?.cancel()
-            keeper?.close(replica)
+            writer?.close(replica)
         }
         lists = RoostThrowingSequence { () async throws(RoostError) in
             try await replica.news.next(lease) { _ in composer.compose() }
