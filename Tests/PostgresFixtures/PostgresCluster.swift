@@ -108,7 +108,10 @@ final class PostgresCluster: Sendable {
         }
         // By copying files, as before Postgres 15: it takes less than the log of all pages.
         let version = try session.rows("show server_version_num").first?.first.flatMap { $0.flatMap { Int($0) } } ?? 0
-        return try database(options: "template \(template)" + (version < 150_000 ? "" : " strategy file_copy"))
+        let copy = try database(options: "template \(template)" + (version < 150_000 ? "" : " strategy file_copy"))
+        // As young as one that was migrated: nothing written since an epoch of more than ten minutes ago is ever pruned.
+        try copy.run("update roost.epoch set made_at = clock_timestamp()")
+        return copy
     }
 
     private func database(options: String) throws -> Database {
