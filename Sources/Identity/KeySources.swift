@@ -36,7 +36,7 @@ struct KeySources: Sendable {
 
     var intervals: KeySettings.Intervals { settings.intervals }
 
-    /// Reads the keys for the first time. `install` puts them in force.
+    /// Reads the keys for the first time, without putting them in force.
     mutating func read() async throws(KeyProblem) {
         if let file {
             version = file.version
