@@ -22,7 +22,7 @@ struct SettingsFile {
         }
     }
 
-    /// Reads the file's text, which `layer` parses.
+    /// Reads the file's text; its values are parsed later.
     init(path: String) throws(ConfigurationError) {
         self.path = path
         let bytes: Data
