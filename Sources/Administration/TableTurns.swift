@@ -15,7 +15,7 @@ struct TableTurns {
     ///   - name: the table's name, for display.
     ///   - statements: evaluated for each turn; empty when nothing is left to do.
     ///   - settle: called with the locks held, before the statements of `closing`. Returns an obstacle, if there is
-    ///       one: the turn is then rolled back and tried again later.
+    ///     one: the turn is then rolled back and tried again later.
     /// - Returns: whether anything was done.
     /// - Throws: `AdminError` if the table is in use for longer than the patience lasts.
     @discardableResult

@@ -9,7 +9,7 @@ extension RoostConfiguration {
     ///
     /// - Parameters:
     ///   - file: the file named by `--config`, which must exist. Nil: the file named by `ROOST_CONFIG`, or else the
-    ///       first existing one of `files`.
+    ///     first existing one of `files`.
     ///   - flags: the values of other flags as typed, by setting key.
     package static func load(
         file: String? = nil, flags: [String: String] = [:],

@@ -71,7 +71,7 @@ final class CaptureStore {
     /// - Parameters:
     ///   - care: the least care.
     ///   - blamesRows: true once the batch has been refused for long. Any error is then blamed on a row, unless nothing
-    ///       can be stored.
+    ///     can be stored.
     /// - Throws: `PostgresError`. After one of kind `connection` only the stored position tells whether the batch is
     ///   stored.
     func store(

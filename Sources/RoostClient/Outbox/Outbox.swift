@@ -39,10 +39,10 @@ public actor Outbox<Payload: Codable & Sendable> {
     ///   - storage: keeps payloads until they are sent. Those left from the last run are sent first.
     ///   - options: the outbox's pauses and limits.
     ///   - classify: judges an error of `send`. By default everything is retried for ever, which is fine while the
-    ///       server is away, but a payload that it never accepts would hold up its lane.
+    ///     server is away, but a payload that it never accepts would hold up its lane.
     ///   - send: sends a payload to the server, and returns once the server has it. It may be called again for a
-    ///       payload that has arrived, so the server must recognize it by its `localID`. It must end when its task is
-    ///       cancelled.
+    ///     payload that has arrived, so the server must recognize it by its `localID`. It must end when its task is
+    ///     cancelled.
     public init(
         storage: sending any OutboxStorage, options: OutboxOptions = OutboxOptions(),
         classify: @escaping @Sendable (_ error: any Error, _ item: OutboxItem<Payload>) -> OutboxVerdict = { _, _ in
@@ -153,7 +153,7 @@ public actor Outbox<Payload: Codable & Sendable> {
         return try body(&core)
     }
 
-    /// The payloads to send now. Unlike `change` it does not wake the sending loop, which calls it.
+    /// The payloads to send now. Unlike `changeCore` it does not wake the sending loop, which calls it.
     func begin(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { core.start(at: now) }
 
     /// The item in the app's form; throws if this version of the app cannot decode the payload.

@@ -36,9 +36,9 @@ extension Channel {
     ///   - limit: the number of rows to show, from 1 to 1,000.
     ///   - key: the columns that identify a row: the primary key.
     ///   - keeping: the list's storage, which makes it available at once the next time, also offline. It is loaded
-    ///       before this returns.
+    ///     before this returns.
     ///   - pending: rows that are still in an outbox. They stand at the end where new rows appear: before the others in
-    ///       a descending order, after them in an ascending one. They do not count towards the limit.
+    ///     a descending order, after them in an ascending one. They do not count towards the limit.
     public func rows<Row: Decodable & Sendable>(
         of type: Row.Type, in table: String, schema: String = "public", where filter: RowFilter? = nil,
         order: RowOrder = .key, limit: Int = 100, key: [String] = ["id"], keeping: RowKeeping? = nil,

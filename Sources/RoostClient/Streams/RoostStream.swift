@@ -49,7 +49,7 @@ public final class RoostStream: Sendable {
     /// - Parameters:
     ///   - producer: identifies this writer at the hub, with 1 to 200 bytes; nil for a unique one.
     ///   - epoch: the incarnation of a producer with a name of its own. One with a higher epoch takes over, and the hub
-    ///       refuses the previous one.
+    ///     refuses the previous one.
     public func writer(producer: String? = nil, epoch: Int = 0) -> StreamWriter {
         StreamWriter(channel, producer ?? UUID().uuidString.lowercased(), epoch)
     }
@@ -81,7 +81,7 @@ extension RoostClient {
     /// - Parameters:
     ///   - name: the name under which the backend created it, such as `reply/42`.
     ///   - configure: changes the configuration of the stream's channel. As with a channel, only the first call's
-    ///       configuration counts.
+    ///     configuration counts.
     public func stream(_ name: String, configure: (inout ChannelConfiguration) -> Void = { _ in }) -> RoostStream {
         let channel = channel(RoostStream.topicPrefix + name) { configuration in
             configuration.isPrivate = true

@@ -21,9 +21,9 @@ package final class PresenceWriter: Sendable {
     ///   - log: the source for `roost.presence`.
     ///   - users: the source of users' transitions; without a statement they are discarded.
     ///   - statement: SQL with the parameters `$1::text[]`, the users, `$2::boolean[]`, whether they are online, and
-    ///       `$3::timestamptz[]`, when they came or were last seen; nil if the application is not told.
+    ///     `$3::timestamptz[]`, when they came or were last seen; nil if the application is not told.
     ///   - whenStale: called on the writer's thread with users that are stored as online, by an earlier connection or
-    ///       process, but are not: those that `restore` could not read. As `RestoredPresence.users`.
+    ///     process, but are not: those that `restore` could not read. As `RestoredPresence.users`.
     package init(
         conninfo: String, node: String, log: PresenceLog, users: UserPresence?, statement: String?, logger: Logger,
         timing: PresenceTiming = PresenceTiming(),
