@@ -119,9 +119,9 @@ package enum Doctor {
 
 /// The limits beyond which the doctor reports something.
 package struct DoctorLimits: Sendable {
-    /// How long a transaction may be open; meanwhile vacuum cannot clean up anything younger.
+    /// The longest open transaction; meanwhile vacuum cannot clean up anything younger.
     package var transaction: Duration = .seconds(300)
-    /// How far pruning may lag behind the retention; a hub prunes once a minute.
+    /// The greatest lag of pruning behind the retention; a hub prunes once a minute.
     package var pruning: Duration = .seconds(600)
     /// The outbox's dead rows, if they outnumber the live ones.
     package var deadRows = 100_000

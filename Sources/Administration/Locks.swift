@@ -37,13 +37,13 @@ struct LockHolder: Equatable {
         return "process \(backendID) (\(facts.compactMap { $0 }.joined(separator: "; ")))"
     }
 
-    /// How to make the holder release its lock.
+    /// The means to make the holder release its lock.
     var remedy: String {
         backendID.map { "wait for it, or run `select pg_terminate_backend(\($0))`" } ?? "finish it"
     }
 }
 
-/// How a command waits for a table in use.
+/// The patience of a command with a table in use.
 ///
 /// A session that waits for a lock blocks all later ones that want a weaker lock, even if the holder would not. So a
 /// command waits only for moments, and pauses in between to let the writers that queued up proceed.

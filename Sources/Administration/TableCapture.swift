@@ -1,6 +1,6 @@
 import Postgres
 
-/// How a table's changes reach the outbox.
+/// The way of a table's changes to the outbox.
 package enum CaptureMethod: String, Sendable {
     /// By triggers, in the writer's transaction. Needs nothing from the server.
     case triggers
@@ -175,7 +175,7 @@ extension TableCapture {
     /// The time within which a running hub starts reading the WAL.
     private static let takeover = Duration.seconds(10)
 
-    /// How long writers wait for a hub to store the WAL.
+    /// The longest time that writers wait for a hub to store the WAL.
     private static let storingTurn = Duration.milliseconds(1500)
 }
 

@@ -6,7 +6,7 @@ struct TableTurns {
     let patience: LockPatience
     let reporter: ProgressWaiter
 
-    /// How often a trigger's name may be taken: a concurrent command may take it once.
+    /// The limit of clashes with a trigger's name: a concurrent command may take it once.
     private static let mostClashes = 3
 
     /// Runs statements in a transaction, in turns, until nothing is left to do.

@@ -3,7 +3,7 @@ import Postgres
 import Workers
 
 /// Reads the changes of tables that have no triggers from Postgres' WAL, and writes them into the outbox
-/// (Migration014Capture.sql), from where every hub's feed reads them.
+/// (Migration014Capture.sql), which every hub's feed reads.
 ///
 /// One thread and two connections: one streams the logical slot (pgoutput), the other stores. Among the hubs on a
 /// database only the leader does so; if it dies, freezes or is cut off, another hub takes over.
@@ -50,11 +50,11 @@ package final class WALCapture: Sendable {
         let conninfo: String
         let logger: Logger
         let firstRetry: Duration
-        /// How long a leader may be silent before another hub takes over.
+        /// The silence of a leader after which another hub takes over.
         let silence: Duration
         /// The interval at which a hub that does not lead tries to.
         let interval: Duration
-        /// How long a batch may be refused for a transient reason before its rows are stored apart.
+        /// The duration of transient refusals after which a batch's rows are stored apart.
         let patience: Duration
         let report: @Sendable (String?) -> Void
     }

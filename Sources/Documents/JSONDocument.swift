@@ -53,7 +53,7 @@ extension JSONDocument {
     /// Limits of a document.
     package struct Limits: Sendable {
         package let bytes: Int
-        /// How deep arrays and objects may nest.
+        /// The deepest nesting of arrays and objects.
         package let depth: Int
 
         package init(bytes: Int, depth: Int = 64) { (self.bytes, self.depth) = (bytes, depth) }

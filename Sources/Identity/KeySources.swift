@@ -218,7 +218,7 @@ package struct KeySettings: Sendable {
     package var rules = ClaimRules()
     package var intervals = Intervals()
 
-    /// How often the sources are read.
+    /// The intervals at which the sources are read.
     package struct Intervals: Sendable {
         /// The interval at which the file's modification time and other due work are checked.
         package var look: Duration = .seconds(2)

@@ -144,7 +144,7 @@ package struct HealthProbes: Sendable {
     let loops: @Sendable () -> [Duration]
     /// The delay of the feed behind the database; nil while the feed is down, which reports that itself.
     let feed: @Sendable () -> Duration?
-    /// How long changes from the WAL have waited to be stored; nil if none wait.
+    /// The time that changes from the WAL have waited to be stored; nil if none wait.
     let capture: @Sendable () -> Duration?
     /// The greatest delay of the feed at which the hub is ready.
     let mostBehind: Duration

@@ -14,7 +14,7 @@ package enum Kind: Sendable {
     case name
     /// A Postgres connection string.
     case connection
-    /// A secret of at least so many bytes.
+    /// A secret with a minimum length in bytes.
     case secret(minimumBytes: Int)
     /// Several secrets, separated by white space.
     case secrets(minimumBytes: Int)
@@ -262,7 +262,7 @@ package enum Kind: Sendable {
     }
 }
 
-/// How long a disconnected client counts as present on topics that match a pattern: `room:*=5/30/60`, in seconds.
+/// The time for which a disconnected client counts as present on topics that match a pattern: `room:*=5/30/60`, in seconds.
 package struct TopicWindows: Sendable, Equatable {
     package let pattern: String
     package let active: Int

@@ -1,6 +1,6 @@
 package import Postgres
 
-/// How far changes are stored: all transactions committed before `lsn`, and the first `rows` changes of one further
+/// The extent of stored changes: all transactions committed before `lsn`, and the first `rows` changes of one further
 /// transaction.
 package struct CapturePosition: Equatable, Sendable {
     package struct Part: Equatable, Sendable {

@@ -43,7 +43,7 @@ final class CaptureStore {
     private static let mostStatements = 400
     /// After this many failed parts of a group, the rest is stored with more care: each failure costs some round trips.
     private static let mostFailures = 64
-    /// How long an entry of `statesOfRows` is valid: afterwards the error may again be transient.
+    /// The validity of an entry in `statesOfRows`: afterwards the error may again be transient.
     private static let memory = Duration.seconds(600)
 
     /// - Parameters:
@@ -326,7 +326,7 @@ extension PostgresError {
     /// (`RepeatedRefusal`).
     fileprivate var isOfRows: Bool {
         guard kind == .server, let state = sqlState else { return false }
-        // Out of memory, or canceled: one row may take more than there is.
+        // Out of memory, or cancelled: one row may take more than there is.
         if state == "53200" || state == SQLState.queryCanceled { return true }
         return !["08", "25", "28", "40", "53", "55", "57", "58", "RS"].contains { state.hasPrefix($0) }
     }

@@ -19,7 +19,7 @@ struct ResolvedRelation {
     let columns: [TableColumn]
 }
 
-/// How strictly a statement depends on the table as it is now, and on its types: the first level that Postgres accepts
+/// The degree to which a statement depends on the table as it is now, and on its types: the first level that Postgres accepts
 /// is used.
 enum StoreCare: Int, Comparable {
     /// The row has the form that a trigger would have written.
@@ -130,7 +130,7 @@ struct StoreStatement {
 /// The source of one version of a row, in SQL.
 private struct RecordSource {
     let json: String
-    /// The row itself; nil where there is none.
+    /// The row itself; nil if there is none.
     let row: String?
     /// The version used if the row was not found.
     private var fallback: String?

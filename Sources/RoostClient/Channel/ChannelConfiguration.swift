@@ -38,7 +38,7 @@ public enum PresenceMode: Sendable, Equatable {
     case occupancy
 }
 
-/// How many of a channel's broadcasts the hub keeps for clients that lose their connection, within the hub's own
+/// The broadcasts of a channel that the hub keeps for clients that lose their connection, within the hub's own
 /// limits.
 public struct BroadcastHistory: Sendable, Equatable {
     /// The number of broadcasts; nil for the hub's default.

@@ -28,7 +28,7 @@ public struct Typist: Sendable, Equatable {
 /// The hub ends typing by itself. In case that message is lost, or the server does not support typing, a user without a
 /// report for `silence` is removed: no one types forever.
 package struct TypingMap {
-    /// How long a user stays without a report: twice as long as at the hub, so that the hub comes first.
+    /// The time that a user stays without a report: twice as long as at the hub, so that the hub comes first.
     package static let silence: Duration = .seconds(6)
 
     private struct Entry {

@@ -15,7 +15,7 @@ package struct TokenRefresher {
     private var backoff: Backoff
     private let timeout: Duration
 
-    /// How long before the old token's expiry a new one is requested; for a token that lives less than five times as
+    /// The time before the old token's expiry at which a new one is requested; for a token that lives less than five times as
     /// long, in the last fifth of its life.
     package static let margin: Duration = .seconds(60)
 

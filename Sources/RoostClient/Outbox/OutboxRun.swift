@@ -84,7 +84,7 @@ extension Outbox {
 
 /// The state that exists only while an outbox runs: the sends, and the timer for the next one with its signal.
 struct OutboxRun {
-    /// How long a send may continue after a change has confirmed it. Its response is usually on its way, and cancelling
+    /// The time that a send may continue after a change has confirmed it. Its response is usually on its way, and cancelling
     /// the request would close a connection that the next one can use.
     private static let answerTime = Duration.seconds(1)
 

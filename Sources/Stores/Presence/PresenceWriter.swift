@@ -148,7 +148,7 @@ package struct PresenceStatistics: Sendable, Equatable {
     package var refusedTransitions = 0
     /// Connections that were lost or could not be opened, and batches that have to be retried.
     package var failures = 0
-    /// How long the oldest change has been waiting; nil unless one waits for longer than a pass.
+    /// The waiting time of the oldest change; nil unless one waits for longer than a pass.
     package var oldestWaiting: Duration?
 
     package init() {}

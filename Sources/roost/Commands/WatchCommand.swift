@@ -106,7 +106,7 @@ struct UnwatchCommand: AsyncParsableCommand {
     }
 }
 
-/// How long a command tries if tables are in use.
+/// The time for which a command tries if tables are in use.
 struct WaitOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -122,7 +122,7 @@ struct WaitOption: ParsableArguments {
 /// Starts or ends the capture of tables, for `roost watch` and `roost unwatch`, and prints the outcome for each.
 struct TableWatch {
     let url: String
-    /// How long to try if a table is in use, in seconds.
+    /// The time to keep trying if a table is in use, in seconds.
     let wait: Int
     /// The method of capture for watched tables.
     var capture = CaptureMethod.triggers

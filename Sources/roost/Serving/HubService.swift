@@ -89,7 +89,7 @@ struct HubService {
     private var connections: Int { rooms.gateway.figures.reduce(0) { $0 + $1.connections } }
 }
 
-/// How long each part of a drain may take.
+/// The time limits of a drain's parts.
 struct DrainTimes {
     /// Seconds between the failure of `/readyz` and the first refused connection.
     let delaySeconds: Int
