@@ -80,16 +80,14 @@ final class ReplyReader {
     private func checkWhatWaits() throws(RedisFailure) {
         let waiting = reader.pointee.len - reader.pointee.pos
         guard waiting > Bounds.line else { return }
-        let isString = withUnsafeBytes(of: reader.pointee.rstack) { stack in
-            let index = Int(reader.pointee.ridx)
-            let tasks = stack.bindMemory(to: redisReadTask.self)
-            return tasks.indices.contains(index) && tasks[index].type == REDIS_REPLY_STRING
-        }
+        let isString = roost_reader_type(reader) == REDIS_REPLY_STRING
         if !isString || waiting > bounds.bulk + 64 { throw .protocolError("it sends more in one piece than it may") }
     }
 
     private func failure() -> RedisFailure {
         if let refusal { return .protocolError(refusal) }
+        // A callback that refuses; see CHiredis.
+        if reader.pointee.err == REDIS_ERR_OOM { return .protocolError("it sends a value that is no RESP2") }
         let text = withUnsafeBytes(of: reader.pointee.errstr) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         return .protocolError(text)
     }
@@ -127,12 +125,13 @@ final class ReplyReader {
             return nil
         }
         let bytes = UnsafeRawBufferPointer(start: start, count: count)
-        let value: RedisValue =
-            switch type {
-            case REDIS_REPLY_STATUS: .status(String(decoding: bytes, as: UTF8.self))
-            case REDIS_REPLY_ERROR: .error(String(decoding: bytes, as: UTF8.self))
-            default: .bytes([UInt8](bytes))
-            }
+        let value: RedisValue
+        switch type {
+        case REDIS_REPLY_STATUS: value = .status(String(decoding: bytes, as: UTF8.self))
+        case REDIS_REPLY_ERROR: value = .error(String(decoding: bytes, as: UTF8.self))
+        case REDIS_REPLY_STRING: value = .bytes([UInt8](bytes))
+        default: return nil
+        }
         return add(.value(value), size: count)
     }
 
@@ -155,13 +154,16 @@ final class ReplyReader {
         return Unmanaged<ReplyReader>.fromOpaque(owner).takeUnretainedValue()
     }
 
-    private static let callbacks = redisReplyObjectFunctions(
-        createString: { task, start, count in
+    private static let callbacks = roost_reply_functions(
+        { task, start, count in
             guard let task else { return nil }
             return ReplyReader.of(task)?.string(task.pointee.type, start, count)
         },
-        createArray: { task, count in ReplyReader.of(task)?.array(Int(count), in: task?.pointee.parent) },
-        createInteger: { task, number in ReplyReader.of(task)?.add(.value(.integer(number))) },
-        createNil: { task in ReplyReader.of(task)?.add(.value(.null)) },
-        freeObject: { _ in })
+        { task, count in
+            guard let task, task.pointee.type == REDIS_REPLY_ARRAY else { return nil }
+            return ReplyReader.of(task)?.array(Int(clamping: count), in: task.pointee.parent)
+        },
+        { task, number in ReplyReader.of(task)?.add(.value(.integer(number))) },
+        { task in ReplyReader.of(task)?.add(.value(.null)) },
+        { _ in })
 }
