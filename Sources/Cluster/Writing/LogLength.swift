@@ -6,7 +6,7 @@ import DequeModule
 /// their sizes, so the number follows the log's current content. A hub that has just started knows only the entries
 /// that came since; older ones are trimmed by the other hubs, and by this one once it has seen enough. Pure.
 package struct LogLength: Sendable {
-    /// More than the hubs of a cluster write in a minute, at one turn each half millisecond.
+    /// A minute's entries at one each millisecond.
     package static let mostEntries = 60_000
     /// The minimum kept, so that a hub that was cut off for a moment finds what it missed.
     package static let leastEntries = 16
