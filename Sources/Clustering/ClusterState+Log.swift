@@ -3,7 +3,7 @@ import Hub
 /// Applies the messages of the log, and what they decide.
 extension ClusterState {
     /// - Parameters:
-    /// - hub: the process that sent it; this hub's own messages arrive too.
+    ///   - hub: the process that sent it; this hub's own messages arrive too.
     mutating func heard(_ message: PeerMessage, from hub: UInt64, at now: Int64, _ out: inout [Output]) {
         let isOwn = hub == boot
         switch message {
@@ -48,7 +48,7 @@ extension ClusterState {
                 continue
             }
             guard hub != boot else { continue }
-            // Whatever this hub has said about the member since is void.
+            // Anything this hub has said about the member since is void.
             voidOwnClaim(of: member.member, &out)
             if let before { withdraw(before, &out) }
             // A repeated join is already shown, and the leave would undo it.
@@ -68,7 +68,7 @@ extension ClusterState {
         out.append(.hear(.presence(key, diff)))
     }
 
-    /// The loops announced a change of a member that another hub owns by now: shows them what that hub says.
+    /// The loops announced a change of a member that another hub owns by now: shows them that hub's version.
     private mutating func putRight(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
         guard let copy = members[name], copy.hub != boot, own[name] == nil else { return }
         show(copy, &out)

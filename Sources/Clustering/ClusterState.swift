@@ -2,7 +2,7 @@ import DequeModule
 import Hub
 package import Wire
 
-/// The state that this hub shares with the others, beside what each keeps for itself: who is present where, which
+/// The state that this hub shares with the others, apart from what each keeps for itself: who is present where, which
 /// channels keep history, and which of this hub's messages are still on their way through the log.
 ///
 /// **Presence** is a table that changes through the log alone (`PresentMembers`): hubs that have read the same part of
@@ -79,9 +79,9 @@ struct ClusterState {
     // MARK: - Messages of the loops
 
     /// - Parameters:
-    /// - record: the stored record of a presence, by its ref.
-    /// - wish: the history that this hub's members now want of a channel.
-    /// - shortest: the least time for which a disconnected member counts: clients sent away by a drain come back elsewhere.
+    ///   - record: the stored record of a presence, by its ref.
+    ///   - wish: the history that this hub's members now want of a channel.
+    ///   - shortest: the least time for which a disconnected member counts: clients sent away by a drain come back elsewhere.
     mutating func said(
         _ relay: Relay, by loop: Int, at now: Int64, shortest: Int64 = 0, record: (Name) -> PresenceRecord?,
         wish: (ChannelKey) -> HistoryWish?, _ out: inout [Output]
@@ -133,7 +133,7 @@ struct ClusterState {
         out.append(.tell(.presence(key, joins: joins, leaves: leaves)))
     }
 
-    /// The owner of the member by the time that what is said now comes out of the log.
+    /// The member's owner by the time a message sent now comes out of the log.
     func owner(of copy: PresentMembers.Copy) -> PeerMessage.MemberOwner {
         let pending = (claims[copy.record.member] ?? []).count { !$0 }
         return pending == 0 ? copy.owner : PeerMessage.MemberOwner(hub: boot, turn: copy.turn + pending)
@@ -285,8 +285,8 @@ struct ClusterState {
     /// A hub died: its members count as present for their windows, and its clients may come back here.
     ///
     /// - Parameters:
-    /// - window: how long a member counts, in milliseconds.
-    /// - isCoordinator: this hub completes the removals that the dead hub had begun.
+    ///   - window: how long a member counts, in milliseconds.
+    ///   - isCoordinator: this hub completes the removals that the dead hub had begun.
     mutating func died(
         _ hub: UInt64, at now: Int64, window: (ChannelKey, ReportedAppState?) -> Int64, isCoordinator: Bool,
         _ out: inout [Output]

@@ -14,7 +14,7 @@ extension ClusterWorker {
 
     /// Completes this hub's copy of another hub's members. A transfer under way goes on.
     ///
-    /// Only while this hub is in the log: an answer is placed behind the messages that its sender had sent, which a hub
+    /// Only while this hub is in the log: an answer is placed after the messages that its sender had sent, which a hub
     /// that starts reading later never sees. Beats reveal later that a copy is missing.
     mutating func pull(from hub: HubIdentity, at now: Instant) {
         guard pulls[hub] == nil, state.isInLog else { return }

@@ -6,7 +6,7 @@ import Logging
 import Redis
 import Workers
 
-/// The life of the cluster's thread: keeps the link, writes what the loops say, passes on what arrives, judges which hubs are there.
+/// The life of the cluster's thread: keeps the link, writes the loops' messages, passes on what arrives, judges which hubs are there.
 ///
 /// Owns the state machines and carries out their requests; the rules are theirs: `LogReader`, `LogWriter`, `PeerTable`
 /// (room `Cluster`) and `ClusterState`.

@@ -1,6 +1,6 @@
 /// A message from one hub to another: a kind and its content.
 ///
-/// As in `PeerMessage`, kinds never change their meaning, a hub skips unknown ones, and new fields go behind the
+/// As in `PeerMessage`, kinds never change their meaning, a hub skips unknown ones, and new fields go after the
 /// existing ones. The kinds 1 and 2 are no longer available.
 enum DirectPayload: Equatable {
     /// Belongs to a subject (`PeerSubject`); its answer has the same number.

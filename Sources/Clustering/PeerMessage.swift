@@ -3,7 +3,7 @@ package import Wire
 
 /// A message from a hub to the others of its cluster, as it goes through the log: a kind and its content.
 ///
-/// Kinds never change their meaning. New fields go behind all existing ones, lists included. A hub skips a message of an unknown
+/// Kinds never change their meaning. New fields go after all existing ones, lists included. A hub skips a message of an unknown
 /// kind or with an unknown form, and reads a longer one up to the fields it knows, so that old and new hubs may run side by side.
 enum PeerMessage: Sendable, Equatable {
     case broadcast(ChannelKey, BroadcastBody)

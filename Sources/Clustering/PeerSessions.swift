@@ -68,8 +68,8 @@ package final class PeerSessions: PeerAnswering {
     /// Asks the hubs that had clients with these keys.
     ///
     /// - Parameters:
-    /// - elsewhere: the sessions according to the database.
-    /// - done: called once, from any thread, with what is now known; for a hub that does not answer, that is unchanged.
+    ///   - elsewhere: the sessions according to the database.
+    ///   - done: called once, from any thread, with what is now known; for a hub that does not answer, that is unchanged.
     package func ask(
         _ elsewhere: [RecoveryKey: [SessionRegistry.Elsewhere]], by peers: any PeerAsking,
         then done: @escaping @Sendable ([RecoveryKey: [SessionRegistry.Elsewhere]]) -> Void

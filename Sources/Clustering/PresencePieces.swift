@@ -42,7 +42,7 @@ extension ClusterState {
         return PresencePieces(members: count, bytes: bytes)
     }
 
-    /// The digest of each piece of a hub's state; for this hub, of what it has said, whether or not it has come out of the log.
+    /// The digest of each piece of a hub's state; for this hub, including messages that the log has not returned yet.
     func digests(of hub: UInt64, in pieces: PresencePieces) -> [UInt64] {
         var digests = [UInt64](repeating: 0, count: pieces.count)
         forEachRecord(of: hub) { record in
@@ -55,8 +55,8 @@ extension ClusterState {
     /// The known state of a hub in some of its pieces.
     ///
     /// - Parameters:
-    /// - wanted: the pieces, in this order.
-    /// - mostBytes: approximate limit, after which no further piece is begun.
+    ///   - wanted: the pieces, in this order.
+    ///   - mostBytes: approximate limit, after which no further piece is begun.
     /// - Returns: the pieces that are covered, at least the first of the wanted ones.
     func snapshot(
         of hub: UInt64, in pieces: PresencePieces, _ wanted: [Int], mostBytes: Int

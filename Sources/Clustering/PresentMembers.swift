@@ -7,9 +7,9 @@ import Wire
 /// members to a new one, and to find out whether two hubs agree (`digest`). Pure; confined to the thread of the cluster's worker.
 ///
 /// **Whose word counts.** A member's hub speaks for it. A disconnected client may come back to any hub, and its member
-/// may have ended by then: the log decides, whatever hubs think of each other. A `claim` moves the member to another
-/// hub, an `over` ends it; each names the member's hub and its *turn*, the number of its claims so far, and counts only
-/// if both still match. So the first of several in the log counts, on every hub, and the others are void.
+/// may have ended by then: the log decides, whatever hubs think of each other. A `claimed` message moves the member to
+/// another hub, an `over` ends it; each names the member's hub and its *turn*, the number of its claims so far, and
+/// counts only if both still match. So the first of several in the log counts, on every hub, and the others are void.
 struct PresentMembers {
     typealias MemberName = PeerMessage.MemberName
 

@@ -8,9 +8,9 @@ package enum CacheCursor {
     private static let jitter: Int64 = 3600
 
     /// - Parameters:
-    /// - unix: the present time, in milliseconds since 1970.
-    /// - asked: the client's cursor, if any.
-    /// - random: any number.
+    ///   - unix: the present time, in milliseconds since 1970.
+    ///   - asked: the client's cursor, if any.
+    ///   - random: any number.
     package static func next(at unix: Int64, after asked: String?, random: UInt64) -> String {
         let present = present(at: unix)
         guard let asked = asked.flatMap({ Int64($0) }), asked >= present, asked < Int64.max - jitter else {

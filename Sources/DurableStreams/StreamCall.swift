@@ -127,8 +127,8 @@ package struct StreamCall: Sendable {
     /// The stream's address, for `Location`.
     ///
     /// - Parameters:
-    /// - scheme: the client's scheme.
-    /// - host: the request's field; without one, the address is a path.
+    ///   - scheme: the client's scheme.
+    ///   - host: the request's field; without one, the address is a path.
     package func url(scheme: String, host: String?) -> String {
         (host.map { scheme + "://" + $0 } ?? "") + root + Self.encoded(name.text)
     }

@@ -65,8 +65,8 @@ package enum StreamEvents {
     /// The content after an offset as plain events: one for each message; for text or bytes, one for everything available.
     ///
     /// - Parameters:
-    /// - offset: the end of a block; an offset that is not readable is replaced by the earliest one kept.
-    /// - member: the member of a message whose text becomes the event's name.
+    ///   - offset: the end of a block; an offset that is not readable is replaced by the earliest one kept.
+    ///   - member: the member of a message whose text becomes the event's name.
     package static func messages(of stream: StreamBuffer, from offset: Int, namedBy member: String?) -> Block? {
         let snapshot = stream.snapshot
         let start = StreamPiece(of: stream, in: snapshot, from: offset, most: 1) == nil ? snapshot.start : offset
@@ -114,10 +114,10 @@ package enum StreamEvents {
     /// One `data` event and its `control`, or the `control` alone if nothing is new.
     ///
     /// - Parameters:
-    /// - bytes: the stream's bytes, cut where its content may be cut.
-    /// - end: where the next block begins, in the form of `StreamPosition`.
-    /// - status: the stream's status if this reaches its end; nil if there is more.
-    /// - cursor: made by `CacheCursor`; left out once the stream has ended.
+    ///   - bytes: the stream's bytes, cut where its content may be cut.
+    ///   - end: where the next block begins, in the form of `StreamPosition`.
+    ///   - status: the stream's status if this reaches its end; nil if there is more.
+    ///   - cursor: made by `CacheCursor`; left out once the stream has ended.
     package static func block(
         _ bytes: [UInt8], _ content: StreamContent, upTo end: String, _ status: StreamStatus?, cursor: String
     ) -> [UInt8] {

@@ -11,8 +11,8 @@ package enum StreamPage: Sendable {
     package static let bytes = 1_048_576
 
     /// - Parameters:
-    /// - from: where to begin; a long-poll that waited begins where it waited.
-    /// - cursor: makes the `Stream-Cursor` for a live reader.
+    ///   - from: where to begin; a long-poll that waited begins where it waited.
+    ///   - cursor: makes the `Stream-Cursor` for a live reader.
     package init(of stream: StreamBuffer, _ reading: StreamReading, from: Int? = nil, cursor: () -> String) {
         let snapshot = stream.snapshot
         guard let start = from ?? reading.position.offset(in: snapshot) else {

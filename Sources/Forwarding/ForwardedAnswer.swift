@@ -23,9 +23,9 @@ struct ForwardedAnswer {
     private var event: String?
 
     /// - Parameters:
-    /// - contentType: the answer's type.
-    /// - eventMember: the member that receives an event's name if the message lacks it.
-    /// - most: the limit of one message, in bytes.
+    ///   - contentType: the answer's type.
+    ///   - eventMember: the member that receives an event's name if the message lacks it.
+    ///   - most: the limit of one message, in bytes.
     init(contentType: String, eventMember: String?, most: Int) {
         let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
         switch String(Substring(type)).lowercased() {

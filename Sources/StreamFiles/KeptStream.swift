@@ -175,7 +175,7 @@ final class KeptStream {
 
     /// The shared log differs from what the batch assumed, or cannot be reached: restores the stream as it was before.
     ///
-    /// - Returns: the requests of the batch, in order, with their intended answers, and the requests that waited behind it.
+    /// - Returns: the requests of the batch, in order, with their intended answers, and the requests that waited for it.
     func undo() -> [(answer: StreamAnswer?, request: FileStreamService.Request)] {
         log = before ?? log
         before = nil

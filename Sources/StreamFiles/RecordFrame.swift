@@ -120,7 +120,7 @@ package enum RecordFrame {
     /// Whether the unreadable bytes from `end` on are a write that was cut off by a kill: its head, which is written
     /// last, is missing (`StreamFolder.append`).
     ///
-    /// When the machine stops, a file system leaves zeros for bytes it had not written. But records behind such zeros
+    /// When the machine stops, a file system leaves zeros for bytes it had not written. But records after such zeros
     /// were written whole, and may have been acknowledged.
     static func isTorn(_ bytes: [UInt8], at end: Int) -> Bool {
         let head = bytes[end...].prefix(headBytes)
@@ -131,7 +131,7 @@ package enum RecordFrame {
     /// How far to search for a record, and how many bytes to check.
     private static let (mostSearched, mostChecked) = (16_777_216, 268_435_456)
 
-    /// Whether a record begins anywhere behind a place.
+    /// Whether a record begins anywhere after a place.
     private static func hasRecord(_ bytes: [UInt8], behind place: Int) -> Bool {
         var checked = 0
         for at in place..<max(place, min(bytes.count - headBytes, place + mostSearched)) {

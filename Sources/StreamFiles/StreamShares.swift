@@ -51,10 +51,10 @@ struct StreamShares {
     /// Chooses streams to remove until there is enough room: repeatedly the one that ended first among those of the largest owner.
     ///
     /// - Parameters:
-    /// - candidates: streams that may be removed.
-    /// - kept: the room reserved for the backend, which does not count.
-    /// - measure: the quantity that is exceeded.
-    /// - isEnough: receives the room freed so far.
+    ///   - candidates: streams that may be removed.
+    ///   - kept: the room reserved for the backend, which does not count.
+    ///   - measure: the quantity that is exceeded.
+    ///   - isEnough: receives the room freed so far.
     func choose(
         _ candidates: some Sequence<KeptStream>, kept: Room, by measure: KeyPath<Room, Int>,
         until isEnough: (Room) -> Bool

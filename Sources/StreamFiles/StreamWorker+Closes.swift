@@ -27,8 +27,8 @@ extension StreamWorker {
     /// Records a close that must be committed. It is passed on once it is on the disk.
     ///
     /// - Parameters:
-    /// - record: the append that closes the stream.
-    /// - bearer: the closer; the row is written with its rights unless the rule names a role.
+    ///   - record: the append that closes the stream.
+    ///   - bearer: the closer; the row is written with its rights unless the rule names a role.
     /// - Returns: false if the record closes nothing, or the stream ends without a row.
     func beginClose(
         of stream: KeptStream, _ record: StreamRecord, stamp: ProducerStamp?, bearer: StreamBearer?,

@@ -68,7 +68,7 @@ extension StreamWorker {
         return stream.length > place.length ? giveBack(stream, from: place.length) : adopt(name, at: place)
     }
 
-    /// Of two streams with one name, the one created later has replaced the other.
+    /// The stream created later has replaced the other of the same name.
     private func chooseNewer(of stream: KeptStream, _ place: SharedStreamPlace) -> Bool {
         guard let theirs = sharing?.log.read(place.id, 0..<place.length) else {
             return cannotRead(stream.log.name, place)

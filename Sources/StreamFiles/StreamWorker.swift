@@ -92,8 +92,9 @@ final class StreamWorker {
         _ = index.add(stream.buffer)
     }
 
-    /// The intact part of a damaged file is still served, and the stream ends there: what readers saw behind that never becomes something
-    /// else, and a reader that asks for it is told that there is no such place. With several hubs, the others and Redis have all of it.
+    /// The intact part of a damaged file is still served, and the stream ends there: what readers saw beyond that point
+    /// never becomes something else, and a reader that asks for it is told that there is no such place. With several
+    /// hubs, the others and Redis have all of it.
     ///
     /// - Returns: the file with the intact part and the end; nil if there is none.
     private func putDamagedAside(

@@ -20,8 +20,8 @@ package struct StreamBound: Sendable, Equatable {
     /// The new beginning of a window; nil if it does not move.
     ///
     /// - Parameters:
-    /// - kept: the offsets kept now.
-    /// - old: the offset before which everything is older than `age`.
+    ///   - kept: the offsets kept now.
+    ///   - old: the offset before which everything is older than `age`.
     package func beginning(of kept: Range<Int>, old: Int) -> Int? {
         guard keepsNewest else { return nil }
         if kept.count >= bytes + slack { return max(kept.upperBound - bytes, old) }

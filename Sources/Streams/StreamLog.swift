@@ -81,9 +81,9 @@ package struct StreamLog: Sendable, Equatable {
     // MARK: Decisions
 
     /// - Parameters:
-    /// - limit: the bytes that may be kept of the stream.
-    /// - isWindow: older bytes make room, so only a single append is limited.
-    /// - now: milliseconds since 1970.
+    ///   - limit: the bytes that may be kept of the stream.
+    ///   - isWindow: older bytes make room, so only a single append is limited.
+    ///   - now: milliseconds since 1970.
     package func decide(_ append: StreamAppend, limit: Int, isWindow: Bool = false, at now: Int64) -> Decision {
         if let meant = append.generation, meant != id { return .refused(.otherGeneration(snapshot(.open))) }
         // A fenced producer is told so even if the stream has ended; otherwise the end takes precedence over everything else (section 5.2).

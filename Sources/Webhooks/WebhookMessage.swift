@@ -48,9 +48,9 @@ struct WebhookMessage: Sendable {
     let body: [UInt8]
 
     /// - Parameters:
-    /// - id: unique to the message: a backend recognizes repetitions by it.
-    /// - events: at least one, in the order in which they happened.
-    /// - node: the hub's name.
+    ///   - id: unique to the message: a backend recognizes repetitions by it.
+    ///   - events: at least one, in the order in which they happened.
+    ///   - node: the hub's name.
     init(
         id: String, _ events: [Happenings.Event], node: String,
         random: some RandomNumberGenerator = SystemRandomNumberGenerator()

@@ -30,8 +30,8 @@ package struct BatchTrials<Place: Equatable> {
     /// A batch failed for a reason that may be its own. One failure may be chance; two at the same place are not.
     ///
     /// - Parameters:
-    /// - place: where the batch begins.
-    /// - mayPass: whether the error says that retrying helps.
+    ///   - place: where the batch begins.
+    ///   - mayPass: whether the error says that retrying helps.
     package mutating func failed(at place: Place, rows: Int, mayPass: Bool = false, at now: Instant) {
         if place != self.place || losses == 0 { (losses, since) = (0, now) }
         self.place = place

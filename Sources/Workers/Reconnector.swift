@@ -55,8 +55,8 @@ package struct Reconnector: Sendable {
     private var isAway = false
 
     /// - Parameters:
-    /// - lost: the text before the error, without a colon.
-    /// - regained: a sentence.
+    ///   - lost: the text before the error, without a colon.
+    ///   - regained: a sentence.
     package init(first: Duration = .seconds(1), logger: Logger, lost: String, regained: String) {
         self.logger = logger
         self.lost = lost

@@ -2,7 +2,7 @@
 ///
 /// Version 1, in this order: version, flags (1 byte each), name, boot, number, `since`, `base`, `place`, `settled`,
 /// `digest` (8 bytes), `digestSequence`, protocol, the figures (a count, then each), the ended hubs likewise, and
-/// `software` with its length. Unknown flags are ignored, and so are bytes behind these fields, which a newer hub may send.
+/// `software` with its length. Unknown flags are ignored, and so are bytes after these fields, which a newer hub may send.
 package struct HubBeat: Equatable, Sendable {
     package static let version: UInt8 = 1
     package static let mostFigures = 32

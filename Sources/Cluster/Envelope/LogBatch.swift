@@ -2,13 +2,13 @@
 ///
 /// Version 1, in this order: version (1 byte), name (length in 1 byte), boot (8 bytes, most significant first), `since`
 /// (epoch, offset + 1), `base`, `skipped`, `first`, the number of messages, then each message's length and bytes. All
-/// numbers except the boot are LEB128. Bytes behind these fields, which a newer hub may send, are ignored.
+/// numbers except the boot are LEB128. Bytes after these fields, which a newer hub may send, are ignored.
 package struct LogBatch: Equatable, Sendable {
     package static let version: UInt8 = 1
     /// The limit of an encoded batch, in bytes.
     package static let mostBytes = 4 << 20
     package static let mostMessages = 65_536
-    /// The most bytes a batch needs beside its messages' lengths and bytes.
+    /// The most bytes a batch needs in addition to its messages' lengths and bytes.
     static let mostHeader = 1 + 1 + 64 + 8 + 10 * 6
 
     package var hub: HubIdentity

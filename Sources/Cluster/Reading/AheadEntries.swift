@@ -1,7 +1,7 @@
 /// Entries of the current epoch that arrived ahead of a hole, by offset, within a bound of bytes. Those that do not fit
 /// are dropped and read from the log.
 struct AheadEntries {
-    /// The estimated cost of an entry beside its batch.
+    /// The estimated cost of an entry beyond its batch.
     private static let overhead = 128
 
     let mostBytes: Int

@@ -1,7 +1,7 @@
 /// Messages to this hub that wait until the exact sequence after which they are valid has been applied.
 struct HeldMessages {
     static let mostMessages = 4_096
-    /// The estimated cost of a message beside its payload.
+    /// The estimated cost of a message beyond its payload.
     private static let overhead = 192
 
     let mostBytes: Int

@@ -62,7 +62,7 @@ extension LogReader {
             start = LogPlace(epoch: next.epoch, offset: -1)
             if next.epoch == origin.epoch { start = next.epoch == lineage.epoch ? origin : min(origin, next) }
         } else {
-            // The clock of Redis went back: this epoch began after this reader, though its number is lower.
+            // The clock of Redis went back: this epoch began after this log reader, though its number is lower.
             origin = start
         }
         place = start

@@ -42,14 +42,14 @@ extension LogReader {
         }
     }
 
-    /// Determines what is owed of a publisher that is new here: all of its messages, if this reader began first;
-    /// otherwise those from now on. If this reader began in another log, or met holes, earlier messages may be missing.
+    /// Determines what is owed of a publisher that is new here: all of its messages, if this log reader began first;
+    /// otherwise those from now on. If this log reader began in another log, or met holes, earlier messages may be missing.
     private mutating func learn(
         _ hub: HubIdentity, since: LogPlace, base: UInt64, settled: UInt64, _ actions: inout [LogReaderAction]
     ) -> PublisherProgress {
         let isOwedAll = origin.map { since >= $0 } ?? false
         if isOwedAll, base == 0 { return PublisherProgress(applied: 0) }
-        // What the publisher wrote in another log while this reader was running is unknown.
+        // What the publisher wrote in another log while this log reader was running is unknown.
         if hub != own, isOwedAll || hadHoles || origin?.epoch != lineage?.epoch {
             actions.append(.tellGap(LogGap(hub: hub, missing: nil, after: 0, reason: .missing)))
         }
@@ -132,7 +132,7 @@ extension LogReader {
     }
 
     /// A hub ended without saying good-bye: messages it sent that this hub lacks are lost. Nothing is owed of a hub
-    /// that was unknown here and had ended before this reader began.
+    /// that was unknown here and had ended before this log reader began.
     package mutating func publisherEnded(_ end: HubBeat.Ended, now: Int64, _ actions: inout [LogReaderAction]) {
         let hub = end.hub
         claims[hub] = nil

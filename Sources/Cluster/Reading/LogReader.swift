@@ -4,8 +4,8 @@
 /// are ordered actions. It guarantees that each message of each boot is applied once, in its publisher's order and in the
 /// log's, or that exactly the missing ones are reported. It has no clock and does no I/O; its owner calls it on one thread.
 ///
-/// A reader starts at the head and owes nothing before it. What a hub had accepted is unknown if the hub ended before
-/// any living hub heard of it; its own clients were cut off with it.
+/// A log reader starts at the head and owes nothing before it. What a hub had accepted is unknown if the hub ended
+/// before any living hub heard of it; its own clients were cut off with it.
 package struct LogReader {
     package struct Limits: Sendable {
         /// Bytes of entries that arrived ahead of a hole.
@@ -16,10 +16,10 @@ package struct LogReader {
         package var logBytes = 64 << 20
         /// Entries per fetch.
         package var fetchCount = 64
-        /// Milliseconds: if this reader was away for longer and the log was lost, a gap is reported for hubs unknown
-        /// here, which may have started and ended meanwhile.
+        /// Milliseconds: if this log reader was away for longer and the log was lost, a gap is reported for hubs
+        /// unknown here, which may have started and ended meanwhile.
         package var unheardOf: Int64 = 3_000
-        /// Milliseconds: a hub that others last heard at most this long before this reader began may have been alive then.
+        /// Milliseconds: a hub that others last heard at most this long before this log reader began may have been alive then.
         package var unheardAtStart: Int64 = 1_500
 
         package init() {}
@@ -44,12 +44,12 @@ package struct LogReader {
     package internal(set) var statistics = Statistics()
     /// The last entry read, or where reading began.
     package internal(set) var place: LogPlace?
-    /// Whether everything up to the head is read, as far as this reader knows.
+    /// Whether everything up to the head is read, as far as this log reader knows.
     package internal(set) var isCaughtUp = false
 
-    /// The place where this reader began. Nothing at or before it is owed.
+    /// The place where this log reader began. Nothing at or before it is owed.
     var origin: LogPlace?
-    /// The time when this reader began, in milliseconds.
+    /// The time when this log reader began, in milliseconds.
     var beganAt: Int64?
     /// The tag of the entry at `place`; nil if unknown.
     var tag: UInt64?
@@ -63,13 +63,13 @@ package struct LogReader {
     var isReopenAsked = false
     /// An entry that was read now has another tag in the log.
     var isRewritten = false
-    /// The log is being read again from its beginning, and this reader has not caught up since.
+    /// The log is being read again from its beginning, and this log reader has not caught up since.
     var isRereading = false
     /// The log lacks entries that it should have; its head was requested once more.
     var isDoubted = false
     /// Whether entries went missing since the origin, so that an unknown publisher may have sent some of them.
     var hadHoles = false
-    /// When this reader last knew that it had read everything, in milliseconds.
+    /// When this log reader last knew that it had read everything, in milliseconds.
     var verifiedAt: Int64?
     /// This hub's newest sequence in this log.
     var ownSequence: UInt64? = 0

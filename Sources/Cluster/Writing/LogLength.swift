@@ -10,7 +10,7 @@ package struct LogLength: Sendable {
     package static let mostEntries = 60_000
     /// The minimum kept, so that a hub that was cut off for a moment finds what it missed.
     package static let leastEntries = 16
-    /// The estimated cost of an entry in Redis beside its batch.
+    /// The estimated cost of an entry in Redis beyond its batch.
     private static let overhead = 100
 
     package let mostBytes: Int

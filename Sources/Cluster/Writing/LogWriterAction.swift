@@ -19,7 +19,7 @@ package struct LogPublish: Equatable, Sendable {
     package var sequences: ClosedRange<UInt64>
 }
 
-/// Why a call of PUB did not write, or may not have.
+/// Why a call of PUB did not write, or may not have written.
 package enum LogPublishFailure: Sendable {
     /// The log has another epoch. Nothing was written.
     case epoch

@@ -7,7 +7,7 @@ struct WriterRing {
         var at: Int64
     }
 
-    /// The estimated cost of a message beside its bytes.
+    /// The estimated cost of a message beyond its bytes.
     private static let overhead = 64
 
     private var items: Deque<Item> = []

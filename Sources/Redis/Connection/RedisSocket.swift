@@ -21,7 +21,7 @@ final class RedisSocket {
         close(descriptor)
     }
 
-    /// Starts to connect; `finishConnecting` tells the outcome once poll reports POLLOUT.
+    /// Starts to connect; `finishConnecting` returns the outcome once poll reports POLLOUT.
     static func connecting(
         to address: HostLookup.SocketAddress, acknowledgement: Duration
     ) throws(RedisFailure) -> RedisSocket {

@@ -48,10 +48,10 @@ package final class RedisLink {
     /// Starts to connect with the first turn.
     ///
     /// - Parameters:
-    /// - name: the name in `CLIENT LIST`: no spaces.
-    /// - channels: the channels to subscribe to.
-    /// - scripts: the scripts that may be called.
-    /// - random: in 0..<1.
+    ///   - name: the name in `CLIENT LIST`: no spaces.
+    ///   - channels: the channels to subscribe to.
+    ///   - scripts: the scripts that may be called.
+    ///   - random: in 0..<1.
     package init(
         _ address: RedisAddress, name: String, channels: [String], scripts: [RedisScript],
         timeouts: RedisTimeouts = RedisTimeouts(), random: @escaping () -> Double = { .random(in: 0..<1) },

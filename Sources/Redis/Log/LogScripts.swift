@@ -104,8 +104,8 @@ package struct LogScripts: Sendable {
     /// Queues the publishing of one entry.
     ///
     /// - Parameters:
-    /// - entryTag: random, not 0.
-    /// - length: the approximate number of entries that the log keeps.
+    ///   - entryTag: random, not 0.
+    ///   - length: the approximate number of entries that the log keeps.
     /// - Returns: as for `RedisLink`'s commands.
     package func publish(
         _ batch: [UInt8], in epoch: UInt64, entryTag: UInt64, length: Int, on link: RedisLink, tag: UInt64,
@@ -128,8 +128,8 @@ package struct LogScripts: Sendable {
     /// Queues reading entries, oldest first: as many as fill an answer of a megabyte, and one more.
     ///
     /// - Parameters:
-    /// - last: nil for the end of the log.
-    /// - count: the most entries to read.
+    ///   - last: nil for the end of the log.
+    ///   - count: the most entries to read.
     /// - Returns: as for `RedisLink`'s commands.
     package func read(
         after place: LogEntryID, through last: LogEntryID? = nil, count: Int = 1000, on link: RedisLink, tag: UInt64,
@@ -153,9 +153,9 @@ package struct LogScripts: Sendable {
         entries.reserveCapacity(elements.count)
         for element in elements {
             guard let parts = element.elements, parts.count == 2, let text = parts[0].text else { throw refusal(value) }
-            // Written by another program, behind everything that hubs write.
+            // Written by another program, after everything that hubs write.
             guard let id = LogEntryID(text) else { continue }
-            // A damaged entry keeps its place: the reader goes on behind it, and finds that something is missing.
+            // A damaged entry keeps its place: the log reader continues after it, and finds that something is missing.
             entries.append(entry(id, parts[1]) ?? StoredLogEntry(id: id, tagBefore: 0, tag: 0, batch: []))
         }
         return LogPiece(entries: entries, isAtEnd: isAtEnd == 1 || entries.isEmpty)

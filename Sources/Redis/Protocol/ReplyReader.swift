@@ -4,7 +4,7 @@ import CHiredis
 /// the reader's buffer, and no tree of C objects is made.
 ///
 /// The peer has no influence on memory: anything larger than `Bounds` is a protocol error, and so is anything that is
-/// not RESP2. After an error, a reader must not be used again. Confined to one thread.
+/// not RESP2. After an error, a `ReplyReader` must not be used again. Confined to one thread.
 final class ReplyReader {
     struct Bounds {
         /// Bytes in one string.
@@ -94,7 +94,7 @@ final class ReplyReader {
         return .protocolError(text)
     }
 
-    /// Leaves `index` behind the value's last node.
+    /// Leaves `index` after the value's last node.
     private func assemble(_ index: inout Int) -> RedisValue {
         let node = nodes[index]
         index += 1

@@ -179,8 +179,8 @@ package struct StreamScripts: Sendable {
     /// Queues the opening, which must precede any writing after each `whole`.
     ///
     /// - Parameters:
-    /// - leastEpoch: milliseconds since 1970, and greater than any epoch that the caller knows.
-    /// - settling: how long a new epoch accepts only what is written back.
+    ///   - leastEpoch: milliseconds since 1970, and greater than any epoch that the caller knows.
+    ///   - settling: how long a new epoch accepts only what is written back.
     /// - Returns: as for `RedisLink`'s commands.
     package func open(
         leastEpoch: UInt64, settling: Duration, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant
@@ -213,8 +213,8 @@ package struct StreamScripts: Sendable {
     /// Queues changes, each of which succeeds or fails on its own.
     ///
     /// - Parameters:
-    /// - process: the caller's, so that it recognizes its own publications.
-    /// - isReturned: the changes had been in Redis before, which lost them.
+    ///   - process: the caller's, so that it recognizes its own publications.
+    ///   - isReturned: the changes had been in Redis before, which lost them.
     /// - Returns: as for `RedisLink`'s commands.
     package func write(
         _ changes: [SharedStreamChange], in epoch: UInt64, by process: UInt64, isReturned: Bool, on link: RedisLink,
