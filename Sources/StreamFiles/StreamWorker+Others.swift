@@ -90,7 +90,7 @@ extension StreamWorker {
         return true
     }
 
-    /// - Returns: false.
+    /// - Returns: always false, for callers to pass on.
     func cannotRead(_ name: StreamName, _ place: SharedStreamPlace) -> Bool {
         if sharing?.log.wasShort == true {
             sharing?.damaged.insert(place.id)

@@ -26,7 +26,7 @@ package struct PeerTable {
 
     package struct Peer: Equatable, Sendable {
         package internal(set) var state: State
-        /// The last beat received; nil for a hub that has only sent messages.
+        /// The last beat received; nil if only messages or reports of the hub have come.
         package internal(set) var beat: HubBeat?
         /// The log's head when the hub first opened it.
         package internal(set) var since: LogPlace

@@ -49,7 +49,7 @@ extension LogReader {
     ) -> PublisherProgress {
         let isOwedAll = origin.map { since >= $0 } ?? false
         if isOwedAll, base == 0 { return PublisherProgress(applied: 0) }
-        // What the publisher wrote in another log while this log reader was running is unknown.
+        // Messages that the publisher wrote to another log meanwhile are unknown.
         if hub != own, isOwedAll || hadHoles || origin?.epoch != lineage?.epoch {
             actions.append(.tellGap(LogGap(hub: hub, missing: nil, after: 0, reason: .missing)))
         }

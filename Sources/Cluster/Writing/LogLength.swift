@@ -2,7 +2,7 @@ import DequeModule
 
 /// The number of entries that the log keeps: as many as fit into `mostBytes` together, and never more than `mostEntries`.
 ///
-/// Redis trims by the number of entries (`XADD … MAXLEN ~`), and entries vary in size. Each reader of the log sees
+/// Redis trims by the number of entries (`XADD … MAXLEN ~`), and entries vary in size. Each hub that reads the log sees
 /// their sizes, so the number follows the log's current content. A hub that has just started knows only the entries
 /// that came since; older ones are trimmed by the other hubs, and by this one once it has seen enough. Pure.
 package struct LogLength: Sendable {

@@ -2,7 +2,7 @@
 package enum LogWriterAction: Equatable, Sendable {
     /// Run the script PUB, and report its outcome.
     case publish(LogPublish)
-    /// Run the script OPEN: the opened epoch is over. Its answer goes to the reader first.
+    /// Run the script OPEN: the opened epoch is over. Its answer goes to the `LogReader` first.
     case reopen
     /// Accepted messages that the log will never have. The hole in the sequence tells others.
     case dropped(ClosedRange<UInt64>)
