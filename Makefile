@@ -7,9 +7,9 @@ MAKEFLAGS += --no-print-directory
 
 SWIFT := swift
 RELEASE := $(SWIFT) build -c release
-# A build for tests alone, in two thirds of the time (Package.swift); what it makes has nothing for a debugger.
+# A build for tests alone, in two thirds of the time (Package.swift, scripts/build-quick.sh); what it makes has nothing for a debugger.
 ifeq ($(ROOST_BUILD),quick)
-RELEASE += -debug-info-format none
+RELEASE := scripts/build-quick.sh
 endif
 SWIFT_SOURCES := Package.swift Sources Tests loadtest examples
 

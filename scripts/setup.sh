@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 packages=(
     git make pkg-config
-    libc6-dev libstdc++-12-dev binutils libcurl4 libncurses6 libsqlite3-0 libxml2 # Swift's own needs on a bare Debian
+    libc6-dev binutils libncurses6 libsqlite3-0 libxml2 # Swift's own needs on a bare Debian; libcurl comes with its headers
     libwebsockets-dev libwebsockets-evlib-uv libuv1-dev libcap-dev libssl-dev liburing-dev # the gateway
     libcurl4-openssl-dev # the keys of jwks.url, and the connections to APNs
     libnghttp2-dev # what is spoken on these
@@ -19,6 +19,12 @@ packages=(
     libhiredis-dev # several hubs as one: what Redis answers
     libpq-dev postgresql # the change feed; the server is for the demo and the tests
 )
+# The one of the system's compiler: Swift takes the newest that is there.
+case $(. /etc/os-release && echo "${VERSION_ID:-}") in
+12) packages+=(libstdc++-12-dev) ;;
+13) packages+=(libstdc++-14-dev) ;;
+*) packages+=(g++) ;;
+esac
 services=(caddy haproxy nginx-light pgbouncer redis-server) # packages that start a server of their own
 requirements=Tests/EndToEnd/requirements.txt
 wants_tests=false

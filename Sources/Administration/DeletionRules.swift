@@ -21,7 +21,7 @@ enum DeletionRules {
         }
     }
 
-    /// Tables whose deleted rows cannot be restored while policies are evaluated (Migration029Deletions.sql).
+    /// Tables whose deleted rows cannot be restored while policies are evaluated (SchemaVisibility.sql).
     static func lasting(on connection: PostgresConnection) throws -> [String] {
         let rows = try connection.query(DoctorSQL.lastingDeletions)
         return (0..<rows.count).map { row in

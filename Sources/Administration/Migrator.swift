@@ -13,17 +13,12 @@ package enum Migrator {
     /// The whole setup for an empty database, as a script for psql.
     package static var script: String {
         transaction(
-            steps(upTo: RoostSchema.currentVersion) + RoostSchema.installations.map { "-- \($0.name)\n\($0.sql)" })
+            (RoostSchema.base + RoostSchema.migrations).map(section)
+                + ["update roost.meta set schema_version = \(RoostSchema.currentVersion);\n"]
+                + RoostSchema.installations.map(section))
     }
 
-    /// Only the schema roost, as an older version left it, for tests of upgrades.
-    package static func script(upTo version: Int) -> String { transaction(steps(upTo: version)) }
-
-    private static func steps(upTo version: Int) -> [String] {
-        RoostSchema.migrations.prefix(version).enumerated().map { index, migration in
-            "-- \(migration.name)\n\(migration.sql)\nupdate roost.meta set schema_version = \(index + 1);\n"
-        }
-    }
+    private static func section(_ step: RoostSchema.Step) -> String { "-- \(step.name)\n\(step.sql)" }
 
     private static func transaction(_ steps: [String]) -> String {
         "begin;\n\n" + steps.joined(separator: "\n") + "\ncommit;\n"
@@ -35,7 +30,7 @@ package enum Migrator {
     /// Also creates missing parts of `realtime` and `auth`, and the trigger on `realtime.messages`; parts that this
     /// role may not create are left to `roost doctor` to report. Needs the right to create a schema in the database, or
     /// ownership of an empty schema `roost`.
-    /// - Throws: `AdminError`, also if the schema is newer than this binary.
+    /// - Throws: `AdminError`, also if the schema is newer than this binary, or too old for it.
     @discardableResult
     package static func migrate(
         conninfo: String, patience: LockPatience = LockPatience(), progress: @escaping AdminProgress.Listener = { _ in }
@@ -64,20 +59,25 @@ package enum Migrator {
         try connection.run("set local lock_timeout = '\(patience.turnText)'")
         let version = try RoostSchema.installedVersion(on: connection) ?? 0
         guard version <= RoostSchema.currentVersion else { throw AdminError(RoostSchema.newer(version)) }
-        let migrations = Array(RoostSchema.migrations.enumerated()).dropFirst(version)
+        guard version == 0 || version >= RoostSchema.baseVersion else { throw AdminError(RoostSchema.tooOld(version)) }
+        let steps =
+            version == 0
+            ? RoostSchema.base + RoostSchema.migrations
+            : Array(RoostSchema.migrations.dropFirst(version - RoostSchema.baseVersion))
         // Interruptions of the capture until now are recorded before the capture is reset.
-        if !migrations.isEmpty, version >= 16 { try connection.run("select roost.note_captures()") }
-        for (index, migration) in migrations {
+        if !steps.isEmpty, version > 0 { try connection.run("select roost.note_captures()") }
+        for (done, step) in steps.enumerated() {
             reporter.report { progress in
-                progress.task = "migrating: \(migration.name)"
-                (progress.done, progress.total) = (index - version, migrations.count)
+                progress.task = "migrating: \(step.name)"
+                (progress.done, progress.total) = (done, steps.count)
             }
-            try connection.run(migration.sql, within: .seconds(600))
-            try connection.run("update roost.meta set schema_version = \(index + 1)")
+            try connection.run(step.sql, within: .seconds(600))
         }
-        // Trigger functions may have changed: the state of each table's capture is determined again
-        // (Migration016Watched.sql).
-        if !migrations.isEmpty { try connection.run("delete from roost.captured") }
+        if !steps.isEmpty {
+            try connection.run("update roost.meta set schema_version = \(RoostSchema.currentVersion)")
+        }
+        // Trigger functions may have changed: the state of each table's capture is determined again (SchemaCapture.sql).
+        if !steps.isEmpty { try connection.run("delete from roost.captured") }
         for installation in RoostSchema.installations {
             reporter.report { progress in
                 progress.task = "installing: \(installation.name)"

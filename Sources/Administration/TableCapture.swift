@@ -55,7 +55,7 @@ struct TableCapture {
         }
     }
 
-    /// Notifies the clients that may lack changes because a capture was interrupted (Migration016Watched.sql).
+    /// Notifies the clients that may lack changes because a capture was interrupted (SchemaCapture.sql).
     ///
     /// - Returns: the affected tables.
     @discardableResult

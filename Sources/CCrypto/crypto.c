@@ -11,7 +11,7 @@
 #include <openssl/rsa.h>
 #include <string.h>
 
-// A roost_mac is an EVP_MAC_CTX that was given its key, a roost_key is an EVP_PKEY.
+// A roost_mac is an EVP_MAC_CTX with its key set; a roost_key is an EVP_PKEY.
 #define MAC(mac) ((EVP_MAC_CTX *)(mac))
 #define KEY(key) ((EVP_PKEY *)(key))
 
@@ -27,7 +27,7 @@ static const struct {
     size_t length; // of a coordinate
 } curves[] = {{"prime256v1", 32}, {"secp384r1", 48}, {"secp521r1", LONGEST_COORDINATE}};
 
-// Some functions take NULL for "the same as before".
+// Some functions take NULL to mean "the same as before".
 static const uint8_t *some(const uint8_t *bytes) { return bytes ? bytes : (const uint8_t *)""; }
 
 size_t roost_hash(enum roost_hash hash, const uint8_t *bytes, size_t count, uint8_t out[ROOST_LONGEST_HASH]) {
@@ -73,7 +73,7 @@ size_t roost_mac_code(const roost_mac *mac, const uint8_t *bytes, size_t count, 
     return length;
 }
 
-// Takes the builder over.
+// Takes ownership of the builder.
 static EVP_PKEY *public_key(const char *type, OSSL_PARAM_BLD *builder) {
     EVP_PKEY *key = NULL;
     OSSL_PARAM *parameters = OSSL_PARAM_BLD_to_param(builder);
@@ -120,7 +120,7 @@ roost_key *roost_key_rsa(const uint8_t *modulus, size_t modulus_count, const uin
 roost_key *roost_key_ec(enum roost_curve curve, const uint8_t *x, size_t x_count, const uint8_t *y, size_t y_count) {
     size_t length = curves[curve].length;
     if (x_count != length || y_count != length) return NULL;
-    // SEC 1, section 2.3.3: a point that is not compressed.
+    // SEC 1, section 2.3.3: an uncompressed point.
     uint8_t point[1 + 2 * LONGEST_COORDINATE] = {POINT_CONVERSION_UNCOMPRESSED};
     memcpy(point + 1, x, length);
     memcpy(point + 1 + length, y, length);
@@ -188,10 +188,11 @@ static bool set_padding(EVP_PKEY_CTX *context, enum roost_scheme scheme) {
     }
 }
 
-// Half of a raw signature.
+// The length of half of a raw signature.
 static size_t coordinate_length(const EVP_PKEY *key) { return ((size_t)EVP_PKEY_get_bits(key) + 7) / 8; }
 
-// The DER of an ECDSA signature, which the caller frees; its length, or 0 where the raw one does not have the curve's.
+// Encodes an ECDSA signature as DER, which the caller frees. Returns its length, or 0 if the raw signature does not
+// have the curve's length.
 static size_t der_of_raw(const EVP_PKEY *key, const uint8_t *raw, size_t count, uint8_t **der) {
     size_t half = coordinate_length(key);
     if (count != 2 * half) return 0;

@@ -68,92 +68,44 @@ static const unsigned char InstallMessageTrigger[] = {
 static const unsigned char InstallRealtime[] = {
 #embed "../Schema/SQL/InstallRealtime.sql"
 };
-static const unsigned char Migration001Outbox[] = {
-#embed "../Schema/SQL/Migration001Outbox.sql"
+static const unsigned char SchemaCapture[] = {
+#embed "../Schema/SQL/SchemaCapture.sql"
 };
-static const unsigned char Migration002Triggers[] = {
-#embed "../Schema/SQL/Migration002Triggers.sql"
+static const unsigned char SchemaMessages[] = {
+#embed "../Schema/SQL/SchemaMessages.sql"
 };
-static const unsigned char Migration003Messages[] = {
-#embed "../Schema/SQL/Migration003Messages.sql"
+static const unsigned char SchemaNotify[] = {
+#embed "../Schema/SQL/SchemaNotify.sql"
 };
-static const unsigned char Migration004Scopes[] = {
-#embed "../Schema/SQL/Migration004Scopes.sql"
+static const unsigned char SchemaOrder[] = {
+#embed "../Schema/SQL/SchemaOrder.sql"
 };
-static const unsigned char Migration005Recovery[] = {
-#embed "../Schema/SQL/Migration005Recovery.sql"
+static const unsigned char SchemaOutbox[] = {
+#embed "../Schema/SQL/SchemaOutbox.sql"
 };
-static const unsigned char Migration006Ring[] = {
-#embed "../Schema/SQL/Migration006Ring.sql"
+static const unsigned char SchemaPresence[] = {
+#embed "../Schema/SQL/SchemaPresence.sql"
 };
-static const unsigned char Migration007Presence[] = {
-#embed "../Schema/SQL/Migration007Presence.sql"
+static const unsigned char SchemaPush[] = {
+#embed "../Schema/SQL/SchemaPush.sql"
 };
-static const unsigned char Migration008Push[] = {
-#embed "../Schema/SQL/Migration008Push.sql"
+static const unsigned char SchemaRecovery[] = {
+#embed "../Schema/SQL/SchemaRecovery.sql"
 };
-static const unsigned char Migration009Sessions[] = {
-#embed "../Schema/SQL/Migration009Sessions.sql"
+static const unsigned char SchemaRows[] = {
+#embed "../Schema/SQL/SchemaRows.sql"
 };
-static const unsigned char Migration010Epochs[] = {
-#embed "../Schema/SQL/Migration010Epochs.sql"
+static const unsigned char SchemaSessions[] = {
+#embed "../Schema/SQL/SchemaSessions.sql"
 };
-static const unsigned char Migration011Rows[] = {
-#embed "../Schema/SQL/Migration011Rows.sql"
+static const unsigned char SchemaStreams[] = {
+#embed "../Schema/SQL/SchemaStreams.sql"
 };
-static const unsigned char Migration012Losses[] = {
-#embed "../Schema/SQL/Migration012Losses.sql"
+static const unsigned char SchemaTriggers[] = {
+#embed "../Schema/SQL/SchemaTriggers.sql"
 };
-static const unsigned char Migration013Order[] = {
-#embed "../Schema/SQL/Migration013Order.sql"
-};
-static const unsigned char Migration014Capture[] = {
-#embed "../Schema/SQL/Migration014Capture.sql"
-};
-static const unsigned char Migration015Scopes[] = {
-#embed "../Schema/SQL/Migration015Scopes.sql"
-};
-static const unsigned char Migration016Watched[] = {
-#embed "../Schema/SQL/Migration016Watched.sql"
-};
-static const unsigned char Migration017Streams[] = {
-#embed "../Schema/SQL/Migration017Streams.sql"
-};
-static const unsigned char Migration018Cluster[] = {
-#embed "../Schema/SQL/Migration018Cluster.sql"
-};
-static const unsigned char Migration019Places[] = {
-#embed "../Schema/SQL/Migration019Places.sql"
-};
-static const unsigned char Migration020Unread[] = {
-#embed "../Schema/SQL/Migration020Unread.sql"
-};
-static const unsigned char Migration021Receipts[] = {
-#embed "../Schema/SQL/Migration021Receipts.sql"
-};
-static const unsigned char Migration022Timed[] = {
-#embed "../Schema/SQL/Migration022Timed.sql"
-};
-static const unsigned char Migration023Pushes[] = {
-#embed "../Schema/SQL/Migration023Pushes.sql"
-};
-static const unsigned char Migration024Moves[] = {
-#embed "../Schema/SQL/Migration024Moves.sql"
-};
-static const unsigned char Migration025Notify[] = {
-#embed "../Schema/SQL/Migration025Notify.sql"
-};
-static const unsigned char Migration026Reading[] = {
-#embed "../Schema/SQL/Migration026Reading.sql"
-};
-static const unsigned char Migration027Persistence[] = {
-#embed "../Schema/SQL/Migration027Persistence.sql"
-};
-static const unsigned char Migration028Texts[] = {
-#embed "../Schema/SQL/Migration028Texts.sql"
-};
-static const unsigned char Migration029Deletions[] = {
-#embed "../Schema/SQL/Migration029Deletions.sql"
+static const unsigned char SchemaVisibility[] = {
+#embed "../Schema/SQL/SchemaVisibility.sql"
 };
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
@@ -227,35 +179,19 @@ static const struct roost_sql_file files[] = {
     {"InstallClaims.sql", InstallClaims, sizeof InstallClaims},
     {"InstallMessageTrigger.sql", InstallMessageTrigger, sizeof InstallMessageTrigger},
     {"InstallRealtime.sql", InstallRealtime, sizeof InstallRealtime},
-    {"Migration001Outbox.sql", Migration001Outbox, sizeof Migration001Outbox},
-    {"Migration002Triggers.sql", Migration002Triggers, sizeof Migration002Triggers},
-    {"Migration003Messages.sql", Migration003Messages, sizeof Migration003Messages},
-    {"Migration004Scopes.sql", Migration004Scopes, sizeof Migration004Scopes},
-    {"Migration005Recovery.sql", Migration005Recovery, sizeof Migration005Recovery},
-    {"Migration006Ring.sql", Migration006Ring, sizeof Migration006Ring},
-    {"Migration007Presence.sql", Migration007Presence, sizeof Migration007Presence},
-    {"Migration008Push.sql", Migration008Push, sizeof Migration008Push},
-    {"Migration009Sessions.sql", Migration009Sessions, sizeof Migration009Sessions},
-    {"Migration010Epochs.sql", Migration010Epochs, sizeof Migration010Epochs},
-    {"Migration011Rows.sql", Migration011Rows, sizeof Migration011Rows},
-    {"Migration012Losses.sql", Migration012Losses, sizeof Migration012Losses},
-    {"Migration013Order.sql", Migration013Order, sizeof Migration013Order},
-    {"Migration014Capture.sql", Migration014Capture, sizeof Migration014Capture},
-    {"Migration015Scopes.sql", Migration015Scopes, sizeof Migration015Scopes},
-    {"Migration016Watched.sql", Migration016Watched, sizeof Migration016Watched},
-    {"Migration017Streams.sql", Migration017Streams, sizeof Migration017Streams},
-    {"Migration018Cluster.sql", Migration018Cluster, sizeof Migration018Cluster},
-    {"Migration019Places.sql", Migration019Places, sizeof Migration019Places},
-    {"Migration020Unread.sql", Migration020Unread, sizeof Migration020Unread},
-    {"Migration021Receipts.sql", Migration021Receipts, sizeof Migration021Receipts},
-    {"Migration022Timed.sql", Migration022Timed, sizeof Migration022Timed},
-    {"Migration023Pushes.sql", Migration023Pushes, sizeof Migration023Pushes},
-    {"Migration024Moves.sql", Migration024Moves, sizeof Migration024Moves},
-    {"Migration025Notify.sql", Migration025Notify, sizeof Migration025Notify},
-    {"Migration026Reading.sql", Migration026Reading, sizeof Migration026Reading},
-    {"Migration027Persistence.sql", Migration027Persistence, sizeof Migration027Persistence},
-    {"Migration028Texts.sql", Migration028Texts, sizeof Migration028Texts},
-    {"Migration029Deletions.sql", Migration029Deletions, sizeof Migration029Deletions},
+    {"SchemaCapture.sql", SchemaCapture, sizeof SchemaCapture},
+    {"SchemaMessages.sql", SchemaMessages, sizeof SchemaMessages},
+    {"SchemaNotify.sql", SchemaNotify, sizeof SchemaNotify},
+    {"SchemaOrder.sql", SchemaOrder, sizeof SchemaOrder},
+    {"SchemaOutbox.sql", SchemaOutbox, sizeof SchemaOutbox},
+    {"SchemaPresence.sql", SchemaPresence, sizeof SchemaPresence},
+    {"SchemaPush.sql", SchemaPush, sizeof SchemaPush},
+    {"SchemaRecovery.sql", SchemaRecovery, sizeof SchemaRecovery},
+    {"SchemaRows.sql", SchemaRows, sizeof SchemaRows},
+    {"SchemaSessions.sql", SchemaSessions, sizeof SchemaSessions},
+    {"SchemaStreams.sql", SchemaStreams, sizeof SchemaStreams},
+    {"SchemaTriggers.sql", SchemaTriggers, sizeof SchemaTriggers},
+    {"SchemaVisibility.sql", SchemaVisibility, sizeof SchemaVisibility},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},

@@ -9,8 +9,8 @@ struct roost_send_ring {
     struct io_uring ring;
 };
 
-// From the cheapest on: task work that runs only when we ask for it came with Linux 6.1, cooperative task work and batches
-// that go on behind a failed entry with 5.19 and 5.18.
+// From the cheapest on: task work that runs only when requested came with Linux 6.1, cooperative task work with 5.19,
+// and batches that continue after a failed entry with 5.18.
 static const unsigned setups[] = {
     IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL,
     IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL,
@@ -38,7 +38,7 @@ void roost_send_ring_destroy(struct roost_send_ring *ring) {
     free(ring);
 }
 
-// Takes the completions that are there.
+// Takes the available completions.
 static unsigned reap(struct io_uring *ring, int32_t *results) {
     struct io_uring_cqe *cqe;
     unsigned head, seen = 0;
@@ -66,7 +66,7 @@ unsigned roost_send_ring_send(struct roost_send_ring *ring, const void *bytes, s
             break;
         completed += reap(&ring->ring, results);
     }
-    // What the kernel has taken it also answers, whatever made it refuse the rest.
+    // The kernel also completes whatever it accepted, whatever made it refuse the rest.
     while (completed < submitted) {
         struct io_uring_cqe *cqe;
         int failure = io_uring_wait_cqe(&ring->ring, &cqe);

@@ -6,14 +6,14 @@
 
 struct roost_socket {
     struct lws_context *context;
-    // lws keeps the pointer for the context's life.
+    // lws keeps this pointer for the context's life.
     struct lws_protocols protocols[2];
 };
 
 static const lws_retry_bo_t no_validity_timers;
 
 struct roost_socket *roost_socket_create(lws_callback_function *callback, void *user, int tls) {
-    // For `top` and debuggers; otherwise the thread has the name of whichever created it.
+    // For `top` and debuggers; otherwise the thread would keep its creator's name.
     prctl(PR_SET_NAME, "roost-socket");
     struct roost_socket *socket = calloc(1, sizeof *socket);
     if (!socket) return NULL;
@@ -25,12 +25,12 @@ struct roost_socket *roost_socket_create(lws_callback_function *callback, void *
     info.port = CONTEXT_PORT_NO_LISTEN;
     info.protocols = socket->protocols;
     info.user = user;
-    // One socket and lws' own pipe: without this, lws makes tables for as many descriptors as the process may have.
+    // One socket and lws' own pipe: without this, lws allocates tables for as many descriptors as the process may have.
     info.fd_limit_per_thread = 8;
     // The upgrade with its token is written in one piece of this buffer.
     info.pt_serv_buf_size = 32768;
     info.retry_and_idle_policy = &no_validity_timers;
-    // Reads the system's certificates, which takes time and memory that a plain connection need not spend.
+    // Reads the system's certificates, which costs time and memory that a plain connection need not spend.
     if (tls) info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
     socket->context = lws_create_context(&info);
     if (!socket->context) {
@@ -56,7 +56,7 @@ struct lws *roost_socket_connect(struct roost_socket *socket, const char *addres
     info.path = path;
     info.ssl_connection = LCCSCF_HTTP_NO_FOLLOW_REDIRECT | (tls ? LCCSCF_USE_SSL : 0);
     info.local_protocol_name = "roost-client";
-    // HTTP/2 has another upgrade, which the hub does not speak.
+    // HTTP/2 has a different upgrade, which the hub does not speak.
     info.alpn = "http/1.1";
     return lws_client_connect_via_info(&info);
 }

@@ -1,11 +1,11 @@
-// The kernel's header, as glibc's structure ends before what is asked for. The two do not go together, and CWebSockets.h includes
-// glibc's by libwebsockets'.
+// The kernel's header, because glibc's structure ends before the field needed here. The two conflict, and CWebSockets.h
+// includes glibc's through libwebsockets'.
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
-// CWebSockets.h
+// Declared in CWebSockets.h.
 long long roost_bytes_acked(int fd);
 
 long long roost_bytes_acked(int fd) {

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The default policy keeps a ping timer per connection in one sorted list: a connect costs 36 / 93 / 179 us at 1k / 10k /
-// 19k sockets. Zeroed, it stays at 30 (notes/libwebsockets.md); we ping from our own clock.
+// The default policy keeps a ping timer per connection in one sorted list: a connect costs 36 / 93 / 179 us at 1k / 10k
+// / 19k sockets. Zeroed, it stays at 30 (notes/libwebsockets.md); pings follow our own clock.
 static const lws_retry_bo_t no_validity_timers;
 
 struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls) {
@@ -27,7 +27,7 @@ struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls) {
     info.foreign_loops = loops;
     info.count_threads = 1;
     info.user = user;
-    // One read takes what a busy publisher sent at once; the buffer is the context's, not the connection's.
+    // One read takes everything a busy publisher sent at once; the buffer belongs to the context, not to the connection.
     info.pt_serv_buf_size = 65536;
     // A JWT in a query string can be long.
     info.max_http_header_data = 16384;
@@ -37,7 +37,8 @@ struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls) {
 
 struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback,
                                      int tls) {
-    // lws keeps the pointers, the name's too, for the vhost's life, which is the process'. The caller's name is gone when this returns.
+    // lws keeps the pointers, including the name's, for the vhost's life, which is the process'. The caller's name is
+    // gone when this returns.
     struct lws_protocols *table = calloc(2, sizeof *table);
     char *kept = strdup(name);
     if (!table || !kept) {
@@ -53,15 +54,15 @@ struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *na
     table[0].tx_packet_size = 65536;
     struct lws_context_creation_info info;
     memset(&info, 0, sizeof info);
-    // lws sets up TLS for servers only, and it looks for a connection's vhost, by the names in the handshake and in the
-    // Host header, among those of the same port: so the two kinds have different ones.
+    // lws sets up TLS only for servers, and it looks up a connection's vhost, by the names in the handshake and in the
+    // Host header, among those with the same port: so the two kinds have different ports.
     info.port = tls ? CONTEXT_PORT_NO_LISTEN_SERVER : CONTEXT_PORT_NO_LISTEN;
     info.vhost_name = kept;
     info.protocols = table;
     if (tls) {
         info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX |
                         LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS;
-        // Where both ends know HTTP/2 they would take it, and a WebSocket has another upgrade there (RFC 8441).
+        // If both ends know HTTP/2, they would negotiate it, and it upgrades to WebSockets differently (RFC 8441).
         info.alpn = "http/1.1";
     }
     info.retry_and_idle_policy = &no_validity_timers;
@@ -71,7 +72,7 @@ struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *na
 
 static void (*log_sink)(int level, const char *line);
 
-// lws says this of every socket that it is given with bytes that were read already, as if it were an error.
+// lws logs this as an error for every socket that it is given together with bytes already read.
 static void pass_on(int level, const char *line) {
     if (!strstr(line, "adopt_socket_readbuf: calling service")) log_sink(level, line);
 }

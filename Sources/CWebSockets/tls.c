@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-// Mozilla's intermediate configuration (Server Side TLS, 5.7) without the suites of finite-field Diffie-Hellman: all of
-// them have forward secrecy and authenticate what they encrypt.
+// Mozilla's intermediate configuration (Server Side TLS, 5.7) without the finite-field Diffie-Hellman suites: all
+// suites have forward secrecy and authenticated encryption.
 static const char suites_of_tls_13[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 static const char suites_of_tls_12[] =
@@ -32,7 +32,7 @@ void roost_certificate_free(struct roost_certificate *certificate) {
     free(certificate);
 }
 
-// The file ends where no further certificate begins; anything else is a certificate that is cut off or garbled.
+// The file ends properly if no further certificate begins; anything else is a truncated or garbled certificate.
 static int ends_well(void) {
     unsigned long error = ERR_peek_last_error();
     return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
@@ -57,7 +57,7 @@ static enum roost_certificate_problem read_chain(struct roost_certificate *certi
     return ends_well() ? ROOST_CERTIFICATE_FINE : ROOST_CERTIFICATE_MALFORMED;
 }
 
-// OpenSSL would ask at the terminal.
+// OpenSSL would prompt on the terminal.
 static int no_password(char *buffer, int size, int writing, void *was_asked) {
     (void)buffer, (void)size, (void)writing;
     *(int *)was_asked = 1;
@@ -74,7 +74,7 @@ static enum roost_certificate_problem read_key(struct roost_certificate *certifi
     return was_asked ? ROOST_KEY_ENCRYPTED : ROOST_KEY_MALFORMED;
 }
 
-// Whether OpenSSL would present it: that depends on the system's security level, too.
+// Whether OpenSSL would present it, which also depends on the system's security level.
 static int is_presentable(const struct roost_certificate *certificate) {
     SSL_CTX *trial = SSL_CTX_new(TLS_server_method());
     if (!trial) return 0;
@@ -121,8 +121,8 @@ long long roost_certificate_ends(const struct roost_certificate *certificate) {
     return seconds(X509_get0_notAfter(certificate->leaf));
 }
 
-// Asked in every handshake. The SSL_CTX itself has none, because there a new certificate with another kind of key would
-// stand beside the old one.
+// Called in every handshake. The SSL_CTX itself has no certificate, because a new one with another kind of key would be
+// added beside the old one.
 static int present(SSL *ssl, void *argument) {
     struct roost_certificate *const *presented = argument;
     if (!*presented) return 0;
@@ -135,13 +135,13 @@ int roost_tls_prepare(void *ssl_ctx, struct roost_certificate *const *presented)
         SSL_CTX_set_cipher_list(context, suites_of_tls_12) != 1 ||
         SSL_CTX_set_ciphersuites(context, suites_of_tls_13) != 1 || SSL_CTX_set1_groups_list(context, groups) != 1)
         return 1;
-    // All suites are good, so the client may choose what its processor does best.
+    // All suites are good, so the client may choose the one its processor handles best.
     SSL_CTX_clear_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
-    // No tickets: each loop would have keys of its own for them, and whoever has such a key reads what they resume.
+    // No tickets: each loop would have its own keys for them, and a leaked key reveals every session resumed with it.
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(context, 0);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    // An idle connection keeps no buffers, which are 34 KB otherwise.
+    // An idle connection keeps no buffers, which would take 34 KB.
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_cert_cb(context, present, (void *)presented);
     return 0;

@@ -23,12 +23,12 @@ static int clear_way(const struct sockaddr_un *address) {
         errno = ENOTSOCK;
         return -1;
     }
-    // Without blocking, because a listener whose queue is full would keep us waiting.
+    // Non-blocking, because a listener with a full queue would keep us waiting.
     int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (probe < 0) return -1;
     int failure = connect(probe, (const struct sockaddr *)address, sizeof *address) ? errno : 0;
     close(probe);
-    // Only the kernel says this, and only where nobody listens (connect(2)).
+    // Only the kernel reports this, and only if nothing listens (connect(2)).
     if (failure == ECONNREFUSED) return unlink(address->sun_path);
     errno = failure == 0 || failure == EAGAIN ? EADDRINUSE : failure;
     return -1;
@@ -44,8 +44,8 @@ int roost_listen_unix(const char *path, unsigned int mode, int backlog) {
     if (clear_way(&address)) return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
-    // Linux gives the file the socket's permissions less the umask (unix(7)): first no more than wanted, so that nobody
-    // slips in between, then exactly that.
+    // Linux gives the file the socket's permissions minus the umask (unix(7)): at first no more than wanted, so that no
+    // client slips in between, then exactly those.
     if (!fchmod(fd, mode) && !bind(fd, (const struct sockaddr *)&address, sizeof address)) {
         if (!chmod(path, mode) && !listen(fd, backlog)) return fd;
         int failure = errno;

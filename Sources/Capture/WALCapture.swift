@@ -3,7 +3,7 @@ import Postgres
 import Workers
 
 /// Reads the changes of tables that have no triggers from Postgres' WAL, and writes them into the outbox
-/// (Migration014Capture.sql), which every hub's feed reads.
+/// (SchemaCapture.sql), which every hub's feed reads.
 ///
 /// One thread and two connections: one streams the logical slot (pgoutput), the other stores. Among the hubs on a
 /// database only the leader does so; if it dies, freezes or is cut off, another hub takes over.

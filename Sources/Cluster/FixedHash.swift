@@ -1,6 +1,6 @@
-/// A 64-bit hash that means the same in every process, as Swift's `Hasher` does not: FNV-1a, mixed at its end.
+/// A 64-bit hash that is the same in every process, unlike Swift's `Hasher`: FNV-1a with a final mix.
 ///
-/// It compares copies of what friends hold; it is no protection from somebody who chooses values that collide.
+/// Compares copies among trusted hubs; it does not resist deliberate collisions.
 package struct FixedHash: Sendable {
     private var state: UInt64 = 0xcbf2_9ce4_8422_2325
 

@@ -1,31 +1,31 @@
-/// One run of one hub: the name that its operator gave it, and the number that it drew when its process started.
+/// One run of one hub: the name its operator gave it, and a number drawn when its process started.
 ///
-/// A hub that was restarted has its name and another boot, so that what its earlier process left behind (messages in the
-/// log, members, a lease) is never taken for its own.
+/// A restarted hub keeps its name and has another boot, so it never mistakes what its earlier process left behind
+/// (messages in the log, members, a lease) for its own.
 package struct HubIdentity: Hashable, Comparable, Sendable {
     package let name: String
     package let boot: UInt64
 
-    /// Nil where the name is none that a hub may have.
+    /// Nil if the name is not a valid hub name.
     package init?(name: String, boot: UInt64) {
         guard Self.isName(name.utf8) else { return nil }
         self.name = name
         self.boot = boot
     }
 
-    /// By name, then by boot.
+    /// Orders by name, then by boot.
     package static func < (left: HubIdentity, right: HubIdentity) -> Bool {
         left.name == right.name ? left.boot < right.boot : left.name < right.name
     }
 
-    /// A name that was checked before.
+    /// For a name that is known to be valid.
     init(checked name: String, boot: UInt64) {
         self.name = name
         self.boot = boot
     }
 
-    /// Whether a hub may have this name: 1 to 64 letters, digits, dots, underscores and hyphens of ASCII. It is a part of
-    /// keys and channels of Redis, of metrics and of log lines, and so it has nothing that means something in one of them.
+    /// Whether a hub may have this name: 1 to 64 ASCII letters, digits, dots, underscores and hyphens. The name becomes
+    /// part of Redis keys and channels, metrics and log lines, so it contains nothing that has a meaning in any of them.
     package static func isName(_ name: some Collection<UInt8>) -> Bool {
         (1...64).contains(name.count)
             && name.allSatisfy { byte in

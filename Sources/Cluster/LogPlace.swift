@@ -1,14 +1,14 @@
-/// Where an entry stands in the log that hubs share: the epoch, and the entry's number in it.
+/// The position of an entry in the log that hubs share: the epoch, and the entry's number within it.
 ///
-/// Epochs are milliseconds since 1970 at which they began; each new primary, restart or wipe of the engine begins one.
-/// Offsets are dense, from 0. The offset −1 is the place before the first entry of an epoch.
+/// An epoch is named by the time it began, in milliseconds since 1970; each new primary, restart or wipe of Redis
+/// begins one. Offsets are dense, from 0. The offset −1 is the place before the first entry of an epoch.
 package struct LogPlace: Hashable, Comparable, Sendable {
     package var epoch: UInt64
     package var offset: Int64
 
-    /// What is read of others is no place beyond these: so whatever is added to a place fits, and so does what follows from it.
+    /// Decoded places are limited to these values, so that arithmetic on a place, or on one that follows it, cannot overflow.
     ///
-    /// An epoch of so many entries takes a thousand years, and one that begins later than in the year 70,000 no clock tells.
+    /// At 1,400 entries a second, an epoch fills up in 24 years, and the next one begins. No clock shows a year after 140,000.
     package static let mostOffset: Int64 = 1 << 40
     package static let mostEpoch: UInt64 = 1 << 52
 
@@ -21,7 +21,7 @@ package struct LogPlace: Hashable, Comparable, Sendable {
         left.epoch == right.epoch ? left.offset < right.offset : left.epoch < right.epoch
     }
 
-    /// The id of a stream's entry, `EPOCH-OFFSET`. Nil for anything else.
+    /// Parses the id of a stream's entry, `EPOCH-OFFSET`. Nil for anything else.
     package init?(id: some Collection<UInt8>) {
         let parts = id.split(separator: UInt8(ascii: "-"), maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let epoch = DecimalDigits.epoch(parts[0]),
@@ -34,19 +34,19 @@ package struct LogPlace: Hashable, Comparable, Sendable {
 
     package var id: String { "\(epoch)-\(offset)" }
 
-    /// How XRANGE is told to begin with what follows this place: `(EPOCH-OFFSET`, or `EPOCH-0` before an epoch's first.
+    /// The start that makes XRANGE return what follows this place: `(EPOCH-OFFSET`, or `EPOCH-0` before an epoch's first entry.
     package var rangeStart: String { offset < 0 ? "\(epoch)-0" : "(\(id)" }
 }
 
-/// The head of the log: its newest entry, and where the epochs before ended.
+/// The head of the log: its newest entry, and where earlier epochs ended.
 package struct LogHead: Equatable, Sendable {
     package var place: LogPlace
-    /// The newest entry's tag; 0 where the epoch has no entry.
+    /// The newest entry's tag; 0 if the epoch has no entry.
     package var tag: UInt64
     /// The last places of earlier epochs, newest first.
     package var older: [LogPlace]
 
-    /// As many as the log's script keeps.
+    /// The number that the log's script keeps.
     package static let mostOlder = 16
 
     package init(place: LogPlace, tag: UInt64, older: [LogPlace] = []) {
@@ -55,8 +55,8 @@ package struct LogHead: Equatable, Sendable {
         self.older = older
     }
 
-    /// What the key `m` holds: `EPOCH OFFSET REPLID TAG` and, behind spaces, older heads `EPOCH-OFFSET`, newest first.
-    /// Nil for anything else.
+    /// Parses the value of the key `m`: `EPOCH OFFSET REPLID TAG` and, separated by spaces, older heads `EPOCH-OFFSET`,
+    /// newest first. Nil for anything else.
     package init?(_ text: some Collection<UInt8>) {
         let parts = text.split(separator: UInt8(ascii: " "), maxSplits: 4 + Self.mostOlder)
         guard parts.count >= 4, parts.count <= 4 + Self.mostOlder, let epoch = DecimalDigits.epoch(parts[0]),
@@ -68,10 +68,10 @@ package struct LogHead: Equatable, Sendable {
     }
 }
 
-/// An entry of the log, as it was published or as it was read.
+/// An entry of the log, as published or as read.
 package struct LogEntry: Equatable, Sendable {
     package var place: LogPlace
-    /// The tag of the entry before it, so that a log that was written anew shows.
+    /// The tag of the entry before, which shows if the log was rewritten.
     package var previous: UInt64
     package var tag: UInt64
     /// A `LogBatch`, encoded.
@@ -85,7 +85,7 @@ package struct LogEntry: Equatable, Sendable {
     }
 }
 
-/// DecimalDigits numbers of bytes that nobody has checked: digits alone, and no more than the type holds.
+/// Parses numbers from untrusted bytes: digits only, and no more than the type holds.
 enum DecimalDigits {
     static func unsigned(_ digits: some Collection<UInt8>) -> UInt64? {
         guard (1...20).contains(digits.count) else { return nil }

@@ -1,18 +1,18 @@
-/// What a hub says of itself in each beat, for the operator's page: numbers by their position, of which an older hub sends fewer.
+/// The figures a hub reports in each beat, for the operator's page: numbers by position; an older hub sends fewer.
 package struct BeatFigures: Sendable, Equatable {
-    /// WebSockets that are open.
+    /// Open WebSockets.
     package var connections: Int?
-    /// Seconds since it began.
+    /// Seconds since the hub started.
     package var age: Int?
-    /// Messages a second that it told the others, and that came from them.
+    /// Messages per second, sent to the other hubs and received from them.
     package var said: Int?
     package var heard: Int?
-    /// Entries of the log that it had not read yet when it last looked.
+    /// Log entries that the hub had not yet read at its last check.
     package var behind: Int?
-    /// Times that its clients were told that messages are missing.
+    /// The number of times its clients were told that messages are missing.
     package var gaps: Int?
 
-    /// So that those of many hubs can be added up.
+    /// Bounds each figure, so that those of many hubs can be added up.
     private static let most: UInt64 = 1 << 53
 
     init() {}
@@ -28,14 +28,14 @@ package struct BeatFigures: Sendable, Equatable {
     }
 }
 
-/// How much a counter grows a second, by what it was at the last beats.
+/// The growth of a counter per second, from its values at the last beats.
 struct BeatRate {
     private var marks: [(count: UInt64, at: Int64)] = []
-    /// Two beats: a second.
+    /// Two intervals between beats: a second.
     private static let most = 3
 
-    /// - Parameter now: in monotonic milliseconds.
-    /// - Returns: 0 at first.
+    /// - Parameter now: monotonic milliseconds.
+    /// - Returns: 0 on the first call.
     mutating func count(_ count: UInt64, at now: Int64) -> Int {
         marks.append((count, now))
         if marks.count > Self.most { marks.removeFirst() }

@@ -4,12 +4,12 @@ package import Logging
 package import Redis
 import Workers
 
-/// Makes several hubs act as one: tells the others what happens here, and the loops what happens there.
+/// Makes several hubs act as one: tells the other hubs what happens here, and the loops what happens there.
 ///
-/// One thread, `roost-cluster`, which has the link with Redis. Nobody ever waits for it. While the link is away, everything local goes
-/// on, and what the others are to be told is kept for ten seconds; what is lost then, they are told (`LogReader`).
+/// One thread, `roost-cluster`, owns the link with Redis; no other thread ever waits for it. While the link is away, everything
+/// local goes on, and messages for the other hubs are kept for ten seconds; after that they are reported missing (`LogReader`).
 ///
-/// Safe from any thread.
+/// Thread-safe.
 package final class ClusterService: PeerService {
     private let setup: Setup
     let mailbox = WorkerMailbox<ClusterMail>(ClusterMail())
@@ -19,7 +19,7 @@ package final class ClusterService: PeerService {
 
     package init(_ setup: Setup) { self.setup = setup }
 
-    /// Starts the thread; it connects, and keeps trying. Once in the life of a service.
+    /// Starts the thread, which connects and keeps trying. Call it once per service.
     package func start(telling sink: any PeerSink) {
         let (setup, mailbox, stopSignal, published) = (setup, mailbox, stopSignal, published)
         thread.start {
@@ -28,8 +28,7 @@ package final class ClusterService: PeerService {
         }
     }
 
-    /// Says good-bye to the others and ends the thread. One that hangs is left behind: whoever stops the service is about to end the
-    /// process.
+    /// Says good-bye to the other hubs and ends the thread. A thread that hangs is left behind, because the process is about to end.
     package func stop(within patience: Duration = .seconds(1)) {
         stopSignal.stop(by: .now + patience)
         thread.join(by: .now + patience)
@@ -39,7 +38,7 @@ package final class ClusterService: PeerService {
         mailbox.post { $0.posts.append(ClusterMail.Post(loop: loop, relays: relays)) }
     }
 
-    /// Waits until other hubs are found, or this one was in the log for long enough to know that there are none.
+    /// Waits until other hubs are found, or until this one has been in the log long enough to rule them out.
     ///
     /// - Returns: whether there are others.
     package func findsOthers(within patience: Duration) -> Bool {
@@ -50,16 +49,16 @@ package final class ClusterService: PeerService {
             let statistics = statistics
             if !statistics.peers.isEmpty { return true }
             wholeSince = statistics.isWhole ? wholeSince ?? .now : nil
-            // Each of them says so twice a second.
+            // Each hub sends a beat twice a second.
             if let wholeSince, .now - wholeSince > .milliseconds(1200) { return false }
             _ = pause.wait(until: .now + .milliseconds(20))
         }
         return false
     }
 
-    /// Waits until the log is read to where its head is behind this call, and the loops are handed what it had.
+    /// Waits until the log is read up to its head as of this call, and its messages are handed to the loops.
     ///
-    /// - Parameter done: is told on the service's thread; false where the hubs do not act as one now.
+    /// - Parameter done: called on the service's thread; false if the hubs do not act as one now.
     package func awaitHead(_ done: @escaping @Sendable (Bool) -> Void) {
         let isPosted = mailbox.post { mail in
             if !mail.isClosed { mail.headWaiters.append(done) }
@@ -68,37 +67,38 @@ package final class ClusterService: PeerService {
         if !isPosted { done(false) }
     }
 
-    /// Others know from here on that clients leave this hub, and expect them. From any thread.
+    /// Tells the other hubs that clients are about to leave this one, so that they expect them. Thread-safe.
     package func drain() { mailbox.post { $0.isDraining = true } }
 
-    /// Other windows from here on.
+    /// Replaces the presence windows.
     package func adopt(_ rules: PresenceRules) { mailbox.post { $0.rules = rules } }
 
-    /// From any thread; a moment old.
+    /// A recent snapshot. Thread-safe.
     package var statistics: ClusterStatistics { published.value }
 
-    /// What a service works with.
+    /// Everything a service works with.
     package struct Setup: Sendable {
         let address: RedisAddress
         let cluster: String
         let own: HubIdentity
         let shared: HubShared
         let rules: PresenceRules
-        /// For how long those count who were on a hub that drains, in milliseconds.
+        /// How long members of a draining hub still count as present, in milliseconds.
         let restartWindow: Int64
-        /// Bytes that the log in Redis keeps, about.
+        /// Approximate size of the log in Redis, in bytes.
         let logBytes: Int
-        /// Which version of Roost this is, as others show it.
+        /// This hub's version of Roost, as shown by other hubs.
         let version: String
-        /// WebSockets that are open on this hub.
+        /// The number of open WebSockets on this hub.
         let connections: @Sendable () -> Int
-        /// Who answers what other hubs ask.
+        /// The answering side for each subject that other hubs ask about.
         let answers: [PeerSubject: any PeerAnswering]
         let logger: Logger
-        /// Called on the service's thread: nil while the hubs act as one, else why they do not, a sentence without a full stop.
+        /// Called on the service's thread: nil while the hubs act as one, otherwise the reason they do not, as a
+        /// sentence without a full stop.
         let report: @Sendable (_ problem: String?) -> Void
 
-        /// - Parameter own: its boot is drawn anew for each process.
+        /// - Parameter own: its boot is drawn afresh for each process.
         package init(
             address: RedisAddress, cluster: String, own: HubIdentity, shared: HubShared, rules: PresenceRules,
             restartWindow: Int64, logBytes: Int = 64 << 20, version: String,
@@ -122,7 +122,7 @@ package final class ClusterService: PeerService {
     }
 }
 
-/// What other threads leave for the cluster's.
+/// Mail from other threads to the cluster's thread.
 struct ClusterMail: Sendable {
     struct Post: Sendable {
         let loop: Int
@@ -133,7 +133,7 @@ struct ClusterMail: Sendable {
         let subject: PeerSubject
         let body: [UInt8]
         let hubs: [String]?
-        /// In monotonic milliseconds.
+        /// Monotonic milliseconds.
         let deadline: Int64
         let done: PeerQuestions.Done
     }
@@ -144,7 +144,7 @@ struct ClusterMail: Sendable {
         let body: [UInt8]?
     }
 
-    /// A part of the counts of a hub's users; nil where there was no answer.
+    /// One part of a hub's user counts; `bytes` is nil if the hub did not answer.
     struct UserCounts: Sendable {
         let hub: HubIdentity
         let part: Int
@@ -162,16 +162,16 @@ struct ClusterMail: Sendable {
     var rules: PresenceRules?
 }
 
-/// What the cluster does, for the metrics and the operator's page: counters since the start, and what is so now.
+/// The cluster's activity for the metrics and the operator's page: counters since the start, and the current state.
 package struct ClusterStatistics: Sendable, Equatable {
     package struct Peer: Sendable, Equatable {
         package var name: String
         package var state: PeerTable.State
-        /// Which version of Roost it is; nil where it did not say so.
+        /// The peer's version of Roost; nil if it did not send one.
         package var version: String?
-        /// What it says of itself; empty for one that said nothing yet.
+        /// The figures from the peer's last beat; empty before the first.
         package var figures: BeatFigures
-        /// Presences of it that are known here.
+        /// Presences of the peer known here.
         package var members: Int
 
         package var isThere: Bool { state == .living || state == .draining }
@@ -181,33 +181,33 @@ package struct ClusterStatistics: Sendable, Equatable {
     package var name = ""
     package var version = ""
     package var isWhole = false
-    /// Why it is not.
+    /// Why the cluster is not whole.
     package var problem: String?
     package var server = ""
     package var epoch: UInt64 = 0
     package var peers: [Peer] = []
-    /// What this hub says of itself to the others.
+    /// The figures this hub reports to the others.
     package var own = BeatFigures()
     package var isDraining = false
     package var ownMembers = 0
     package var isCoordinator = false
-    /// Presences of other hubs that are known here.
+    /// Presences of other hubs known here.
     package var foreignMembers = 0
-    /// Messages that others were told, and that came from them.
+    /// Messages sent to other hubs, and received from them.
     package var sent: UInt64 = 0
     package var received: UInt64 = 0
     package var entries: UInt64 = 0
-    /// Messages that were sent again because the log had lost them, and those that were given up.
+    /// Messages resent because the log had lost them, and messages given up.
     package var sentAgain: UInt64 = 0
     package var dropped: UInt64 = 0
-    /// Times that entries had to be read again, and times that members were told that messages are missing.
+    /// The number of times entries had to be read again, and the number of times members were told that messages are missing.
     package var healed: UInt64 = 0
     package var gaps: UInt64 = 0
-    /// Entries, lines and messages that could not be read, and were passed over.
+    /// Entries, lines and messages that were unreadable and were skipped.
     package var damaged: UInt64 = 0
     package var disconnects: UInt64 = 0
     package var snapshots: UInt64 = 0
-    /// Questions to other hubs; those without an answer in time, and those that were not asked because too many were open.
+    /// Questions to other hubs; those without an answer in time; and those not asked because too many were open.
     package var questions: UInt64 = 0
     package var questionsUnanswered: UInt64 = 0
     package var questionsRefused: UInt64 = 0

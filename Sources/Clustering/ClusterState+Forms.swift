@@ -1,6 +1,6 @@
 import Hub
 
-/// The forms of members and typists on this hub and between hubs.
+/// Converts members and typists between this hub's form and the form used between hubs.
 extension ClusterState {
     mutating func meta(_ member: PeerMessage.PresentMember) -> PresenceMeta {
         PresenceMeta(
@@ -32,7 +32,7 @@ extension ClusterState {
     }
 
     mutating func withdraw(_ copy: PresentMembers.Copy, _ out: inout [Output]) {
-        // What is this hub's own, or is to be, ends otherwise (`goesOnAnew`).
+        // A member that is this hub's own, or is about to be, ends another way (`LeaseConclusion.goesOnAnew`).
         guard copy.lostUntil != nil, own[copy.record.member] == nil else { return }
         out.append(.withdraw(names.member(copy.record.member), Self.place(copy)))
     }

@@ -1,13 +1,13 @@
 import Hub
 
-/// What comes out of the log, and what it decides.
+/// Applies the messages of the log, and what they decide.
 extension ClusterState {
     /// - Parameters:
-    ///   - hub: the process that said it; this hub's own messages come, too.
+    ///   - hub: the process that sent it; this hub's own messages arrive too.
     mutating func heard(_ message: PeerMessage, from hub: UInt64, at now: Int64, _ out: inout [Output]) {
         let isOwn = hub == boot
         switch message {
-        // No channel's: the worker takes them.
+        // Belongs to no channel: the worker handles it.
         case .users: break
         case .broadcast(let key, let body): if !isOwn { out.append(.hear(.broadcast(key, body.message))) }
         case .ordered(let key, let body, let sender, let databaseID):
@@ -48,10 +48,10 @@ extension ClusterState {
                 continue
             }
             guard hub != boot else { continue }
-            // What this hub has said of it since counts for nothing.
+            // Anything this hub has said about the member since is void.
             voidOwnClaim(of: member.member, &out)
             if let before { withdraw(before, &out) }
-            // Said anew, it is shown already; its leave would take away what its join has just shown.
+            // A repeated join is already shown, and the leave would undo it.
             guard before?.record.ref != member.ref else { continue }
             diff.joins.append(meta(member))
             if let before { diff.leaves.append(meta(before.record)) }
@@ -68,7 +68,7 @@ extension ClusterState {
         out.append(.hear(.presence(key, diff)))
     }
 
-    /// The loops said something of a member that another hub has by then: they show what that one says.
+    /// The loops announced a change of a member that another hub owns by now: shows them that hub's version.
     private mutating func putRight(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
         guard let copy = members[name], copy.hub != boot, own[name] == nil else { return }
         show(copy, &out)
@@ -86,7 +86,7 @@ extension ClusterState {
         let wasVoid = hub == boot ? claims[name]?.removeFirst() : nil
         if claims[name]?.isEmpty == true { claims[name] = nil }
         guard let before = members.claim(name, of: owner, by: hub) else {
-            // Void: somebody else was first, or it had ended. So are those that counted on it.
+            // Void: another claim came first, or the member had ended. Later claims that build on this one are void too.
             if wasVoid == false {
                 voidOwnClaims(of: name)
                 goesOnAnew(name, &out)
@@ -95,7 +95,7 @@ extension ClusterState {
         }
         guard hub != boot else { return }
         voidOwnClaim(of: name, &out)
-        // What this hub has of it, it has no more.
+        // Whatever this hub holds of the member is no longer its own.
         goesOnAnew(name, &out)
         withdraw(before, &out)
     }
@@ -109,12 +109,12 @@ extension ClusterState {
             return out.append(.conclude(.isOver, member, copy.channel, loop: loop(of: member)))
         }
         voidOwnClaim(of: name, &out)
-        // This hub seemed to be dead. If the member is here, it goes on as somebody else.
+        // This hub seemed dead. If the member is here, it goes on as a new member.
         if copy.hub == boot { goesOnAnew(name, &out) }
         withdraw(copy, &out)
     }
 
-    /// What came before a claim of this hub's makes it void: its loop is told before it hears of what follows.
+    /// An earlier log message voids this hub's claim: its loop is told before it hears the messages that follow.
     mutating func voidOwnClaim(of name: PeerMessage.MemberName, _ out: inout [Output]) {
         guard claims[name]?.contains(false) == true else { return }
         voidOwnClaims(of: name)
@@ -125,7 +125,7 @@ extension ClusterState {
         if let pending = claims[name] { claims[name] = pending.map { _ in true } }
     }
 
-    /// A member that is here had ended, or another hub has it: here it is somebody else from now on.
+    /// A member that is here has ended or belongs to another hub: here it goes on as a new member.
     mutating func goesOnAnew(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
         guard let mine = own.removeValue(forKey: name) else { return }
         out.append(.forget(ref: mine.record.ref))
@@ -134,17 +134,17 @@ extension ClusterState {
         let conclusion = LeaseConclusion.goesOnAnew(payload: mine.record.payload)
         out.append(.conclude(conclusion, names.member(name), mine.channel, loop: Self.allLoops))
         if let copy = members[name], copy.hub != boot, copy.endedBy == nil { return show(copy, &out) }
-        // Where it was lost here, nobody else takes away what the loops show of it.
+        // If it was lost here, no other hub removes it from what the loops show.
         guard members[name]?.record.ref != mine.record.ref else { return }
         var diff = PresenceDiff()
         diff.leaves = [meta(mine.record)]
         out.append(.hear(.presence(mine.channel, diff)))
     }
 
-    /// In place of a loop: whoever has the member.
+    /// In place of a loop: the one that has the member.
     static let allLoops = -1
 
-    /// The loop that takes a member away: its own, or for those of other hubs the first.
+    /// The loop that removes a member: its own, or the first for members of other hubs.
     private func loop(of member: MemberID) -> Int {
         0..<MemberID.firstForeignLoop ~= member.loop ? member.loop : 0
     }

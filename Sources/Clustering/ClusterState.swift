@@ -2,37 +2,37 @@ import DequeModule
 import Hub
 package import Wire
 
-/// What this hub and the others know together, beside what each keeps for itself: who is present where, which channels are kept, and
-/// which messages of this hub's are still on their way through the log.
+/// The state that this hub shares with the others, apart from what each keeps for itself: who is present where, which
+/// channels keep history, and which of this hub's messages are still on their way through the log.
 ///
-/// **Who is present** is a table that changes by the log alone (`PresentMembers`): every hub that has read the same of the log has the
-/// same, what it says itself included. The loops are ahead of it by what this hub has said and not read yet (`own`); where the log
-/// decides otherwise, they are put right.
+/// **Presence** is a table that changes through the log alone (`PresentMembers`): hubs that have read the same part of
+/// the log have the same table, which includes what they said themselves. The loops are ahead of it by what this hub
+/// has said and not yet read back (`own`); where the log decides otherwise, the loops are corrected.
 ///
-/// Pure: it is told what the loops say (`said`), what comes out of the log (`heard`), and which hubs come and go, and answers with
-/// what is to be done, in order. Confined to the thread of the cluster's worker.
+/// Pure: its inputs are the relays of the loops, the messages of the log, and the hubs that come and go; its outputs
+/// are ordered. Confined to the thread of the cluster's worker.
 struct ClusterState {
     enum Output {
-        /// The others are to be told; where a message of a channel with history is, it comes back as the hub's own.
+        /// Send to the other hubs; a message to a channel with history comes back as this hub's own.
         case tell(PeerMessage)
-        /// All loops are to hear it.
+        /// Pass to all loops.
         case hear(Relay)
         case conclude(LeaseConclusion, MemberID, ChannelKey, loop: Int)
         /// Clients that join here may take this presence over.
         case offer(PresenceLease)
         case withdraw(MemberID, PresenceLease.Place)
         case extend(MemberID, PresenceLease.Place, until: Int64)
-        /// A message is numbered, and then all loops hear it.
+        /// Number the message, then pass it to all loops.
         case number(ChannelKey, OrderedBroadcast, isOwn: Bool)
         case keep(ChannelKey, HistoryWish?, hub: UInt64)
-        /// A message of the log is not in the channel's history here.
+        /// A message of the log is missing from the channel's history here.
         case lack(ChannelKey)
-        /// It is written down who is present on this hub.
+        /// Record that a member is present on this hub.
         case record(PresenceRecord)
         case forget(ref: Name)
     }
 
-    /// What is known of a hub, or some of it (`PresencePieces`).
+    /// The known state of a hub, or part of it (`PresencePieces`).
     struct Snapshot: Equatable {
         var members: [PresentMembers.Copy] = []
         var wishes: [ChannelKey: HistoryWish] = [:]
@@ -41,20 +41,20 @@ struct ClusterState {
     let boot: UInt64
     var names: MemberNames
     var members = PresentMembers()
-    /// This hub's members as its loops have them: what is said of them and has not come out of the log yet included.
+    /// This hub's members as its loops have them, ahead of the log.
     var own: [PeerMessage.MemberName: Own] = [:]
-    /// What members of each hub want to be kept.
+    /// The histories that members of each hub want kept.
     var wishes: [UInt64: [ChannelKey: HistoryWish]] = [:]
-    /// This hub's claims that have not come out of the log yet, in their order: whether each is known to be void already.
+    /// This hub's claims that the log has not returned yet, in order: for each, whether it is already known to be void.
     var claims: [PeerMessage.MemberName: [Bool]] = [:]
-    /// This hub's messages to channels with history, in their order, that have not come out of the log yet.
+    /// This hub's messages to channels with history that the log has not returned yet, in order.
     private var ordered: Deque<(key: ChannelKey, broadcast: OrderedBroadcast)> = []
-    /// Of messages that were told of without waiting for the log, how many are still to come out of it.
+    /// The number of messages delivered without waiting for the log that it has yet to return.
     private var toldAlready = 0
-    /// The log can be written to.
+    /// The log can be written.
     private(set) var isInLog = false
     private var wasInLog = false
-    /// The log was away since the loops and the log had the same of this hub's members.
+    /// The log was away since the loops and the log last agreed on this hub's members.
     private var mayDiffer = false
     private var suspects: [PeerMessage.MemberName: Name] = [:]
 
@@ -68,20 +68,20 @@ struct ClusterState {
         names = MemberNames(boot: boot)
     }
 
-    /// Hubs of which anything is known, this one included.
+    /// The hubs about which anything is known, including this one.
     var knownHubs: Set<UInt64> { members.hubs.union(wishes.keys) }
 
-    /// Equal on two hubs that know the same of a hub.
+    /// Equal on two hubs that know the same about a hub.
     func digest(of hub: UInt64) -> UInt64 {
         (wishes[hub] ?? [:]).reduce(members.digest(of: hub)) { $0 ^ Self.hash($1.key, $1.value) }
     }
 
-    // MARK: - What the loops say
+    // MARK: - Messages of the loops
 
     /// - Parameters:
-    ///   - record: what is written down of a presence, by its ref.
-    ///   - wish: what this hub's members want to be kept of a channel now.
-    ///   - shortest: for how long a member counts at least that was cut off: clients that a drain sent away come back elsewhere.
+    ///   - record: the stored record of a presence, by its ref.
+    ///   - wish: the history that this hub's members now want of a channel.
+    ///   - shortest: the least time for which a disconnected member counts: clients sent away by a drain come back elsewhere.
     mutating func said(
         _ relay: Relay, by loop: Int, at now: Int64, shortest: Int64 = 0, record: (Name) -> PresenceRecord?,
         wish: (ChannelKey) -> HistoryWish?, _ out: inout [Output]
@@ -111,7 +111,7 @@ struct ClusterState {
         _ diff: PresenceDiff, in key: ChannelKey, _ record: (Name) -> PresenceRecord?, _ out: inout [Output]
     ) {
         var leaves: [PeerMessage.GonePresence] = []
-        // What is replaced is no leave to the others: the member says something else.
+        // A replaced presence is not a leave for the other hubs: the member only changed.
         let replaced = Set(diff.joins.map(\.member))
         for meta in diff.leaves where !replaced.contains(meta.member) {
             let name = names.name(of: meta.member)
@@ -133,7 +133,7 @@ struct ClusterState {
         out.append(.tell(.presence(key, joins: joins, leaves: leaves)))
     }
 
-    /// Whose the member is when what is said now comes out of the log.
+    /// The member's owner by the time a message sent now comes out of the log.
     func owner(of copy: PresentMembers.Copy) -> PeerMessage.MemberOwner {
         let pending = (claims[copy.record.member] ?? []).count { !$0 }
         return pending == 0 ? copy.owner : PeerMessage.MemberOwner(hub: boot, turn: copy.turn + pending)
@@ -162,7 +162,7 @@ struct ClusterState {
         let name = names.name(of: member)
         let mine = own[name]?.record
         guard let copy = members[name] else {
-            // It is gone; or it is so new that the log does not have it yet, and nobody else can have it.
+            // The presence is gone; or it is so new that the log does not have it yet, so no other hub can own it.
             if mine == nil { out.append(.conclude(.goesOnAnew(payload: []), member, key, loop: loop)) }
             return
         }
@@ -174,7 +174,7 @@ struct ClusterState {
         let owner = owner(of: copy)
         claims[name, default: []].append(false)
         if mine == nil {
-            // The loops may have taken it away for a member that left here, and whose leave did not count.
+            // The loops may have removed it for a leave from here that did not count.
             show(copy, &out)
             own[name] = Own(record: copy.record, channel: key)
             out.append(.record(presenceRecord(copy)))
@@ -197,7 +197,7 @@ struct ClusterState {
     mutating func ownOrderedCame(in key: ChannelKey, _ out: inout [Output]) {
         guard toldAlready == 0 else {
             toldAlready -= 1
-            // The log has it, and this hub has it under an id of its own alone: whoever comes over it lacks it here.
+            // The log has the message, while this hub has it under an id of its own: a client that resumes from another hub lacks it here.
             out.append(.lack(key))
             return
         }
@@ -205,8 +205,8 @@ struct ClusterState {
         out.append(.number(key, broadcast, isOwn: true))
     }
 
-    /// The log does not take the newest message to a channel with history: this hub's members have it alone. Otherwise the next one
-    /// to come out of the log would be taken for it.
+    /// The log refused the newest message to a channel with history as too large: only this hub's members get it. Left
+    /// in the queue, it would be confused with the next one that the log returns.
     mutating func newestIsTooLarge(_ out: inout [Output]) {
         if let (key, broadcast) = ordered.popLast() {
             out.append(.number(key, broadcast, isOwn: true))
@@ -215,15 +215,15 @@ struct ClusterState {
         }
     }
 
-    /// The log is away, so that nobody may wait for it.
+    /// The log is away, so the messages cannot wait for it.
     private mutating func tellOrdered(_ out: inout [Output]) {
         for (key, broadcast) in ordered { out.append(.number(key, broadcast, isOwn: true)) }
         toldAlready += ordered.count
         ordered.removeAll()
     }
 
-    /// The log will never have some of this hub's messages: what hangs on them is given up. Who is here is said anew when the log can
-    /// be written to (`allCameOut`), and not now: messages are lost one by one while it is away.
+    /// The log will never have some of this hub's messages: whatever depends on them is given up. Members are announced
+    /// again once the log can be written (`allCameOut`), not now: while it is away, messages are lost one by one.
     mutating func messagesAreLost(_ out: inout [Output]) {
         tellOrdered(&out)
         toldAlready = 0
@@ -232,9 +232,10 @@ struct ClusterState {
         mayDiffer = true
     }
 
-    /// All that this hub had said when the log was opened has come out of it, or never will: what its loops and the log have of its
-    /// members is the same, or is said anew. Redis may have lost what it had taken and nobody had read, which no sequence tells in an
-    /// epoch that begins without it. What differs by being on its way does so for a moment: twice, with some time between, says more.
+    /// Everything this hub had said when the log was opened has come out of it, or never will: the loops and the log
+    /// agree on this hub's members, or the difference is announced again. Redis may have lost messages that it had
+    /// accepted and no hub had read, which no sequence reveals in an epoch that begins without them. Messages on their
+    /// way cause differences that last a moment, so a difference counts only if it is seen twice, some time apart.
     mutating func allCameOut(_ out: inout [Output]) {
         guard mayDiffer, isInLog else { return }
         let before = suspects
@@ -243,7 +244,7 @@ struct ClusterState {
         for (name, ref) in suspects where before[name] == ref { sayAnew(name, &out) }
     }
 
-    /// This hub's members of which the log says something else than the loops, with the ref of what is to be said.
+    /// This hub's members on which the log and the loops differ, with the ref to announce.
     private var differing: [PeerMessage.MemberName: Name] {
         var found: [PeerMessage.MemberName: Name] = [:]
         for (name, mine) in own where members[name]?.record.ref != mine.record.ref && claims[name] == nil {
@@ -266,7 +267,7 @@ struct ClusterState {
 
     // MARK: - The log, and the other hubs
 
-    /// The first time, whoever is here already has not heard the others: what they said before this hub was in their log is missing.
+    /// The first time, clients that are already here have not heard the other hubs: earlier messages in the log are missing for them.
     mutating func logIsOpen(_ out: inout [Output]) {
         isInLog = true
         guard !wasInLog else { return }
@@ -281,11 +282,11 @@ struct ClusterState {
         tellOrdered(&out)
     }
 
-    /// A hub died: its members count for their windows, and clients of theirs may come back here.
+    /// A hub died: its members count as present for their windows, and its clients may come back here.
     ///
     /// - Parameters:
-    ///   - window: for how long a member counts, in milliseconds.
-    ///   - isCoordinator: this hub takes away what it was about to take away.
+    ///   - window: how long a member counts, in milliseconds.
+    ///   - isCoordinator: this hub completes the removals that the dead hub had begun.
     mutating func died(
         _ hub: UInt64, at now: Int64, window: (ChannelKey, ReportedAppState?) -> Int64, isCoordinator: Bool,
         _ out: inout [Output]
@@ -304,15 +305,15 @@ struct ClusterState {
         wishes[hub] = nil
     }
 
-    /// A hub is there, maybe one that was taken for dead. Its members are there with it, whatever may have been said of their windows;
-    /// else they would be over at once where the hub is taken for dead once more.
+    /// A hub is alive, possibly one that was taken for dead. Its members are present again, whatever was said about
+    /// their windows; otherwise they would end at once if the hub were taken for dead again.
     mutating func isBack(_ hub: UInt64, _ out: inout [Output]) {
         for copy in members.isBack(hub) { withdraw(copy, &out) }
     }
 
-    /// The members of hubs that are gone whose windows are over are to be ended by this hub.
+    /// Ends the members of gone hubs whose windows have passed.
     ///
-    /// - Parameter rank: how many hubs would have done so before this one, each of which is given some time.
+    /// - Parameter rank: the number of hubs that would do so before this one, each of which is given some time.
     mutating func endOverdue(
         of isGone: (UInt64) -> Bool, at now: Int64, rank: Int = 0, _ out: inout [Output]
     ) {
@@ -320,12 +321,12 @@ struct ClusterState {
             let name = copy.record.member
             if isInLog {
                 out.append(.tell(.over(copy.channel, name, of: copy.owner)))
-                // Once: it is asked for again if the log loses it.
+                // Said once, and again after a while if the log loses it.
                 _ = members.lose(name, of: copy.hub, until: now + Self.patience, isOfDead: copy.isOfDead)
             }
         }
     }
 
-    /// Milliseconds after which an end that did not come out of the log is asked for again.
+    /// Milliseconds after which an end that did not come out of the log is sent again.
     private static let patience: Int64 = 2000
 }

@@ -1,15 +1,15 @@
 import Cluster
 
-/// Who waits until this hub has read the log up to its head (`ClusterService.awaitHead`).
+/// Callers that wait until this hub has read the log up to its head (`ClusterService.awaitHead`).
 extension ClusterWorker {
-    /// A message of one's own that comes back has everything before it that was in the log when it was written.
+    /// When a message of this hub comes back, so has everything that was in the log before it.
     mutating func awaitHead(_ waiters: [@Sendable (Bool) -> Void]) {
         guard !waiters.isEmpty else { return }
         guard writer.isOpen else {
             for done in waiters { done(false) }
             return
         }
-        // It says nothing about anybody.
+        // An empty message.
         write(.users([]))
         let sequence = writer.lastSequence
         headWaiters += waiters.map { (sequence, $0) }

@@ -2,9 +2,9 @@ import Cluster
 import Hub
 import Redis
 
-/// The link with Redis: what is asked, and what comes.
+/// The link with Redis: requests, replies and messages.
 extension ClusterWorker {
-    /// Between two beats, and how long a hub's name is its own after the last of them.
+    /// The interval between beats, and how long a hub keeps its name after the last of them.
     static var beatInterval: Duration { .milliseconds(500) }
     static var leaseMilliseconds: Int64 { 3000 }
 
@@ -12,7 +12,7 @@ extension ClusterWorker {
         switch event {
         case .whole:
             setup.logger.info("Connected to Redis: \(setup.address)")
-            // Whoever was away may have lost its name meanwhile.
+            // A hub that was away may have lost its name meanwhile.
             hasLease = false
             askForName(at: now)
         case .away(let failure): isAway(because: "\(failure)", at: now)
@@ -45,7 +45,7 @@ extension ClusterWorker {
         if !isRefused { setup.report(problem) }
     }
 
-    /// Nothing is written or read before the log is opened again; nobody waits for what is on its way.
+    /// Nothing is written or read before the log is opened again, and messages on their way are not waited for.
     private mutating func goAlone() {
         reader.linkAway()
         writer.linkAway()
@@ -56,8 +56,8 @@ extension ClusterWorker {
         perform(out)
     }
 
-    /// A whole link that takes no more leaves too much unanswered. What was not sent is never answered, and others would wait for that
-    /// answer for good: the link is made anew at the end of the turn.
+    /// A link that accepts no more has too many unanswered requests. A request that was not sent is never answered, and
+    /// would be waited for forever: the link is replaced at the end of the turn.
     mutating func asked(_ isSent: Bool) {
         if !isSent { isOverfull = true }
     }
@@ -70,7 +70,7 @@ extension ClusterWorker {
 
     // MARK: The name
 
-    /// Takes the lease on the hub's name, or finds out who has it. The log is opened by whoever has its name.
+    /// Takes the lease on the hub's name, or finds out which process holds it. Only the holder opens the log.
     mutating func askForName(at now: Instant) {
         nextBeat = now + Self.beatInterval
         let lease = keys.lease(of: setup.own.name)
@@ -93,7 +93,7 @@ extension ClusterWorker {
             return open(at: now)
         }
         if takenSince?.holder != holder { takenSince = (holder, now) }
-        // What is left of a process that was killed is over by then.
+        // By then the lease of a killed process has expired.
         guard let takenSince, now - takenSince.at > .milliseconds(Self.leaseMilliseconds + 500) else { return }
         nameIsTaken()
     }
@@ -118,7 +118,7 @@ extension ClusterWorker {
     }
 
     private mutating func opened(_ value: RedisValue, at now: Instant) {
-        // It was asked before the name was taken.
+        // The log was requested before the name was lost.
         guard hasLease else { return }
         do throws(LogRefusal) {
             let opening = try LogScripts.opening(value)
@@ -126,7 +126,7 @@ extension ClusterWorker {
                 place: LogPlace(epoch: opening.head.epoch, offset: opening.head.offset), tag: opening.tag,
                 older: opening.older.map { LogPlace(epoch: $0.epoch, offset: $0.offset) })
             peers.linkWhole(epoch: head.place.epoch, at: Self.milliseconds)
-            // Until it is known what the log has of this hub's messages.
+            // Stays closed until it is known which of this hub's messages the log has.
             writer.linkAway()
             var actions: [LogReaderAction] = []
             reader.opened(head, now: Self.milliseconds, &actions)
@@ -153,7 +153,7 @@ extension ClusterWorker {
             perform(found, at: now)
         case .value(.direct(let message)): reader.received(message, &actions)
         case .unknownVersion: break
-        // What it was, a beat or another entry shows to be missing.
+        // A beat or another entry reveals what is missing.
         case .malformed: damagedLines += 1
         }
         perform(actions, at: now)
@@ -169,7 +169,7 @@ extension ClusterWorker {
             case .tellGap(let gap): tell(gap)
             case .forked: setup.shared.history.loses(at: Self.now)
             case .reopen:
-                // What the last one did not mend, a new connection may.
+                // A new connection may help if opening again did not.
                 if let openedAt, now - openedAt < .seconds(1) {
                     reconnect(because: "its log is not the one that was opened", at: now)
                 } else {
@@ -179,7 +179,7 @@ extension ClusterWorker {
             case .deliver(let message): take(message, at: now)
             case .stale(let message): isStale(message, at: now)
             case .compareDigest(let hub, _, let digest):
-                // What is asked for already needs no other question.
+                // A transfer is already under way.
                 guard pulls[hub] == nil else { continue }
                 var found: [PeerTableAction] = []
                 let own = state.digest(of: hub.boot)
@@ -190,7 +190,7 @@ extension ClusterWorker {
         }
     }
 
-    /// An answer that can no longer be placed among its sender's messages is none, and whoever waits for it asks anew.
+    /// An answer that no longer fits into its sender's order of messages is useless: the question counts as unanswered.
     private mutating func isStale(_ message: DirectMessage, at now: Instant) {
         do {
             guard case .answer(let id, _)? = try DirectPayload(message.payload),
@@ -344,7 +344,7 @@ extension ClusterWorker {
     }
 }
 
-/// What a reply of Redis is about.
+/// The request that a reply of Redis answers.
 enum ClusterQuestion {
     case nothing
     case open
@@ -352,11 +352,11 @@ enum ClusterQuestion {
     case holder
     case bye
     case publish
-    /// An answer of so many bytes to a hub that asks who is present here.
+    /// An answer of this many bytes to a hub that asked who is present here.
     case piece(Int)
     case fetch(LogFetch)
     /// The head of the log, and the leases of these names.
     case look([String])
-    /// All that was published before the head was read is here.
+    /// Everything published before the head was read has arrived.
     case confirm(LogHead?)
 }

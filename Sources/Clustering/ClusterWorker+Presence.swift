@@ -1,20 +1,21 @@
 import Cluster
 import Hub
 
-/// Who is present on other hubs, where this one's copy is not whole: asked for piece by piece, and answered to those who ask.
+/// Completes this hub's copies of other hubs' presences piece by piece, and answers hubs that do the same.
 extension ClusterWorker {
-    /// For how long a piece is waited for, in milliseconds.
+    /// How long to wait for a piece, in milliseconds.
     private static var piecePatience: Int64 { 10_000 }
-    /// Bytes of an answer, about; and of answers that Redis has not taken yet. The link is given up at 8 MiB.
+    /// The approximate size of an answer in bytes, and the bytes of answers that Redis may still have to take. The link
+    /// is given up at 8 MiB.
     private static var pieceBytes: Int { 256 << 10 }
     private static var mostUntaken: Int { 1 << 20 }
 
     // MARK: Asking
 
-    /// Makes this hub's copy of another one's members whole. Where that is under way already it goes on.
+    /// Completes this hub's copy of another hub's members. A transfer under way goes on.
     ///
-    /// Not before this hub is in the log: an answer stands behind the messages that its sender had said, and of those a hub that begins
-    /// to read later has none. Beats say then that a copy is missing.
+    /// Only while this hub is in the log: an answer is placed after the messages that its sender had sent, which a hub
+    /// that starts reading later never sees. Beats reveal later that a copy is missing.
     mutating func pull(from hub: HubIdentity, at now: Instant) {
         guard pulls[hub] == nil, state.isInLog else { return }
         if askPresence(.digests, of: hub, at: now) { pulls[hub] = PresencePull() }
@@ -32,7 +33,7 @@ extension ClusterWorker {
         return true
     }
 
-    /// - Parameter body: nil where there was no answer.
+    /// - Parameter body: nil if there was no answer.
     mutating func takePresence(_ body: [UInt8]?, of hub: HubIdentity, at now: Instant) {
         guard var pull = pulls.removeValue(forKey: hub), let body else { return }
         var out: [ClusterState.Output] = []
@@ -54,15 +55,15 @@ extension ClusterWorker {
         if let next = pull.next, askPresence(next, of: hub, at: now) { pulls[hub] = pull }
     }
 
-    /// Whether what the sender says of a hub's members counts: each hub speaks for itself, and others for the dead alone. Who
-    /// took this hub for dead, while it was cut off, says nothing of it.
+    /// Whether the sender may report a hub's members: each hub speaks for itself, and others only for dead ones. A hub
+    /// that took this one for dead while it was cut off does not count.
     private func mayName(_ boot: UInt64, _ sender: HubIdentity) -> Bool {
         boot == sender.boot || boot != setup.own.boot && !peers.living.contains { $0.boot == boot }
     }
 
     // MARK: Answering
 
-    /// Answers wait while Redis has not taken those before them.
+    /// Answers wait until Redis has taken those before them.
     mutating func askedOfPresence(_ question: WaitingPresenceQuestion, at now: Instant) {
         presenceQuestions.append(question)
         answerPresence(at: now)
@@ -91,7 +92,7 @@ extension ClusterWorker {
         case nil: return nil
         case .digests:
             let state = state
-            // Those of the dead have nobody else who would name them.
+            // No other hub reports the members of dead ones.
             let speaks = peers.speaksForDead(to: asked.hub)
             let dead = speaks ? state.knownHubs.subtracting(peers.living.map(\.boot)) : []
             return .digests(
@@ -108,7 +109,7 @@ extension ClusterWorker {
     }
 }
 
-/// What another hub asked about who is present.
+/// A question of another hub about who is present.
 struct WaitingPresenceQuestion {
     let hub: HubIdentity
     let id: UInt64

@@ -1,9 +1,9 @@
 import Cluster
 package import Hub
 
-/// What other threads ask of other hubs, and what those ask of this one: direct messages with a number, outside of the log.
+/// Questions of other threads to other hubs, and their questions to this one: numbered direct messages, outside the log.
 extension ClusterWorker {
-    /// Bytes of an answer; a larger one is none.
+    /// The limit of an answer in bytes; a larger one counts as none.
     private static var mostAnswer: Int { 4_000_000 }
 
     mutating func ask(_ asked: ClusterMail.Question, at now: Instant) {

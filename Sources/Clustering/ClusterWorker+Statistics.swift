@@ -1,8 +1,8 @@
 import Cluster
 
-/// What the cluster's thread tells of itself.
+/// The statistics of the cluster's thread.
 extension ClusterWorker {
-    /// Looks twice a second at what this hub says of itself, whether the others are reached or not.
+    /// Updates this hub's own figures twice a second, whether the other hubs are reachable or not.
     mutating func takeFigures(at now: Instant) {
         guard now >= nextFigures else { return }
         nextFigures = now + Self.beatInterval
@@ -17,7 +17,8 @@ extension ClusterWorker {
         statistics.own = figures
     }
 
-    /// What anybody may ask for, after each turn; of the others a moment later, as turns are many and hubs may be.
+    /// Publishes the statistics after each turn; those of other hubs are updated less often, because turns are frequent
+    /// and hubs may be many.
     mutating func publishStatistics(at now: Instant) {
         (statistics.name, statistics.version) = (setup.own.name, setup.version)
         statistics.isWhole = link.isWhole && writer.isOpen && !isRefused
@@ -43,7 +44,7 @@ extension ClusterWorker {
         published.value = statistics
     }
 
-    /// Something that a hub sent is passed over. It may be much, so that not all of it is logged.
+    /// A message of a hub is unreadable and skipped. There may be many, so only some are logged.
     mutating func cannotRead(_ hub: HubIdentity, at now: Instant) {
         damagedLines += 1
         if let damageNamedAt, now - damageNamedAt < .seconds(60) { return }

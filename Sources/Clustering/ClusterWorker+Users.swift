@@ -2,13 +2,13 @@ import Cluster
 import Hub
 import Wire
 
-/// How many sockets users have (`UserTally`): this hub tells the others each change by the log, and asks a hub that comes for all.
+/// Counts users' sockets across hubs (`UserTally`): this hub sends each change through the log, and asks a new hub for all its counts.
 extension ClusterWorker {
-    /// Users of one message.
+    /// Users in one message.
     private static var mostUsers: Int { 500 }
     private static var patience: Int64 { 2000 }
 
-    /// Tells the others what has changed. While they are not reached it is kept: the newest of each user.
+    /// Sends the changed counts to the other hubs. While the hubs are out of reach, the newest count of each user is kept.
     mutating func tellUsers() {
         guard state.isInLog else { return }
         while true {
@@ -19,7 +19,7 @@ extension ClusterWorker {
     }
 
     func heard(_ counts: [PeerMessage.UserCount], of hub: HubIdentity) {
-        // Of a hub that is gone, what is read late counts no more.
+        // A late message of a gone hub no longer counts.
         guard peers.living.contains(hub) else { return }
         setup.shared.userTally.set(counts.map { ($0.user, $0.count) }, of: hub.boot)
     }

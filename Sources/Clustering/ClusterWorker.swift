@@ -6,9 +6,9 @@ import Logging
 import Redis
 import Workers
 
-/// The life of the cluster's thread: keep the link, write what the loops say, hand on what comes, judge who is there.
+/// The life of the cluster's thread: keeps the link, writes the loops' messages, passes on what arrives, judges which hubs are there.
 ///
-/// It owns the state machines and carries out what they ask for; rules are theirs: `LogReader`, `LogWriter`, `PeerTable`
+/// Owns the state machines and carries out their requests; the rules are theirs: `LogReader`, `LogWriter`, `PeerTable`
 /// (room `Cluster`) and `ClusterState`.
 struct ClusterWorker: ~Copyable {
     typealias Instant = ContinuousClock.Instant
@@ -27,24 +27,24 @@ struct ClusterWorker: ~Copyable {
     var state: ClusterState
     var statistics = ClusterStatistics()
     private var rules: PresenceRules
-    /// What replies of Redis are about, by their tags.
+    /// The requests that replies of Redis answer, by tag.
     var questions: [UInt64: ClusterQuestion] = [:]
     private var lastTag: UInt64 = 0
     var peerQuestions = PeerQuestions()
     var userCopies = UserCopies()
-    /// Relays of other hubs that the loops are about to be handed.
+    /// Relays of other hubs, about to be handed to the loops.
     private var heard: [Relay] = []
-    /// This hub's newest message that came out of the log.
+    /// This hub's newest message that the log has returned.
     var ownApplied: UInt64 = 0
-    /// Who waits until this hub's message of that number has come out of the log.
+    /// Callers that wait until the log has returned this hub's message of that number.
     var headWaiters: [(sequence: UInt64, done: @Sendable (Bool) -> Void)] = []
-    /// The newest that this hub had said when the log was opened.
+    /// The newest sequence of this hub when the log was opened.
     var openedThrough: UInt64 = 0
-    /// Where the message that is being applied stands in the log.
+    /// The place in the log of the message being applied.
     private var place: HistoryPlace?
-    /// Of which hubs this one's copies are being made whole.
+    /// The hubs whose members are being copied.
     var pulls: [HubIdentity: PresencePull] = [:]
-    /// What others ask about who is present here, and bytes of answers to that which Redis has not taken yet.
+    /// Questions of other hubs about who is present here, and the bytes of answers that Redis has not taken yet.
     var presenceQuestions: Deque<WaitingPresenceQuestion> = []
     var untakenPieces = 0
     var pace = WritePace()
@@ -54,24 +54,24 @@ struct ClusterWorker: ~Copyable {
     /// Monotonic milliseconds.
     let startedAt = milliseconds
     var (said, heardOf) = (BeatRate(), BeatRate())
-    /// Entries that the log had and this hub had not read, when it last looked.
+    /// Log entries that this hub had not yet read at its last check.
     var behind = 0
-    /// Lines of the subscription, and messages, that could not be read.
+    /// Lines of the subscription, and messages, that were unreadable.
     var damagedLines: UInt64 = 0
     var isDamageTold = false
-    /// When it was last said which hub sends what cannot be read.
+    /// When a hub that sends unreadable data was last logged.
     var damageNamedAt: Instant?
     var beats: UInt64 = 0
     var isDraining = false
     var isRefused = false
-    /// The hub's name is its own: nothing is written before that.
+    /// This hub holds its name: nothing is written before that.
     var hasLease = false
-    /// Since when somebody else has it, and who.
+    /// The other process that holds the name, and since when.
     var takenSince: (holder: UInt64, at: Instant)?
     var isLeaving = false
-    /// The link did not take what it was asked.
+    /// The link rejected a request.
     var isOverfull = false
-    /// When the log was last opened, against opening it all the time.
+    /// When the log was last opened; limits how often it is opened.
     var openedAt: Instant?
 
     init(
@@ -137,7 +137,7 @@ struct ClusterWorker: ~Copyable {
         tellHeadWaiters()
     }
 
-    /// Writes what waits and says good-bye, as far as there is time.
+    /// Writes waiting messages and says good-bye, as far as time allows.
     private mutating func leave() {
         guard writer.isOpen, let deadline = stopSignal.deadline else { return }
         while writer.waiting > 0, writer.isOpen, .now < deadline {
@@ -153,7 +153,7 @@ struct ClusterWorker: ~Copyable {
         }
     }
 
-    // MARK: What the loops say
+    // MARK: Messages of the loops
 
     private mutating func takeMail(at now: Instant) {
         let mail = mailbox.take { mail in
@@ -183,7 +183,7 @@ struct ClusterWorker: ~Copyable {
         awaitHead(mail.headWaiters)
     }
 
-    // MARK: What comes out of the log
+    // MARK: Messages of the log
 
     mutating func apply(_ applied: AppliedMessages) {
         let history = setup.shared.history
@@ -198,7 +198,7 @@ struct ClusterWorker: ~Copyable {
             do {
                 guard let message = try PeerMessage(bytes) else { continue }
                 if case .users(let counts) = message { heard(counts, of: applied.hub) }
-                // A message from before anybody kept the channel is not in its history here, though it is in others'.
+                // A message from before the channel was kept is missing from its history here, while other hubs may have it.
                 if applied.isOwn, case .broadcast(let key, _) = message { history.lacks(key, at: Self.now) }
                 var out: [ClusterState.Output] = []
                 state.heard(message, from: applied.hub.boot, at: Self.milliseconds, &out)
@@ -210,7 +210,7 @@ struct ClusterWorker: ~Copyable {
         place = nil
     }
 
-    /// Messages that this hub will never have.
+    /// Reports messages that this hub will never have.
     mutating func tell(_ gap: LogGap) {
         statistics.gaps += 1
         userCopies.isGap(peers.living)
@@ -235,12 +235,12 @@ struct ClusterWorker: ~Copyable {
             case .number(let key, let broadcast, let isOwn):
                 let isNews = shared.history.append(broadcast, to: key, at: place, Self.now)
                 if isOwn { shared.history.arrives(key) }
-                // What SQL sent comes once from each hub.
+                // A message sent by SQL arrives once from each hub.
                 if isNews || broadcast.databaseID == nil {
                     heard.append(.ordered(key, broadcast, isNumbered: true))
                 }
             case .conclude(let conclusion, let member, let key, let loop):
-                // Behind what was said of the member before.
+                // After everything already said about the member.
                 handOn()
                 sink.conclude(conclusion, of: member, in: key, loop: loop)
             case .offer(let lease):
@@ -309,7 +309,7 @@ struct ClusterWorker: ~Copyable {
         perform(actions, at: now)
     }
 
-    /// Which version a hub is, where it is not known to be this one's.
+    /// The hub's version, if it differs from this one's.
     private func version(of hub: HubIdentity) -> String {
         guard let version = peers.peers[hub]?.beat?.software, version != setup.version else { return "" }
         return ", of version \(version); this one is \(setup.version)"
@@ -327,8 +327,8 @@ struct ClusterWorker: ~Copyable {
         setup.shared.history.forget(hub: hub.boot, at: Self.now)
     }
 
-    /// The coordinator ends those of hubs that are gone whose time is over. If it does not, as it came after they had gone and has
-    /// none of them, the hub behind it does; of several that do, the first in the log counts.
+    /// The coordinator ends overdue members of gone hubs. If it started after they had gone and knows none of them, the
+    /// next hub does it; of several ends, the first in the log counts.
     mutating func endOverdue() {
         let living = Set(peers.living.map(\.boot) + [setup.own.boot])
         var out: [ClusterState.Output] = []
@@ -349,8 +349,8 @@ struct ClusterWorker: ~Copyable {
         }
     }
 
-    /// - Parameter question: what becomes of it in Redis.
-    /// - Returns: whether the link took it. What is lost is asked for again by whoever waits for it.
+    /// - Parameter question: the purpose of the request to Redis.
+    /// - Returns: whether the link accepted it. A lost message is requested again by the hub that waits for it.
     @discardableResult
     mutating func send(
         _ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?,
@@ -366,10 +366,10 @@ struct ClusterWorker: ~Copyable {
 
     // MARK: Waiting
 
-    /// - Parameter end: nil as long as the service is not to stop.
+    /// - Parameter end: nil unless the service is stopping.
     private mutating func rest(until end: Instant? = nil) {
         let isDeaf = pace.isDeaf(at: .now)
-        // Readable for good, once it says to stop.
+        // Stays readable once it signals the stop.
         let signals = [end == nil ? stopSignal.descriptor : -1, isDeaf ? -1 : mailbox.descriptor]
         var polled = signals.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         link.poll(into: &polled)
@@ -388,7 +388,7 @@ struct ClusterWorker: ~Copyable {
         return lastTag
     }
 
-    /// Monotonic, as the hub's time.
+    /// Monotonic, like the hub's time.
     static var milliseconds: Int64 { now.monotonic }
 
     static var now: HubTime {

@@ -1,11 +1,11 @@
-/// What one hub tells another one alone: a kind, and what belongs to it.
+/// A message from one hub to another: a kind and its content.
 ///
-/// As with `PeerMessage`, kinds are never given another meaning, a hub skips those that it does not know, and what is added to a kind goes
-/// behind what it has. The kinds 1 and 2 are used up.
+/// As in `PeerMessage`, kinds never change their meaning, a hub skips unknown ones, and new fields go after the
+/// existing ones. The kinds 1 and 2 are no longer available.
 enum DirectPayload: Equatable {
-    /// About a subject (`PeerSubject`); its answer has the same number.
+    /// Belongs to a subject (`PeerSubject`); its answer has the same number.
     case question(id: UInt64, subject: UInt8, [UInt8])
-    /// Nil where the hub has none to give, as it does not know the subject.
+    /// Nil if the hub has none, because it does not know the subject.
     case answer(id: UInt64, [UInt8]?)
 
     private enum Kind: UInt8 { case question = 3, answer }
@@ -28,7 +28,7 @@ enum DirectPayload: Equatable {
         }
     }
 
-    /// Nil for a kind that this hub does not know.
+    /// Nil for an unknown kind.
     init?(_ bytes: ArraySlice<UInt8>) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes)
         switch Kind(rawValue: try fields.byte()) {

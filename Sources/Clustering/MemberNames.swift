@@ -1,11 +1,11 @@
 import Hub
 
-/// What members are called here and on other hubs. In a process a member is a loop and a number (`MemberID`); to all hubs it is
-/// that and the process. Members of others have numbers of loops that no loop has.
+/// Translates members' names between this process and other hubs. Within a process a member is a loop and a number
+/// (`MemberID`); between hubs, the process is added. Members of other hubs get loop numbers that no loop has.
 ///
 /// Confined to the thread of the cluster's worker.
 struct MemberNames {
-    /// The hub's own process.
+    /// This hub's own process.
     let boot: UInt64
     private var loops: [ForeignLoop: Int] = [:]
     private var foreign: [ForeignLoop] = []
@@ -19,7 +19,7 @@ struct MemberNames {
 
     func name(of member: MemberID) -> PeerMessage.MemberName {
         guard member.loop >= MemberID.firstForeignLoop else {
-            // Those of before the start have the loop −1.
+            // Members from before the start have the loop −1.
             return PeerMessage.MemberName(boot: boot, loop: member.loop + 1, serial: member.serial)
         }
         let loop = foreign[member.loop - MemberID.firstForeignLoop]

@@ -1,38 +1,36 @@
 import Hub
 package import Wire
 
-/// What a hub tells the others of its cluster, as it goes through the log: a kind, and what belongs to it.
+/// A message from a hub to the others of its cluster, as it goes through the log: a kind and its content.
 ///
-/// Kinds are never given another meaning. A hub skips those that it does not know, so that old and new hubs may run beside each other;
-/// what is added to a kind goes behind all that it has, its lists included. So a hub skips a message of an unknown kind, or with an unknown
-/// form in it, and reads one that is longer than it knows up to where it knows it.
+/// Kinds never change their meaning. New fields go after all existing ones, lists included. A hub skips a message of an unknown
+/// kind or with an unknown form, and reads a longer one up to the fields it knows, so that old and new hubs may run side by side.
 enum PeerMessage: Sendable, Equatable {
     case broadcast(ChannelKey, BroadcastBody)
-    /// To a channel whose history some hub keeps; the log's order is that of all hubs. The sender is named where it does not want
-    /// it back.
+    /// To a channel whose history some hub keeps; all hubs use the log's order. The sender is named if it does not want its message back.
     case ordered(ChannelKey, BroadcastBody, sender: MemberName?, databaseID: String?)
-    /// What its members want to be kept of a channel's broadcasts; nil where there are none any more.
+    /// The history that the hub's members want of a channel's broadcasts; nil once none of them do.
     case keep(ChannelKey, HistoryWish?)
     case presence(ChannelKey, joins: [PresentMember], leaves: [GonePresence])
     case typing(ChannelKey, TypingWord)
     /// See `LeaseNotice`.
     case lost(ChannelKey, MemberName, milliseconds: Int)
     case expected(ChannelKey, MemberName, milliseconds: Int)
-    /// They count while the member is that owner's (`PresentMembers`).
+    /// Valid only while the member belongs to that owner (`PresentMembers`).
     case claimed(ChannelKey, MemberName, of: MemberOwner)
     case over(ChannelKey, MemberName, of: MemberOwner)
     case appState(ChannelKey, MemberName, ReportedAppState)
-    /// How many sockets some users have on the hub now, where users are limited (`UserTally`).
+    /// The current number of sockets of some users on the hub, if users are limited (`UserTally`).
     case users([UserCount])
 
-    /// A member as all hubs know it: the process of the hub that it joined first, the loop and its number there.
+    /// A member's name on all hubs: the process of the hub that it first joined, and its loop and number there.
     struct MemberName: Hashable, Sendable {
         let boot: UInt64
         let loop: Int
         let serial: Int
     }
 
-    /// Who speaks for a member: the process of a hub, and how often it had been claimed by then.
+    /// The hub process that speaks for a member, and how often the member had been claimed by then.
     struct MemberOwner: Hashable, Sendable {
         let hub: UInt64
         let turn: Int
@@ -43,7 +41,7 @@ enum PeerMessage: Sendable, Equatable {
         let count: Int
     }
 
-    /// One who is present, with what its lease would need.
+    /// A present member, with the fields that its lease would need.
     struct PresentMember: Sendable, Equatable {
         let member: MemberName
         let ref: Name
@@ -51,7 +49,7 @@ enum PeerMessage: Sendable, Equatable {
         let key: String
         let hasMadeKey: Bool
         let user: Name?
-        /// A JSON object; empty where it is only counted.
+        /// A JSON object; empty if the member is only counted.
         let payload: [UInt8]
         var appState: ReportedAppState?
     }
@@ -152,7 +150,7 @@ extension PeerMessage {
         return out.bytes
     }
 
-    /// Nil where it is of a kind that this hub does not know.
+    /// Nil for an unknown kind.
     init?(_ bytes: ArraySlice<UInt8>) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes)
         guard let kind = Kind(rawValue: try fields.byte()) else { return nil }
@@ -277,7 +275,7 @@ extension RelayReader {
 
     mutating func member() throws(Malformed) -> PeerMessage.MemberName {
         let (boot, loop, serial) = (try number(), try count(), try count())
-        // Those beyond are a process' own names for loops of others (`MemberNames`).
+        // Larger numbers are a process' own names for loops of others (`MemberNames`).
         guard loop <= MemberID.firstForeignLoop else { throw Malformed() }
         return PeerMessage.MemberName(boot: boot, loop: loop, serial: serial)
     }
@@ -293,7 +291,7 @@ extension RelayReader {
             appState: try optionalText().flatMap { ReportedAppState(rawValue: $0) })
     }
 
-    /// Nil for a form that this hub does not know.
+    /// Nil for an unknown form.
     fileprivate mutating func body() throws(Malformed) -> PeerMessage.BroadcastBody? {
         switch try byte() {
         case 0: return .text(Array(try data()))
@@ -315,7 +313,7 @@ extension RelayReader {
     }
 }
 
-// MARK: - What loops say
+// MARK: - Messages of the loops
 
 extension PeerMessage.BroadcastBody {
     init(_ message: BroadcastMessage) {

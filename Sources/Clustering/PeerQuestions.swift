@@ -1,18 +1,17 @@
 import Cluster
 import Hub
 
-/// This hub's questions to others that are not answered yet.
+/// The open questions of this hub to others.
 ///
-/// Every question ends: by its answer, its time, the end of the hub that was asked, or that of the link. How many are open is bounded;
-/// one too many is answered at once, by nothing. Pure: times are monotonic milliseconds that are passed in. Confined to the thread of
-/// the cluster's worker.
+/// Every question ends: by its answer, its deadline, or the end of the hub or of the link. The number of open questions is bounded; beyond
+/// it, a question fails at once. Pure: times are monotonic milliseconds that are passed in. Confined to the thread of the cluster's worker.
 struct PeerQuestions {
     typealias Done = @Sendable ([PeerAnswer]) -> Void
 
-    /// Who waits for the answers.
+    /// The receiver of the answers.
     enum Asker: Sendable {
         case caller(Done)
-        /// The worker itself, which makes its copy of a hub's members whole.
+        /// The worker itself, completing its copy of a hub's members.
         case presence(of: HubIdentity)
     }
 
@@ -30,7 +29,7 @@ struct PeerQuestions {
         let asker: Asker
     }
 
-    /// Questions to one hub each.
+    /// The limit of open questions, each to one hub.
     static let mostOpen = 512
 
     private var rounds: [UInt64: Round] = [:]
@@ -38,12 +37,12 @@ struct PeerQuestions {
     private var last: UInt64 = 0
 
     var count: Int { open.count }
-    /// When `expire` is due.
+    /// When the next question expires.
     var deadline: Int64? { rounds.values.lazy.map(\.deadline).min() }
 
-    /// Enters a question.
+    /// Adds a question.
     ///
-    /// - Returns: the number of each hub's, which its answer carries; nil where too many are open.
+    /// - Returns: the id for each hub, which its answer carries; nil if too many questions are open.
     mutating func ask(_ hubs: [HubIdentity], until deadline: Int64, for asker: Asker) -> [(
         hub: HubIdentity, id: UInt64
     )]? {
@@ -62,25 +61,25 @@ struct PeerQuestions {
         return asked
     }
 
-    /// - Returns: the question, if it is answered by that. An answer that nobody waits for, or of another hub than was asked, says
-    ///   nothing.
+    /// - Returns: the question, if this completes it. An answer that is not expected, or comes from another hub than
+    ///   the one asked, is ignored.
     mutating func answered(_ id: UInt64, by hub: HubIdentity, with body: [UInt8]?) -> Finished? {
         guard open[id]?.hub == hub else { return nil }
         return close(id, with: body)
     }
 
-    /// Those whose time is over.
+    /// Ends the questions whose deadlines have passed.
     mutating func expire(at now: Int64) -> [Finished] {
         let over = rounds.filter { $0.value.deadline <= now }.flatMap(\.value.open)
         return over.sorted().compactMap { close($0, with: nil) }
     }
 
-    /// A hub is gone: it answers nothing any more.
+    /// A hub is gone and answers no more.
     mutating func isGone(_ hub: HubIdentity) -> [Finished] {
         open.filter { $0.value.hub == hub }.keys.sorted().compactMap { close($0, with: nil) }
     }
 
-    /// The link is away: nobody answers.
+    /// The link is away, so no answer can arrive.
     mutating func endAll() -> [Finished] { open.keys.sorted().compactMap { close($0, with: nil) } }
 
     private mutating func close(_ id: UInt64, with body: [UInt8]?) -> Finished? {

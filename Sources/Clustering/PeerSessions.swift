@@ -1,20 +1,20 @@
 package import Hub
 import Synchronization
 
-/// Asks a hub where its clients are that look like some who have joined this one, and answers that to others.
+/// Asks a hub where clients are that look like ones that have joined here, and answers such questions of others.
 ///
-/// A question has 16 bytes for each key; the answer the cursors that occur in it, and for each key which of them counts. It says of
-/// clients no more than `roost.session` does, to hubs alone. From any thread.
+/// A question has 16 bytes per key; the answer has the cursors that occur in it, and for each key the one that applies.
+/// It reveals no more about clients than `roost.session` does, and only to hubs. Thread-safe.
 package final class PeerSessions: PeerAnswering {
-    /// Where points of this process lie for everybody: a cursor for each, nil where none can be told. Calls back once, from any thread,
-    /// and maybe after everybody has stopped waiting.
+    /// Converts recovery points of this process to cursors that every hub understands; nil for a point without one.
+    /// Calls back once, from any thread, possibly after the callers have stopped waiting.
     package typealias Locate = @Sendable ([RecoveryPoint], @escaping @Sendable ([String?]) -> Void) -> Void
 
-    /// For how long a join waits for the hub where its client may have been; then what stands in the database counts.
+    /// How long a join waits for the hub where its client may have been; after that, the database decides.
     package static let patience = Duration.milliseconds(200)
-    /// Questions to hubs that are open at once. Of one more, what stands in the database counts.
+    /// Questions to hubs that may be open at once. Beyond that, the database decides.
     private static let mostOpen = 64
-    /// Keys of one question.
+    /// Keys in one question.
     static let mostKeys = 4_096
 
     private let registry: SessionRegistry
@@ -32,7 +32,7 @@ package final class PeerSessions: PeerAnswering {
         guard let keys = Self.keys(question) else { return reply(nil) }
         let found = registry.whereabouts(of: keys, at: ClusterWorker.now)
         var points: [RecoveryPoint] = []
-        // Many stand at the same point.
+        // Many clients share the same point.
         let places = found.map { whereabouts -> Int? in
             guard case .from(let point) = whereabouts else { return nil }
             if let known = points.lastIndex(of: point) { return known }
@@ -48,7 +48,7 @@ package final class PeerSessions: PeerAnswering {
         }
     }
 
-    /// What is said of one key.
+    /// The answer for one key.
     enum Word: Equatable, Sendable {
         case nobody
         case unknown
@@ -65,11 +65,11 @@ package final class PeerSessions: PeerAnswering {
 
     // MARK: Asking
 
-    /// Asks the hubs that had somebody of these keys.
+    /// Asks the hubs that had clients with these keys.
     ///
     /// - Parameters:
-    ///   - elsewhere: as it stands in the database.
-    ///   - done: called once, from any thread: with what is known now. Of a hub that does not answer that is what it was.
+    ///   - elsewhere: the sessions according to the database.
+    ///   - done: called once, from any thread, with what is now known; for a hub that does not answer, that is unchanged.
     package func ask(
         _ elsewhere: [RecoveryKey: [SessionRegistry.Elsewhere]], by peers: any PeerAsking,
         then done: @escaping @Sendable ([RecoveryKey: [SessionRegistry.Elsewhere]]) -> Void
@@ -113,7 +113,7 @@ package final class PeerSessions: PeerAnswering {
         } catch { return nil }
     }
 
-    /// 0: nobody, 1: not known, from 2 on: the cursor of that number.
+    /// 0: nobody, 1: unknown, from 2 on: the cursor with that number.
     static func answer(_ words: [Word]) -> [UInt8] {
         var (cursors, numbers): ([String], [String: Int]) = ([], [:])
         let said = words.map { word in
@@ -135,7 +135,7 @@ package final class PeerSessions: PeerAnswering {
         return out.bytes
     }
 
-    /// - Returns: nil for what is no answer to a question of so many keys. A word that is not known counts as `unknown`.
+    /// - Returns: nil if this does not answer a question of `count` keys. An unknown word counts as `unknown`.
     static func words(_ bytes: [UInt8], count: Int) -> [Word]? {
         do {
             var fields = RelayReader(bytes[...])
@@ -155,7 +155,7 @@ package final class PeerSessions: PeerAnswering {
     }
 }
 
-/// Questions to several hubs about the same keys. From any thread.
+/// Questions to several hubs about the same keys. Thread-safe.
 private final class SessionRound: Sendable {
     private struct State {
         var found: [RecoveryKey: [SessionRegistry.Elsewhere]]
@@ -173,7 +173,7 @@ private final class SessionRound: Sendable {
         self.done = done
     }
 
-    /// - Parameter words: of each key; nil where the hub said nothing that can be read.
+    /// - Parameter words: one for each key; nil if the hub's answer is missing or unreadable.
     func heard(_ words: [PeerSessions.Word]?, from hub: String, of keys: [RecoveryKey]) {
         let whole = state.withLock { state in
             state.open -= 1

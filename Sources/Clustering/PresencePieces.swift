@@ -1,21 +1,21 @@
 import Hub
 
-/// How what a hub has is cut into pieces: by the first bits of a hash of who or what it is, which is the same on every hub.
+/// Divides a hub's state into pieces by the first bits of a hash, which is the same on every hub.
 ///
-/// A hub's digest says whether another one's copy is whole; those of its pieces, which of them are not. Only these are sent, one after the
-/// other. So a copy of any size comes over a link that takes 8 MiB, and what came before the link fell counts.
+/// A hub's digest shows whether another hub's copy is complete; the digests of its pieces show which ones differ. Only these are sent, one
+/// after the other. So a copy of any size fits through a link that takes 8 MiB, and pieces that arrived before the link failed are kept.
 struct PresencePieces: Equatable {
     /// 0...`mostBits`.
     let bits: Int
 
     static let mostBits = 14
-    /// About what belongs into a piece.
+    /// The approximate content of one piece.
     private static let membersOfOne = 64
     private static let bytesOfOne = 64 << 10
 
     init(bits: Int) { self.bits = min(max(0, bits), Self.mostBits) }
 
-    /// So many that each of them is small.
+    /// Makes enough pieces to keep each of them small.
     init(members: Int, bytes: Int) {
         let wanted = max(members / Self.membersOfOne, bytes / Self.bytesOfOne)
         self.init(bits: wanted < 1 ? 0 : Int.bitWidth - wanted.leadingZeroBitCount)
@@ -32,7 +32,7 @@ struct PresencePieces: Equatable {
 }
 
 extension ClusterState {
-    /// How what is known of a hub is to be cut.
+    /// The pieces for the known state of a hub.
     func pieces(of hub: UInt64) -> PresencePieces {
         var (count, bytes) = (wishes[hub]?.count ?? 0, 0)
         forEachRecord(of: hub) { record in
@@ -42,7 +42,7 @@ extension ClusterState {
         return PresencePieces(members: count, bytes: bytes)
     }
 
-    /// The digest of each piece of what is known of a hub; of this one, of what it has said, whether it has come out of the log or not.
+    /// The digest of each piece of a hub's state; for this hub, including messages that the log has not returned yet.
     func digests(of hub: UInt64, in pieces: PresencePieces) -> [UInt64] {
         var digests = [UInt64](repeating: 0, count: pieces.count)
         forEachRecord(of: hub) { record in
@@ -52,12 +52,12 @@ extension ClusterState {
         return digests
     }
 
-    /// What is known of a hub, of some pieces.
+    /// The known state of a hub in some of its pieces.
     ///
     /// - Parameters:
-    ///   - wanted: in this order.
-    ///   - mostBytes: after so many no further piece is begun, about.
-    /// - Returns: which pieces it is, at least the first of those that are wanted.
+    ///   - wanted: the pieces, in this order.
+    ///   - mostBytes: approximate limit, after which no further piece is begun.
+    /// - Returns: the pieces that are covered, at least the first of the wanted ones.
     func snapshot(
         of hub: UInt64, in pieces: PresencePieces, _ wanted: [Int], mostBytes: Int
     ) -> (covered: [Int], Snapshot) {
@@ -83,7 +83,7 @@ extension ClusterState {
         for mine in own.values { body(mine.record) }
     }
 
-    /// A member as its hub is to be told of; one of this hub's as the loops have it.
+    /// A member as other hubs should know it; this hub's own members as the loops have them.
     private func copy(of name: PeerMessage.MemberName, on hub: UInt64) -> PresentMembers.Copy? {
         guard hub == boot else { return members[name] }
         guard let mine = own[name] else { return nil }
@@ -93,9 +93,9 @@ extension ClusterState {
             lostUntil: copy?.lostUntil)
     }
 
-    /// A hub says all that it has of some pieces, in place of what was known of them.
+    /// Replaces what was known about some pieces of a hub with the full content that was reported.
     ///
-    /// - Parameter isOfDead: another hub says it, as this one is taken for dead.
+    /// - Parameter isOfDead: another hub reports it, because this one is taken for dead.
     mutating func replace(
         _ hub: UInt64, in pieces: PresencePieces, _ covered: [Int], by snapshot: Snapshot, isOfDead: Bool = false,
         _ out: inout [Output]

@@ -1,10 +1,10 @@
 import Hub
 
-/// What a hub asks another one about who is present (`PeerSubject.presence`).
+/// A question to another hub about who is present (`PeerSubject.presence`).
 enum PresenceQuestion: Equatable {
-    /// Of each hub that it speaks for, what it has in digests.
+    /// The digests of each hub that the other one speaks for.
     case digests
-    /// Of one of them some pieces: as many of these, in this order, as fit into an answer.
+    /// Some pieces of one of these hubs: as many as fit into an answer, in this order.
     case pieces(of: UInt64, PresencePieces, [Int])
 
     private enum Kind: UInt8 { case digests = 1, pieces }
@@ -22,7 +22,7 @@ enum PresenceQuestion: Equatable {
         return out.bytes
     }
 
-    /// Nil for a kind that this hub does not know.
+    /// Nil for an unknown kind.
     init?(_ bytes: [UInt8]) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes[...])
         switch Kind(rawValue: try fields.byte()) {
@@ -35,7 +35,7 @@ enum PresenceQuestion: Equatable {
     }
 }
 
-/// What it is answered. It is true behind the message of the log that its envelope names.
+/// The answer to a `PresenceQuestion`. It is valid right after the log message that its envelope names.
 enum PresenceAnswer: Equatable {
     struct Digests: Equatable {
         let hub: UInt64
@@ -49,7 +49,7 @@ enum PresenceAnswer: Equatable {
 
     private enum Kind: UInt8 { case digests = 1, pieces }
 
-    /// - Parameter now: leases go with what is left of them.
+    /// - Parameter now: leases are sent as the time they have left.
     func encoded(at now: Int64) -> [UInt8] {
         var out = RelayWriter()
         switch self {
@@ -83,7 +83,7 @@ enum PresenceAnswer: Equatable {
         return out.bytes
     }
 
-    /// Nil for a kind that this hub does not know.
+    /// Nil for an unknown kind.
     init?(_ bytes: [UInt8], at now: Int64) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes[...])
         switch Kind(rawValue: try fields.byte()) {
@@ -138,21 +138,22 @@ extension RelayReader {
     }
 }
 
-/// Bringing this hub's copy of what others have up to date: first which pieces differ, then one answer after the other.
+/// Updates this hub's copy of another hub's state: first finds which pieces differ, then requests them one answer after the other.
 ///
-/// Pure. It ends where all is asked for, or an answer brings nothing that was wanted; what is still missing then, the digests of beats find.
+/// Pure. It ends when everything has been requested, or when an answer brings nothing that was wanted; what is still
+/// missing then shows in the digests of beats.
 struct PresencePull {
     private var wanted: [(hub: UInt64, pieces: PresencePieces, numbers: [Int])] = []
 
-    /// What is to be asked next; nil where nothing is.
+    /// The next question; nil if there is none.
     var next: PresenceQuestion? {
         wanted.first.map { .pieces(of: $0.hub, $0.pieces, Array($0.numbers.prefix(Self.mostNumbers))) }
     }
 
     private static let mostNumbers = 4096
 
-    /// What an answer says; nil for a kind that this hub does not know. Where it cannot be read, nothing more is asked: the same question
-    /// would bring the same answer, at once and without end. The next beat shows that something is missing.
+    /// Decodes an answer; nil for an unknown kind. After an unreadable one, nothing more is requested: the same
+    /// question would bring the same answer, at once and without end. The next beat shows that something is missing.
     mutating func read(_ answer: [UInt8], at now: Int64) throws(RelayReader.Malformed) -> PresenceAnswer? {
         do throws(RelayReader.Malformed) {
             return try PresenceAnswer(answer, at: now)
@@ -162,13 +163,13 @@ struct PresencePull {
         }
     }
 
-    /// Which pieces of a hub are not the same here.
+    /// Finds the pieces of a hub that differ here.
     mutating func compare(_ theirs: PresenceAnswer.Digests, with own: [UInt64]) {
         let numbers = zip(theirs.digests, own).enumerated().filter { $0.element.0 != $0.element.1 }.map(\.offset)
         if !numbers.isEmpty { wanted.append((theirs.hub, theirs.pieces, numbers)) }
     }
 
-    /// - Returns: whether that was asked for.
+    /// - Returns: whether this was requested.
     mutating func came(_ covered: [Int], of hub: UInt64, in pieces: PresencePieces) -> Bool {
         guard var first = wanted.first, first.hub == hub, first.pieces == pieces else { return false }
         let (before, came) = (first.numbers.count, Set(covered))

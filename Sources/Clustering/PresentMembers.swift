@@ -1,16 +1,15 @@
 import Hub
 import Wire
 
-/// Who is present on all hubs, as the log says it: every hub keeps the same, each member with the hub that speaks for it.
+/// The members present on all hubs, according to the log: every hub keeps the same table, each member with the hub that speaks for it.
 ///
-/// What the loops show is in their own lists; this is what is needed beside: to end the members of a hub that died, to send a new
-/// hub those of this one, and to find out whether two hubs have the same (`digest`). Pure; confined to the thread of the cluster's
-/// worker.
+/// The loops keep their own lists of what they show; this table serves to end the members of a dead hub, to send this hub's
+/// members to a new one, and to find out whether two hubs agree (`digest`). Pure; confined to the thread of the cluster's worker.
 ///
-/// **Whose word counts.** A member's hub speaks for it. Who is cut off may come back to any hub, and may be over by then: that the
-/// log decides, whatever hubs take each other for. A `claim` makes another hub the member's, an `over` ends it; each names the
-/// member's hub and its *turn*, which counts the claims that it had, and counts only while the member has both. So of several the
-/// first in the log counts, on every hub, and the others are void.
+/// **Whose word counts.** A member's hub speaks for it. A disconnected client may come back to any hub, and its member
+/// may have ended by then: the log decides, whatever hubs think of each other. A `claimed` message moves the member to
+/// another hub, an `over` ends it; each names the member's hub and its *turn*, the number of its claims so far, and
+/// counts only if both still match. So the first of several in the log counts, on every hub, and the others are void.
 struct PresentMembers {
     typealias MemberName = PeerMessage.MemberName
 
@@ -19,15 +18,15 @@ struct PresentMembers {
     struct Copy: Equatable {
         var record: PeerMessage.PresentMember
         let channel: ChannelKey
-        /// The process of the hub that speaks for it.
+        /// The process of the hub that speaks for the member.
         fileprivate(set) var hub: UInt64
-        /// How often it was claimed.
+        /// The number of claims so far.
         fileprivate(set) var turn = 0
-        /// Until when it counts though it was cut off, in monotonic milliseconds; nil while it is there.
+        /// Until when the member counts although disconnected, in monotonic milliseconds; nil while it is connected.
         fileprivate(set) var lostUntil: Int64?
-        /// It counts so because its hub is taken for dead, and not because that hub said so: where the hub is back, so is its member.
+        /// Lost because its hub is taken for dead, not because that hub said so: if the hub is back, so is the member.
         fileprivate(set) var isOfDead = false
-        /// Nobody came back for it: what is left is that this hub takes it away.
+        /// No client came back for the member; this hub has yet to remove it.
         fileprivate(set) var endedBy: UInt64?
 
         var owner: Owner { Owner(hub: hub, turn: turn) }
@@ -61,26 +60,26 @@ struct PresentMembers {
         for name in members[hub] ?? [] { if let copy = copies[name] { body(copy) } }
     }
 
-    /// The same on two hubs that have the same members of a hub: the exclusive or of a hash of each.
+    /// Equal on two hubs that have the same members of a hub: the exclusive or of a hash of each.
     func digest(of hub: UInt64) -> UInt64 { digests[hub] ?? 0 }
 
-    /// Those that were cut off, of a hub that does not end them itself any more, and whose time is over.
+    /// Disconnected members whose time has passed, of hubs that no longer end them themselves.
     func overdue(of isGone: (UInt64) -> Bool, at now: Int64) -> [Copy] {
         members.keys.filter(isGone).flatMap { members(of: $0) }.filter {
             $0.endedBy == nil && $0.lostUntil.map { $0 <= now } ?? false
         }
     }
 
-    /// Those that a hub was about to take away.
+    /// Members that a hub was about to remove.
     func ended(by hub: UInt64) -> [Copy] { copies.values.filter { $0.endedBy == hub } }
 
-    // MARK: What hubs say
+    // MARK: Messages of hubs
 
-    /// - Returns: false where another hub speaks for it, so that this says nothing.
+    /// - Returns: false if another hub speaks for the member, so that the join is void.
     @discardableResult
     mutating func join(_ record: PeerMessage.PresentMember, in channel: ChannelKey, of hub: UInt64) -> Bool {
         var copy = copies[record.member] ?? Copy(record: record, channel: channel, hub: hub)
-        // Over, but not taken away yet: it is somebody's who came too late for it, and is new.
+        // Over, but not yet removed: its client came back too late, and the member is new.
         guard copy.hub == hub || copy.endedBy != nil else { return false }
         let state = copy.record.appState
         copy.hub = hub
@@ -94,7 +93,7 @@ struct PresentMembers {
         return true
     }
 
-    /// - Returns: what was known of it; nil where it is gone, or says something else by now.
+    /// - Returns: the member as it was; nil if it is gone or has changed since.
     @discardableResult mutating func leave(_ name: MemberName, ref: Name, by hub: UInt64) -> Copy? {
         guard let copy = copies[name], copy.record.ref == ref, copy.hub == hub || copy.endedBy == hub else {
             return nil
@@ -103,8 +102,8 @@ struct PresentMembers {
         return copy
     }
 
-    /// - Parameter isOfDead: its hub did not say so.
-    /// - Returns: nil where it is not known, or another hub speaks for it.
+    /// - Parameter isOfDead: the member's hub did not report the loss itself.
+    /// - Returns: nil if the member is unknown, or another hub speaks for it.
     mutating func lose(_ name: MemberName, of hub: UInt64, until: Int64, isOfDead: Bool = false) -> Copy? {
         guard let copy = copies[name], copy.hub == hub, copy.endedBy == nil else { return nil }
         copies[name]?.lostUntil = until
@@ -112,9 +111,9 @@ struct PresentMembers {
         return copies[name]
     }
 
-    /// A hub that was taken for dead is there: so are its members.
+    /// A hub that was taken for dead is alive, and so are its members.
     ///
-    /// - Returns: what was known of those that counted as lost for that.
+    /// - Returns: the members that had counted as lost for that reason.
     mutating func isBack(_ hub: UInt64) -> [Copy] {
         let lost = members(of: hub).filter { $0.isOfDead && $0.endedBy == nil }
         for copy in lost {
@@ -124,16 +123,16 @@ struct PresentMembers {
         return lost
     }
 
-    /// There is more time for its client.
+    /// Extends the time for the member's client to come back.
     mutating func expect(_ name: MemberName, until: Int64) -> Copy? {
         guard let end = copies[name]?.lostUntil else { return nil }
         copies[name]?.lostUntil = max(end, until)
         return copies[name]
     }
 
-    /// A hub has it from here on.
+    /// Moves a member to the hub that claims it.
     ///
-    /// - Returns: what was known of it, before; nil where that is void.
+    /// - Returns: the member as it was before; nil if the claim is void.
     mutating func claim(_ name: MemberName, of owner: Owner, by hub: UInt64) -> Copy? {
         guard let before = copies[name], before.owner == owner, before.endedBy == nil else { return nil }
         remove(name)
@@ -146,9 +145,9 @@ struct PresentMembers {
         return before
     }
 
-    /// Nobody came back for it, says a hub, and is to take it away.
+    /// A hub reports that no client came back for the member; that hub is to remove it.
     ///
-    /// - Returns: nil where that is void.
+    /// - Returns: nil if the end is void.
     mutating func end(_ name: MemberName, of owner: Owner, by hub: UInt64) -> Copy? {
         guard let copy = copies[name], copy.owner == owner, copy.endedBy == nil else { return nil }
         copies[name]?.endedBy = hub
@@ -157,10 +156,10 @@ struct PresentMembers {
 
     mutating func set(_ state: ReportedAppState, of name: MemberName) { copies[name]?.record.appState = state }
 
-    /// What a hub says of its members, or of those that a name tells, in place of what was known.
+    /// Replaces the known members of a hub, or those with covered names, with the ones it reports.
     ///
-    /// - Parameter isOfDead: another hub says it, as theirs is taken for dead.
-    /// - Returns: those who came or say something else, and those who are gone.
+    /// - Parameter isOfDead: another hub reports them, because theirs is taken for dead.
+    /// - Returns: the members that are new or have changed, and those that are gone.
     mutating func replace(
         membersOf hub: UInt64, by others: [Copy], isOfDead: Bool = false,
         where isCovered: (MemberName) -> Bool = { _ in true }
@@ -169,8 +168,8 @@ struct PresentMembers {
         var joined: [Copy] = []
         for copy in others {
             let name = copy.record.member
-            // By the log somebody else has it, which the hub had not read when it said this. Of one that is this hub's by either,
-            // the hub's own word counts, whatever number of claims each of the two knows.
+            // According to the log, another hub has the member, which the sender had not read yet. If both sides assign
+            // the member to this hub, the hub's own report counts, whatever number of claims each side knows.
             if let known = copies[name], known.hub != hub, known.turn > copy.turn { continue }
             gone.remove(name)
             let isKnown = copies[name]?.record.ref == copy.record.ref
@@ -202,7 +201,7 @@ struct PresentMembers {
         if digests[copy.hub] == 0 { digests[copy.hub] = nil }
     }
 
-    /// FNV-1a over the member and its ref, mixed as splitmix64 does it: the same in every process, which Swift's own is not.
+    /// FNV-1a over the member and its ref, mixed as in SplitMix64: the same in every process, unlike Swift's `Hasher`.
     static func hash(_ record: PeerMessage.PresentMember) -> UInt64 { hash(record.member, record.ref) }
 
     static func hash(_ name: MemberName, _ ref: Name = "") -> UInt64 {

@@ -1,6 +1,6 @@
 import Wire
 
-/// Makes the bytes of a message to other hubs: numbers as LEB128, texts and bytes with their length before them.
+/// Encodes a message to other hubs: numbers as LEB128, texts and bytes preceded by their length.
 struct RelayWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -17,7 +17,7 @@ struct RelayWriter {
         bytes.append(UInt8(rest))
     }
 
-    /// Of a number that is never negative.
+    /// For a number that is never negative.
     mutating func number(_ value: Int) { number(UInt64(max(0, value))) }
 
     mutating func data(_ data: some Collection<UInt8>) {
@@ -29,14 +29,14 @@ struct RelayWriter {
 
     mutating func name(_ name: Name) { data(name.utf8) }
 
-    /// One that may be missing: its length and one, or 0.
+    /// A value that may be missing: its length plus one, or 0.
     mutating func optional(_ data: (some Collection<UInt8>)?) {
         number(data.map { $0.count + 1 } ?? 0)
         if let data { bytes += data }
     }
 }
 
-/// Reads what `RelayWriter` made. Whatever the bytes are, it reads or says `Malformed`.
+/// Decodes what `RelayWriter` wrote. For arbitrary bytes it returns a value or throws `Malformed`.
 struct RelayReader {
     struct Malformed: Error {}
 
@@ -63,7 +63,7 @@ struct RelayReader {
         }
     }
 
-    /// One that is reckoned with, as counts, turns and milliseconds are: whatever is added to it fits.
+    /// A number used in arithmetic, such as a count, a turn or milliseconds: bounded so that sums cannot overflow.
     mutating func count() throws(Malformed) -> Int {
         let value = try number()
         guard value <= 1 << 53 else { throw Malformed() }

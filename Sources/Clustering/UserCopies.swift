@@ -1,16 +1,16 @@
 import Cluster
 import Wire
 
-/// Whose users' counts are known here, and of whom they are to be asked: all of a hub's when it comes and where messages of it are
-/// missing, in parts, one after the other. Every later change comes by the log.
+/// Tracks which hubs' user counts are complete here, and which parts to request: all of them when a hub joins and when
+/// its messages were missed, one part after the other. Later changes arrive through the log.
 ///
 /// Pure; confined to the thread of the cluster's worker.
 struct UserCopies {
-    /// The users of a hub are as many parts, so that an answer with those of half a million users is none that is too large.
+    /// Each hub's users are divided into this many parts, so that an answer stays small enough even for half a million users.
     static let parts = 16
 
     private struct Copy {
-        /// The next to be asked for.
+        /// The next part to request.
         var part = 0
         var isAsked = false
     }
@@ -20,12 +20,12 @@ struct UserCopies {
     mutating func joined(_ hub: HubIdentity) { incomplete[hub] = Copy() }
     mutating func gone(_ hub: HubIdentity) { incomplete[hub] = nil }
 
-    /// Messages are missing, and nobody knows which: what hubs said may be none of it.
+    /// Messages are missing, and it is unknown which: they may include any hub's counts.
     mutating func isGap(_ hubs: [HubIdentity]) {
         for hub in hubs { incomplete[hub] = Copy() }
     }
 
-    /// What is to be asked now.
+    /// The parts to request now.
     mutating func next() -> [(hub: HubIdentity, part: Int)] {
         var all: [(hub: HubIdentity, part: Int)] = []
         for (hub, copy) in incomplete where !copy.isAsked {
@@ -35,12 +35,12 @@ struct UserCopies {
         return all
     }
 
-    /// - Parameter isKnown: false where there was no answer: it is asked for again.
-    /// - Returns: whether this was asked for and counts.
+    /// - Parameter isKnown: false if there was no answer: the part is requested again.
+    /// - Returns: whether the answer was expected and counts.
     mutating func answered(_ hub: HubIdentity, part: Int, isKnown: Bool) -> Bool {
         guard let copy = incomplete[hub] else { return false }
         incomplete[hub]?.isAsked = false
-        // It has begun anew meanwhile.
+        // The copy was restarted meanwhile.
         guard copy.part == part, isKnown else { return false }
         incomplete[hub] = part + 1 < Self.parts ? Copy(part: part + 1) : nil
         return true

@@ -1,8 +1,8 @@
 import Hub
 import Wire
 
-/// What this hub answers to others that ask how many sockets its users have: a byte, the part that is asked for
-/// (`UserCopies.part`), is answered by the users of that part.
+/// Answers other hubs that ask how many sockets this hub's users have: the question is one byte, the requested part
+/// (`UserCopies.part`), and the answer has the users of that part.
 struct UserCountsAnswer: PeerAnswering {
     let tally: UserTally
 

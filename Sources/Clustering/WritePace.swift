@@ -1,5 +1,5 @@
-/// When the next call that writes to the log may go: not sooner than a pause after the last one, so that a busy hub's messages share
-/// calls, each of which costs Redis and all hubs as much as ten messages do. A message that comes after a longer silence goes at once.
+/// Paces the calls that write to the log: one at most in each pause, so that a busy hub's messages share calls, each of
+/// which costs Redis and all hubs as much as ten messages. A message after a longer silence is sent at once.
 struct WritePace {
     typealias Instant = ContinuousClock.Instant
 
@@ -9,16 +9,16 @@ struct WritePace {
 
     func isHeld(at now: Instant) -> Bool { now < opensAt }
 
-    /// Whether what loops say need not wake the thread: a busy hub's say something within each pause, and at its end the first of them
-    /// wakes it for all.
+    /// Whether mail from loops need not wake the thread: while a hub is busy, each pause brings some, and one wake-up
+    /// at its end serves all.
     func isDeaf(at now: Instant) -> Bool { isBusy && isHeld(at: now) }
 
-    /// A call went, with so many messages.
+    /// A call with `count` messages was sent.
     mutating func wrote(_ count: Int, at now: Instant) {
         opensAt = now + Self.pause
         isBusy = count > 1
     }
 
-    /// Something came within a pause.
+    /// A message arrived within a pause.
     mutating func waits() { isBusy = true }
 }

@@ -1,15 +1,15 @@
-/// The number that a live reader brings back, so that a cache between it and the hub never answers it twice the same (Durable
-/// Streams, caching and collapsing).
+/// The cursor that a live reader returns, so that a cache between it and the hub never answers the same request twice
+/// (Durable Streams, caching and collapsing).
 package enum CacheCursor {
-    /// Seconds since 1970 of 2024-10-09, from which intervals are counted.
+    /// 2024-10-09 in seconds since 1970, from which intervals are counted.
     private static let epoch: Int64 = 1_728_432_000
     private static let interval: Int64 = 20
-    /// By how many seconds a cursor that is as young as the present is moved on, at most.
+    /// The most seconds by which a cursor that is already current is advanced.
     private static let jitter: Int64 = 3600
 
     /// - Parameters:
-    ///   - unix: now, in milliseconds since 1970.
-    ///   - asked: what the client brought, if it brought one.
+    ///   - unix: the present time, in milliseconds since 1970.
+    ///   - asked: the client's cursor, if any.
     ///   - random: any number.
     package static func next(at unix: Int64, after asked: String?, random: UInt64) -> String {
         let present = present(at: unix)
@@ -20,7 +20,7 @@ package enum CacheCursor {
         return String(asked + max(1, seconds / interval))
     }
 
-    /// What the client brought, where it counts: it is no older than the present.
+    /// The client's cursor if it is valid, that is, not older than the present.
     package static func ahead(_ asked: String?, at unix: Int64) -> String? {
         asked.flatMap { Int64($0) }.flatMap { $0 >= present(at: unix) ? asked : nil }
     }

@@ -2,29 +2,30 @@ package import HTTP
 package import Streams
 import Wire
 
-/// A request about a stream, by its head alone (Durable Streams, HTTP operations). Who sends it, and whether they may, others decide.
+/// A request about a stream, parsed from its head alone (Durable Streams, HTTP operations). The sender and its rights
+/// are checked elsewhere.
 package struct StreamCall: Sendable {
     package let name: StreamName
     package private(set) var action: Action
-    /// What stands before the name in the path.
+    /// The part of the path before the name.
     private let root: String
 
     package enum Action: Sendable {
         /// The body is the stream's first content.
         ///
-        /// - Parameter isNext: `Stream-Generation: next`: one that has ended gives way.
+        /// - Parameter isNext: `Stream-Generation: next`: a stream that has ended is replaced.
         case create(StreamConfiguration, closes: Bool, isNext: Bool)
-        /// The append, but for its body.
+        /// The append without its body.
         case append(StreamAppend, hasBody: Bool)
         case read(StreamReading)
-        /// What HEAD asks.
+        /// A HEAD request.
         case describe
-        /// Of this generation alone, if one is named; so is `cancel`.
+        /// Only this generation, if one is named; the same holds for `cancel`.
         case delete(StreamID?)
         case cancel(StreamID?)
     }
 
-    /// What a sender must be allowed to do.
+    /// The right that a sender needs.
     package enum Right: Sendable { case read, write, cancel }
 
     package var right: Right {
@@ -35,7 +36,7 @@ package struct StreamCall: Sendable {
         }
     }
 
-    /// The same, of this generation alone; nil where it is neither an append nor a cancel.
+    /// The same call, limited to this generation; nil if it is neither an append nor a cancel.
     package func meant(for generation: StreamID) -> StreamCall? {
         var call = self
         switch action {
@@ -50,8 +51,8 @@ package struct StreamCall: Sendable {
 
     package var isRead: Bool { if case .read = action { true } else { false } }
 
-    /// Whether the body may be appended as it comes: to a stream whose content may be cut anywhere, by a sender who does not number
-    /// its requests.
+    /// Whether the body may be appended as it arrives: the stream's content may be cut anywhere, and the sender does
+    /// not number its requests.
     package var isOpenEnded: Bool {
         guard case .append(let append, _) = action, append.producer == nil, append.sequence == nil else { return false }
         return append.contentType.map { StreamContent(contentType: $0) != .json } ?? false
@@ -60,10 +61,10 @@ package struct StreamCall: Sendable {
     private static let roots = ["/streams/", "/realtime/v1/streams/"]
     private static let cancelling = "/cancel"
 
-    /// Nil where nothing of streams is served at this path.
+    /// Nil if the path does not belong to streams.
     ///
-    /// - Parameter routes: paths of the application's own.
-    /// - Throws: the answer to a request that is none.
+    /// - Parameter routes: the application's own paths.
+    /// - Throws: the answer to an invalid request.
     package init?(_ head: some RequestHead, routes: [StreamRoute] = []) throws(StreamComplaint) {
         if !routes.isEmpty, let route = routes.first(where: { $0.path == head.path }) {
             guard head.method == "GET" else {
@@ -75,7 +76,7 @@ package struct StreamCall: Sendable {
                 try StreamReading(messagesFor: head, namedBy: route.eventMember, areTurns: route.areTurns))
             return
         }
-        // By bytes: a mark that combines with the slash belongs to the name.
+        // Compared by bytes: a mark that combines with the slash belongs to the name.
         guard let root = Self.roots.first(where: { head.path.utf8.starts(with: $0.utf8) }) else { return nil }
         var rest = head.path.utf8.dropFirst(root.utf8.count)
         let cancels = rest.suffix(Self.cancelling.utf8.count).elementsEqual(Self.cancelling.utf8)
@@ -103,7 +104,7 @@ package struct StreamCall: Sendable {
         }
     }
 
-    /// Only the word itself counts; anything else is as good as nothing (section 4.1).
+    /// Only the exact word counts; anything else is ignored (section 4.1).
     private static func closes(_ head: some RequestHead) -> Bool { head.field("stream-closed")?.lowercased() == "true" }
 
     private static func opensNext(_ head: some RequestHead) throws(StreamComplaint) -> Bool {
@@ -114,7 +115,7 @@ package struct StreamCall: Sendable {
         return true
     }
 
-    /// The generation that is meant; nil for whichever there is.
+    /// The requested generation; nil for the current one.
     private static func generation(_ head: some RequestHead) throws(StreamComplaint) -> StreamID? {
         guard let text = head.field("stream-generation") else { return nil }
         guard let generation = StreamID(text) else {
@@ -126,8 +127,8 @@ package struct StreamCall: Sendable {
     /// The stream's address, for `Location`.
     ///
     /// - Parameters:
-    ///   - scheme: as the client speaks it.
-    ///   - host: the request's field; without one the address is a path.
+    ///   - scheme: the client's scheme.
+    ///   - host: the request's field; without one, the address is a path.
     package func url(scheme: String, host: String?) -> String {
         (host.map { scheme + "://" + $0 } ?? "") + root + Self.encoded(name.text)
     }
@@ -217,7 +218,7 @@ package struct StreamCall: Sendable {
         return ProducerStamp(id: Name(id), epoch: epoch, sequence: sequence)
     }
 
-    /// Digits without a leading zero.
+    /// Parses digits without a leading zero.
     private static func whole(_ text: String, most: Int) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             text == "0" || text.utf8.first != 0x30,

@@ -1,6 +1,6 @@
 package import HTTP
 
-/// What is wrong with a request, whichever stream it is about.
+/// An error in a request, whatever its stream.
 package enum StreamComplaint: Error, Sendable, Equatable {
     case badRequest(String)
     case method(allow: String)

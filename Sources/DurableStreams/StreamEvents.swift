@@ -2,16 +2,16 @@ package import HTTP
 package import Streams
 import Wire
 
-/// What a live reader of `live=sse` is sent (Durable Streams, section 5.8): `data` with bytes of the stream, and behind each a `control`
-/// that says where the reader is.
+/// The events for a live reader with `live=sse` (Durable Streams, section 5.8): `data` with bytes of the stream, each
+/// followed by a `control` with the reader's position.
 package enum StreamEvents {
     /// Whether the answer's head has `stream-sse-data-encoding: base64`.
     package static func isEncoded(_ content: StreamContent) -> Bool { content == .binary }
 
-    /// The head of the answer, whose body goes on.
+    /// The head of a streaming answer.
     ///
-    /// - Parameter offset: nil for one of another generation.
-    /// - Throws: the answer to a reader whose offset is none.
+    /// - Parameter offset: nil for an offset of another generation.
+    /// - Throws: the answer to a reader with an invalid offset.
     package static func head(of stream: StreamBuffer, from offset: Int?) throws(Refused) -> HTTPResponse {
         let snapshot = stream.snapshot
         guard let offset else { throw Refused(response: StreamPage.superseded(by: snapshot)) }
@@ -26,19 +26,19 @@ package enum StreamEvents {
 
     package struct Refused: Error { package let response: HTTPResponse }
 
-    /// What a reader is sent next.
+    /// The next part for a reader.
     package struct Block: Sendable {
         package let bytes: [UInt8]
-        /// Where the reader is behind it.
+        /// The reader's offset after the block.
         package let end: Int
-        /// How the stream stood; nil where there is more of it already.
+        /// The stream's status; nil if it already has more content.
         package let status: StreamStatus?
     }
 
-    /// Bytes of a stream in one block, at most, but for a single message that is larger.
+    /// The most bytes of a stream in one block, except for a single larger message.
     private static let bytes = 262_144
 
-    /// - Parameter offset: where a block ended, or one that `head` let pass.
+    /// - Parameter offset: the end of a block, or an offset that `head` accepted.
     package static func block(of stream: StreamBuffer, from offset: Int, cursor: String) -> Block? {
         let snapshot = stream.snapshot
         guard let piece = StreamPiece(of: stream, in: snapshot, from: offset, most: Self.bytes) else { return nil }
@@ -62,11 +62,11 @@ package enum StreamEvents {
             ])
     }
 
-    /// What follows behind an offset as plain events: a message each, of a stream of text or bytes what there is.
+    /// The content after an offset as plain events: one for each message; for text or bytes, one for everything available.
     ///
     /// - Parameters:
-    ///   - offset: where a block ended; one from which reading may not begin is taken for the earliest that is kept.
-    ///   - member: of a message, whose text is its event's name.
+    ///   - offset: the end of a block; an offset that is not readable is replaced by the earliest one kept.
+    ///   - member: the member of a message whose text becomes the event's name.
     package static func messages(of stream: StreamBuffer, from offset: Int, namedBy member: String?) -> Block? {
         let snapshot = stream.snapshot
         let start = StreamPiece(of: stream, in: snapshot, from: offset, most: 1) == nil ? snapshot.start : offset
@@ -88,7 +88,7 @@ package enum StreamEvents {
                 event(member.flatMap { name(of: message, by: $0) }, message, length: message.count + 1)
             }
         case .text where !piece.isEmpty:
-            // A carriage return would be taken for the end of a line.
+            // A carriage return would end the line.
             let text = piece.bytes.map { $0 == UInt8(ascii: "\r") ? UInt8(ascii: "\n") : $0 }
             event(nil, text[...], length: piece.bytes.count)
         case .binary where !piece.isEmpty:
@@ -100,7 +100,7 @@ package enum StreamEvents {
         return Block(bytes: out, end: piece.end, status: piece.end == snapshot.end ? snapshot.status : nil)
     }
 
-    /// Nil where there is none, or one that would break a line.
+    /// Nil if there is none, or if it would break a line.
     private static func name(of message: ArraySlice<UInt8>, by member: String) -> String? {
         guard let name = JSON(trusted: message)[member]?.string, !name.isEmpty,
             !name.utf8.contains(where: { $0 < 0x20 })
@@ -108,16 +108,16 @@ package enum StreamEvents {
         return name
     }
 
-    /// A line that a reader passes over, for connections on which nothing else is said.
+    /// A line that a reader ignores, sent on idle connections.
     package static let comment = Array(":\n\n".utf8)
 
-    /// One `data` event and its `control`, or the `control` alone where nothing is new.
+    /// One `data` event and its `control`, or the `control` alone if nothing is new.
     ///
     /// - Parameters:
-    ///   - bytes: of the stream, cut where its content may be cut.
-    ///   - end: where the next begins, as `StreamPosition` writes it.
-    ///   - status: of the stream, where that is its end; nil where there is more.
-    ///   - cursor: as `CacheCursor` makes it; left out at the end of a stream.
+    ///   - bytes: the stream's bytes, cut where its content may be cut.
+    ///   - end: where the next block begins, in the form of `StreamPosition`.
+    ///   - status: the stream's status if this reaches its end; nil if there is more.
+    ///   - cursor: made by `CacheCursor`; left out once the stream has ended.
     package static func block(
         _ bytes: [UInt8], _ content: StreamContent, upTo end: String, _ status: StreamStatus?, cursor: String
     ) -> [UInt8] {
@@ -162,7 +162,7 @@ package enum StreamEvents {
             }
             line(CollectionOfOne(UInt8(ascii: "]")), into: &out)
         case .text:
-            // A carriage return ends a line of an event stream, too, and comes out as a line feed (WHATWG HTML, section 9.2.6).
+            // In an event stream, a carriage return also ends a line, and arrives as a line feed (WHATWG HTML, section 9.2.6).
             var rest = bytes[...]
             while let end = rest.firstIndex(where: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) {
                 line(rest[..<end], into: &out)

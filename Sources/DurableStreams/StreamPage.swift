@@ -1,18 +1,18 @@
 package import HTTP
 package import Streams
 
-/// What a GET finds: an answer, or nothing yet.
+/// The result of a GET: an answer, or nothing yet.
 package enum StreamPage: Sendable {
     case answered(HTTPResponse)
-    /// A long-poll at the end of an open stream: to be asked again when the stream changed, or `timedOut` after a while.
+    /// A long-poll at the end of an open stream: asked again when the stream changes, or `timedOut` after a while.
     case waits(at: Int)
 
-    /// Bytes of a stream in one answer, at most, but for a single message that is larger.
+    /// The most bytes of a stream in one answer, except for a single larger message.
     package static let bytes = 1_048_576
 
     /// - Parameters:
     ///   - from: where to begin; a long-poll that waited begins where it waited.
-    ///   - cursor: makes the `Stream-Cursor` of an answer to a live reader.
+    ///   - cursor: makes the `Stream-Cursor` for a live reader.
     package init(of stream: StreamBuffer, _ reading: StreamReading, from: Int? = nil, cursor: () -> String) {
         let snapshot = stream.snapshot
         guard let start = from ?? reading.position.offset(in: snapshot) else {
@@ -43,7 +43,7 @@ package enum StreamPage: Sendable {
             return
         }
         let tag = Self.tag(snapshot, start, piece.end, isUpToDate: isUpToDate)
-        // A page that is full never changes; one at the end does, and is asked for again.
+        // A full page never changes; a page at the end does, and must be revalidated.
         headers += [("etag", tag), ("cache-control", isUpToDate ? "private, no-cache" : "private, max-age=60")]
         let isKnown = reading.known.map { Self.list($0, has: tag) } ?? false
         self = .answered(
@@ -53,7 +53,7 @@ package enum StreamPage: Sendable {
                     status: 200, contentType: snapshot.configuration.contentType, headers: headers, body: piece.body))
     }
 
-    /// The answer to whoever was reading a generation that has given way to another.
+    /// The answer to a reader of a generation that has been replaced.
     static func superseded(by snapshot: StreamSnapshot) -> HTTPResponse {
         StreamResponse.error(
             410, "This offset is of a stream that has given way to another of its name: read that from its start",
@@ -66,7 +66,7 @@ package enum StreamPage: Sendable {
             : StreamResponse.error(400, "This offset was never given out")
     }
 
-    /// The answer to a long-poll that waited in vain.
+    /// The answer to a long-poll that timed out.
     package static func timedOut(_ snapshot: StreamSnapshot, at offset: Int, cursor: String) -> HTTPResponse {
         HTTPResponse(
             status: 204,
@@ -74,13 +74,13 @@ package enum StreamPage: Sendable {
                 + [("stream-cursor", cursor)])
     }
 
-    /// Differs once a stream has ended, so that nobody is told `304` in place of the end (section 10.1).
+    /// Changes once a stream has ended, so that no reader gets `304` instead of the end (section 10.1).
     private static func tag(_ snapshot: StreamSnapshot, _ start: Int, _ end: Int, isUpToDate: Bool) -> String {
         let ended = isUpToDate && snapshot.status.ending != nil ? ":c" : ""
         return "\"\(String(snapshot.id.number, radix: 36)):\(start):\(end)\(ended)\""
     }
 
-    /// RFC 9110, section 13.1.2: compared weakly.
+    /// RFC 9110, section 13.1.2: weak comparison.
     private static func list(_ known: String, has tag: String) -> Bool {
         known.split(separator: ",").contains { entry in
             var entry = entry.drop { $0 == " " }

@@ -1,19 +1,19 @@
 package import Streams
 
-/// Where a reader begins, as the query's `offset` says it (Durable Streams, offsets).
+/// A reader's starting point, from the query's `offset` (Durable Streams, offsets).
 ///
-/// An offset is the generation that it is of and a count of bytes, in sixteen digits each: opaque to clients, within a generation in the
-/// order of their text, and never `-1` or `now`.
+/// An offset consists of the generation and a count of bytes, in sixteen digits each: opaque to clients, ordered by its
+/// text within a generation, and never `-1` or `now`.
 package enum StreamPosition: Equatable, Sendable {
     case start
-    /// Behind all that is there when the request is answered.
+    /// After everything available when the request is answered.
     case end
-    /// Digits alone are counted in whichever generation there is.
+    /// Digits alone count in the current generation.
     case at(Int, of: StreamID?)
 
     private static let digits = 16
 
-    /// Nil where the text is none that a client can have been given.
+    /// Nil if no client can have been given this text.
     package init?(_ text: String) {
         switch text {
         case "-1": self = .start
@@ -37,9 +37,9 @@ package enum StreamPosition: Equatable, Sendable {
         String(repeating: "0", count: max(0, Self.digits - digits.utf8.count)) + digits
     }
 
-    /// Where a reader begins; the start is the earliest offset that is kept.
+    /// The starting offset in a stream; the start is the earliest offset kept.
     ///
-    /// - Returns: nil for an offset of another generation than this one.
+    /// - Returns: nil for an offset of another generation.
     package func offset(in snapshot: StreamSnapshot) -> Int? {
         switch self {
         case .start: snapshot.start

@@ -1,7 +1,7 @@
 import HTTP
 package import Streams
 
-/// What a GET asks for (Durable Streams, sections 5.6 to 5.8).
+/// The options of a GET (Durable Streams, sections 5.6 to 5.8).
 package struct StreamReading: Sendable {
     package let position: StreamPosition
     package let mode: Mode
@@ -11,25 +11,25 @@ package struct StreamReading: Sendable {
     package let known: String?
 
     package enum Mode: Sendable, Equatable {
-        /// What is there.
+        /// The available content.
         case page
-        /// What is there, or what comes next.
+        /// The available content, or the next to arrive.
         case longPoll
         case events
-        /// As plain events, a message each, whose name is a member of it. A stream that is not there yet is waited for.
+        /// Plain events, one for each message, named by one of its members. The reader may wait for a stream that does not exist yet.
         case messages(namedBy: String?)
     }
 
-    /// The stream and the offset behind the last event that the reader has; nil where it has none.
+    /// The stream and the offset of the reader's last event; nil if it has none.
     package let last: StreamEventID?
-    /// Which turns of a name plain events are of.
+    /// The turns of a name that plain events belong to.
     package let turns: Turns
 
     package struct Turns: Sendable, Equatable {
-        /// A name has a generation for each turn of a conversation: one that has ended is no answer to whoever comes anew, who waits for
-        /// the next, and whoever was reading one is never shown another.
+        /// Each turn of a conversation is a generation of the name: an ended one is no answer to a new reader, which
+        /// waits for the next, and a reader of one turn is never shown another.
         package var areApart = false
-        /// The one that the reader knows, and waits for another than.
+        /// The turn that the reader knows; it waits for another one.
         package var known: StreamID?
     }
 
@@ -41,7 +41,7 @@ package struct StreamReading: Sendable {
         }
     }
 
-    /// What a browser's `EventSource` asks for: from where `Last-Event-ID` says, or from the start.
+    /// A request by a browser's `EventSource`: from `Last-Event-ID`, or from the start.
     ///
     /// - Parameter areTurns: see `Turns`.
     init(messagesFor head: some RequestHead, namedBy member: String?, areTurns: Bool) throws(StreamComplaint) {
@@ -86,7 +86,7 @@ package struct StreamReading: Sendable {
     }
 }
 
-/// The `id` of a plain event: whose stream's it is, as one that is deleted and made again is another, and where it ends.
+/// The `id` of a plain event: its stream, since one that is deleted and created again is another, and its end.
 package struct StreamEventID: Sendable, Equatable {
     package let stream: StreamID
     package let end: Int
@@ -96,7 +96,7 @@ package struct StreamEventID: Sendable, Equatable {
         self.end = end
     }
 
-    /// Nil where the text is none that `text` makes.
+    /// Nil if the text is not a value of `text`.
     init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let stream = StreamID(parts[0]), let end = Int(parts[1]), end >= 0 else {

@@ -1,10 +1,10 @@
 package import HTTP
 package import Streams
 
-/// How what became of a request is answered (Durable Streams, section 5).
+/// Builds the response to a finished request (Durable Streams, section 5).
 package enum StreamResponse {
-    /// With every answer: none is guessed at, none has the hub's origin when it is opened in a browser (CSP 3, section 6.3), and pages
-    /// of other origins may read it where the hub lets them (section 12.7).
+    /// Headers of every answer: its type is not guessed, it does not have the hub's origin when opened in a browser
+    /// (CSP 3, section 6.3), and pages of other origins may read it if the hub allows them (section 12.7).
     static let security: [(name: String, value: String)] = [
         ("x-content-type-options", "nosniff"), ("content-security-policy", "default-src 'none'; sandbox"),
         ("cross-origin-resource-policy", "cross-origin"),
@@ -18,8 +18,8 @@ package enum StreamResponse {
         ),
     ]
 
-    /// With every answer of the stream's own type, which a client chose: what a browser might run or draw is downloaded in place of
-    /// being opened (RFC 6266).
+    /// Headers of every answer of the stream's own type, which a client chose: content that a browser might run or draw
+    /// is downloaded instead of opened (RFC 6266).
     static func security(for configuration: StreamConfiguration) -> [(name: String, value: String)] {
         configuration.isShownAsItIs ? security : security + [("content-disposition", "attachment")]
     }
@@ -32,7 +32,7 @@ package enum StreamResponse {
         return response
     }
 
-    /// Where a stream stands, in the fields of an answer.
+    /// The fields of an answer that describe the stream's state.
     static func place(_ offset: Int, in snapshot: StreamSnapshot, isUpToDate: Bool) -> [(name: String, value: String)] {
         var fields = [
             (name: "stream-next-offset", value: StreamPosition.text(offset, of: snapshot.id)),
@@ -54,9 +54,9 @@ package enum StreamResponse {
         place(snapshot.end, in: snapshot, isUpToDate: true).filter { $0.name != "stream-up-to-date" }
     }
 
-    // MARK: What became of it
+    // MARK: Results
 
-    /// - Parameter url: the stream's, for `Location`.
+    /// - Parameter url: the stream's address, for `Location`.
     package static func answer(_ answer: StreamAnswer, to call: StreamCall, url: String) -> HTTPResponse {
         switch answer {
         case .created(let snapshot): made(201, snapshot, [("location", url)])

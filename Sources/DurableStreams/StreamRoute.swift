@@ -2,17 +2,17 @@ import HTTP
 package import Streams
 import Wire
 
-/// A path of the application's own at which a stream is read as plain events (`streams.routes`):
-/// `/reply=reply/{conversation}`. Behind it may stand `;event=type`, the member of a message that names its event, and `;turns` if the
-/// name is opened again for each turn (`StreamReading.Turns`). With `;forward=URL` a POST opens the next turn, and is passed on to the
-/// application's backend; `;cancel` cancels the turn if its client closes the answer.
+/// A path of the application at which a stream is read as plain events (`streams.routes`): `/reply=reply/{conversation}`.
+/// It may be followed by `;event=type`, the member of a message that names its event, and `;turns` if the name is opened
+/// again for each turn (`StreamReading.Turns`). With `;forward=URL`, a POST opens the next turn and is passed on to the
+/// application's backend; `;cancel` cancels the turn if the client closes the answer.
 package struct StreamRoute: Sendable, Equatable {
     package let path: String
     private let parts: [Part]
-    /// The member of a JSON message that is the name of its event.
+    /// The member of a JSON message that holds the name of its event.
     package let eventMember: String?
     package let areTurns: Bool
-    /// Whom a POST is passed on to; nil: none is served.
+    /// The URL that receives POSTs; nil if POST is not served.
     package let backend: String?
     package let cancels: Bool
 
@@ -22,7 +22,7 @@ package struct StreamRoute: Sendable, Equatable {
         case value(String)
     }
 
-    /// Nil where the text is none.
+    /// Nil if the text is not a valid route.
     package init?(_ text: String) {
         let options = text.split(separator: ";", omittingEmptySubsequences: false)
         let sides = options[0].split(separator: "=", maxSplits: 1)
@@ -61,14 +61,14 @@ package struct StreamRoute: Sendable, Equatable {
         self.parts = parts
     }
 
-    /// The stream that a request asks for.
+    /// The stream that a request names.
     ///
-    /// - Throws: the answer to a request that lacks a value. One with a slash could name a stream of another kind.
+    /// - Throws: the answer to a request without a required value. A value with a slash could name a stream of another kind.
     func name(_ query: [String: String]) throws(StreamComplaint) -> StreamName {
         try name(named: "the query") { query[$0] }
     }
 
-    /// The same of a POST, whose values may stand in its JSON as well.
+    /// The same for a POST, whose values may also be in its JSON.
     package func name(_ query: [String: String], _ body: [UInt8]) throws(StreamComplaint) -> StreamName {
         let json: JSON?
         do { json = try JSON(parsing: body) } catch { json = nil }

@@ -1,13 +1,13 @@
 import Wire
 
-/// A date with a time as RFC 3339 writes it: `2026-01-31T12:00:00Z`, with a fraction and with an offset from UTC.
+/// A date and time in the form of RFC 3339: `2026-01-31T12:00:00Z`, with an optional fraction and an offset from UTC.
 package struct Timestamp: Equatable, Sendable {
     /// Milliseconds since 1970.
     package let milliseconds: Int64
 
     package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// Nil where the text is no such time.
+    /// Nil if the text is not such a time.
     package init?(_ text: String) {
         var rest = Array(text.utf8)[...]
         func number(_ digits: Int, behind separator: StaticString? = nil) -> Int? {
@@ -44,7 +44,7 @@ package struct Timestamp: Equatable, Sendable {
         default: return nil
         }
         let date = CivilDate(year: year, month: month, day: day)
-        // A leap second counts as the one behind it (RFC 3339, section 5.7).
+        // A leap second counts as the second after it (RFC 3339, section 5.7).
         guard rest.isEmpty, date.exists, hour < 24, minute < 60, second <= 60 else { return nil }
         let seconds = date.daysSince1970 * 86_400 + hour * 3600 + (minute - ahead) * 60 + second
         milliseconds = Int64(seconds * 1000 + thousandths)

@@ -1,19 +1,19 @@
 import Streams
 import Wire
 
-/// One request that was passed on: what the backend has answered, and what of that is kept.
+/// One request that was passed on: the backend's answer so far, and what is kept of it.
 ///
-/// One request about its stream is under way at a time. Appends are numbered, so that one whose answer was lost may be repeated.
+/// One request about its stream is under way at a time. Appends are numbered, so that one whose answer was lost can be repeated.
 final class ForwardExchange {
     enum Step: Equatable {
         case goOn
         case fails(ForwardFailure)
-        /// The stream has ended, by this or otherwise.
+        /// The stream has ended, by this exchange or otherwise.
         case over
     }
 
     private enum Ask: Equatable {
-        /// Messages, with commas between them.
+        /// Messages, separated by commas.
         case append([UInt8], closes: Bool)
         case abort
     }
@@ -22,27 +22,27 @@ final class ForwardExchange {
     private(set) var failure: ForwardFailure?
     private(set) var isFailing = false
     private(set) var isOver = false
-    /// What the backend says itself of its refusal: a JSON value.
+    /// The backend's own account of its refusal: a JSON object.
     private(set) var ownError: [UInt8]?
 
     private var answer: ForwardedAnswer?
     private let mostOfMessage: Int
-    /// The backend's answer has to begin by then; nil behind that.
+    /// When the backend's answer must have begun; nil once it has.
     private var deadline: ContinuousClock.Instant?
-    /// Messages that wait to be appended, with commas between them.
+    /// Messages that wait to be appended, separated by commas.
     private var waiting: [UInt8] = []
     private var hasMessages = false
     private var refusal: [UInt8] = []
     private var isPaused = false
     private var isWhole = false
     private var asked: Ask?
-    /// Of `asked`, once it is under way.
+    /// `asked` has been submitted.
     private var isUnderWay = false
     private var retryAt: ContinuousClock.Instant?
     private var retries = 0
     private var sequence = 0
 
-    /// Bytes that may wait, and of a refusal.
+    /// The limits of waiting bytes, and of a refusal's bytes.
     private static let (mostWaiting, mostOfRefusal) = (262_144, 16_384)
     private static let retryInterval = Duration.milliseconds(250)
     private static let mostRetries = 40
@@ -59,7 +59,7 @@ final class ForwardExchange {
 
     func answered(_ status: Int) { deadline = nil }
 
-    /// - Returns: false where there is no room.
+    /// - Returns: false if there is no room.
     func take(_ piece: UnsafeBufferPointer<UInt8>, _ status: Int, _ type: String) -> Bool {
         guard failure == nil else { return true }
         guard 200..<300 ~= status else {
@@ -101,7 +101,7 @@ final class ForwardExchange {
         }
     }
 
-    /// Nil if the bytes are no JSON object.
+    /// Nil if the bytes are not a JSON object.
     private func object(_ bytes: [UInt8]) -> [UInt8]? {
         do {
             let json = try JSON(parsing: bytes)
@@ -119,14 +119,14 @@ final class ForwardExchange {
         }
     }
 
-    /// Whether the backend's answer was stopped and may go on.
+    /// Resumes a paused answer if there is room, and returns whether it did.
     func resumes() -> Bool {
         guard isPaused, waiting.count < Self.mostWaiting else { return false }
         isPaused = false
         return true
     }
 
-    /// What was answered so far stays; behind it comes the event, and the end.
+    /// Keeps the answer so far, followed by the event and the end.
     func fail(saying event: [UInt8]) {
         isFailing = true
         add([event])
@@ -134,12 +134,12 @@ final class ForwardExchange {
 
     // MARK: The stream
 
-    /// Its stream is asked again in a while.
+    /// The request about the stream is retried in a while.
     var waits: Bool { retryAt != nil }
 
     func isDue(at now: ContinuousClock.Instant) -> Bool { retryAt.map { $0 <= now } ?? true }
 
-    /// What is to be asked of the stream next; nil where that is nothing for now.
+    /// The next request about the stream; nil if there is none for now.
     func next(at now: ContinuousClock.Instant) -> StreamRequest? {
         guard !isUnderWay, retryAt.map({ $0 <= now }) ?? true else { return nil }
         retryAt = nil
@@ -166,7 +166,7 @@ final class ForwardExchange {
         }
         if isFailing { return .abort }
         guard isWhole else { return nil }
-        // An empty answer says that the backend writes the stream by itself.
+        // An empty answer means that the backend writes the stream itself.
         guard hasMessages else {
             isOver = true
             return nil

@@ -5,17 +5,18 @@ package import Webhooks
 import Wire
 import Workers
 
-/// Passes requests of clients on to the application's backend (`streams.routes` with `forward`), from a thread of its own, and appends
-/// what the backend answers to the request's stream as it comes.
+/// Passes clients' requests on to the application's backend (`streams.routes` with `forward`), on its own thread, and
+/// appends the backend's answer to the request's stream as it arrives.
 ///
-/// A request is sent once, whatever happens. An answer that breaks off, is refused or does not come ends its stream as aborted, behind an
-/// event in the application's own shape; so does the end of the hub. What comes faster than it can be kept waits in the backend's socket.
+/// A request is sent only once, whatever happens. If its answer breaks off, is a refusal or does not come, the stream
+/// ends as aborted, after an event in the application's own format; the same happens when the hub stops. An answer that
+/// arrives faster than it can be stored waits in the backend's socket.
 package final class ForwardService: StreamForwarder {
     package struct Setup: Sendable {
         package var secret: WebhookSecret
-        /// A JSON value; `$reason` in it stands for a word of `ForwardFailure`.
+        /// A JSON value; `$reason` in it is replaced by the raw value of `ForwardFailure`.
         package var errorEvent: String
-        /// For which the backend may be silent before its answer begins.
+        /// How long the backend may be silent before its answer begins.
         package var patience: Duration
         package var limits = Limits()
 
@@ -27,10 +28,10 @@ package final class ForwardService: StreamForwarder {
     }
 
     package struct Limits: Sendable {
-        /// Under way at once, of all and of one owner.
+        /// The most requests under way, in total and for one owner.
         package var count = 5000
         package var countPerOwner = 20
-        /// Of one message of an answer.
+        /// The most bytes in one message of an answer.
         package var message = 1_048_576
 
         package init() {}
@@ -72,7 +73,7 @@ package final class ForwardService: StreamForwarder {
         thread.start { [self] in ForwardWorker(setup, streams, self, published, logger)?.run(mailbox) }
     }
 
-    /// Ends what is under way, each with its event, and the thread.
+    /// Ends the requests under way, each with its event, and the thread.
     package func stop(within time: Duration) {
         mailbox.post { $0.isStopping = true }
         thread.join(by: .now + time)
@@ -107,10 +108,10 @@ package final class ForwardService: StreamForwarder {
 
     package func verify(_ ticket: String) -> StreamTicket? { ForwardTicket.ticket(ticket, by: setup.secret) }
 
-    /// By which it watches streams, as loops do by theirs (`StreamService.watch`).
+    /// The number under which the service watches streams, as loops do under theirs.
     package static let watcher = -1
 
-    /// A stream that it watches changed. If that has ended, its backend is to stop.
+    /// A watched stream changed. If it has ended, its backend must stop.
     package func streamChanged(_ stream: StreamBuffer) {
         stream.noteSeen(by: Self.watcher)
         guard stream.isGone || stream.snapshot.status.ending != nil else { return }
@@ -118,20 +119,20 @@ package final class ForwardService: StreamForwarder {
     }
 }
 
-/// Why a request that was passed on has no whole answer, as the application is told.
+/// Why a request that was passed on has no complete answer, as reported to the application.
 package enum ForwardFailure: String, Sendable, CaseIterable {
-    /// No connection.
+    /// There was no connection.
     case unreachable
-    /// It was silent for too long.
+    /// The backend was silent for too long.
     case timeout
-    /// Its answer broke off.
+    /// The answer broke off.
     case broken
-    /// Its status is none of 2xx.
+    /// The status is not 2xx.
     case refused
-    /// Its answer is not what a stream of JSON takes, or too large.
+    /// The answer does not fit a stream of JSON, or is too large.
     case invalid
     /// The row of `streams.on_close` could not be written.
     case row
-    /// The hub ends.
+    /// The hub is stopping.
     case restarting
 }

@@ -3,9 +3,9 @@ import Streams
 import Webhooks
 import Wire
 
-/// What a backend knows a request by that the hub passes on: whose it is, and for which turn of which stream.
+/// Identifies a request to the backend that receives it: its user, its turn, and its stream.
 enum ForwardSignature {
-    /// `roost-turn` is base64 of a JSON object; the signature is over the id, the time, this header and the body, with dots between.
+    /// `roost-turn` is base64 of a JSON object; the signature covers the id, the time, this header and the body, separated by dots.
     ///
     /// - Parameter now: seconds since 1970.
     static func headers(of forward: StreamForward, by secret: WebhookSecret, at now: Int64) -> [String] {
@@ -28,9 +28,9 @@ enum ForwardSignature {
     }
 }
 
-/// The text of a `StreamTicket`: base64 of what it says, a dot, and a signature of that.
+/// The text of a `StreamTicket`: base64 of its content, a dot, and a signature of the content.
 enum ForwardTicket {
-    /// For which one is good.
+    /// How long a ticket is valid.
     static let seconds = 3600
     private static let id = "stream-ticket"
 

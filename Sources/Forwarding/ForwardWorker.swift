@@ -6,7 +6,7 @@ import Webhooks
 import Wire
 import Workers
 
-/// Requests under way, on the service's thread.
+/// The requests under way. Confined to the service's thread.
 final class ForwardWorker {
     private let setup: ForwardService.Setup
     private let streams: any StreamService
@@ -18,16 +18,16 @@ final class ForwardWorker {
     private var mailbox: WorkerMailbox<ForwardService.Mail>?
     private var exchanges: [UInt64: ForwardExchange] = [:]
     private var generations: [StreamID: UInt64] = [:]
-    /// Told by libcurl in the middle of its work, when nothing of the set may be touched.
+    /// Exchanges that libcurl reported during its own work, when its set must not be touched.
     private var touched: Set<UInt64> = []
-    /// Whose stream could not be asked, and is asked again.
+    /// Exchanges whose stream could not be reached, to be retried.
     private var retrying: Set<UInt64> = []
     private var lastID: UInt64 = 0
     private var figures = ForwardService.Statistics()
     private var sweepAt = ContinuousClock.now
 
     private static let connectMilliseconds = 5000
-    /// For which an answer that has begun may be silent: models think for long.
+    /// How long an answer that has begun may be silent: models think for a long time.
     private static let silenceSeconds = 300
     private static let sweepInterval = Duration.milliseconds(100)
 
@@ -71,7 +71,7 @@ final class ForwardWorker {
         self.mailbox = mailbox
         var isStopping = false
         while !isStopping || !exchanges.isEmpty {
-            // What is done here may wait for libcurl's next turn.
+            // Work done here may wait for libcurl's next turn.
             roost_forwards_wait(set, mailbox.descriptor, exchanges.isEmpty ? 60_000 : 100)
             let mail = mailbox.take { mail in
                 defer { mail = ForwardService.Mail(isStopping: mail.isStopping) }
@@ -124,7 +124,7 @@ final class ForwardWorker {
         if isBegun == 0 { fail(id, .unreachable) }
     }
 
-    // MARK: What libcurl says
+    // MARK: Events of libcurl
 
     private func answered(_ id: UInt64, _ status: Int) { exchanges[id]?.answered(status) }
 
@@ -140,7 +140,7 @@ final class ForwardWorker {
         if let problem { log.note("A backend's answer to a request that was passed on broke off: \(problem)") }
     }
 
-    // MARK: What the streams say
+    // MARK: Answers of streams
 
     private func answered(_ answer: StreamAnswer, _ id: UInt64) {
         guard let exchange = exchanges[id] else { return }

@@ -1,12 +1,12 @@
 import Wire
 
-/// What a backend answers, cut into the messages of a stream as it comes: the events of an event stream (WHATWG HTML, section 9.2.6), the
-/// lines of `application/x-ndjson`, or else one JSON value. Pure.
+/// A backend's answer, divided into a stream's messages as it arrives: the events of an event stream (WHATWG HTML,
+/// section 9.2.6), the lines of `application/x-ndjson`, or otherwise one JSON value. Pure.
 struct ForwardedAnswer {
     enum Failure: Error, Equatable {
-        /// A message is larger than a stream could take.
+        /// A message is larger than a stream can take.
         case tooLarge
-        /// One that is no event stream has to be JSON.
+        /// An answer that is not an event stream must be JSON.
         case notJSON
     }
 
@@ -15,7 +15,7 @@ struct ForwardedAnswer {
     private let form: Form
     private let eventMember: String?
     private let most: Int
-    /// Bytes of a line, or of a whole, that is not complete.
+    /// Bytes of an incomplete line, or of the incomplete answer.
     private var rest: [UInt8] = []
     /// The last line ended with a carriage return: a line feed that follows belongs to it.
     private var isBehindReturn = false
@@ -23,9 +23,9 @@ struct ForwardedAnswer {
     private var event: String?
 
     /// - Parameters:
-    ///   - contentType: of the answer.
-    ///   - eventMember: where an event's name is put if its message lacks it.
-    ///   - most: bytes of one message.
+    ///   - contentType: the answer's type.
+    ///   - eventMember: the member that receives an event's name if the message lacks it.
+    ///   - most: the limit of one message, in bytes.
     init(contentType: String, eventMember: String?, most: Int) {
         let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
         switch String(Substring(type)).lowercased() {
@@ -37,7 +37,7 @@ struct ForwardedAnswer {
         self.most = most
     }
 
-    /// - Returns: messages that are complete with these bytes, each one JSON value.
+    /// - Returns: the messages that these bytes complete, each one JSON value.
     mutating func take(_ bytes: UnsafeBufferPointer<UInt8>) throws(Failure) -> [[UInt8]] {
         guard form != .whole else {
             guard rest.count + bytes.count <= most else { throw .tooLarge }
@@ -62,9 +62,9 @@ struct ForwardedAnswer {
         return messages
     }
 
-    /// The answer is over.
+    /// The answer has ended.
     ///
-    /// - Returns: what was incomplete until now. An event without its empty line is none.
+    /// - Returns: what was incomplete until now. An event without its empty line is dropped.
     mutating func end() throws(Failure) -> [[UInt8]] {
         defer { rest = [] }
         guard form != .events, rest.contains(where: { !Self.isSpace($0) }) else { return [] }
@@ -96,7 +96,7 @@ struct ForwardedAnswer {
         do {
             json = try JSON(parsing: data)
         } catch {
-            // Words such as [DONE] come as a text.
+            // A word such as [DONE] becomes a JSON string.
             return JSONString.encode(String(decoding: data, as: UTF8.self))
         }
         guard let event, !event.isEmpty, let eventMember, json.kind == .object, json[eventMember] == nil else {

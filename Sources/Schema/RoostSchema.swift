@@ -5,38 +5,28 @@ package enum RoostSchema {
     /// A step of the schema, with the name that `roost migrate` says.
     package typealias Step = (name: String, sql: String)
 
-    /// In order; the version of the schema is their count. One that was released is never changed.
-    package static let migrations: [Step] = [
-        ("001 outbox", SQLFile.text("Migration001Outbox.sql")),
-        ("002 triggers", SQLFile.text("Migration002Triggers.sql")),
-        ("003 messages", SQLFile.text("Migration003Messages.sql")),
-        ("004 scopes", SQLFile.text("Migration004Scopes.sql")),
-        ("005 recovery", SQLFile.text("Migration005Recovery.sql")),
-        ("006 ring", SQLFile.text("Migration006Ring.sql")),
-        ("007 presence", SQLFile.text("Migration007Presence.sql")),
-        ("008 push", SQLFile.text("Migration008Push.sql")),
-        ("009 sessions", SQLFile.text("Migration009Sessions.sql")),
-        ("010 epochs", SQLFile.text("Migration010Epochs.sql")),
-        ("011 rows", SQLFile.text("Migration011Rows.sql")),
-        ("012 losses", SQLFile.text("Migration012Losses.sql")),
-        ("013 order", SQLFile.text("Migration013Order.sql")),
-        ("014 capture", SQLFile.text("Migration014Capture.sql")),
-        ("015 scopes", SQLFile.text("Migration015Scopes.sql")),
-        ("016 watched", SQLFile.text("Migration016Watched.sql")),
-        ("017 streams", SQLFile.text("Migration017Streams.sql")),
-        ("018 cluster", SQLFile.text("Migration018Cluster.sql")),
-        ("019 places", SQLFile.text("Migration019Places.sql")),
-        ("020 unread", SQLFile.text("Migration020Unread.sql")),
-        ("021 receipts", SQLFile.text("Migration021Receipts.sql")),
-        ("022 timed", SQLFile.text("Migration022Timed.sql")),
-        ("023 pushes", SQLFile.text("Migration023Pushes.sql")),
-        ("024 moves", SQLFile.text("Migration024Moves.sql")),
-        ("025 notify", SQLFile.text("Migration025Notify.sql")),
-        ("026 reading", SQLFile.text("Migration026Reading.sql")),
-        ("027 persistence", SQLFile.text("Migration027Persistence.sql")),
-        ("028 texts", SQLFile.text("Migration028Texts.sql")),
-        ("029 deletions", SQLFile.text("Migration029Deletions.sql")),
+    /// The schema of `baseVersion`, one file for each concept, in the order of what they need of each other.
+    package static let base: [Step] = [
+        ("outbox", SQLFile.text("SchemaOutbox.sql")),
+        ("rows", SQLFile.text("SchemaRows.sql")),
+        ("order of changes", SQLFile.text("SchemaOrder.sql")),
+        ("triggers", SQLFile.text("SchemaTriggers.sql")),
+        ("messages", SQLFile.text("SchemaMessages.sql")),
+        ("recovery", SQLFile.text("SchemaRecovery.sql")),
+        ("sessions", SQLFile.text("SchemaSessions.sql")),
+        ("capture", SQLFile.text("SchemaCapture.sql")),
+        ("visibility", SQLFile.text("SchemaVisibility.sql")),
+        ("presence", SQLFile.text("SchemaPresence.sql")),
+        ("push", SQLFile.text("SchemaPush.sql")),
+        ("notify", SQLFile.text("SchemaNotify.sql")),
+        ("streams", SQLFile.text("SchemaStreams.sql")),
     ]
+
+    /// Versions below are of builds from before the first release, and are not upgraded. The release begins anew with 1.
+    package static let baseVersion = 29
+
+    /// Steps from `baseVersion` to `currentVersion`, in order. One that was released is never changed.
+    package static let migrations: [Step] = []
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.
     package static let installations: [Step] = [
@@ -46,7 +36,7 @@ package enum RoostSchema {
     ]
 
     /// What this binary works with.
-    package static var currentVersion: Int { migrations.count }
+    package static var currentVersion: Int { baseVersion + migrations.count }
 
     /// - Returns: nil where roost was never migrated.
     /// - Throws: `PostgresError`.
@@ -60,6 +50,8 @@ package enum RoostSchema {
         switch try installedVersion(on: connection) {
         case nil:
             throw PostgresError(.server, "The database has no schema roost; run `roost migrate`.")
+        case let version? where version < baseVersion:
+            throw PostgresError(.server, tooOld(version))
         case let version? where version < currentVersion:
             throw PostgresError(
                 .server,
@@ -70,7 +62,13 @@ package enum RoostSchema {
         }
     }
 
-    /// What is said of a schema that is newer than this binary.
+    /// The sentence about a schema of a build from before the first release.
+    package static func tooOld(_ version: Int) -> String {
+        "The schema roost is version \(version), of a build from before the first release, and cannot be upgraded; run "
+            + "`drop schema roost cascade` in the database, then `roost migrate` and `roost watch`."
+    }
+
+    /// The sentence about a schema that is newer than this binary.
     package static func newer(_ version: Int) -> String {
         "The schema roost is version \(version), newer than this hub's \(currentVersion); install a newer roost, whose "
             + "`roost migrate` knows it."

@@ -3,27 +3,28 @@ package import Streams
 import Synchronization
 import Workers
 
-/// Keeps streams in memory and in files, on a thread of its own.
+/// Keeps streams in memory and in files, on its own thread.
 ///
-/// What is appended is in the kernel's hands before it is answered or shown, so the hub may be killed at any moment; with `sync` it is on
-/// the disk, too. Requests that come while others are written are written together.
+/// Appended bytes are in the kernel's hands before they are acknowledged or shown, so the hub may be killed at any
+/// moment; with `sync`, they are on the disk, too. Requests that arrive during a write are written together.
 ///
-/// Of several hubs (`Setup.shared`) each has all streams: what is answered stands in their logs in Redis, and in a file here, which is a
-/// copy. Hubs are equal, and none owns a stream: each decides by what it knows, and Redis takes that if the hub knew the whole log.
+/// With several hubs (`Setup.shared`), each has all streams: acknowledged data is in their logs in Redis, and in a file here, which is a
+/// copy. Hubs are equal, and none owns a stream: each decides by what it knows, and Redis accepts the result if the hub knew the whole log.
 ///
-/// **Overload**: a stream, those of one owner, and all of them have limits; streams that ended go to make room, those of whoever has most
-/// before others; those that are open stay, and new ones are refused. **Shutdown**: `stop` ends the thread behind what was asked before.
+/// **Overload**: each stream, the streams of each owner, and all streams together have limits. Ended streams are
+/// removed to make room, those of the largest owner first; open ones stay, and new ones are refused. **Shutdown**:
+/// `stop` ends the thread after all earlier requests.
 package final class FileStreamService: StreamService {
     package struct Setup: Sendable {
         package var directory: String
         package var limits = Limits()
         package var lease = StreamLease.Rules()
         package var sync = Sync.none
-        /// Commits rows with ends, and settles what was left behind.
+        /// Commits rows with ends, and settles attempts left behind.
         package var committer: (any StreamCommitter)?
-        /// Which ends are committed with a row (`streams.on_close`).
+        /// The ends that are committed with a row (`streams.on_close`).
         package var closeRules: [CloseRule] = []
-        /// Of several hubs; nil where the hub is alone.
+        /// The connection between several hubs; nil for a single hub.
         package var shared: SharedStreams?
         package var logger: Logger
 
@@ -34,17 +35,17 @@ package final class FileStreamService: StreamService {
     }
 
     package struct Limits: Sendable {
-        /// Of a stream of text or JSON that no entry of `bounds` is for.
+        /// The limit of a text or JSON stream to which no entry of `bounds` applies.
         package var bytes = 4_194_304
         package var binaryBytes = 16_777_216
-        /// The first that is for a stream counts.
+        /// The first entry that applies to a stream counts.
         package var bounds: [BoundRule] = []
         package var totalBytes = 268_435_456
         package var count = 10_000
-        /// Of one owner, all together.
+        /// The limits of all streams of one owner together.
         package var bytesPerUser = 67_108_864
         package var countPerUser = 500
-        /// Milliseconds for which a stream can be read behind its end.
+        /// Milliseconds for which a stream can be read after its end.
         package var keptAfterEnd: Int64 = 300_000
         /// Milliseconds for which an end may wait for its row.
         package var closedWithin: Int64 = 3_600_000
@@ -52,15 +53,16 @@ package final class FileStreamService: StreamService {
         package init() {}
     }
 
-    /// When what was written has to be on the disk (`fdatasync`): never before it is answered, before an end is, or always.
+    /// When written bytes must be on the disk (`fdatasync`): not at all before the answer, before an end is
+    /// acknowledged, or before any answer.
     package enum Sync: String, Sendable, CaseIterable { case none, close, always }
 
     struct Mail {
         var requests: [Request] = []
-        /// Of their bodies.
+        /// The total size of their bodies.
         var bytes = 0
         var outcomes: [(key: StreamCommitKey, name: StreamName, outcome: StreamCommitOutcome)] = []
-        /// An operator's, answered behind the requests before them.
+        /// An operator's questions, answered after the requests before them.
         var questions: [@Sendable (StreamWorker) -> Void] = []
         var isStopping = false
     }
@@ -71,7 +73,7 @@ package final class FileStreamService: StreamService {
         let answer: @Sendable (StreamAnswer) -> Void
     }
 
-    /// Bytes of requests that wait for those before them.
+    /// Bytes of requests that may wait for earlier ones.
     private static let mostWaiting = 67_108_864
 
     private let thread = WorkerThread(named: "roost-streams")
@@ -79,18 +81,18 @@ package final class FileStreamService: StreamService {
     private let index = StreamIndex()
     private let published = Published(StreamStatistics())
     private let isOfSeveralHubs: Bool
-    /// Requests that were refused without being looked at, as too much waits.
+    /// Requests refused unexamined, because too many were waiting.
     private let turnedAway = Atomic<Int>(0)
-    /// Touched by `init`, and by the thread once it runs; the two never meet.
+    /// Used by `init`, then by the thread once it runs; never by both at once.
     nonisolated(unsafe) private let worker: StreamWorker
 
-    /// Reads what is in the folder.
+    /// Reads the folder.
     package init(_ setup: Setup) throws(StreamFolder.Failure) {
         isOfSeveralHubs = setup.shared != nil
         worker = try StreamWorker(setup, index, published)
     }
 
-    /// Starts the thread. Once in the life of a service.
+    /// Starts the thread. Call it once per service.
     package func start(telling sink: any StreamSink) {
         thread.start { [self] in worker.run(mailbox, sink) }
     }
@@ -100,7 +102,7 @@ package final class FileStreamService: StreamService {
         thread.join(by: .now + .seconds(5))
     }
 
-    /// From any thread.
+    /// Thread-safe.
     package var statistics: StreamStatistics {
         var statistics = published.value
         statistics.refused[.unavailable, default: 0] += turnedAway.load(ordering: .relaxed)
@@ -111,7 +113,7 @@ package final class FileStreamService: StreamService {
         _ request: StreamRequest, on name: StreamName, answer: @escaping @Sendable (StreamAnswer) -> Void
     ) {
         let isTaken = mailbox.post { mail in
-            // A disk that is slower than what comes must not fill the memory.
+            // A disk slower than its input must not fill the memory.
             guard !mail.isStopping, mail.bytes == 0 || mail.bytes + request.bytes <= Self.mostWaiting else {
                 return false
             }
@@ -124,9 +126,9 @@ package final class FileStreamService: StreamService {
         answer(.refused(.unavailable))
     }
 
-    /// Waits for what was asked before: it is written, answered, and the loops are told.
+    /// Waits until all earlier requests are written and answered, and the loops are told.
     ///
-    /// - Parameter done: is told on the service's thread; false while rows of ends are being committed.
+    /// - Parameter done: called on the service's thread; false while rows of ends are being committed.
     package func awaitCommits(_ done: @escaping @Sendable (Bool) -> Void) {
         mailbox.post { $0.questions.append { done(!$0.hasWaitingCloses) } }
     }
@@ -141,7 +143,7 @@ package final class FileStreamService: StreamService {
 }
 
 extension FileStreamService.Request {
-    /// Of its body.
+    /// The size of its body.
     var bytes: Int { request.bytes }
 }
 
@@ -155,11 +157,11 @@ extension StreamRequest {
     }
 }
 
-/// Streams by name, for readers, and who watches which name. From any thread.
+/// Streams by name, for readers, and the loops that watch each name. Thread-safe.
 final class StreamIndex: Sendable {
     private struct State {
         var buffers: [StreamName: StreamBuffer] = [:]
-        /// How often each loop watches a name.
+        /// The number of watches of each loop on a name.
         var watching: [StreamName: [Int: Int]] = [:]
     }
 
@@ -177,7 +179,7 @@ final class StreamIndex: Sendable {
         }
     }
 
-    /// Another generation of the name stays.
+    /// Leaves another generation of the name in place.
     func remove(_ buffer: StreamBuffer) {
         state.withLock { if $0.buffers[buffer.name] === buffer { $0.buffers[buffer.name] = nil } }
     }
@@ -212,39 +214,39 @@ extension FileStreamService: StreamInspector {
     }
 }
 
-/// What the metrics say of streams.
+/// The metrics of streams.
 package struct StreamStatistics: Sendable {
     package var streams = 0
     package var open = 0
-    /// Of those that are open.
+    /// Open streams that are stalled.
     package var stalled = 0
-    /// Connections by which producers append.
+    /// Connections through which producers append.
     package var connectedProducers = 0
     package var bytes = 0
     package var appends = 0
     package var appendedBytes = 0
     package var writes = 0
     package var refused: [StreamRefusal.Reason: Int] = [:]
-    /// Streams that had ended and went before their time, for others.
+    /// Ended streams removed early to make room.
     package var evicted = 0
     package var ended: [StreamEnding.Reason: Int] = [:]
-    /// Streams that ended without the row that they were to be written as.
+    /// Streams that ended without the row that was to be written with the end.
     package var unclosed = 0
-    /// Writes that the disk did not take.
+    /// Failed writes to the disk.
     package var failures = 0
-    /// Of what hubs share; nil where the hub is alone.
+    /// The streams shared between hubs; nil for a single hub.
     package var shared: Shared?
 
     package struct Shared: Sendable {
-        /// Whether it may be written now.
+        /// Whether shared streams can be written now.
         package var isOpen = false
-        /// Requests that were decided anew, as another hub was faster.
+        /// Requests decided again because another hub was faster.
         package var conflicts = 0
-        /// Streams that were written back as Redis had lost them, or their ends.
+        /// Streams written back because Redis had lost them or their ends.
         package var returned = 0
-        /// Streams that went, as two hubs had written them while neither knew of the other.
+        /// Streams deleted because two hubs had written them without knowing of each other.
         package var forked = 0
-        /// Streams, and messages about them, that somebody damaged in Redis.
+        /// Streams, and messages about them, that another program damaged in Redis.
         package var damaged = 0
     }
 }

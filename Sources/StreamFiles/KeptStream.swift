@@ -1,37 +1,36 @@
 import Redis
 import Streams
 
-/// One stream, as its only writer has it: rules, readers' bytes, file, and what is decided and not written yet. Confined to the
-/// worker's thread.
+/// One stream, as its only writer sees it: rules, readers' bytes, file, and decisions not yet written. Confined to the worker's thread.
 final class KeptStream {
     private(set) var log: StreamLog
-    /// What was kept of it since the hub began.
+    /// The appends since the hub started.
     private(set) var count = AppendCount()
     var lease: StreamLease
     let buffer: StreamBuffer
     let file: StreamFolder.File
-    /// Of its log, as far as it is applied: as many bytes has its file, unless the disk did not take them.
+    /// The applied length of its log. The file has the same length, unless a write to the disk failed.
     private(set) var length = 0
-    /// When other hubs were told that it is read, in milliseconds since 1970.
+    /// When other hubs were last told that the stream is read, in milliseconds since 1970.
     var usedToldAt: Int64 = 0
-    /// Milliseconds since 1970; when it was read or written last.
+    /// Milliseconds since 1970; when the stream was last read or written.
     var usedAt: Int64
-    /// Where an end waits for its row: who asked for it, and what was asked since.
+    /// Set while an end waits for its row: its closer, and later requests.
     var waiting: StreamWaiters?
-    /// The generation whose place it takes, until its first record is written.
+    /// The generation that this one replaces, until its first record is written.
     var superseded: KeptStream?
-    /// Its last attempt to end failed, and it has not gone on since.
+    /// Set if the last attempt to end failed and the stream has not continued since.
     var trouble: CloseTrouble?
-    /// How much it may have; found when it is asked for first.
+    /// The limits of its size; determined on first use.
     var bound: StreamBound?
     private var shown = StreamStatus.open
 
-    // What the batch in hand did.
+    // The changes of the current batch.
     private var before: StreamLog?
     private var frames: [UInt8] = []
     private var bytes: [UInt8] = []
     private var answers: [(answer: StreamAnswer, request: FileStreamService.Request)] = []
-    /// When the last of the batch's appends came, and how many there are.
+    /// The time of the batch's last append, and their number.
     private var appended: (at: Int64, count: Int) = (0, 0)
 
     init(_ log: StreamLog, _ file: StreamFolder.File, _ lease: StreamLease, at now: Int64) {
@@ -50,10 +49,10 @@ final class KeptStream {
 
     var isTouched: Bool { isChanged || !answers.isEmpty }
 
-    /// The batch in hand does something that is not written.
+    /// The current batch has something to write.
     var isChanged: Bool { before != nil }
 
-    /// Notes what is to be written; readers and whoever asked hear of it when it is.
+    /// Stages a record; readers and callers learn of it once it is written.
     func write(_ record: StreamRecord) {
         before = before ?? log
         RecordFrame.append(record, to: &frames)
@@ -61,10 +60,10 @@ final class KeptStream {
         log.apply(record)
     }
 
-    /// The record that was noted last is what a producer asked for.
+    /// Counts the last staged record as a producer's append.
     func countAppend(at now: Int64) { appended = (now, appended.count + 1) }
 
-    /// All that it has once its end is committed, as `streams.on_close` gets it.
+    /// The whole content once the end is committed, as `streams.on_close` receives it.
     func content(closing: StreamLog.Closing) -> [UInt8] {
         let whole = StreamBuffer(id: log.id, name: log.name, configuration: log.configuration)
         var bytes: [UInt8] = []
@@ -75,26 +74,26 @@ final class KeptStream {
 
     // MARK: Windows
 
-    /// Of a window in time: when the stream had so many bytes, once a second at most.
+    /// For a time window: the length of the stream at certain times, at most one per second.
     private var marks: [(at: Int64, end: Int)] = []
     private static let markInterval: Int64 = 1000
 
-    /// Something is about to be appended.
+    /// Records the current end before an append.
     func mark(at now: Int64) {
         if let last = marks.last, now - last.at < Self.markInterval { return }
         marks.append((now, log.end))
     }
 
-    /// Everything before it was appended before a time. What was there before the hub began counts from then on.
+    /// The offset before which everything was appended before a time. Content from before the hub started counts from then on.
     func end(before time: Int64) -> Int {
         guard let passed = marks.lastIndex(where: { $0.at <= time }) else { return 0 }
         marks.removeFirst(passed)
         return marks[0].end
     }
 
-    /// Writes its file without what stands before an offset, and lets that go.
+    /// Rewrites the file without the content before an offset, and releases that.
     ///
-    /// - Returns: loops that are to be told; nil if the file could not be written, and the stream is as it was before.
+    /// - Returns: the loops to notify; nil if the file could not be written, with the stream unchanged.
     func drop(before start: Int, _ folder: StreamFolder) -> [Int]? {
         var bytes: [UInt8] = []
         buffer.copy(start..<log.end, into: &bytes)
@@ -108,19 +107,19 @@ final class KeptStream {
         return buffer.drop(before: start)
     }
 
-    /// Bytes that the batch adds.
+    /// Bytes added by the batch.
     var added: Int { bytes.count }
 
-    /// What was answered may rest on what is not written yet, so it is said after that.
+    /// An answer may depend on unwritten records, so it is sent once they are written.
     func answer(_ answer: StreamAnswer, _ request: FileStreamService.Request) { answers.append((answer, request)) }
 
-    /// The batch in hand ends it.
+    /// The reason if the current batch ends the stream.
     var ends: StreamEnding.Reason? { before?.ending == nil && before != nil ? log.ending?.reason : nil }
 
-    /// Writes what the batch did, and shows it to readers. `say` has to follow.
+    /// Writes the batch, and shows it to readers. Its answers must be sent afterwards.
     ///
-    /// - Parameter isSynced: whether it has to be on the disk, and not only in the kernel's hands.
-    /// - Returns: loops that are to be told; nil where it could not be written, and the stream is as it was before.
+    /// - Parameter isSynced: whether the batch must be on the disk, not only in the kernel's hands.
+    /// - Returns: the loops to notify; nil if the batch could not be written, with the stream unchanged.
     func commit(to folder: StreamFolder, isSynced: Bool) -> [Int]? {
         let bytes = self.bytes
         if let before {
@@ -144,18 +143,18 @@ final class KeptStream {
         return loops + show()
     }
 
-    // MARK: What hubs share
+    // MARK: Streams shared between hubs
 
-    /// What the batch does to the log that hubs share; without bytes where it only answers by it.
+    /// The batch's change of the shared log; without bytes if it only produces answers.
     var change: SharedStreamChange {
         SharedStreamChange(
             .append, name: log.name.text, id: log.id.number, before: length == 0 ? .absent : .length(length),
             bytes: frames)
     }
 
-    /// The log that hubs share has what the batch did: it is copied to the folder, and shown to readers. `say` has to follow.
+    /// The shared log has accepted the batch: copies it to the folder, and shows it to readers. Its answers must be sent afterwards.
     ///
-    /// - Returns: loops that are to be told.
+    /// - Returns: the loops to notify.
     func commit(copyingTo folder: StreamFolder, isSynced: Bool) -> [Int] {
         let (frames, bytes, news) = (frames, bytes, appended)
         before = nil
@@ -167,16 +166,16 @@ final class KeptStream {
         return (bytes.isEmpty ? [] : buffer.append(bytes)) + show()
     }
 
-    /// A copy that lacks something is not gone on with.
+    /// An incomplete copy is not extended.
     private func copy(_ frames: [UInt8], to folder: StreamFolder, isSynced: Bool) {
         guard !frames.isEmpty else { return }
         if file.length == length, folder.append(frames, to: file), isSynced { _ = folder.sync(file) }
         length += frames.count
     }
 
-    /// The log that hubs share is not as the batch believed, or cannot be asked: the stream is as it was before.
+    /// The shared log differs from what the batch assumed, or cannot be reached: restores the stream as it was before.
     ///
-    /// - Returns: what was asked in the batch, in order, with what would have been answered, and what waited behind it.
+    /// - Returns: the requests of the batch, in order, with their intended answers, and the requests that waited for it.
     func undo() -> [(answer: StreamAnswer?, request: FileStreamService.Request)] {
         log = before ?? log
         before = nil
@@ -194,10 +193,10 @@ final class KeptStream {
         return asked
     }
 
-    /// What another hub wrote, copied and shown.
+    /// Copies and shows what another hub wrote.
     ///
-    /// - Parameter frames: of these records.
-    /// - Returns: loops that are to be told.
+    /// - Parameter frames: the encoded records.
+    /// - Returns: the loops to notify.
     func takeIn(_ records: ArraySlice<StreamRecord>, _ frames: [UInt8], _ folder: StreamFolder) -> [Int] {
         var loops: [Int] = []
         for record in records {
@@ -210,24 +209,24 @@ final class KeptStream {
         return loops + show()
     }
 
-    /// Those who are told of this batch.
+    /// The number of answers in this batch.
     var answerCount: Int { answers.count }
 
-    /// Answers whoever asked in this batch.
+    /// Answers the requests of this batch.
     func say(isWritten: Bool) {
         let answers = self.answers
         self.answers = []
         for (answer, request) in answers { request.answer(isWritten ? answer : .refused(.noRoom)) }
     }
 
-    /// - Returns: loops that are to be told.
+    /// - Returns: the loops to notify.
     func show() -> [Int] {
         guard status != shown else { return [] }
         shown = status
         return buffer.set(status)
     }
 
-    /// Of a file: all that was written, shown at once.
+    /// Shows all records of a file at once.
     func restore(_ records: ArraySlice<StreamRecord>) {
         for record in records {
             let more = record.bytes(of: log)
@@ -240,14 +239,14 @@ final class KeptStream {
         length = file.length
     }
 
-    /// Bytes and appends since this was asked last.
+    /// Bytes and appends since the last call.
     func takeGrowth() -> (bytes: Int, appends: Int) { count.takeGrowth(upTo: log.end) }
 }
 
-/// Appends to one stream since the hub began, and what of them the last survey knew.
+/// Appends to one stream since the hub started, and how many of them the last survey counted.
 struct AppendCount {
     private(set) var appends = 0
-    /// Milliseconds since 1970; nil before the first.
+    /// Milliseconds since 1970; nil before the first append.
     private(set) var lastAt: Int64?
     private var surveyed = (bytes: 0, appends: 0)
 
@@ -257,7 +256,7 @@ struct AppendCount {
         lastAt = now
     }
 
-    /// What stood in the file is no growth.
+    /// The content of the file does not count as growth.
     mutating func begin(at end: Int) { surveyed.bytes = end }
 
     mutating func takeGrowth(upTo end: Int) -> (bytes: Int, appends: Int) {
@@ -267,7 +266,7 @@ struct AppendCount {
 }
 
 extension StreamRecord {
-    /// What readers see with it.
+    /// The bytes that the record shows to readers.
     fileprivate func bytes(of log: StreamLog) -> [UInt8] {
         switch self {
         case .appended(let bytes, _, _, _): bytes

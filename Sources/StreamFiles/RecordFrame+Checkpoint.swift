@@ -1,7 +1,7 @@
 import Streams
 import Wire
 
-/// `StreamCheckpoint` as JSON.
+/// Encodes `StreamCheckpoint` as JSON.
 extension RecordFrame {
     static func facts(_ checkpoint: StreamCheckpoint) -> [UInt8] {
         var producers = Array("[".utf8)
@@ -24,7 +24,7 @@ extension RecordFrame {
         }
     }
 
-    /// Nil if there is something in it that no hub writes.
+    /// Nil if anything in it cannot come from a hub.
     static func checkpoint(_ facts: JSON) -> StreamCheckpoint? {
         guard let start = count(facts["from"]), let attempts = count(facts["attempts"]), let list = facts["producers"],
             list.kind == .array

@@ -1,9 +1,9 @@
 package import Streams
 import Wire
 
-/// A record as it stands in a stream's file: its length, a checksum, its kind, what is known of it as JSON, and its bytes.
+/// The form of a record in a stream's file: its length, a checksum, its kind, facts as JSON, and its bytes.
 ///
-/// Numbers are little-endian. The checksum shows what was damaged.
+/// Numbers are little-endian. The checksum reveals damage.
 package enum RecordFrame {
     static let headBytes = 8
     private enum Kind: UInt8 { case created = 1, appended, held, ended, closing, closed, reopened, continued }
@@ -34,7 +34,7 @@ package enum RecordFrame {
         set(Checksum.of(out[(start + headBytes)...]), in: &out, at: start + 4)
     }
 
-    /// A record's bytes behind their length and checksum.
+    /// Adds length and checksum to a record's body.
     package static func framed(_ body: ArraySlice<UInt8>) -> [UInt8] {
         var out = [UInt8](repeating: 0, count: headBytes) + body
         set(UInt32(body.count), in: &out, at: 0)
@@ -97,9 +97,9 @@ package enum RecordFrame {
 
     // MARK: Reading
 
-    /// The records of a file, up to the first that is none.
+    /// The records of a file, up to the first invalid one.
     ///
-    /// - Returns: and where that is; the file's length where all are whole.
+    /// - Returns: the records and where they end; the file's length if all are intact.
     package static func records(in bytes: [UInt8]) -> (records: [StreamRecord], end: Int) {
         var records: [StreamRecord] = []
         var at = 0
@@ -114,29 +114,29 @@ package enum RecordFrame {
         return (records, at)
     }
 
-    /// What stands in place of a write's first head until all the rest of it is written: no record is of that length.
+    /// The placeholder for the head of a write's first record until the rest of the write is complete: no record has this length.
     static let unfinished: [UInt8] = [0, 0, 0, 0] + Array("open".utf8)
 
-    /// Whether what does not read, from `end` on, is a write of the hub's own that a kill cut off: its head, which comes last, is missing
-    /// (`StreamFolder.append`).
+    /// Whether the unreadable bytes from `end` on are a write that was cut off by a kill: its head, which is written
+    /// last, is missing (`StreamFolder.append`).
     ///
-    /// Zeros are what a file system leaves of what it had not written when the machine stopped. But records behind them were written
-    /// whole, and perhaps answered for.
+    /// When the machine stops, a file system leaves zeros for bytes it had not written. But records after such zeros
+    /// were written whole, and may have been acknowledged.
     static func isTorn(_ bytes: [UInt8], at end: Int) -> Bool {
         let head = bytes[end...].prefix(headBytes)
         if unfinished.starts(with: head) { return true }
         return head.allSatisfy { $0 == 0 } && !hasRecord(bytes, behind: end + headBytes)
     }
 
-    /// How far a record is looked for, and how many bytes are checked for that.
+    /// How far to search for a record, and how many bytes to check.
     private static let (mostSearched, mostChecked) = (16_777_216, 268_435_456)
 
-    /// Whether some record begins behind a place.
+    /// Whether a record begins anywhere after a place.
     private static func hasRecord(_ bytes: [UInt8], behind place: Int) -> Bool {
         var checked = 0
         for at in place..<max(place, min(bytes.count - headBytes, place + mostSearched)) {
             let length = Int(number(bytes, at))
-            // Its length, its kind, and the length of its facts and their brackets are seldom those of anything else.
+            // Other bytes seldom have a plausible length, kind, and facts that begin and end with a brace.
             guard length >= 7, length <= bytes.count - at - headBytes, Kind(rawValue: bytes[at + headBytes]) != nil
             else { continue }
             let facts = Int(number(bytes, at + headBytes + 1))
@@ -149,7 +149,7 @@ package enum RecordFrame {
         return false
     }
 
-    /// How many of the first bytes are whole records, of which only the first may be beyond `most`.
+    /// The number of leading bytes that form whole records; only the first may exceed `most`.
     static func wholeBytes(in bytes: [UInt8], most: Int) -> Int {
         var at = 0
         while bytes.count - at >= headBytes {
@@ -189,9 +189,9 @@ package enum RecordFrame {
         }
     }
 
-    // Whoever writes into the folder, or into Redis, writes what he likes: numbers beyond those that are reckoned with are no record's.
+    // A program that writes into the folder or into Redis can write anything: numbers out of the usable range make a record invalid.
 
-    /// - Returns: nil where there is a producer and it can be none.
+    /// - Returns: nil if a producer is named but invalid.
     private static func stamp(_ facts: JSON) -> ProducerStamp?? {
         guard let producer = facts["producer"] else { return .some(nil) }
         guard let id = producer.string, let epoch = facts["epoch"]?.int, let sequence = facts["seq"]?.int else {
@@ -201,12 +201,12 @@ package enum RecordFrame {
         return .some(stamp)
     }
 
-    /// A time, in milliseconds since 1970.
+    /// A time in milliseconds since 1970.
     private static func time(_ json: JSON?) -> Int64? {
         json?.int.flatMap { -(1 << 53)...(1 << 53) ~= $0 ? Int64($0) : nil }
     }
 
-    /// Seconds.
+    /// A duration in seconds.
     private static func duration(_ json: JSON) -> Int? {
         json.int.flatMap { 0...(1 << 40) ~= $0 ? $0 : nil }
     }
@@ -246,7 +246,7 @@ package enum RecordFrame {
     }
 }
 
-/// CRC-32 with the polynomial of Ethernet (ISO 3309), a byte at a time.
+/// CRC-32 with the polynomial of Ethernet (ISO 3309), one byte at a time.
 private enum Checksum {
     private static let table: [UInt32] = (0..<256).map { byte in
         (0..<8).reduce(UInt32(byte)) { sum, _ in sum & 1 == 1 ? sum >> 1 ^ 0xEDB8_8320 : sum >> 1 }

@@ -4,10 +4,10 @@ package import Redis
 import Streams
 import Workers
 
-/// Where hubs of one cluster have their streams together.
+/// The Redis in which the hubs of one cluster share their streams.
 package struct SharedStreams: Sendable {
     package let address: RedisAddress
-    /// Hubs of the same name share streams.
+    /// Hubs with the same name share streams.
     package let cluster: String
     /// The hub's own name, for `CLIENT LIST`.
     package let node: String
@@ -19,12 +19,12 @@ package struct SharedStreams: Sendable {
     }
 }
 
-/// The hub's link with the logs of streams that hubs share, in Redis.
+/// The hub's link to the logs of shared streams in Redis.
 ///
-/// A question waits for its answer, as a write to a disk does: for a round trip, and where Redis says nothing any more for as long as
-/// that takes to be noticed (1.5 s). What others publish meanwhile is kept, up to a bound. Confined to the worker's thread.
+/// A request blocks until its reply, like a write to a disk: for a round trip, or until a silent Redis is noticed (1.5
+/// s). Publications of other hubs are kept meanwhile, up to a bound. Confined to the worker's thread.
 final class SharedStreamLog {
-    /// Tells this process' publications from those of others.
+    /// Distinguishes publications of this process from those of others.
     let process = UInt64.random(in: 1 ... .max)
     private let link: RedisLink
     private let keys: LogKeys
@@ -32,31 +32,31 @@ final class SharedStreamLog {
     private let logger: Logger
     private let place: String
     private var lastTag: UInt64 = 0
-    /// The question that is waited for.
+    /// The tag of the request being waited for.
     private var asked: UInt64?
     private var reply: RedisValue?
-    /// Of the connection that is there; nil before it is opened, and where it has to be opened anew.
+    /// The epoch opened on the current connection; nil before it is opened, and when it must be opened again.
     private(set) var epoch: UInt64?
     private var news: [SharedStreamNews] = []
     private var newsBytes = 0
-    /// Some were dropped, or cannot be read: what they said has to be looked up.
+    /// Publications were dropped or unreadable: their content must be looked up.
     private(set) var hasLost = false
-    /// Publications that nobody can read.
+    /// The number of unreadable publications.
     private var unreadable = 0
-    /// What was said last of why streams are not taken, and when; nil while they are.
+    /// The last logged reason why streams are refused, and when; nil while they are accepted.
     private var complaint: (reason: String, at: ContinuousClock.Instant)?
-    /// What was to be read last is not there: Redis answered, and had less, or something else.
+    /// The last read failed because Redis answered with less, or with something else.
     private(set) var wasShort = false
-    /// The connection is another than the one that was opened last.
+    /// The connection is a new one, not yet opened.
     private(set) var isNew = false
 
     private var wasWrongType = false
 
-    /// Bytes of publications that wait for the worker.
+    /// Bytes of publications that may wait for the worker.
     private static let mostNews = 67_108_864
-    /// Bytes of one answer while a log is read.
+    /// Bytes in one reply while a log is read.
     private static let piece = 1 << 20
-    /// For how long hubs write back what a Redis that lost it lacks: longer than one that lives needs to notice and to come back.
+    /// How long hubs may write back what a Redis lost: longer than a living hub needs to notice the loss and reconnect.
     private static let settling = Duration.seconds(2)
 
     init(_ shared: SharedStreams, _ logger: Logger) {
@@ -69,20 +69,20 @@ final class SharedStreamLog {
             scripts: StreamScripts.all, at: .now)
     }
 
-    /// Whether it can be asked.
+    /// Whether Redis can be reached.
     var isWhole: Bool { link.isWhole }
 
     var deadline: ContinuousClock.Instant? { link.deadline }
 
-    /// Queues what is to be written, and adds what to poll.
+    /// Writes queued commands, and adds the descriptors to poll.
     func poll(into descriptors: inout [pollfd]) { link.poll(into: &descriptors) }
 
-    /// Goes on with whatever is possible.
+    /// Makes whatever progress is possible.
     func advance() { for event in link.advance(at: .now) { take(event) } }
 
     var hasNews: Bool { !news.isEmpty }
 
-    /// What others said since this was asked last, in order.
+    /// The publications of other hubs since the last call, in order.
     func takeNews() -> [SharedStreamNews] {
         defer {
             news = []
@@ -91,7 +91,7 @@ final class SharedStreamLog {
         return news
     }
 
-    /// How many publications could not be read since this was asked last.
+    /// The number of unreadable publications since the last call.
     func takeUnreadable() -> Int {
         defer { unreadable = 0 }
         return unreadable
@@ -104,7 +104,7 @@ final class SharedStreamLog {
             isNew = true
         case .away(let failure):
             epoch = nil
-            // Whoever waits is told by `lost`; a ping is never answered then.
+            // A waiting request is told by `lost`; a ping would never be answered.
             asked = nil
             complain(failure.description)
         case .message(_, let bytes): hear(bytes)
@@ -117,7 +117,7 @@ final class SharedStreamLog {
         }
     }
 
-    /// Once for each reason, and again where it lasts.
+    /// Logs each reason once, and again if it lasts.
     private func complain(_ reason: String) {
         if let complaint, complaint.reason == reason, .now - complaint.at < .seconds(60) { return }
         complaint = (reason, .now)
@@ -137,9 +137,9 @@ final class SharedStreamLog {
         news.append(said)
     }
 
-    // MARK: Questions
+    // MARK: Requests
 
-    /// - Returns: nil where the link fell, or takes nothing now: whether it was done is not known.
+    /// - Returns: nil if the link failed or accepts nothing now: the outcome is unknown.
     private func ask(_ queue: (UInt64, RedisLink.Instant) -> Bool) -> RedisValue? {
         lastTag += 1
         let tag = lastTag
@@ -171,9 +171,9 @@ final class SharedStreamLog {
         ask { link.command(words, tag: $0, at: $1) }
     }
 
-    /// Opens the streams on this connection, and forgets what was lost: whoever calls looks everything up.
+    /// Opens the streams on this connection, and clears the signs of loss: the caller looks everything up.
     ///
-    /// - Parameter least: of a new epoch; the clock in milliseconds, and more than any epoch that is known.
+    /// - Parameter least: the lowest number for a new epoch: the clock in milliseconds, and more than any known epoch.
     func open(least: UInt64) -> SharedStreamsOpening? {
         hasLost = false
         isNew = false
@@ -187,7 +187,7 @@ final class SharedStreamLog {
         return opening
     }
 
-    /// - Returns: nil where it is not known what was done.
+    /// - Returns: nil if the outcome is unknown.
     func write(_ changes: [SharedStreamChange], isReturned: Bool = false) -> [SharedStreamOutcome]? {
         guard let epoch else { return nil }
         let outcomes = ask {
@@ -197,7 +197,7 @@ final class SharedStreamLog {
         return outcomes?.count == changes.count ? outcomes : nil
     }
 
-    /// All streams that there are, by names.
+    /// All existing streams, by name.
     func index() -> [StreamName: SharedStreamPlace]? {
         command(["HGETALL", .text(keys.streams)]).flatMap { StreamScripts.index($0) }.map { found in
             var index: [StreamName: SharedStreamPlace] = [:]
@@ -206,7 +206,7 @@ final class SharedStreamLog {
         }
     }
 
-    /// Where one is now: nil where nothing is known, and `.some(nil)` where there is none.
+    /// The current state of a stream: nil if unknown, `.some(nil)` if there is none.
     func place(of name: String) -> SharedStreamPlace?? {
         switch command(["HGET", .text(keys.streams), .text(name)]) {
         case nil: nil
@@ -214,9 +214,9 @@ final class SharedStreamLog {
         }
     }
 
-    /// A part of a log.
+    /// Reads a part of a log.
     ///
-    /// - Returns: nil where it cannot be read, or is shorter (`wasShort`).
+    /// - Returns: nil if it cannot be read, or is shorter (`wasShort`).
     func read(_ id: UInt64, _ range: Range<Int>) -> [UInt8]? {
         wasShort = false
         let key = keys.stream(String(id, radix: 16))
@@ -234,7 +234,7 @@ final class SharedStreamLog {
         return bytes
     }
 
-    /// The epoch and the count that Redis has, once all that was published up to there has come; nil where it has another epoch.
+    /// The count of writes in Redis, once everything published up to it has arrived; nil if Redis has another epoch.
     func settledCount() -> Int? {
         guard let epoch, let value = command(["GET", .text(keys.streamsHead)]) else { return nil }
         guard let head = StreamScripts.head(value), head.epoch == epoch else {
@@ -245,7 +245,7 @@ final class SharedStreamLog {
         return link.isWhole ? head.count : nil
     }
 
-    /// Tells others what is not written. It may be lost.
+    /// Publishes a change that is not stored. It may be lost.
     func tell(_ change: SharedStreamChange) {
         guard let epoch else { return }
         lastTag += 1

@@ -3,13 +3,13 @@ package import Streams
 
 /// The folder of `streams.directory`: a file for each stream, named by its number, and a lock that one hub holds.
 ///
-/// A write is whole or it is cut back. Confined to one thread.
+/// A write is complete or is cut back. Confined to one thread.
 package final class StreamFolder {
-    /// One stream's file. Opened when it is written, and closed again where many are open.
+    /// One stream's file. Opened when it is written, and closed again if many are open.
     package final class File {
         fileprivate let path: String
         fileprivate var descriptor: Int32 = -1
-        /// Up to where it is whole.
+        /// The length up to which the file is intact.
         fileprivate(set) var length: Int
         fileprivate var writtenAt = 0
 
@@ -19,7 +19,7 @@ package final class StreamFolder {
         }
     }
 
-    /// One sentence, with what to do.
+    /// One sentence that says what to do.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
@@ -30,13 +30,13 @@ package final class StreamFolder {
     private var writes = 0
     private static let mostOpen = 512
     private static let suffix = ".stream"
-    /// Behind the name of a file that another is to take the place of.
+    /// The suffix of a file that is about to replace another.
     private static let replacement = ".new"
 
-    /// Makes the folder where it is not there.
+    /// Creates the folder if it is missing.
     package init(_ path: String) throws(Failure) {
         self.path = path
-        // Above it nothing is made: a disk that is not mounted must not be taken for one that is empty.
+        // Parents are not created: an unmounted disk must not look like an empty one.
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
             throw Failure(description: "streams.directory \(path) cannot be made: \(Self.reason)")
         }
@@ -57,15 +57,15 @@ package final class StreamFolder {
 
     private static var reason: String { String(cString: strerror(errno)) }
 
-    // MARK: What is there
+    // MARK: Existing files
 
-    /// All files of streams, as they are.
+    /// All files of streams, with their content.
     package func files() throws(Failure) -> [(file: File, bytes: [UInt8])] {
         guard let names = Self.names(in: path) else {
             throw Failure(description: "streams.directory \(path) cannot be read: \(Self.reason)")
         }
         var found: [(File, [UInt8])] = []
-        // A kill came before they took their files' places.
+        // Left by a kill before they replaced their files.
         for name in names where name.hasSuffix(Self.suffix + Self.replacement) { unlink(path + "/" + name) }
         for name in names where name.hasSuffix(Self.suffix) {
             let bytes = try contents(of: path + "/" + name)
@@ -74,13 +74,13 @@ package final class StreamFolder {
         return found
     }
 
-    /// What is in a folder; nil where it cannot be read, and `errno` says why.
+    /// The names in a folder; nil if it cannot be read, with the reason in `errno`.
     package static func names(in folder: String) -> [String]? {
         guard let listing = opendir(folder) else { return nil }
         defer { closedir(listing) }
         var names: [String] = []
         while let entry = readdir(listing) {
-            // In its place: an entry is as long as its name, and not as the structure that a copy would read.
+            // Read in place: an entry is only as long as its name, while a copy would read the whole structure.
             withUnsafePointer(to: &entry.pointee.d_name) { name in
                 name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: name.pointee)) {
                     names.append(String(cString: $0))
@@ -113,11 +113,10 @@ package final class StreamFolder {
         File(path + "/" + String(id.number, radix: 16) + Self.suffix, length: 0)
     }
 
-    /// A kill may come within a write that is longer than a page. So the first record's head comes behind all the rest, and until then a
-    /// mark stands there: where it does, nothing of the write was ever answered for, and whatever else does not read was damaged by
-    /// somebody else (`RecordFrame.isTorn`).
+    /// A kill may interrupt a write that crosses a page. So the first record's head is written last, after a placeholder: while that stands
+    /// there, nothing of the write was acknowledged, and any other unreadable bytes are damage from outside (`RecordFrame.isTorn`).
     ///
-    /// - Returns: false where not all of it could be written; the file is as it was then.
+    /// - Returns: false if the write failed; the file is then as it was.
     package func append(_ bytes: [UInt8], to file: File) -> Bool {
         guard descriptor(of: file), isWhole(file) else { return false }
         let head = min(RecordFrame.headBytes, bytes.count)
@@ -150,7 +149,7 @@ package final class StreamFolder {
         return true
     }
 
-    /// Whether the folder still has all that was written: what is appended to a file that somebody removed or cut is lost.
+    /// Whether the folder still has everything that was written: an append to a file that was removed or cut from outside is lost.
     private func isWhole(_ file: File) -> Bool {
         var status = stat()
         guard fstat(file.descriptor, &status) == 0 else { return false }
@@ -159,9 +158,9 @@ package final class StreamFolder {
         return false
     }
 
-    /// Writes a file anew. It is on the disk before it takes the place of the other, so that whatever happens one of them is there, whole.
+    /// Rewrites a file. The new one is on the disk before it replaces the old one, so one of them is always there, whole.
     ///
-    /// - Returns: false if it could not be written; the file is as it was then.
+    /// - Returns: false if it could not be written; the file is then as it was.
     package func replace(_ file: File, with bytes: [UInt8]) -> Bool {
         let new = File(file.path + Self.replacement, length: 0)
         new.descriptor = Glibc.open(new.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
@@ -179,17 +178,17 @@ package final class StreamFolder {
         return true
     }
 
-    /// Cuts off what stands behind a place, as a torn write does.
+    /// Cuts the file at a place, as after a torn write.
     package func cut(_ file: File, at length: Int) {
         guard descriptor(of: file) else { return }
         file.length = length
         cut(file)
     }
 
-    /// Should that fail, too, the next write goes over what is too much.
+    /// If even this fails, the next write overwrites the excess.
     private func cut(_ file: File) { _ = ftruncate(file.descriptor, file.length) }
 
-    /// - Returns: whether all that was written is on the disk.
+    /// - Returns: whether everything written is on the disk.
     package func sync(_ file: File) -> Bool { descriptor(of: file) && fdatasync(file.descriptor) == 0 }
 
     package func remove(_ file: File) {
@@ -197,7 +196,7 @@ package final class StreamFolder {
         unlink(file.path)
     }
 
-    /// A part of what was written; nil where it cannot be read.
+    /// A part of what was written; nil if it cannot be read.
     package func read(_ file: File, _ range: Range<Int>) -> [UInt8]? {
         guard range.upperBound <= file.length else { return nil }
         let descriptor = Glibc.open(file.path, O_RDONLY | O_CLOEXEC)
@@ -218,18 +217,18 @@ package final class StreamFolder {
 
     // MARK: The epoch
 
-    /// Of the streams that hubs share: up to which one the files are beginnings of logs that Redis had. Nil where they never were.
+    /// The epoch of shared streams up to which the files are prefixes of logs that Redis had; nil if they never were.
     package var epoch: UInt64? {
         do {
             let text = String(decoding: try contents(of: path + "/epoch").prefix { $0 != 0x0A }, as: UTF8.self)
-            // None that Redis has is larger.
+            // No epoch in Redis is larger.
             return UInt64(text).flatMap { $0 <= 1 << 52 ? $0 : nil }
         } catch {
             return nil
         }
     }
 
-    /// Where it cannot be written, the files count as those of a hub that was away.
+    /// If this cannot be written, the files count as those of a hub that was away.
     package func note(epoch: UInt64) {
         let descriptor = Glibc.open(path + "/epoch.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return }
@@ -239,9 +238,9 @@ package final class StreamFolder {
         if isWritten { rename(path + "/epoch.new", path + "/epoch") }
     }
 
-    /// Puts a file that is damaged out of the way, for somebody to look at.
+    /// Moves a damaged file out of the way, for an operator to inspect.
     ///
-    /// - Returns: what it is called there.
+    /// - Returns: its new path.
     @discardableResult package func setAside(_ file: File) -> String {
         close(file)
         var path = file.path + ".damaged"
@@ -259,14 +258,14 @@ package final class StreamFolder {
         file.writtenAt = writes
         guard file.descriptor < 0 else { return true }
         if open.count >= Self.mostOpen { closeOldest() }
-        // One that has something in it and is gone was removed by somebody else.
+        // A missing file that had content was removed from outside.
         file.descriptor = Glibc.open(file.path, O_WRONLY | (file.length == 0 ? O_CREAT : 0) | O_CLOEXEC, 0o600)
         guard file.descriptor >= 0 else { return false }
         open.append(file)
         return true
     }
 
-    /// Half of them at once, so that looking for them is rare.
+    /// Closes half of them at once, so that the search is rare.
     private func closeOldest() {
         open.sort { $0.writtenAt < $1.writtenAt }
         for file in open.prefix(Self.mostOpen / 2) {

@@ -1,9 +1,9 @@
 import Streams
 
-/// Who has how much of the room for streams, and which streams give way to others. Confined to the worker's thread.
+/// Tracks how much room each owner's streams take, and which streams give way. Confined to the worker's thread.
 ///
-/// A stream whose owner is nil is the backend's. It has no bound of its own, and a quarter of the room is kept for it, so that users
-/// cannot take all of it together.
+/// A stream without an owner belongs to the backend. The backend has no limit of its own, and a quarter of the room is
+/// reserved for it, so that users together cannot take all of it.
 struct StreamShares {
     struct Room {
         var count = 0
@@ -16,7 +16,7 @@ struct StreamShares {
     }
 
     private(set) var all = Room()
-    /// Of all that have owners.
+    /// All streams that have owners.
     private(set) var users = Room()
     private var owned: [StreamOwner: Owned] = [:]
 
@@ -46,20 +46,20 @@ struct StreamShares {
         if owned[owner]?.room.count == 0 { owned[owner] = nil }
     }
 
-    // MARK: Whoever gives way
+    // MARK: Eviction
 
-    /// What must go, until there is enough: of whoever has most what ended first, again and again.
+    /// Chooses streams to remove until there is enough room: repeatedly the one that ended first among those of the largest owner.
     ///
     /// - Parameters:
-    ///   - candidates: streams that may go.
-    ///   - kept: of the backend's room, which does not count.
-    ///   - measure: what there is too much of.
-    ///   - isEnough: told what is freed by those that are chosen.
+    ///   - candidates: streams that may be removed.
+    ///   - kept: the room reserved for the backend, which does not count.
+    ///   - measure: the quantity that is exceeded.
+    ///   - isEnough: receives the room freed so far.
     func choose(
         _ candidates: some Sequence<KeptStream>, kept: Room, by measure: KeyPath<Room, Int>,
         until isEnough: (Room) -> Bool
     ) -> [KeptStream] {
-        // The last of each is the one that ended first.
+        // The last of each group ended first.
         var groups = Dictionary(grouping: candidates) { $0.log.configuration.owner }
             .map { owner, streams in
                 (
@@ -92,10 +92,10 @@ extension StreamShares.Room {
         room.bytes += change.bytes
     }
 
-    /// So much of it, rounded down.
+    /// A fraction of the room, rounded down.
     func part(_ divisor: Int) -> Self { Self(count: count / divisor, bytes: bytes / divisor) }
 
-    /// Whether so much more is within what there may be at most.
+    /// Whether the additional room fits within the limit.
     func has(roomFor more: Self, within most: Self) -> Bool {
         bytes + more.bytes <= most.bytes && (more.count == 0 || count + more.count <= most.count)
     }
@@ -108,6 +108,6 @@ extension StreamShares.Room {
 extension KeptStream {
     fileprivate var endedAt: Int64 { log.ending?.at ?? 0 }
 
-    /// It has ended, and nobody waits for anything of it.
+    /// The stream has ended, and nothing waits for it.
     var mayGiveWay: Bool { log.ending != nil && !isTouched && waiting == nil }
 }

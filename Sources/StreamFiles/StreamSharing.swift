@@ -4,36 +4,36 @@ import Redis
 import Streams
 import Workers
 
-/// What a worker knows of the streams that hubs share. Confined to its thread.
+/// The state of a worker's streams that are shared between hubs. Confined to its thread.
 struct StreamSharing {
     let log: SharedStreamLog
-    /// All that was there when the connection was opened is here, and what came since.
+    /// Everything in Redis is known here: what was there when the connection was opened, and what came since.
     var isSynced = false
-    /// Until then hubs write back what Redis lacks, and nothing else is taken.
+    /// Until then, hubs write back what Redis lacks, and nothing else is accepted.
     var settlesAt = ContinuousClock.now
-    /// Up to which write of the epoch all is known.
+    /// The number of the epoch's writes that are known.
     var count = 0
-    /// When it is looked up next whether all was heard, and when an opening that failed is tried again.
+    /// When to check next that nothing was missed, or to retry a failed opening.
     var nextBeat = ContinuousClock.now
-    /// What was asked of streams that are not known here: Redis is asked whether there are any.
+    /// Requests about streams unknown here: Redis is asked whether these exist.
     var missing: [StreamName: [FileStreamService.Request]] = [:]
-    /// Streams of which Redis has less than its index says, by their numbers: they cannot be served, and others go on.
+    /// The numbers of streams of which Redis has less than its index says: they cannot be served, while others go on.
     var damaged: Set<UInt64> = []
-    /// Streams that were removed, in turn: should a Redis that lost that have them again, they are removed again.
+    /// Removed streams, in order: if a Redis that lost the removal has them again, they are removed again.
     private var removed: [UInt64] = []
     private var isRemoved: Set<UInt64> = []
 
-    /// Of the bodies of requests that are written by one call of Redis. A request that has more is written alone.
+    /// The limit of request bodies written by one call of Redis. A larger request is written alone.
     static let mostBytes = 1 << 20
     static let beatInterval = Duration.milliseconds(500)
     private static let mostRemoved = 10_000
 
     init(_ shared: SharedStreams, _ logger: Logger) { log = SharedStreamLog(shared, logger) }
 
-    /// Fail closed: a hub that does not know all writes nothing, and answers for nothing.
+    /// Fail closed: a hub that does not know everything writes and acknowledges nothing.
     var mayWrite: Bool { isSynced && log.epoch != nil && .now >= settlesAt }
 
-    /// Something was missed: all is looked up at once.
+    /// Something was missed: everything is looked up at once.
     mutating func lacksSomething() {
         guard isSynced else { return }
         isSynced = false
@@ -51,17 +51,17 @@ struct StreamSharing {
     func wasRemoved(_ id: UInt64) -> Bool { isRemoved.contains(id) }
 }
 
-/// Requests about streams that hubs share: decided by what is known here, and written if that was all.
+/// Requests about shared streams: decided by what is known here, and written if that was complete.
 extension StreamWorker {
     // MARK: Turns
 
-    /// Waits for work or for news, and takes in what other hubs did.
+    /// Waits for work or publications, and applies what other hubs did.
     func share(until deadline: ContinuousClock.Instant) {
         guard let log = sharing?.log, let mailbox else { return }
         var polled = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]
         log.poll(into: &polled)
         var until = [deadline, log.deadline, log.isWhole ? sharing?.nextBeat : nil].compactMap { $0 }.min() ?? deadline
-        // Some may have come while an answer was waited for.
+        // Some may have arrived while a reply was awaited.
         if log.hasNews { until = .now }
         _ = Glibc.poll(&polled, nfds_t(polled.count), Workers.milliseconds(until: until))
         log.advance()
@@ -72,10 +72,9 @@ extension StreamWorker {
 
     // MARK: Writing
 
-    /// Has the batch written, and answers whoever asked for it. What another hub was faster with is taken in, and whoever asked is
-    /// decided upon anew.
+    /// Writes the batch, and answers its requests. Where another hub was faster, its changes are applied and the requests decided again.
     ///
-    /// - Parameter isLast: they are refused instead, as others are faster all the time.
+    /// - Parameter isLast: refuses the requests instead, because others keep being faster.
     func commitShared(_ batch: [KeptStream], isLast: Bool) {
         guard let log = sharing?.log else { return }
         var seen: Set<ObjectIdentifier> = []
@@ -125,7 +124,7 @@ extension StreamWorker {
         goOn(with: stream)
     }
 
-    /// The stream is as it was before the batch; one that was being made is none.
+    /// Restores the stream as it was before the batch; a stream that was being created is dropped.
     private func takeBack(_ stream: KeptStream) -> [(answer: StreamAnswer?, request: FileStreamService.Request)] {
         grow(stream, by: -stream.added)
         let asked = stream.undo()
@@ -135,14 +134,14 @@ extension StreamWorker {
 
     /// Another hub may know the stream.
     func lookElsewhere(_ asked: FileStreamService.Request) {
-        // It is over, and not removed yet.
+        // The stream has expired, but is not yet removed.
         if streams[asked.name] != nil { return asked.answer(refused(.notFound)) }
         sharing?.missing[asked.name, default: []].append(asked)
     }
 
     // MARK: Removing
 
-    /// - Returns: false where it is not known whether it is removed.
+    /// - Returns: false if it is unknown whether the stream is removed.
     func removeShared(_ name: StreamName) -> Bool {
         guard sharing?.mayWrite == true, let stream = streams[name] else { return sharing?.mayWrite == true }
         guard
@@ -151,15 +150,15 @@ extension StreamWorker {
             ])
         else { return false }
         sharing?.note(removed: stream.log.id.number)
-        // Another of this name has taken its place.
+        // Another stream of this name has replaced it.
         if case .elsewhere(let place) = outcomes[0] { return adopt(name, at: place) && streams[name] == nil }
         return true
     }
 
-    /// Removes those that are as they are known here. Those that went on are taken in.
+    /// Removes the streams that are unchanged. Those that other hubs have extended are updated instead.
     ///
-    /// - Parameter isSuperseded: whether a new generation follows: their readers are shown the rest of them.
-    /// - Returns: false where nothing is known of it.
+    /// - Parameter isSuperseded: whether a new generation follows: readers are then shown the rest of the old one.
+    /// - Returns: false if the outcome is unknown.
     func removeShared(_ over: [KeptStream], isSuperseded: Bool = false) -> Bool {
         guard sharing?.mayWrite == true,
             let outcomes = sharing?.log.write(
@@ -181,9 +180,9 @@ extension StreamWorker {
         return true
     }
 
-    // MARK: What is not written
+    // MARK: Changes that are not stored
 
-    /// Somebody read it. Other hubs are told where its lifetime goes by that.
+    /// The stream was read. Other hubs are told if its lifetime depends on it.
     func noteUse(of stream: KeptStream, at now: Int64) {
         stream.usedAt = now
         guard sharing != nil, case .idle(let seconds) = stream.log.configuration.lifetime,

@@ -1,17 +1,17 @@
 import Streams
 
-/// Ends with a row (`streams.on_close`): an end is written down, handed to whoever commits it with its row, and counts when that is
-/// done. What is asked of the stream meanwhile waits, in order.
+/// Ends with a row (`streams.on_close`): an end is recorded, passed to the committer with its row, and takes effect
+/// once that is committed. Requests for the stream wait meanwhile, in order.
 extension StreamWorker {
-    /// Between two questions what became of a commit, while nobody knows.
+    /// The interval between questions about a commit whose outcome is unknown.
     private static let settleInterval = Duration.seconds(1)
-    /// For how long another hub may commit an end before this one asks what became of it: by that it ends the attempt.
+    /// How long another hub may take to commit an end before this one asks for the outcome, which ends the attempt.
     private static let patience = Duration.seconds(10)
 
     // MARK: Requests
 
-    /// Whether a request has to wait, as its answer depends on an end that is being committed. It is performed, or refused, when it
-    /// is known what became of that.
+    /// Queues a request whose answer depends on an end that is being committed, and returns whether it did. The request
+    /// is performed or refused once the outcome is known.
     func waits(_ asked: FileStreamService.Request) -> Bool {
         guard asked.dependsOnCloses, let stream = streams[asked.name], let waiting = stream.waiting else {
             return false
@@ -24,11 +24,11 @@ extension StreamWorker {
         return true
     }
 
-    /// Writes down a close that has to be committed. It is handed on when it is on the disk (`goOn`).
+    /// Records a close that must be committed. It is passed on once it is on the disk.
     ///
     /// - Parameters:
     ///   - record: the append that closes the stream.
-    ///   - bearer: whoever closes it, as whom the row is written unless its rule names a role.
+    ///   - bearer: the closer; the row is written with its rights unless the rule names a role.
     /// - Returns: false if the record closes nothing, or the stream ends without a row.
     func beginClose(
         of stream: KeptStream, _ record: StreamRecord, stamp: ProducerStamp?, bearer: StreamBearer?,
@@ -44,9 +44,9 @@ extension StreamWorker {
         return true
     }
 
-    /// Fixes the end, with a row if there is one for it.
+    /// Ends the stream as cancelled, with a row if a rule applies.
     ///
-    /// - Parameter bearer: whoever cancels, as whom the row is written unless its rule names a role; nil for an operator.
+    /// - Parameter bearer: the canceller; the row is written with its rights unless the rule names a role. Nil for an operator.
     func cancel(
         _ stream: KeptStream, by bearer: StreamBearer?, _ asked: FileStreamService.Request, at now: Int64
     ) {
@@ -64,8 +64,8 @@ extension StreamWorker {
             .init(rule: rule, bearer: bearer, stamp: nil, request: asked))
     }
 
-    /// Ends a stream whose producer is gone, with a row if there is one for that. While the row cannot be written the stream stays as it
-    /// is, and it is tried again.
+    /// Ends a stream whose producer is gone, with a row if a rule applies. While the row cannot be written, the stream
+    /// stays as it is, and the end is retried.
     func abort(_ stream: KeptStream, at now: Int64) {
         guard let rule = setup.closeRules.first(for: stream.log.name, .aborted), let bearer = rule.bearer else {
             touch(stream)
@@ -85,13 +85,13 @@ extension StreamWorker {
         stream.waiting = StreamWaiters(closer: closer)
     }
 
-    // MARK: Whoever commits
+    // MARK: Commits
 
-    /// An end that is written down is handed to whoever commits it.
+    /// Passes a recorded end to the committer.
     func goOn(with stream: KeptStream) {
         guard let waiting = stream.waiting, !waiting.isAsked, let closer = waiting.closer else { return }
         guard let closing = stream.log.closing, let committer = setup.committer else {
-            // It could not be written down.
+            // The end could not be written.
             closer.request?.answer(refused(.noRoom))
             return release(stream)
         }
@@ -106,7 +106,7 @@ extension StreamWorker {
         }
     }
 
-    /// What became of a commit.
+    /// Handles the outcome of a commit.
     func take(_ outcome: StreamCommitOutcome, of key: StreamCommitKey, _ name: StreamName) {
         guard let stream = streams[name], let closing = stream.log.closing, closing.key == key else { return }
         touch(stream)
@@ -136,14 +136,13 @@ extension StreamWorker {
         }
     }
 
-    /// To whoever ended the stream.
+    /// The answer for the request that ended the stream.
     private func answer(to closer: StreamWaiters.Closer, of stream: KeptStream) -> StreamAnswer {
         if case .cancel? = closer.request?.request { return .done(stream.snapshot) }
         return .appended(stream.snapshot, isRepeated: false, stamp: closer.stamp)
     }
 
-    /// Writes what became of a commit, after which whoever waited goes on. Where that could not be written, what is committed is found
-    /// again by asking.
+    /// Writes the outcome of a commit; after that, waiting requests continue. If the write fails, asking again reveals what was committed.
     private func settles(_ stream: KeptStream, _ key: StreamCommitKey) {
         stream.waiting?.closer = nil
         commit()
@@ -155,23 +154,23 @@ extension StreamWorker {
         release(stream)
     }
 
-    /// Attempts that failed leave what came with them in the file: it is written anew when that is much. The log that hubs share is not.
+    /// Failed attempts leave their content in the file, which is rewritten if that is much. The shared log is not.
     private func tidy(_ stream: KeptStream) {
         guard sharing == nil, stream.log.ending == nil, !stream.isChanged,
             stream.length - stream.log.kept > Self.mostLeft
         else { return }
-        // If it cannot be written, it is as it was.
+        // If the write fails, the file stays as it was.
         _ = stream.drop(before: stream.log.start, folder)
     }
 
     private static let mostLeft = 16_777_216
 
-    /// Another hub commits an end: should it die over it, somebody has to ask what became of that.
+    /// Another hub commits an end: if that hub dies meanwhile, this one must ask for the outcome.
     func closesElsewhere(_ stream: KeptStream) {
         stream.waiting = StreamWaiters(isAsked: true, settleAt: .now + Self.patience)
     }
 
-    /// Another hub found out what became of an end.
+    /// Another hub learned the outcome of an end.
     func closedElsewhere(_ stream: KeptStream) {
         if let closer = stream.waiting?.closer {
             closer.request?.answer(
@@ -180,20 +179,20 @@ extension StreamWorker {
         release(stream)
     }
 
-    /// Whoever waited for the end goes on.
+    /// Performs the requests that waited for the end.
     private func release(_ stream: KeptStream) {
         let requests = stream.waiting?.requests ?? []
         stream.waiting = nil
         for request in requests { perform(request) }
     }
 
-    // MARK: What nobody knows
+    // MARK: Unknown outcomes
 
     private func askLater(of stream: KeptStream) {
         stream.waiting = StreamWaiters(isAsked: true, settleAt: .now + Self.settleInterval)
     }
 
-    /// Asks what became of a commit whose outcome is not known, as after a restart, where it is time to.
+    /// Asks for the unknown outcome of a commit, for example after a restart, once that is due.
     func askWhatBecame(of stream: KeptStream) {
         guard let time = stream.waiting?.settleAt, time <= .now, let key = stream.log.closing?.key else { return }
         guard let committer = setup.committer else { return }
@@ -202,16 +201,17 @@ extension StreamWorker {
         committer.settle(key) { [mailbox] outcome in mailbox?.post { $0.outcomes.append((key, name, outcome)) } }
     }
 
-    // MARK: What cannot be closed
+    // MARK: Ends that fail
 
-    /// Ends a stream without its row if that could not be written for too long: else it would be kept for ever. The operator is told.
+    /// Ends a stream without its row if the row could not be written for too long; otherwise the stream would be kept
+    /// forever. The operator is told.
     ///
     /// - Returns: whether that was due.
     func giveUpClosing(_ stream: KeptStream, at now: Int64) -> Bool {
         guard sharing?.mayWrite != false else { return false }
         let closing = stream.log.closing
         if let waiting = stream.waiting {
-            // What is under way, here or at another hub, is waited for: it may be committed at this moment.
+            // An attempt under way, here or at another hub, is waited for: it may be committed at this moment.
             guard let closing, waiting.isUnknown, waiting.settleAt != nil,
                 now - closing.ending.at >= setup.limits.closedWithin
             else {
@@ -246,39 +246,39 @@ extension StreamWorker {
     }
 }
 
-/// Who waits for an end to be committed.
+/// The requests that wait for an end to be committed.
 struct StreamWaiters {
-    /// Whose end it is: a producer's, a canceller's, or the hub's own for a producer that is gone.
+    /// The origin of an end: a producer, a canceller, or the hub itself for a producer that is gone.
     struct Closer {
         let rule: CloseRule
         let bearer: StreamBearer
         let stamp: ProducerStamp?
-        /// Nil for the hub's own.
+        /// Nil for the hub itself.
         let request: FileStreamService.Request?
     }
 
-    /// Nil once whoever it is is answered, and after a restart.
+    /// Nil once its request is answered, and after a restart.
     var closer: Closer?
-    /// Asked meanwhile, in order.
+    /// Requests that arrived meanwhile, in order.
     var requests: [FileStreamService.Request] = []
-    /// It was handed to whoever commits.
+    /// The end was passed to the committer.
     var isAsked = false
-    /// It was asked what became of it, and the database did not say.
+    /// The outcome was requested, and the database did not say.
     var isUnknown = false
-    /// When it is to be asked what became of it.
+    /// When to ask for the outcome.
     var settleAt: ContinuousClock.Instant?
 
-    /// More are refused: each may have a body.
+    /// Further requests are refused, because each may have a body.
     static let most = 100
 }
 
-/// What keeps a stream from ending: the statement of its row fails.
+/// Why a stream cannot end: the statement for its row fails.
 struct CloseTrouble {
-    /// Of the last attempt.
+    /// The failure of the last attempt.
     var sentence: String
-    /// Of the first attempt, in milliseconds since 1970.
+    /// The time of the first attempt, in milliseconds since 1970.
     let since: Int64
-    /// Between two attempts of the hub's own.
+    /// The pause between attempts of the hub itself.
     var pause = Duration.seconds(1)
     var retryAt = ContinuousClock.now + .seconds(1)
 
@@ -296,7 +296,7 @@ extension KeptStream {
 }
 
 extension FileStreamService.Request {
-    /// What it is answered depends on whether the stream is closed.
+    /// Whether its answer depends on whether the stream is closed.
     fileprivate var dependsOnCloses: Bool {
         switch request {
         case .create, .append, .cancel, .delete, .abort: true

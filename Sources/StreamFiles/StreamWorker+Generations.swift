@@ -1,13 +1,13 @@
 import Streams
 
-/// Generations of a name: the next takes the place of one that has ended (`create`), and whoever reads that is shown the rest of it.
+/// Generations of a name: the next one replaces one that has ended, whose readers are shown the rest of it.
 extension StreamWorker {
-    /// Makes a stream, or finds the one that is there, or has it give way to the next generation.
+    /// Creates a stream, returns the existing one, or replaces that with the next generation.
     func create(
         _ asked: FileStreamService.Request, _ configuration: StreamConfiguration, _ body: [UInt8], closes: Bool,
         isNext: Bool, at now: Int64
     ) {
-        // Whether the one before has ended counts as soon as that is written.
+        // An end of the previous generation counts once it is written.
         if isNext, streams[asked.name]?.isTouched == true { commit() }
         var before: KeptStream?
         if let stream = streams[asked.name] {
@@ -23,7 +23,7 @@ extension StreamWorker {
             } else if before == nil {
                 remove(stream)
             }
-            // Another hub has it still, or nobody knows.
+            // Another hub still has it, or the outcome is unknown.
             guard before != nil && sharing == nil || streams[asked.name] == nil else {
                 return asked.answer(refused(.unavailable))
             }
@@ -40,7 +40,7 @@ extension StreamWorker {
             return asked.answer(refused(error))
         }
         let id = StreamID(random.next())
-        // Of two files of one name the later one counts (`restore`).
+        // Of two files with one name, the later one counts (`precedence`).
         let createdAt = max(now, (before?.log.createdAt ?? .min) &+ 1)
         let created = StreamRecord.created(id, asked.name, configuration, at: createdAt)
         guard let log = StreamLog(created) else { return asked.answer(.refused(.unavailable)) }
@@ -57,10 +57,10 @@ extension StreamWorker {
         stream.answer(.created(stream.snapshot), asked)
     }
 
-    /// Which of two files of one name counts: the hub may have been killed while the name was opened for its next turn.
+    /// Which of two files with one name counts: the hub may have been killed while the name was opened for its next turn.
     enum Precedence { case first, second, unknown }
 
-    /// - Parameter log: of the second, which was read just now.
+    /// - Parameter log: the second file's, which was just read.
     func precedence(of other: KeptStream, over log: StreamLog) -> Precedence {
         if other.log.ending != nil, other.log.createdAt < log.createdAt { return .second }
         return log.ending != nil && log.createdAt < other.log.createdAt ? .first : .unknown
@@ -71,21 +71,21 @@ extension StreamWorker {
         folder.setAside(file)
     }
 
-    /// Of streams that hubs share: the next generation follows.
+    /// For shared streams: the next generation follows.
     func supersede(_ stream: KeptStream) {
         forget(stream)
         retire(stream.buffer)
     }
 
-    /// The next generation has its name: its readers are shown the rest of it, which counts for nobody's share. So there is one of each
-    /// name, and the readers of the one before that end.
+    /// The next generation has taken the name: readers of this one are shown the rest, which counts for no owner. Each
+    /// name has one such generation; readers of an earlier one end.
     func retire(_ buffer: StreamBuffer) {
         if let other = retired[buffer.name]?.buffer, other !== buffer { tell(other.setGone(), of: other) }
         retired[buffer.name] = RetiredBuffer(buffer: buffer)
     }
 }
 
-/// A generation that gave way to another. Those who read it hold it.
+/// A generation that was replaced by another. Only its readers keep it alive.
 struct RetiredBuffer {
     weak var buffer: StreamBuffer?
 }

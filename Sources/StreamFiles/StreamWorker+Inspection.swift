@@ -1,8 +1,8 @@
 import Streams
 
-/// What an operator asks of the streams that are kept. It costs nothing until then; a survey walks over all of them once.
+/// An operator's questions about streams. They cost nothing until asked; a survey walks over all streams once.
 extension StreamWorker {
-    /// A survey that comes later than this after the last tells of no rates: they would be of a time that nobody looked at.
+    /// A survey that comes longer than this after the last one reports no rates, which would cover an unobserved time.
     private static let longestPause = Duration.seconds(10)
 
     func survey(limit: Int) -> StreamSurvey {
@@ -48,7 +48,7 @@ extension StreamWorker {
     }
 }
 
-/// The highest so many of what is entered, in falling order.
+/// The highest elements, up to a limit, in descending order.
 private struct Highest<Element> {
     private let limit: Int
     private var all: [(element: Element, height: Int64)] = []

@@ -1,15 +1,15 @@
 import Redis
 import Streams
 
-/// What other hubs did to the streams that they share with this one.
+/// The changes of other hubs to shared streams.
 extension StreamWorker {
-    /// Takes in what was published since the last turn.
+    /// Applies the publications since the last turn.
     func hearOthers() {
         guard let sharing else { return }
         for said in sharing.log.takeNews() {
             guard self.sharing?.isSynced == true, said.epoch == sharing.log.epoch else { continue }
             if let number = said.count {
-                // What was looked up has what came before.
+                // The last look-up included everything before.
                 guard let known = self.sharing?.count, number > known else { continue }
                 if number > known + 1 { self.sharing?.lacksSomething() }
                 self.sharing?.count = number
@@ -67,9 +67,9 @@ extension StreamWorker {
         }
     }
 
-    /// Makes what is here what Redis has, within one epoch.
+    /// Copies the state in Redis, within one epoch.
     ///
-    /// - Returns: false where it cannot be read.
+    /// - Returns: false if it cannot be read.
     func adopt(_ name: StreamName, at place: SharedStreamPlace?) -> Bool {
         if let stream = streams[name] {
             if let place, stream.log.id.number == place.id, stream.length > 0, stream.length <= place.length {
@@ -83,14 +83,14 @@ extension StreamWorker {
             remove(stream)
         }
         guard let place else { return true }
-        // A hub that had not heard of the removal wrote it back to a Redis that had lost both.
+        // A hub that had not heard of the removal wrote the stream back to a Redis that had lost both.
         if sharing?.wasRemoved(place.id) == true { return removeThere(name, place) }
         guard let bytes = sharing?.log.read(place.id, 0..<place.length) else { return cannotRead(name, place) }
         add(bytes, as: place.id, named: name)
         return true
     }
 
-    /// - Returns: false.
+    /// - Returns: always false, for callers to pass on.
     func cannotRead(_ name: StreamName, _ place: SharedStreamPlace) -> Bool {
         if sharing?.log.wasShort == true {
             sharing?.damaged.insert(place.id)
@@ -99,14 +99,14 @@ extension StreamWorker {
         return false
     }
 
-    /// What another hub wrote to a stream that is known here, from where it is known.
+    /// Appends what another hub wrote to a stream, starting at the length known here.
     private func takeIn(_ frames: [UInt8], _ stream: KeptStream) {
         let (records, end) = RecordFrame.records(in: frames)
         guard end == frames.count, stream.length > 0 else { return isDamaged(stream.log.name) }
         let before = stream.log
         let loops = stream.takeIn(records[...], frames, folder)
         grow(stream, by: stream.log.end - before.end)
-        // Whoever appends elsewhere is there.
+        // A producer that appends at another hub is present.
         if records.contains(where: \.isOfProducer) { _ = stream.lease.heard(at: Self.monotonic) }
         stream.usedAt = Self.unix
         if stream.log.closing != nil, stream.log.closing != before.closing { closesElsewhere(stream) }
@@ -114,7 +114,7 @@ extension StreamWorker {
         tell(loops + stream.show(), of: stream.buffer)
     }
 
-    /// A stream that another hub made.
+    /// Adds a stream that another hub created.
     func add(_ frames: [UInt8], as id: UInt64, named name: StreamName) {
         let (records, end) = RecordFrame.records(in: frames)
         guard end == frames.count, let first = records.first, let log = StreamLog(first), log.id.number == id,
@@ -128,7 +128,7 @@ extension StreamWorker {
         tell(index.add(stream.buffer), of: stream.buffer)
     }
 
-    /// Nobody but hubs writes there; whoever did, has damaged it. Its readers are told that it is gone.
+    /// Only hubs write there, so another program has damaged the stream. Its readers are told that it is gone.
     private func isDamaged(_ name: StreamName) {
         figures.shared?.damaged += 1
         setup.logger.error("The stream \(name.text) in Redis is damaged, and cannot be served: delete it.")
@@ -137,7 +137,7 @@ extension StreamWorker {
 }
 
 extension StreamRecord {
-    /// Whether it says that a producer is there.
+    /// Whether the record shows that a producer is present.
     fileprivate var isOfProducer: Bool {
         switch self {
         case .created, .appended, .held, .closing: true

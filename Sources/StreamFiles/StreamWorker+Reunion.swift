@@ -1,12 +1,12 @@
 import Redis
 import Streams
 
-/// A hub that comes to the streams that hubs share: at its start, when Redis is back, and where it missed something.
+/// Joins the streams shared between hubs: at the start, when Redis is back, and after something was missed.
 ///
-/// Within an epoch Redis is right: whatever a hub has was there, so what is here becomes what is there. In another epoch Redis may have
-/// lost something: then hubs write back what it lacks, and what two hubs wrote while neither knew of the other goes.
+/// Within an epoch, Redis is right: everything a hub has was there, so the hub copies Redis' state. In a new epoch, Redis may
+/// have lost something: hubs write back what it lacks, and a stream that two hubs wrote without knowing of each other is deleted.
 extension StreamWorker {
-    /// Opens the streams and looks everything up where that is due, and finds out twice a second whether all was heard.
+    /// Opens the streams and looks everything up if due, and checks twice a second that nothing was missed.
     func goOnSharing() {
         guard let log = sharing?.log, log.isWhole, let due = sharing?.nextBeat, due <= .now || log.isNew else { return }
         sharing?.nextBeat = .now + StreamSharing.beatInterval
@@ -28,7 +28,7 @@ extension StreamWorker {
         sharing?.damaged = []
         for (name, place) in index {
             guard isSame ? adopt(name, at: place) : unite(name, at: place) else {
-                // One that is damaged keeps nobody from the others.
+                // A damaged stream does not hold up the others.
                 guard sharing?.damaged.contains(place.id) == true else { return }
                 continue
             }
@@ -48,9 +48,9 @@ extension StreamWorker {
         sharing?.settlesAt = .now + opening.settles
     }
 
-    /// Makes one of what is here and what Redis has, where either may lack something.
+    /// Merges the stream here with the one in Redis, either of which may lack something.
     ///
-    /// - Returns: false where Redis cannot be asked.
+    /// - Returns: false if Redis cannot be reached.
     private func unite(_ name: StreamName, at place: SharedStreamPlace?) -> Bool {
         guard let place else { return adopt(name, at: nil) }
         if sharing?.wasRemoved(place.id) == true { return removeThere(name, place) }
@@ -60,7 +60,7 @@ extension StreamWorker {
         let compared = max(0, common - Self.comparedBytes)..<common
         guard let theirs = sharing?.log.read(place.id, compared) else { return cannotRead(name, place) }
         guard let own = folder.read(stream.file, compared) else {
-            // The disk did not take all of it: Redis has the better copy.
+            // A write to the disk failed: Redis has the better copy.
             remove(stream)
             return adopt(name, at: place)
         }
@@ -68,7 +68,7 @@ extension StreamWorker {
         return stream.length > place.length ? giveBack(stream, from: place.length) : adopt(name, at: place)
     }
 
-    /// Of two streams of one name the one that was made later has taken the place of the other.
+    /// The stream created later has replaced the other of the same name.
     private func chooseNewer(of stream: KeptStream, _ place: SharedStreamPlace) -> Bool {
         guard let theirs = sharing?.log.read(place.id, 0..<place.length) else {
             return cannotRead(stream.log.name, place)
@@ -86,7 +86,7 @@ extension StreamWorker {
             [SharedStreamChange(.remove, name: name.text, id: place.id, before: .any)], isReturned: true) != nil
     }
 
-    /// Two hubs acknowledged different bytes at one place. Whoever read the one must not be shown the other.
+    /// Two hubs acknowledged different bytes at the same place. A reader of the one must not be shown the other.
     private func isForked(_ stream: KeptStream, _ place: SharedStreamPlace) -> Bool {
         setup.logger.error(
             """
@@ -103,7 +103,7 @@ extension StreamWorker {
 
     /// Writes back what Redis lacks of a stream.
     ///
-    /// - Returns: false where Redis cannot be asked.
+    /// - Returns: false if Redis cannot be reached.
     private func giveBack(_ stream: KeptStream, from length: Int) -> Bool {
         if let ending = stream.log.ending, isOld(ending, of: stream, at: Self.unix) {
             remove(stream)
@@ -133,6 +133,6 @@ extension StreamWorker {
         return true
     }
 
-    /// Bytes before the place up to which two copies are compared.
+    /// The bytes at the end of the common part in which two copies are compared.
     private static let comparedBytes = 1 << 20
 }

@@ -1,13 +1,13 @@
 import Streams
 
-/// Room for what is to be written. Streams that ended let it go; those that are open stay.
+/// Makes room for new content. Ended streams are removed for it; open ones stay.
 extension StreamWorker {
-    /// Users may have so much together, as a quarter is kept for the backend.
+    /// Users together may have the room except for this part, which is reserved for the backend.
     private static let backendsPart = 4
-    /// So much more is freed than is needed, so that looking for what may go is rare.
+    /// The fraction that is freed beyond what is needed, so that evictions are rare.
     private static let slack = 16
 
-    /// Makes room first within what one owner may have, of his own streams, and then within what there may be of all.
+    /// Makes room within the owner's limits first, from the owner's streams, and then within the limits of all.
     func makeRoom(for more: StreamShares.Room, of owner: StreamOwner?) throws(StreamRefusal) {
         let all = StreamShares.Room(count: setup.limits.count, bytes: setup.limits.totalBytes)
         guard let owner else { return try makeRoom(for: more, within: all) }
@@ -48,7 +48,7 @@ extension StreamWorker {
         throw .tooMuch(limit: isFull ? "streams.count" : "streams.total_bytes")
     }
 
-    /// - Parameter has: what those whose streams they are have.
+    /// - Parameter has: the room taken by the owners of these streams.
     private func letGo(
         _ streams: some Sequence<KeptStream>, for more: StreamShares.Room, _ has: StreamShares.Room,
         within most: StreamShares.Room

@@ -1,6 +1,6 @@
 import Streams
 
-/// What time does to streams: those that nobody writes end, and those that nobody wants go.
+/// The effects of time on streams: those without a producer end, and expired ones are removed.
 extension StreamWorker {
     private static let sweepInterval = Duration.milliseconds(500)
 
@@ -20,7 +20,7 @@ extension StreamWorker {
         (figures.open, figures.stalled, figures.connectedProducers) = (0, 0, 0)
         var over: [KeptStream] = []
         for stream in Array(streams.values) {
-            // Whoever watches, reads.
+            // A stream that is watched is being read.
             if stream.buffer.isWatched { noteUse(of: stream, at: now) }
             if stream.waiting != nil {
                 figures.open += 1
@@ -41,7 +41,7 @@ extension StreamWorker {
         commit()
     }
 
-    /// Whether it was kept behind its end for long enough.
+    /// Whether the stream was kept long enough after its end.
     func isOld(_ ending: StreamEnding, of stream: KeptStream, at now: Int64) -> Bool {
         if case .unlimited = stream.log.configuration.lifetime {
             now - ending.at >= setup.limits.keptAfterEnd
@@ -53,7 +53,7 @@ extension StreamWorker {
     private func look(after stream: KeptStream, at now: Int64, _ monotonic: Int64) {
         switch stream.lease.advance(to: monotonic, setup.lease, hasProducer: stream.log.hasProducer) {
         case .aborted:
-            // While it is cut off, a hub knows nothing of producers elsewhere.
+            // A hub that is cut off knows nothing of producers elsewhere.
             guard sharing?.mayWrite != false else { break }
             abort(stream, at: now)
         case .stalled, .open: tell(stream.show(), of: stream.buffer)

@@ -1,10 +1,10 @@
 import Glibc
 import Streams
 
-/// Streams of which only the newest is kept (`streams.bounds` with `keep: newest`): what is older leaves the memory and the file.
+/// Streams of which only the newest content is kept (`streams.bounds` with `keep: newest`): older content leaves the memory and the file.
 extension StreamWorker {
-    /// Moves the beginning of a stream's window if that is due. The file is written anew first, so a restart begins where readers do. It
-    /// comes before whoever appended is answered: then no more is kept than the bound says.
+    /// Moves the start of a stream's window if due. The file is rewritten first, so a restart begins where readers do.
+    /// This precedes the answers to appends: by then, no more is kept than the bound allows.
     func moveWindow(of stream: KeptStream) {
         let bound = bound(of: stream)
         guard bound.keepsNewest, stream.log.ending == nil, stream.waiting == nil, !stream.isChanged else { return }
@@ -27,9 +27,9 @@ extension StreamWorker {
         tell(loops, of: stream.buffer)
     }
 
-    /// Room in a window for an append: what was asked for before is written, and what is older goes.
+    /// Makes room in a window for an append: writes earlier appends, and drops older content.
     ///
-    /// - Returns: false if there is none, as the window cannot be moved.
+    /// - Returns: false if there is none, because the window cannot be moved.
     func makeWindow(for bytes: Int, in stream: KeptStream) -> Bool {
         let bound = bound(of: stream)
         guard bound.keepsNewest, stream.log.kept + bytes > bound.most else { return true }
@@ -40,7 +40,7 @@ extension StreamWorker {
 }
 
 extension StreamBuffer {
-    /// The first place from an offset on at which content may be cut.
+    /// The first offset, from the given one on, at which the content may be cut.
     fileprivate func boundary(behind offset: Int) -> Int {
         let snapshot = snapshot
         guard snapshot.start < offset, offset < snapshot.end else { return offset }

@@ -3,32 +3,32 @@ import Logging
 import Streams
 import Workers
 
-/// Performs what is asked of streams, in order, and ends what nobody writes or wants any more. On the service's thread.
+/// Performs requests about streams, in order, and ends streams that are abandoned or expired. Confined to the service's thread.
 final class StreamWorker {
     let setup: FileStreamService.Setup
     let index: StreamIndex
     private let published: Published<StreamStatistics>
     let folder: StreamFolder
     var streams: [StreamName: KeptStream] = [:]
-    /// What is decided and not written is included.
+    /// Includes what is decided but not yet written.
     var shares = StreamShares()
     var figures = StreamStatistics()
-    /// What hubs share; nil where the hub is alone (`StreamWorker+Sharing`).
+    /// The streams shared between hubs; nil for a single hub (`StreamSharing`).
     var sharing: StreamSharing?
-    /// When the operator's page asked last what grows (`StreamWorker+Inspection`).
+    /// When the operator's page last asked for growth (`StreamWorker+Inspection`).
     var surveyedAt: ContinuousClock.Instant?
     private var sink: (any StreamSink)?
-    /// Outcomes of commits go there.
+    /// Receives the outcomes of commits.
     private(set) var mailbox: WorkerMailbox<FileStreamService.Mail>?
-    /// In the batch in hand, in the order in which they were asked for.
+    /// The streams of the current batch, in the order of the requests.
     private var touched: [KeptStream] = []
     var random = SystemRandomNumberGenerator()
-    /// Generations that gave way to others, as long as somebody reads them.
+    /// Generations replaced by others, as long as they are read.
     var retired: [StreamName: RetiredBuffer] = [:]
     var sweepAt = ContinuousClock.now
     var hasWarned = false
 
-    /// So often in a row other hubs may be faster.
+    /// How many times in a row other hubs may be faster.
     private static let mostRounds = 50
 
     init(
@@ -51,7 +51,7 @@ final class StreamWorker {
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Milliseconds that grow.
+    /// Monotonic milliseconds.
     static var monotonic: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -82,7 +82,7 @@ final class StreamWorker {
         }
         for record in records.dropFirst() { log.apply(record) }
         var lease = StreamLease(log.configuration, at: Self.monotonic)
-        // Of several hubs others may have heard the producer all the time.
+        // With several hubs, another one may have heard the producer all along.
         if setup.shared == nil { lease.restart(hasProducer: log.hasProducer, at: Self.monotonic) }
         guard let fresh = StreamLog(first) else { return }
         let stream = KeptStream(fresh, file, lease, at: Self.unix)
@@ -92,10 +92,11 @@ final class StreamWorker {
         _ = index.add(stream.buffer)
     }
 
-    /// Of a damaged file what is whole is served on, and the stream has ended there: what readers were shown behind that never becomes
-    /// something else, and who asks for it is told that there is no such place. Of several hubs the others, and Redis, have all of it.
+    /// The intact part of a damaged file is still served, and the stream ends there: what readers saw beyond that point
+    /// never becomes something else, and a reader that asks for it is told that there is no such place. With several
+    /// hubs, the others and Redis have all of it.
     ///
-    /// - Returns: the file of what is whole, with the end; nil where there is none.
+    /// - Returns: the file with the intact part and the end; nil if there is none.
     private func putDamagedAside(
         _ file: StreamFolder.File, _ bytes: [UInt8], upTo end: Int, _ log: StreamLog
     ) -> StreamFolder.File? {
@@ -131,7 +132,7 @@ final class StreamWorker {
             for outcome in mail.outcomes { take(outcome.outcome, of: outcome.key, outcome.name) }
             var bytes = 0
             for request in mail.requests {
-                // What is written at once has to fit into one call.
+                // Everything written at once must fit into one call.
                 if sharing != nil, bytes > 0, bytes + request.bytes > StreamSharing.mostBytes {
                     commit()
                     bytes = 0
@@ -146,9 +147,10 @@ final class StreamWorker {
         }
     }
 
-    /// Writes what was decided, answers whoever asked for it and tells loops.
+    /// Writes decided changes, answers their requests and notifies loops.
     func commit() {
-        // Whoever waited for a close that is out goes on with it, and touches streams anew; so does whoever another hub was faster than.
+        // Requests that waited for a close continue once it is committed, and touch streams again; so do requests that
+        // another hub overtook.
         var rounds = 0
         while !touched.isEmpty || sharing?.missing.isEmpty == false {
             let batch = touched
@@ -176,22 +178,22 @@ final class StreamWorker {
         }
     }
 
-    /// Some end waits for its row to be committed.
+    /// An end is waiting for its row to be committed.
     var hasWaitingCloses: Bool { streams.values.contains { $0.waiting != nil } }
 
-    /// Whether what the batch did has to be on the disk, and not only in the kernel's hands.
+    /// Whether the batch must be on the disk, not only in the kernel's hands.
     func isSynced(_ stream: KeptStream) -> Bool {
         setup.sync == .always || stream.waiting != nil || setup.sync == .close && stream.log.ending != nil
     }
 
-    /// Counts what was written and shows it.
+    /// Counts a write and shows it.
     func wrote(
         _ stream: KeptStream, bytes: Int, appends: Int, ending: StreamEnding.Reason?, telling loops: [Int]
     ) {
         figures.appendedBytes += bytes
         figures.appends += appends
         if let ending { figures.ended[ending, default: 0] += 1 }
-        // Nobody finds a stream that is not written, and until then the generation before is found.
+        // An unwritten stream is not found; until it is written, the generation before it is.
         tell(index[stream.log.name] !== stream.buffer ? index.add(stream.buffer) : loops, of: stream.buffer)
         if let before = stream.superseded {
             stream.superseded = nil
@@ -200,7 +202,7 @@ final class StreamWorker {
         }
     }
 
-    /// The batch in hand has to write the stream, or to answer somebody about it.
+    /// Adds the stream to the current batch, for a write or an answer.
     func touch(_ stream: KeptStream) { touched.append(stream) }
 
     private func failed(_ stream: KeptStream, _ added: Int) {
@@ -213,7 +215,7 @@ final class StreamWorker {
             )
             hasWarned = true
         }
-        // One that was being made is none.
+        // A stream that was being created is dropped.
         guard stream.file.length == 0 else { return }
         forget(stream)
         if let before = stream.superseded { enter(before) }
@@ -225,7 +227,7 @@ final class StreamWorker {
 
     private func publish() {
         figures.streams = streams.count
-        // Nobody counts them anew while there are none.
+        // No sweep counts them while there are none.
         if streams.isEmpty { (figures.open, figures.stalled, figures.connectedProducers) = (0, 0, 0) }
         figures.bytes = shares.all.bytes
         published.value = figures
@@ -278,7 +280,7 @@ final class StreamWorker {
             stream.answer(.done(stream.snapshot), asked)
         case .touch:
             noteUse(of: stream, at: now)
-            // Of several hubs' streams the answer says that what is here is all.
+            // For shared streams, the answer confirms that nothing is missing here.
             if sharing != nil {
                 stream.answer(.done(stream.snapshot), asked)
             } else {
@@ -338,9 +340,9 @@ final class StreamWorker {
 
     // MARK: Room
 
-    /// Here: of what hubs share it is removed before (`removeShared`).
+    /// Only here: a shared stream is removed in Redis before (`removeShared`).
     func remove(_ stream: KeptStream) {
-        // Another hub removed it while its end was committed.
+        // Another hub removed it while its end was being committed.
         let waiting = stream.waiting
         stream.waiting = nil
         for request in (waiting?.closer?.request.map { [$0] } ?? []) + (waiting?.requests ?? []) {
@@ -361,7 +363,7 @@ final class StreamWorker {
         shares.enter(stream)
     }
 
-    /// As soon as it is decided, or taken back.
+    /// Called as soon as a change is decided or taken back.
     func grow(_ stream: KeptStream, by bytes: Int) {
         if streams[stream.log.name] === stream { shares.grow(stream, by: bytes) }
     }

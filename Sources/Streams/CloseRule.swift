@@ -2,12 +2,12 @@ package import Wire
 
 /// One entry of `streams.on_close`: the statement that is committed with certain ends of certain streams.
 package struct CloseRule: Sendable, Equatable {
-    /// The names of its streams as they are configured; nil for all, if the setting is one statement.
+    /// The configured pattern for stream names; nil for all, if the setting is a single statement.
     package let pattern: String?
     package let statement: String
-    /// The ends that it is for.
+    /// The ends to which the rule applies.
     package let reasons: Set<StreamEnding.Reason>
-    /// The role that the statement runs with; nil for that of whoever ends the stream.
+    /// The role that the statement runs with; nil for the role of the client that ends the stream.
     package let role: Name?
     private let names: TopicPattern
 
@@ -21,17 +21,18 @@ package struct CloseRule: Sendable, Equatable {
         names = TopicPattern(pattern ?? "*")
     }
 
-    /// Where an operator finds it.
+    /// The name of the setting, for operators.
     package var setting: String { "streams.on_close" + (pattern.map { " for \($0)" } ?? "") }
 
-    /// Nil if the statement runs as whoever ends the stream. A role has no claims but its name: nobody is behind it.
+    /// The rights of the rule's role; nil if the statement runs as the client that ends the stream. The only claim is
+    /// the role's name, because there is no user behind it.
     package var bearer: StreamBearer? {
         role.map { role in
             StreamBearer(role: role, claims: JSONWriter.object { $0.member("role", role.text) })
         }
     }
 
-    /// What is said of a failure, with the entry that it comes from.
+    /// A failure's sentence, with the entry that it comes from.
     package func failure(_ sentence: String) -> String { pattern.map { "\($0): \(sentence)" } ?? sentence }
 
     fileprivate func applies(to name: StreamName, _ reason: StreamEnding.Reason) -> Bool {
@@ -40,7 +41,7 @@ package struct CloseRule: Sendable, Equatable {
 }
 
 extension [CloseRule] {
-    /// The first that is for this end of this stream; nil if it ends without a row.
+    /// The first rule that applies to this end of this stream; nil if it ends without a row.
     package func first(for name: StreamName, _ reason: StreamEnding.Reason) -> CloseRule? {
         first { $0.applies(to: name, reason) }
     }

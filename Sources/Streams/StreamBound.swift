@@ -1,27 +1,27 @@
 import Wire
 
-/// How much is kept of one stream.
+/// The limits of what is kept of one stream.
 package struct StreamBound: Sendable, Equatable {
     package var bytes: Int
-    /// What is older goes, in place of an append that is refused: a window that moves.
+    /// Older content is dropped instead of refusing an append: a moving window.
     package var keepsNewest = false
-    /// Of a window: milliseconds after which what was appended may go. Nil if only its bytes count.
+    /// For a window: milliseconds after which content may be dropped. Nil if only its bytes count.
     package var age: Int64?
 
     package init(bytes: Int) { self.bytes = bytes }
 
-    /// By how much a window may be larger than its bytes, and how much goes at once at least: to move it is to write it.
+    /// How far a window may exceed its bytes, and the least that is dropped at once: each move rewrites the file.
     private var slack: Int { max(Self.leastDropped, bytes / 4) }
     private static let leastDropped = 65_536
 
-    /// Of a window whose stream cannot be cut: nothing more is taken then.
+    /// For a window whose stream cannot be cut: beyond this, appends are refused.
     package var most: Int { 2 * (bytes + slack) }
 
-    /// Where a window is to begin; nil if it stays as it is.
+    /// The new beginning of a window; nil if it does not move.
     ///
     /// - Parameters:
-    ///   - kept: offsets of what is kept now.
-    ///   - old: up to where everything is older than `age`.
+    ///   - kept: the offsets kept now.
+    ///   - old: the offset before which everything is older than `age`.
     package func beginning(of kept: Range<Int>, old: Int) -> Int? {
         guard keepsNewest else { return nil }
         if kept.count >= bytes + slack { return max(kept.upperBound - bytes, old) }
@@ -29,7 +29,7 @@ package struct StreamBound: Sendable, Equatable {
     }
 }
 
-/// One entry of `streams.bounds`: the bound of streams whose names fit a pattern.
+/// One entry of `streams.bounds`: the bound for streams whose names match a pattern.
 package struct BoundRule: Sendable {
     package let bound: StreamBound
     private let names: TopicPattern
@@ -43,6 +43,6 @@ package struct BoundRule: Sendable {
 }
 
 extension [BoundRule] {
-    /// The first that is for this stream.
+    /// The first bound that applies to this stream.
     package func first(for name: StreamName) -> StreamBound? { first { $0.applies(to: name) }?.bound }
 }

@@ -1,11 +1,10 @@
 import Wire
 
 extension StreamBuffer {
-    /// The newest of its content for an operator to read: of text its end, of JSON its last messages, of bytes nothing. It is short, and
-    /// tokens are hidden as `Excerpt` hides them.
+    /// The newest content for an operator to read: the end of a text, the last messages of JSON, nothing of binary
+    /// content. It is short, and tokens are hidden as in `Excerpt`.
     ///
-    /// Where the part that is looked at begins within a token, that token's end would pass for a word: so bytes that may be a token's are
-    /// left out there.
+    /// If the excerpt begins within a token, the token's end would pass for a word: so bytes that may belong to a token are left out there.
     package func excerpt() -> [String] {
         let snapshot = snapshot
         let end = snapshot.end
@@ -26,12 +25,12 @@ extension StreamBuffer {
         case .json:
             copy(start..<end, into: &bytes)
             var lines = bytes.split(separator: UInt8(ascii: "\n"))
-            // The first may be the end of a message.
+            // The first line may be the end of a message.
             if start > 0, !lines.isEmpty { lines.removeFirst() }
             return lines.suffix(Self.messages).map { FrameHead.excerpt(ofJSON: $0) }
         }
     }
 
-    /// Bytes that are looked at, characters that are shown of text, messages of JSON.
+    /// The bytes examined, the characters shown of text, and the messages shown of JSON.
     private static let (looked, shown, messages) = (4096, 200, 5)
 }

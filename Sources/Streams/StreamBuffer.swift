@@ -1,25 +1,24 @@
 import Synchronization
 
-/// The readers' side of one stream: its bytes, and how it stands. From any thread; whoever keeps streams writes.
+/// The readers' side of one stream: its bytes and its status. Thread-safe; only the stream's keeper writes.
 ///
-/// Bytes that are here are durable, and never change. A reader is an offset; it copies what it needs, under a lock that is held for
-/// no longer than copying takes.
+/// Bytes here are durable and never change. A reader is an offset; it copies what it needs under a lock that is held only while copying.
 package final class StreamBuffer: Sendable {
     package let id: StreamID
     package let name: StreamName
     package let configuration: StreamConfiguration
 
     private struct State {
-        /// All full but the last. The first may have bytes before `start`.
+        /// All full except the last. The first may have bytes before `start`.
         var blocks: [[UInt8]] = []
-        /// The number of the first block that is kept.
+        /// The number of the first block kept.
         var firstBlock = 0
-        /// The earliest offset that is kept.
+        /// The earliest offset kept.
         var start = 0
         var end = 0
         var status = StreamStatus.open
         var isGone = false
-        /// Loops that watch, and whether they were told of a change and did not look yet.
+        /// The loops that watch, and whether each has been told of a change and has not looked since.
         var watching: [(loop: Int, isTold: Bool)] = []
     }
 
@@ -39,11 +38,10 @@ package final class StreamBuffer: Sendable {
         }
     }
 
-    /// Deleted, or beyond its lifetime; readers end.
+    /// Deleted or expired; readers end.
     package var isGone: Bool { state.withLock { $0.isGone } }
 
-    /// Appends the bytes of a range to `out`; what of it lies beyond the end is left out, and all of it if its beginning is not kept any
-    /// more.
+    /// Appends the bytes of a range to `out`, up to the stream's end; nothing if the range's beginning is no longer kept.
     package func copy(_ range: Range<Int>, into out: inout [UInt8]) {
         state.withLock { state in
             var place = range.lowerBound
@@ -60,7 +58,7 @@ package final class StreamBuffer: Sendable {
 
     // MARK: The writer's side
 
-    /// - Returns: the loops that are to be told.
+    /// - Returns: the loops to notify.
     package func append(_ bytes: some RandomAccessCollection<UInt8>) -> [Int] {
         state.withLock { state in
             var rest = bytes[...]
@@ -76,9 +74,9 @@ package final class StreamBuffer: Sendable {
         }
     }
 
-    /// What stands before an offset is not kept any more. Of a stream without bytes: it begins there.
+    /// Drops the content before an offset. A stream without bytes then begins there.
     ///
-    /// - Returns: the loops that are to be told.
+    /// - Returns: the loops to notify.
     package func drop(before start: Int) -> [Int] {
         state.withLock { state in
             state.start = max(state.start, start)
@@ -123,7 +121,7 @@ package final class StreamBuffer: Sendable {
 
     package func removeWatch(by loop: Int) { state.withLock { $0.watching.removeAll { $0.loop == loop } } }
 
-    /// To be called by a loop before it looks: what happens from here on is told anew.
+    /// Called by a loop before it looks: later changes are reported again.
     package func noteSeen(by loop: Int) {
         state.withLock { state in
             guard let place = state.watching.firstIndex(where: { $0.loop == loop }) else { return }

@@ -1,20 +1,20 @@
 package import Wire
 
-/// All that follows from the records of a stream that are not kept any more.
+/// Everything that follows from a stream's records that are no longer kept.
 package struct StreamCheckpoint: Sendable, Equatable {
-    /// The earliest offset that is kept.
+    /// The earliest offset kept.
     package let start: Int
     package let producers: [Name: Producer]
     /// The greatest `Stream-Seq`.
     package let sequence: String?
     package let wasHeld: Bool
-    /// How often its end was to be committed with a row: no number is used twice.
+    /// The number of attempts to commit its end with a row: no number is used twice.
     package let attempts: Int
 
     package struct Producer: Sendable, Equatable {
         package var epoch: Int
         package var sequence: Int
-        /// The stream's end behind its last append.
+        /// The stream's end after the producer's last append.
         package var end: Int
 
         package init(epoch: Int, sequence: Int, end: Int) {

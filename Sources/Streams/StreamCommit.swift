@@ -1,9 +1,9 @@
-/// An end that is to be committed with a row of the application's (`streams.on_close`).
+/// An end to be committed with a row of the application (`streams.on_close`).
 package struct StreamCommit: Sendable {
-    /// Names the attempt for good, also for the hub's next process.
+    /// Identifies the attempt permanently, also for the hub's next process.
     package let key: StreamCommitKey
     package let name: StreamName
-    /// All that the stream has, what came with its end included: text, an array of JSON, or bytes.
+    /// The whole content, including bytes that came with the end: text, a JSON array, or bytes.
     package let content: [UInt8]
     package let isBinary: Bool
     package let status: StreamEnding.Reason
@@ -11,7 +11,7 @@ package struct StreamCommit: Sendable {
     package let startedAt: Int64
     package let endedAt: Int64
     package let bearer: StreamBearer
-    /// Whose statement writes the row.
+    /// The rule whose statement writes the row.
     package let rule: CloseRule
 
     package init(
@@ -30,7 +30,7 @@ package struct StreamCommit: Sendable {
     }
 }
 
-/// One attempt to close one stream; never used twice.
+/// One attempt to close one stream; never reused.
 package struct StreamCommitKey: Sendable, Hashable {
     package let id: StreamID
     package let attempt: Int
@@ -42,21 +42,21 @@ package struct StreamCommitKey: Sendable, Hashable {
 }
 
 package enum StreamCommitOutcome: Sendable, Equatable {
-    /// Row and close are there: the row as JSON text, nil where the statement returned none.
+    /// The row and the close are committed: the row as JSON text, nil if the statement returned none.
     case committed(row: [UInt8]?)
-    /// Neither is there, and neither comes any more. Postgres' sentence.
+    /// Neither is committed, and neither will be. Carries Postgres' sentence.
     case refused(String)
-    /// It cannot be known now; to be asked again by `settle`.
+    /// The outcome is unknown for now; it must be asked for again.
     case unknown
 }
 
-/// Commits rows together with closes. From any thread; must not wait. Answers come once, from another thread.
+/// Commits rows together with closes. Thread-safe; must not wait. Answers come once, from another thread.
 package protocol StreamCommitter: Sendable {
     func commit(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void)
 
-    /// What became of an attempt that was left behind. One that is not committed by now never is: that is decided by asking.
+    /// Finds the outcome of an attempt left behind. Asking decides it: an attempt that is not yet committed never will be.
     func settle(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void)
 
-    /// The outcome is written where the stream is: nobody asks any more.
+    /// The outcome is recorded with the stream, and is not asked for again.
     func forget(_ key: StreamCommitKey)
 }

@@ -1,19 +1,20 @@
-/// What a stream is made with. Two that are alike are the same stream to a second `PUT` (Durable Streams, creating a stream).
+/// The properties with which a stream is created. A second `PUT` with equivalent ones finds the same stream (Durable
+/// Streams, creating a stream).
 package struct StreamConfiguration: Sendable, Equatable {
-    /// As it was given, in lower case.
+    /// As given, in lower case.
     package let contentType: String
     package var lifetime = Lifetime.unlimited
-    /// Seconds of a producer's silence after which watchers are told `stalled`; zero: never; nil: the hub's default, for a
-    /// producer that names itself or holds a connection.
+    /// Seconds of a producer's silence after which watchers are told `stalled`; zero: never; nil: the hub's default,
+    /// for a producer that names itself or holds a connection.
     package var lease: Int?
-    /// Milliseconds for which watchers' news are gathered, 0 to 500; nil: the hub's default.
+    /// Milliseconds for which changes are gathered before watchers are told, 0 to 500; nil: the hub's default.
     package var gathering: Int?
-    /// Nil: the backend, which has no bound of its own. So it is with what an older hub wrote, as it noted no owners.
+    /// Nil for the backend, which has no limit of its own. Streams of older hubs, which recorded no owners, also count as the backend's.
     package var owner: StreamOwner?
 
     package enum Lifetime: Sendable, Equatable {
         case unlimited
-        /// So many seconds after it was last read or written.
+        /// This many seconds after the last read or write.
         case idle(seconds: Int)
         /// Milliseconds since 1970.
         case until(Int64)
@@ -23,7 +24,7 @@ package struct StreamConfiguration: Sendable, Equatable {
 
     package var content: StreamContent { StreamContent(contentType: contentType) }
 
-    /// Whether bytes of this type belong to the stream; parameters such as `charset` do not count (RFC 9110, section 8.3.1).
+    /// Whether bytes of this type belong in the stream; parameters such as `charset` are ignored (RFC 9110, section 8.3.1).
     package func takes(_ contentType: String) -> Bool {
         Self.mediaType(contentType.lowercased()).elementsEqual(Self.mediaType(self.contentType))
     }
@@ -37,7 +38,7 @@ package struct StreamConfiguration: Sendable, Equatable {
     }
 }
 
-/// How a stream's bytes are cut and shown.
+/// The rules for cutting and showing a stream's bytes.
 package enum StreamContent: Sendable, Equatable {
     /// UTF-8; never cut within a character.
     case text
@@ -46,7 +47,7 @@ package enum StreamContent: Sendable, Equatable {
     /// Shown in base64 where bytes cannot be.
     case binary
 
-    /// - Parameter contentType: parameters such as `charset` do not count.
+    /// - Parameter contentType: parameters such as `charset` are ignored.
     package init(contentType: String) {
         let type = StreamConfiguration.mediaType(contentType)
         if type.elementsEqual("application/json".utf8) {

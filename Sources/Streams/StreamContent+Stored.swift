@@ -1,9 +1,9 @@
 import Wire
 
 extension StreamContent {
-    /// A client's bytes as readers get them: of JSON each message in a line of its own.
+    /// Converts a client's bytes to the form that readers get: each JSON message on a line of its own.
     ///
-    /// - Parameter isFirst: they come with the stream's creation, where an array may be empty (Durable Streams, section 9.1.3).
+    /// - Parameter isFirst: the bytes come with the stream's creation, where an array may be empty (Durable Streams, section 9.1.3).
     package func stored(_ body: [UInt8], isFirst: Bool) throws(StreamRefusal) -> [UInt8] {
         guard !body.isEmpty else { return [] }
         switch self {
@@ -24,7 +24,7 @@ extension StreamContent {
         }
     }
 
-    /// Within a string a line feed is written as an escape (RFC 8259, section 7), so all that are left stand between tokens.
+    /// Within a string, a line feed is escaped (RFC 8259, section 7), so any that remain stand between tokens.
     private static func line(_ message: JSON) -> [UInt8] {
         var out = Array(message.bytes)
         for place in out.indices where out[place] == UInt8(ascii: "\n") || out[place] == UInt8(ascii: "\r") {

@@ -4,14 +4,14 @@ package import Wire
 package struct StreamForward: Sendable {
     package let name: StreamName
     package let generation: StreamID
-    /// The backend's.
+    /// The backend's URL.
     package let url: String
-    /// Of the client's request: what the backend needs besides the body, such as `content-type: application/json`.
+    /// Headers of the client's request that the backend needs besides the body, such as `content-type: application/json`.
     package let headers: [String]
     package let body: [UInt8]
-    /// Whose request it is, and as whom a row of `streams.on_close` is written.
+    /// The client's rights, with which a row of `streams.on_close` is also written.
     package let bearer: StreamBearer
-    /// Whose share it counts for.
+    /// The owner whose share the stream counts for.
     package let owner: StreamOwner?
     /// The member of a message that names its event.
     package let eventMember: String?
@@ -31,28 +31,28 @@ package struct StreamForward: Sendable {
     }
 }
 
-/// Passes requests on. From any thread; must not wait.
+/// Passes requests on. Thread-safe; must not wait.
 package protocol StreamForwarder: Sendable {
-    /// Makes room for one request. Each that has room is passed on, or gives it back.
+    /// Reserves room for one request. Each reservation is either used to pass the request on, or given back.
     ///
-    /// - Returns: false if as many are under way as there may be, of this owner or of all.
+    /// - Returns: false if as many requests as allowed are under way, for this owner or in total.
     func reserve(for owner: StreamOwner?) -> Bool
     func giveBack(for owner: StreamOwner?)
 
-    /// Passes one on that has room. What it is answered is appended to its stream, which then ends.
+    /// Passes on a request that has a reservation. Its answer is appended to its stream, which then ends.
     func forward(_ forward: StreamForward)
 
-    /// What a backend may do that brings a ticket; nil for one that this forwarder did not give out.
+    /// The rights of a backend that presents a ticket; nil for a ticket that this forwarder did not issue.
     func verify(_ ticket: String) -> StreamTicket?
 }
 
-/// The right to write one generation of one stream, for the backend that a request was passed on to.
+/// The right to write one generation of one stream, for the backend that received the request.
 package struct StreamTicket: Sendable, Equatable {
     package let name: StreamName
     package let generation: StreamID
-    /// In seconds since 1970.
+    /// Seconds since 1970.
     package let expiresAt: Int
-    /// Whose request it was, and as whom a row of `streams.on_close` is written.
+    /// The rights of the client whose request it was, with which a row of `streams.on_close` is also written.
     package let bearer: StreamBearer
 
     package init(name: StreamName, generation: StreamID, expiresAt: Int, bearer: StreamBearer) {

@@ -1,21 +1,21 @@
-/// What an operator may ask of whoever keeps streams. From any thread; must not wait. The answer comes once, from another thread.
+/// An operator's questions to the keeper of streams. Thread-safe; must not wait. The answer comes once, from another thread.
 package protocol StreamInspector: Sendable {
-    /// All streams in figures, and up to `limit` each of those that grew most and of those that are newest.
+    /// Figures of all streams, and up to `limit` each of those that grew most and of the newest.
     func survey(limit: Int, then reply: @escaping @Sendable (StreamSurvey) -> Void)
 
-    /// One stream with up to `limit` of its producers. The answer is nil where there is no such stream.
+    /// One stream with up to `limit` of its producers. The answer is nil if there is no such stream.
     func inspect(_ name: StreamName, limit: Int, then reply: @escaping @Sendable (StreamReport?) -> Void)
 }
 
-/// All streams at one moment, and some of them.
+/// All streams at one moment, and some of them in detail.
 package struct StreamSurvey: Sendable {
     package var streams = 0
     package var open = 0
     package var stalled = 0
     package var bytes = 0
-    /// Those that grew since the last survey, the fastest first.
+    /// Streams that grew since the last survey, the fastest first.
     package var busiest: [StreamLine] = []
-    /// Those that were made last, the latest first.
+    /// The streams created last, the latest first.
     package var newest: [StreamLine] = []
 
     package init() {}
@@ -26,17 +26,17 @@ package struct StreamLine: Sendable {
     package let snapshot: StreamSnapshot
     /// Milliseconds since 1970.
     package let createdAt: Int64
-    /// Appends that were kept since the hub began.
+    /// Appends since the hub started.
     package let appends: Int
-    /// Milliseconds since 1970; nil where nothing was appended since the hub began.
+    /// Milliseconds since 1970; nil if nothing was appended since the hub started.
     package let appendedAt: Int64?
-    /// Bytes and appends a second since the last survey; nil where there was none a moment ago.
+    /// Bytes and appends per second since the last survey; nil without a recent one.
     package let rates: Rates?
-    /// Its end waits for its row to be committed.
+    /// The end waits for its row to be committed.
     package let isClosing: Bool
-    /// Who appended last; nil where nobody numbers appends.
+    /// The producer that appended last; nil if no producer numbers its appends.
     package let producer: InspectedProducer?
-    /// Connections by which its producers append. Those without one send short requests.
+    /// Connections through which producers append. Producers without one send short requests.
     package let holds: [StreamHold]
 
     package struct Rates: Sendable, Equatable {
@@ -64,30 +64,30 @@ package struct StreamLine: Sendable {
     }
 }
 
-/// A producer that numbers its appends, as the stream knows it.
+/// A producer that numbers its appends, as known to the stream.
 package struct InspectedProducer: Sendable, Equatable {
     package let id: String
     package let epoch: Int
-    /// Of its last append.
+    /// The sequence of its last append.
     package let sequence: Int
-    /// The stream's bytes behind its last append.
+    /// The stream's length after its last append.
     package let end: Int
 }
 
-/// All that is told of one stream.
+/// Everything reported about one stream.
 package struct StreamReport: Sendable {
     package let line: StreamLine
-    /// Who appended last comes first.
+    /// The producer that appended last comes first.
     package let producers: [InspectedProducer]
-    /// How many there are.
+    /// The number of producers known.
     package let producerCount: Int
-    /// The most bytes that it may have.
+    /// The most bytes that the stream may have.
     package let limit: Int
-    /// Requests that wait for its end.
+    /// Requests that wait for the end.
     package let waiting: Int
-    /// Why its last attempt to end failed, if it did not go on since.
+    /// Why the last attempt to end failed, unless the stream has continued since.
     package let trouble: String?
-    /// Its newest content, cut and without tokens (`StreamBuffer.excerpt`).
+    /// The newest content, shortened and without tokens (`StreamBuffer+Excerpt`).
     package let excerpt: [String]
 
     package init(

@@ -1,11 +1,11 @@
-/// Whether a stream's producer is still there: by its connections, and by when it was heard last.
+/// Tracks whether a stream's producer is still present, by its connections and by when it was last heard.
 ///
 /// A pure value on a monotonic clock, in milliseconds.
 package struct StreamLease: Sendable {
     package struct Rules: Sendable {
-        /// Silence after which a producer is taken for gone, unless the stream says otherwise.
+        /// The silence after which a producer is taken for gone, unless the stream says otherwise.
         package var stalledAfter: Int64 = 15_000
-        /// From when it was heard last, or its connection broke, until the stream ends.
+        /// The time from the producer's last sign, or its connection's break, until the stream ends.
         package var abortedAfter: Int64 = 60_000
         /// The same for streams whose producers have no lease; zero: never.
         package var abandonedAfter: Int64 = 3_600_000
@@ -15,13 +15,13 @@ package struct StreamLease: Sendable {
 
     package enum Change: Sendable, Equatable { case stalled, open, aborted }
 
-    /// Seconds of silence, as the stream was made; nil for the rules'.
+    /// Seconds of silence, as set at creation; nil for the rules' default.
     private let seconds: Int?
     private var holds: Set<StreamHold> = []
     private var heardAt: Int64
     package private(set) var isStalled = false
 
-    /// Connections by which the stream's producers append.
+    /// Connections through which the stream's producers append.
     package var connections: some Collection<StreamHold> { holds }
 
     package init(_ configuration: StreamConfiguration, at now: Int64) {
@@ -41,31 +41,31 @@ package struct StreamLease: Sendable {
         return heard(at: now)
     }
 
-    /// A producer has said all that it had to say by a connection: it may go on by another.
+    /// A producer finished with a connection properly: it may continue on another.
     package mutating func finish(_ hold: StreamHold, at now: Int64) {
         if holds.remove(hold) != nil { heardAt = now }
     }
 
-    /// A connection by which something was appended has ended without a word.
+    /// A connection that had appended ended without notice.
     package mutating func release(_ hold: StreamHold, at now: Int64) -> Change? {
         guard holds.remove(hold) != nil, holds.isEmpty, seconds != 0, !isStalled else { return nil }
-        // What was said by other ways in the last moments does not count: the writer had this one.
+        // Recent signs by other ways do not count: the producer was writing on this connection.
         heardAt = now
         isStalled = true
         return .stalled
     }
 
-    /// A connection that another hub had has ended without a word.
+    /// A connection to another hub ended without notice.
     package mutating func brokeElsewhere(at now: Int64) {
         guard holds.isEmpty, seconds != 0 else { return }
         heardAt = now
         isStalled = true
     }
 
-    /// What the producer said a while ago may not have been heard: it has all of its time from here on.
+    /// The producer's recent signs may have been missed: its time starts over.
     package mutating func postpone(at now: Int64) { heardAt = now }
 
-    /// After a restart nobody is connected: whoever has a lease begins in doubt, with all of its time.
+    /// After a restart no producer is connected: one with a lease begins as stalled, with its full time.
     package mutating func restart(hasProducer: Bool, at now: Int64) {
         heardAt = now
         isStalled = hasProducer && seconds != 0 || (seconds ?? 0) > 0
@@ -79,7 +79,7 @@ package struct StreamLease: Sendable {
         }
     }
 
-    /// - Parameter hasProducer: as `StreamLog` has it.
+    /// - Parameter hasProducer: as in `StreamLog`.
     package mutating func advance(to now: Int64, _ rules: Rules, hasProducer: Bool) -> Change? {
         guard let silence = silence(rules, hasProducer: hasProducer) else {
             return seconds != 0 && rules.abandonedAfter > 0 && now - heardAt >= rules.abandonedAfter ? .aborted : nil

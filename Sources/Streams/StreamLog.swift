@@ -1,26 +1,25 @@
 import Wire
 
-/// One stream's rules: what becomes of a request, and what follows from what was written down.
+/// The rules of one stream: decides requests, and derives the stream's state from its records.
 ///
-/// A request is decided, its record is written where it lasts, and then applied; a stream that is read from disk is the same records
-/// applied. So nothing is answered that is not written, and a restart knows all that an answer said. Pure: time is passed in, in
-/// milliseconds since 1970.
+/// A request is decided, its record is made durable, and then applied; reading a stream from disk applies the same records. So every
+/// acknowledged fact is written, and a restart knows everything that answers said. Pure: time is passed in, in milliseconds since 1970.
 package struct StreamLog: Sendable, Equatable {
     package let id: StreamID
     package let name: StreamName
     package let configuration: StreamConfiguration
     package let createdAt: Int64
-    /// The earliest offset that is kept.
+    /// The earliest offset kept.
     package private(set) var start = 0
-    /// Behind its last byte.
+    /// The offset after its last byte.
     package private(set) var end = 0
-    /// How many bytes are kept.
+    /// The number of bytes kept.
     package var kept: Int { end - start }
     package private(set) var ending: StreamEnding?
     private var producers: [Name: StreamCheckpoint.Producer] = [:]
-    /// The greatest `Stream-Seq`. One for the stream, whoever writes.
+    /// The greatest `Stream-Seq`: one for the stream, across all writers.
     private var sequence: String?
-    /// Whose close ended it.
+    /// The producer whose close ended the stream.
     private var closer: ProducerStamp?
     /// An end that waits for its row.
     package private(set) var closing: Closing?
@@ -34,17 +33,17 @@ package struct StreamLog: Sendable, Equatable {
         let sequence: String?
     }
 
-    /// How many producers one stream remembers: each is some bytes for as long as the stream is.
+    /// The producers that one stream remembers; each costs some bytes for the stream's whole life.
     private static let mostProducers = 1000
 
     package enum Decision: Sendable, Equatable {
         case refused(StreamRefusal)
-        /// The same was sent before, and is there. The stamp is the producer's newest.
+        /// The same append is already there. The stamp is the producer's newest.
         case repeated(ProducerStamp?)
         case write(StreamRecord, stamp: ProducerStamp?)
     }
 
-    /// Nil where the record is not the first of a stream.
+    /// Nil if the record is not a stream's first.
     package init?(_ record: StreamRecord) {
         guard case .created(let id, let name, let configuration, let at) = record else { return nil }
         self.id = id
@@ -55,12 +54,12 @@ package struct StreamLog: Sendable, Equatable {
 
     package private(set) var wasHeld = false
 
-    /// Whether it is known when its producer is gone: one that named itself, or held a connection.
+    /// Whether the absence of a producer can be noticed: it named itself, or held a connection.
     package var hasProducer: Bool { wasHeld || !producers.isEmpty }
 
     package var producerCount: Int { producers.count }
 
-    /// Up to so many of those who number their appends; who appended last comes first.
+    /// Up to `limit` producers that number their appends; the one that appended last comes first.
     package func newestProducers(limit: Int) -> [InspectedProducer] {
         var newest: [InspectedProducer] = []
         for (id, known) in producers {
@@ -82,12 +81,12 @@ package struct StreamLog: Sendable, Equatable {
     // MARK: Decisions
 
     /// - Parameters:
-    ///   - limit: bytes that may be kept of the stream.
-    ///   - isWindow: older bytes make room, so only one append may not have more.
+    ///   - limit: the bytes that may be kept of the stream.
+    ///   - isWindow: older bytes make room, so only a single append is limited.
     ///   - now: milliseconds since 1970.
     package func decide(_ append: StreamAppend, limit: Int, isWindow: Bool = false, at now: Int64) -> Decision {
         if let meant = append.generation, meant != id { return .refused(.otherGeneration(snapshot(.open))) }
-        // A zombie is told so also of a stream that has ended; then the end comes before all else (section 5.2).
+        // A fenced producer is told so even if the stream has ended; otherwise the end takes precedence over everything else (section 5.2).
         if let stamp = append.producer, let known = producers[stamp.id], stamp.epoch < known.epoch {
             return .refused(.staleEpoch(current: known.epoch))
         }
@@ -118,7 +117,7 @@ package struct StreamLog: Sendable, Equatable {
             .appended(bytes, ending, producer: append.producer, sequence: append.sequence), stamp: append.producer)
     }
 
-    /// A close is repeated by whoever closed, and by everybody who brings nothing but a close.
+    /// A close may be repeated by its producer, and by any client that sends only a close.
     private func decide(_ append: StreamAppend, behind ending: StreamEnding) -> Decision {
         if let stamp = append.producer, stamp == closer { return .repeated(stamp) }
         if append.closes, append.body.isEmpty, append.producer == nil, ending.reason == .complete {
@@ -133,8 +132,8 @@ package struct StreamLog: Sendable, Equatable {
         case refused(StreamRefusal)
     }
 
-    /// How far an epoch may lead, so that whoever is fenced by it can always begin a later one: beyond the last, or beyond the
-    /// microseconds since 1970, as some take the time for it.
+    /// How far an epoch may lead, so that a producer fenced by it can always begin a later one: beyond the last epoch,
+    /// or beyond the microseconds since 1970, which some producers use.
     private static let (longestStep, longestLead) = (1_000_000, 86_400_000_000)
 
     private func latestEpoch(after last: Int, at now: Int64) -> Int {
@@ -163,7 +162,7 @@ package struct StreamLog: Sendable, Equatable {
         return .next
     }
 
-    // MARK: What was written
+    // MARK: Records
 
     package mutating func apply(_ record: StreamRecord) {
         switch record {
@@ -200,16 +199,16 @@ package struct StreamLog: Sendable, Equatable {
         }
     }
 
-    /// What a file begins with that does not keep what stands before an offset.
+    /// The first content of a file that no longer keeps anything before an offset.
     package func checkpoint(at start: Int) -> StreamCheckpoint {
         StreamCheckpoint(
             start: start, producers: producers, sequence: sequence, wasHeld: wasHeld, attempts: attempts)
     }
 
-    /// What stands before an offset is not kept any more.
+    /// Drops the content before an offset.
     package mutating func drop(before start: Int) { self.start = max(self.start, start) }
 
-    /// Whoever was silent for too long begins a new epoch.
+    /// A producer that was silent for too long must begin a new epoch.
     private mutating func fenceProducers() {
         for id in producers.keys { producers[id]?.epoch &+= 1 }
     }

@@ -1,11 +1,11 @@
 package import Wire
 
-/// What a stream is called: in the paths `/streams/NAME` and in the topic `stream:NAME`, by which policies know it.
+/// A stream's name, as in the paths `/streams/NAME` and in the topic `stream:NAME`, by which policies know it.
 ///
-/// One to 200 bytes of UTF-8 without control characters. Slashes are allowed between segments; no segment is empty, `.` or `..`, and
-/// the last is not `cancel`, which is a request about the stream before it.
+/// One to 200 bytes of UTF-8 without control characters. Slashes are allowed between segments; no segment is empty, `.`
+/// or `..`, and the last is not `cancel`, which is a request about the stream before it.
 package struct StreamName: Hashable, Sendable {
-    /// Told from others by its bytes, as the policies tell topics apart.
+    /// Compared by its bytes, as policies compare topics.
     package let name: Name
 
     package var text: String { name.text }
@@ -13,7 +13,7 @@ package struct StreamName: Hashable, Sendable {
     package static let topicPrefix = "stream:"
     package static let longest = 200
 
-    /// Nil where the text is no name.
+    /// Nil if the text is not a valid name.
     package init?(_ text: String) {
         guard !text.isEmpty, text.utf8.count <= Self.longest, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             return nil
@@ -31,6 +31,6 @@ package struct StreamName: Hashable, Sendable {
         self.init(String(Substring(topic).utf8.dropFirst(Self.topicPrefix.utf8.count)) ?? "")
     }
 
-    /// As policies are asked about it: `realtime.topic()`.
+    /// The value of `realtime.topic()` in policies.
     package var topic: String { Self.topicPrefix + text }
 }

@@ -1,20 +1,20 @@
-/// Bytes of a stream from one offset on, cut where its content may be cut.
+/// Bytes of a stream from an offset on, cut where the content may be cut.
 package struct StreamPiece: Sendable {
     package let bytes: [UInt8]
     private let content: StreamContent
-    /// Where the next piece begins.
+    /// The offset at which the next piece begins.
     package let end: Int
 
     package var isEmpty: Bool { bytes.isEmpty }
 
-    /// Nil where nobody can have been given this offset: it is beyond the end, within a character or within a message. Nil, too, if what
-    /// stands there is not kept any more, also since the snapshot was made.
+    /// Nil if this offset was never given to a reader: it lies beyond the end, within a character or within a message.
+    /// Nil also if the content there is no longer kept, even if it was dropped after the snapshot.
     ///
-    /// - Parameter most: bytes, but for a single message that is larger.
+    /// - Parameter most: the limit in bytes, which only a single larger message may exceed.
     package init?(of stream: StreamBuffer, in snapshot: StreamSnapshot, from start: Int, most: Int) {
         guard snapshot.start <= start, start <= snapshot.end else { return nil }
         content = snapshot.configuration.content
-        // The byte before tells whether a message begins here; with what is kept, one does.
+        // The byte before shows whether a message begins here; at the start of what is kept, one does.
         let margin = min(start - snapshot.start, 1)
         var found: [UInt8] = []
         var length = most
@@ -41,21 +41,21 @@ package struct StreamPiece: Sendable {
         }
     }
 
-    /// Where a piece that goes on behind these bytes may end; nil where they are too few.
+    /// The place where a piece that continues after these bytes may end; nil if they are too few.
     private static func cut(_ found: ArraySlice<UInt8>, _ content: StreamContent) -> Int? {
         switch content {
         case .binary: return found.endIndex
         case .json: return found.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 }
         case .text:
             guard let last = found.lastIndex(where: { $0 & 0xC0 != 0x80 }) else { return nil }
-            // What the first byte of a character says of its length (RFC 3629, section 3).
+            // The first byte of a character determines its length (RFC 3629, section 3).
             let length = found[last] < 0x80 ? 1 : found[last] < 0xE0 ? 2 : found[last] < 0xF0 ? 3 : 4
             let cut = last + length == found.endIndex ? found.endIndex : last
             return cut > found.startIndex ? cut : nil
         }
     }
 
-    /// As a page has it: an array of the messages, or the bytes.
+    /// The form of a page: an array of the messages, or the bytes.
     package var body: [UInt8] { content == .json ? messages(separatedBy: [UInt8(ascii: ",")]) : bytes }
 
     private func messages(separatedBy separator: [UInt8]) -> [UInt8] {

@@ -1,39 +1,39 @@
 package import Wire
 
-/// What is asked of a stream. Rights are decided before.
+/// A request about a stream. Authorization precedes it.
 package enum StreamRequest: Sendable {
-    /// Makes it, or finds that it is there with the same configuration.
+    /// Creates the stream, or finds that it exists with the same configuration.
     ///
-    /// - Parameter isNext: one that has ended gives way to a new generation (`StreamID`).
+    /// - Parameter isNext: a stream that has ended is replaced by a new generation (`StreamID`).
     case create(StreamConfiguration, body: [UInt8], closes: Bool, isNext: Bool)
     case append(StreamAppend)
-    /// The fence: the end is where it is now. Of this generation alone, if one is named; so is `delete`. By whoever asks for it; nil for
-    /// an operator.
+    /// Fences the stream: it ends where it is now. Only this generation if one is named, as for `delete`. Carries the
+    /// rights of the canceller; nil for an operator.
     case cancel(StreamID?, by: StreamBearer?)
     case delete(StreamID?)
-    /// The producer of this generation gave up: it ends as `aborted`.
+    /// The producer of this generation gave up: the stream ends as `aborted`.
     case abort(StreamID)
-    /// A producer holds a connection by which it appends from here on.
+    /// A producer holds a connection through which it will append.
     case hold(StreamHold)
-    /// That connection ended. A fault where nobody said that it would: its producer is taken for gone at once.
+    /// That connection ended. Without notice, that is a fault, and the producer is taken for gone at once.
     case release(StreamHold, isFault: Bool)
-    /// Somebody read it, which lengthens an idle lifetime.
+    /// A reader read the stream, which extends an idle lifetime.
     case touch
 }
 
 /// Bytes for a stream's end, its close, or both.
 package struct StreamAppend: Sendable {
-    /// In JSON mode one message or an array of them, as the client wrote them.
+    /// In JSON mode a message or an array of messages, as the client wrote them.
     package var body: [UInt8]
-    /// Nil where the way it came has none; it is the stream's then.
+    /// Nil if the transport carries none; the stream's type applies.
     package var contentType: String?
     package var closes = false
     package var producer: ProducerStamp?
-    /// `Stream-Generation`: the only one that it may be appended to; nil for whichever there is.
+    /// `Stream-Generation`: the only generation that may be appended to; nil for the current one.
     package var generation: StreamID?
     /// `Stream-Seq`: grows from one append to the next, compared byte by byte.
     package var sequence: String?
-    /// By whose rights the statement of `streams.on_close` runs.
+    /// The rights with which the statement of `streams.on_close` runs.
     package var bearer: StreamBearer?
 
     package init(body: [UInt8]) { self.body = body }
@@ -42,9 +42,9 @@ package struct StreamAppend: Sendable {
 /// `Producer-Id`, `Producer-Epoch` and `Producer-Seq` of an append (Durable Streams, idempotent producers).
 package struct ProducerStamp: Sendable, Equatable {
     package let id: Name
-    /// Up to `largest`; so is `sequence`.
+    /// At most `largest`, like `sequence`.
     package let epoch: Int
-    /// Of this request, from zero in each epoch.
+    /// The sequence of this request, from zero in each epoch.
     package let sequence: Int
 
     package init(id: Name, epoch: Int, sequence: Int) {
@@ -53,10 +53,10 @@ package struct ProducerStamp: Sendable, Equatable {
         self.sequence = sequence
     }
 
-    /// What JavaScript's numbers hold exactly.
+    /// The largest integer that JavaScript's numbers represent exactly.
     package static let largest = 1 << 53 - 1
 
-    /// As somebody else says it; nil where it is none.
+    /// Checks values from outside; nil if they are invalid.
     package init?(told id: String, epoch: Int, sequence: Int) {
         guard !id.isEmpty, id.utf8.count <= 200, 0...Self.largest ~= epoch, 0...Self.largest ~= sequence else {
             return nil
@@ -65,7 +65,7 @@ package struct ProducerStamp: Sendable, Equatable {
     }
 }
 
-/// Who ends a stream, as Postgres is told: `role`, and `request.jwt.claims`.
+/// The rights of the client that ends a stream, as Postgres gets them: `role`, and `request.jwt.claims`.
 package struct StreamBearer: Sendable, Equatable {
     package let role: Name
     /// A JSON object.
@@ -80,7 +80,7 @@ package struct StreamBearer: Sendable, Equatable {
 /// One connection of a producer; unique within the process.
 package struct StreamHold: Sendable, Hashable {
     package let loop: Int
-    /// Negative of a long request, positive of a member of the stream's channel.
+    /// Negative for a long request, positive for a member of the stream's channel.
     package let serial: Int
 
     package var isRequest: Bool { serial < 0 }
@@ -91,61 +91,61 @@ package struct StreamHold: Sendable, Hashable {
     }
 }
 
-/// What became of a request.
+/// The result of a request.
 package enum StreamAnswer: Sendable {
     case created(StreamSnapshot)
-    /// It was there already, made alike.
+    /// The stream existed, with an equivalent configuration.
     case existed(StreamSnapshot)
-    /// `isRepeated`: the producer had sent this before, and nothing was appended now. `stamp`: as the producer's state is now.
+    /// `isRepeated`: the producer had sent this before, and nothing was appended now. `stamp`: the producer's current state.
     case appended(StreamSnapshot, isRepeated: Bool, stamp: ProducerStamp?)
     /// Cancelled, deleted, held, released or touched.
     case done(StreamSnapshot?)
     case refused(StreamRefusal)
 }
 
-/// Why a request is refused. `docs/errors.md` has what clients do then.
+/// Why a request is refused. `docs/errors.md` says what clients should do.
 package enum StreamRefusal: Error, Sendable, Equatable {
     case notFound
-    /// Deleted, or beyond its lifetime, a moment ago.
+    /// Deleted or expired a moment ago.
     case gone
-    /// There is one of this name that was made otherwise.
+    /// A stream of this name exists with another configuration.
     case otherConfiguration
-    /// It ended: `409` with the final offset.
+    /// The stream ended: `409` with the final offset.
     case ended(StreamSnapshot)
-    /// The name has another generation than the one that was meant: `409` with that one's id.
+    /// The name has another generation than the requested one: `409` with its id.
     case otherGeneration(StreamSnapshot)
     case contentType(expected: String)
     case emptyBody
     case notJSON
     case emptyArray
     case notUTF8
-    /// `403`: a younger incarnation of this producer has written, or its lease ran out.
+    /// `403`: a newer incarnation of this producer has written, or its lease expired.
     case staleEpoch(current: Int)
     /// A new epoch begins with the sequence zero.
     case epochMustBeginAtZero
-    /// So far ahead that nobody could follow.
+    /// So far ahead that no later epoch could follow.
     case epochTooFar(most: Int)
     case sequenceGap(expected: Int, received: Int)
     /// `Stream-Seq` did not grow.
     case sequenceRegression
     /// More than `streams.bytes` in one stream.
     case streamTooLarge(limit: Int)
-    /// One stream remembers no more producers.
+    /// The stream cannot remember more producers.
     case tooManyProducers
-    /// All streams together hold `streams.total_bytes`, or there are `streams.count` of them.
+    /// All streams together reach `streams.total_bytes` or `streams.count`.
     case tooMuch(limit: String)
-    /// Its owner has as much as one may have.
+    /// The owner has as much as one may have.
     case overShare(limit: String)
-    /// Nothing can be written: the disk is full.
+    /// Writing is impossible: the disk is full.
     case noRoom
-    /// The statement of `streams.on_close` failed; the stream is open still. Postgres' sentence, and whose statement it is.
+    /// The statement of `streams.on_close` failed; the stream is still open. Carries Postgres' sentence, and the rule it comes from.
     case closeFailed(String)
-    /// The database, or what keeps streams, cannot be asked now.
+    /// The database, or the keeper of streams, cannot be reached now.
     case unavailable
 }
 
 extension StreamRefusal {
-    /// What refusals are counted by: the values of a metric's label, which stay the same when sentences change.
+    /// The categories by which refusals are counted: values of a metric's label, which stay the same when sentences change.
     package enum Reason: String, Sendable, CaseIterable {
         case notFound = "not_found"
         case otherConfiguration = "other_configuration"
@@ -153,20 +153,20 @@ extension StreamRefusal {
         case otherGeneration = "other_generation"
         case contentType = "content_type"
         case content
-        /// An older incarnation of a producer, or one whose lease ran out.
+        /// An older incarnation of a producer, or one whose lease expired.
         case fenced
         case order
         case tooLarge = "too_large"
-        /// Of one stream.
+        /// The limit of one stream.
         case tooManyProducers = "too_many_producers"
-        /// Of all streams together.
+        /// The limit of all streams together.
         case full
-        /// Of those of one owner.
+        /// The limit of one owner's streams.
         case share
         case disk
         case row
         case unavailable
-        /// The policies said no. Whoever asks them counts these.
+        /// Denied by the policies; counted by their caller.
         case forbidden
     }
 

@@ -1,27 +1,27 @@
-/// What keeps streams, as the loops see it. From any thread; must not wait.
+/// The keeper of streams, as the loops see it. Thread-safe; must not wait.
 package protocol StreamService: Sendable {
-    /// Requests about one stream are performed in the order in which they came. The answer comes once, from another thread: what was
-    /// appended is durable and visible to readers by then.
+    /// Requests about one stream are performed in order of arrival. The answer comes once, from another thread:
+    /// appended bytes are durable and visible to readers by then.
     func perform(
         _ request: StreamRequest, on name: StreamName, answer: @escaping @Sendable (StreamAnswer) -> Void)
 
-    /// Several hubs have the streams together: what this one knows may be a moment old, and is all once a `touch` is answered.
+    /// Several hubs share the streams: this hub's knowledge may be a moment old, and is complete once a `touch` is answered.
     var isShared: Bool { get }
 
-    /// Nil where there is no such stream.
+    /// Nil if there is no such stream.
     func buffer(of name: StreamName) -> StreamBuffer?
 
-    /// The loop is told of every change of the stream of this name, and of a stream that is made with it, until it has said
-    /// `unwatch` as often: `StreamSink.streamChanged`.
+    /// Notifies the loop of every change of a stream with this name, including its creation, until the watch is removed
+    /// as many times as it was added: `StreamSink.streamChanged`.
     ///
-    /// - Returns: nil where there is no such stream yet.
+    /// - Returns: nil if there is no such stream yet.
     @discardableResult func watch(_ name: StreamName, by loop: Int) -> StreamBuffer?
     func unwatch(_ name: StreamName, by loop: Int)
 }
 
-/// Where loops are told that streams changed. From any thread; must not wait.
+/// Notifies loops of changes to streams. Thread-safe; must not wait.
 package protocol StreamSink: Sendable {
-    /// The stream grew, ended, stalled, came back, or is gone: it may have done so several times since the last call. Not called again
-    /// for this loop until `StreamBuffer.noteSeen` is.
+    /// The stream grew, ended, stalled, resumed, or is gone, possibly several times since the last call. Not called
+    /// again for this loop until it calls `StreamBuffer.noteSeen`.
     func streamChanged(_ stream: StreamBuffer, for loop: Int)
 }

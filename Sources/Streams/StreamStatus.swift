@@ -1,7 +1,7 @@
-/// How a stream stands.
+/// The status of a stream.
 package enum StreamStatus: Sendable, Equatable {
     case open
-    /// Its producer is silent, or its connection broke; it may come back.
+    /// The producer is silent, or its connection broke; it may come back.
     case stalled
     /// Nothing is ever appended again.
     case ended(StreamEnding)
@@ -14,15 +14,15 @@ package struct StreamEnding: Sendable, Equatable {
     package let reason: Reason
     /// Milliseconds since 1970.
     package let at: Int64
-    /// What the statement of `streams.on_close` returned, as JSON text: the row that was written together with the end.
+    /// The result of the statement of `streams.on_close` as JSON text: the row that was written together with the end.
     package var row: [UInt8]?
 
     package enum Reason: String, Sendable, CaseIterable {
-        /// The producer closed it.
+        /// The producer closed the stream.
         case complete
-        /// A watcher cancelled it: nobody is shown a byte behind its end, and its producer is told.
+        /// A watcher cancelled the stream: no reader sees a byte after its end, and the producer is told.
         case cancelled
-        /// Its producer was gone for too long.
+        /// The producer was gone for too long.
         case aborted
     }
 
@@ -33,16 +33,16 @@ package struct StreamEnding: Sendable, Equatable {
     }
 }
 
-/// One generation of a name: what was made of it at one time. A name that is deleted and made again, or opened for its next turn, has
-/// another, and nothing of the one is ever taken for the other's: offsets, events, appends and cancels say which they mean.
+/// One generation of a name. A name that is deleted and created again, or opened for its next turn, gets another one,
+/// and the two are never confused: offsets, events, appends and cancels say which they mean.
 package struct StreamID: Hashable, Sendable {
     package let number: UInt64
     package init(_ number: UInt64) { self.number = number }
 
-    /// As clients are told it: up to 16 hexadecimal digits.
+    /// The form for clients: up to 16 hexadecimal digits.
     package var text: String { String(number, radix: 16) }
 
-    /// Nil where the text is none that `text` makes.
+    /// Nil if the text is not a value of `text`.
     package init?(_ text: some StringProtocol) {
         guard 1...16 ~= text.utf8.count, text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
             let number = UInt64(text, radix: 16)
@@ -51,14 +51,14 @@ package struct StreamID: Hashable, Sendable {
     }
 }
 
-/// What can be known of a stream at one moment without its bytes.
+/// The state of a stream at one moment, without its bytes.
 package struct StreamSnapshot: Sendable, Equatable {
     package let id: StreamID
     package let name: StreamName
     package let configuration: StreamConfiguration
-    /// The earliest offset that is kept: zero but for a window (`StreamBound.keepsNewest`).
+    /// The earliest offset kept: zero except for a window (`StreamBound.keepsNewest`).
     package let start: Int
-    /// Behind its last byte; all of them are durable as far as `streams.sync` asks for it.
+    /// The offset after its last byte; everything before it is durable as far as `streams.sync` requires.
     package let end: Int
     package let status: StreamStatus
 

@@ -1,6 +1,6 @@
 import Workers
 
-/// What a backend answered.
+/// A backend's answer.
 enum WebhookAnswer: Equatable, CustomStringConvertible {
     case status(Int)
     case problem(String)
@@ -14,25 +14,25 @@ enum WebhookAnswer: Equatable, CustomStringConvertible {
 
     var isTaken: Bool { if case .status(200..<300) = self { true } else { false } }
 
-    /// The message itself is what is wrong, so that repeating it helps nobody. Not 401, 403 or 404: those pass when a key or an address is set right.
+    /// The message itself is at fault, so repeating it is useless. Not 401, 403 or 404: those pass once a key or an address is corrected.
     var isRefusal: Bool { [.status(400), .status(413), .status(415), .status(422)].contains(self) }
 }
 
-/// One message after the other, and when the one that was not taken is sent again.
+/// Sends one message after the other, and decides when to repeat one that was not accepted.
 struct WebhookDelivery {
     private(set) var message: WebhookMessage?
     private var schedule = RetrySchedule()
     private var failures = 0
     private var refusals = 0
 
-    /// Attempts after which a message that is refused for its own sake is given up.
+    /// The attempts after which a message that is refused for its own sake is given up.
     static let mostRefusals = 8
 
     enum Outcome: Equatable {
-        /// After so many attempts that failed.
+        /// After this many failed attempts.
         case taken(failures: Int)
         case again(failures: Int)
-        /// Given up.
+        /// The message is given up.
         case refused
     }
 

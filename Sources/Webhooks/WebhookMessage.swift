@@ -2,14 +2,14 @@ import Hub
 import Signatures
 import Wire
 
-/// The secret that a backend knows a webhook by (Standard Webhooks, "Verifying webhook authenticity").
+/// The secret by which a backend verifies webhooks (Standard Webhooks, "Verifying webhook authenticity").
 package struct WebhookSecret: Sendable {
     fileprivate let key: MessageAuthenticationKey
 
     private static let prefix = "whsec_"
     fileprivate static let version = "v1,"
 
-    /// Nil where the text is not `whsec_` and the base64 of at least 24 bytes.
+    /// Nil unless the text is `whsec_` and the base64 of at least 24 bytes.
     package init?(_ text: String) {
         guard text.hasPrefix(Self.prefix), let bytes = Base64.decode(text.dropFirst(Self.prefix.count).utf8),
             bytes.count >= 24
@@ -37,18 +37,18 @@ extension WebhookSecret {
     }
 }
 
-/// Events on their way to the backend, as one request: the same however often it is sent.
+/// Events on their way to the backend, as one request that stays the same however often it is sent.
 struct WebhookMessage: Sendable {
     let id: String
-    /// What a backend's tracing knows it by (W3C Trace Context, section 3.2): a trace of its own, as its events are of many clients.
+    /// The id for the backend's tracing (W3C Trace Context, section 3.2): a trace of its own, because its events come from many clients.
     let traceparent: String
-    /// Of events.
+    /// The number of events.
     let count: Int
     /// Standard Webhooks' `type`, `timestamp` and `data`.
     let body: [UInt8]
 
     /// - Parameters:
-    ///   - id: that no other message has: a backend knows by it what it has already.
+    ///   - id: unique to the message: a backend recognizes repetitions by it.
     ///   - events: at least one, in the order in which they happened.
     ///   - node: the hub's name.
     init(
@@ -72,7 +72,7 @@ struct WebhookMessage: Sendable {
         }
     }
 
-    /// Sampled or not is the backend's to decide. Neither id may be all zeros.
+    /// Leaves sampling to the backend. Neither id may be all zeros.
     private static func traceparent(_ random: some RandomNumberGenerator) -> String {
         var random = random
         func digits() -> String { Hexadecimal.text(UInt64.random(in: 1 ... .max, using: &random), width: 16) }

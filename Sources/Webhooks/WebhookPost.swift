@@ -20,6 +20,6 @@ enum WebhookPost {
 }
 
 enum WebhookClock {
-    /// Since 1970.
+    /// Seconds since 1970.
     static func seconds() -> Int64 { Int64(time(nil)) }
 }

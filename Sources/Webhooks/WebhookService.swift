@@ -3,10 +3,10 @@ package import Hub
 package import Logging
 import Workers
 
-/// Tells the application's backend what happens on this hub (`webhooks.url`), from a thread of its own.
+/// Tells the application's backend what happens on this hub (`webhooks.url`), on its own thread.
 ///
-/// One message is on its way at a time, and the next leaves when it is taken: so events arrive in the order in which they happened. A
-/// message that is not taken is sent again, after pauses that grow, until it is; meanwhile events wait in `Happenings`, which is bounded.
+/// One message is under way at a time, and the next is sent once it is accepted: so events arrive in the order in which they happened. A
+/// message that is not accepted is repeated, after growing pauses, until it is; meanwhile events wait in `Happenings`, which is bounded.
 package final class WebhookService: Sendable {
     package struct Setup: Sendable {
         let url: String
@@ -55,7 +55,7 @@ package final class WebhookService: Sendable {
         thread.start { [self] in run() }
     }
 
-    /// Sends what waits, for so long, and ends the thread.
+    /// Sends waiting messages for at most this time, and ends the thread.
     package func stop(within time: Duration) {
         let deadline = ContinuousClock.now + time
         mailbox.post { $0.stopBy = deadline }
@@ -93,7 +93,7 @@ package final class WebhookService: Sendable {
                 mailbox.wait(until: min(delivery.retryAt ?? now, stopBy ?? now + .seconds(60)))
                 continue
             }
-            // Once the hub stops, no attempt may take longer than there is time.
+            // Once the hub is stopping, no attempt may outlast the remaining time.
             let limit: Duration = stopBy.map { max(.milliseconds(100), $0 - now) } ?? .seconds(10)
             settle(post(message, requests, within: limit), &delivery)
         }
@@ -111,7 +111,7 @@ package final class WebhookService: Sendable {
         mailbox.look { $0.statistics.waiting = events.count }
     }
 
-    /// - Returns: the answer's status, or what went wrong before there was one.
+    /// - Returns: the answer's status, or the error that prevented one.
     private func post(_ message: WebhookMessage, _ requests: OpaquePointer, within limit: Duration) -> WebhookAnswer {
         let timestamp = WebhookClock.seconds()
         let headers = [
@@ -133,7 +133,7 @@ package final class WebhookService: Sendable {
             if failures > 2 { logger.notice("webhooks.url takes events again, after \(failures) attempts") }
         case .again(let failures):
             mailbox.look { $0.statistics.attemptsFailed += 1 }
-            // The third: one that is restarted is nobody's worry.
+            // The third failure: a backend that restarts is no cause for concern.
             if failures == 3 {
                 logger.warning("webhooks.url takes no events (\(answer)); they wait and are sent again")
             }

@@ -1,19 +1,19 @@
-/// What batches of work have cost: one row that ends the session it is worked on, or that the server refuses whatever the reason it
-/// gives, must not keep the others for ever.
+/// Tracks the failures of batches of work: a row that ends its session whenever it is processed, or that the server
+/// refuses for whatever reason, must not hold up the others forever.
 ///
-/// A batch that cost its session twice is done again row by row, and a row that did so is hopeless: its owner does without what
-/// costs. An error by which Postgres means that asking again helps (a lock, a full disk) is taken at its word for a while: it counts
-/// once it has come again for `patience`. Outlives sessions; confined to one thread. Time is passed in.
+/// A batch that ended its session twice is repeated row by row, and a row that did so is hopeless: its owner skips the
+/// costly part. An error by which Postgres means that retrying helps (a lock, a full disk) is believed for a while: it
+/// counts once it has recurred for `patience`. Outlives sessions; confined to one thread. Time is passed in.
 package struct BatchTrials<Place: Equatable> {
     package typealias Instant = ContinuousClock.Instant
 
     private var place: Place?
-    /// How many times what begins at `place` failed, and since when.
+    /// The number of failures at `place`, and since when.
     private var losses = 0
     private var since: Instant?
-    /// Whether the last of them shows that it is the work, and not the moment.
+    /// Whether the last failure proves that the work is at fault, not the moment.
     private var isCertain = false
-    /// How many rows are done one by one from here on.
+    /// The number of rows still to be processed one by one.
     private var singles = 0
     private let patience: Duration
     private let mostLosses = 2
@@ -21,17 +21,17 @@ package struct BatchTrials<Place: Equatable> {
     /// - Parameter patience: with errors that may pass.
     package init(patience: Duration = .seconds(15)) { self.patience = patience }
 
-    /// How many rows the next batch may have; nil where that is as usual.
+    /// The limit of rows in the next batch; nil for the usual one.
     package var mostRows: Int? { singles > 0 ? 1 : nil }
 
-    /// Whether the row that comes next has failed twice, by itself.
+    /// Whether the next row has failed twice on its own.
     package var isHopeless: Bool { singles > 0 && isCertain }
 
-    /// A batch failed, for a reason that may be its own. Once may have any reason; twice at the same place is no chance.
+    /// A batch failed for a reason that may be its own. One failure may be chance; two at the same place are not.
     ///
     /// - Parameters:
     ///   - place: where the batch begins.
-    ///   - mayPass: whether the error says that asking again helps.
+    ///   - mayPass: whether the error says that retrying helps.
     package mutating func failed(at place: Place, rows: Int, mayPass: Bool = false, at now: Instant) {
         if place != self.place || losses == 0 { (losses, since) = (0, now) }
         self.place = place
@@ -39,7 +39,7 @@ package struct BatchTrials<Place: Equatable> {
         isCertain = losses >= mostLosses && (!mayPass || since.map { now - $0 >= patience } ?? false)
         guard isCertain, singles == 0 else { return }
         singles = rows
-        // The first of them may be innocent.
+        // The first row may be innocent.
         (losses, isCertain) = (0, false)
     }
 
@@ -50,7 +50,7 @@ package struct BatchTrials<Place: Equatable> {
     }
 }
 
-/// A refusal that comes again at the same place, for however long. Outlives sessions; confined to one thread. Time is passed in.
+/// A refusal that recurs at the same place, over any length of time. Outlives sessions; confined to one thread. Time is passed in.
 package struct RepeatedRefusal<Place: Equatable> {
     package typealias Instant = ContinuousClock.Instant
 
@@ -60,7 +60,7 @@ package struct RepeatedRefusal<Place: Equatable> {
     private let patience: Duration
     private let least = 3
 
-    /// - Parameter patience: how long it has to come again to be lasting.
+    /// - Parameter patience: how long the refusal must recur to count as lasting.
     package init(patience: Duration) { self.patience = patience }
 
     package mutating func refused(at place: Place, at now: Instant) {
@@ -69,7 +69,7 @@ package struct RepeatedRefusal<Place: Equatable> {
         count += 1
     }
 
-    /// Whether it came several times, and over all the time of patience.
+    /// Whether the refusal occurred several times, over the whole time of patience.
     package func isLasting(at now: Instant) -> Bool {
         count >= least && since.map { now - $0 >= patience } ?? false
     }

@@ -2,8 +2,8 @@ import CLinux
 package import Glibc
 import Synchronization
 
-/// Something that one thread tells another: a descriptor that is readable from `signal` until `clear` (eventfd(2)), so that it
-/// can be waited for beside sockets. From any thread.
+/// A wake-up from one thread to another: a descriptor that is readable from `signal` until `clear` (eventfd(2)), so
+/// that it can be polled together with sockets. Thread-safe.
 package final class EventDescriptor: Sendable {
     package let descriptor: Int32
 
@@ -21,10 +21,10 @@ package final class EventDescriptor: Sendable {
         _ = eventfd_read(descriptor, &count)
     }
 
-    /// Waits until it is readable, and leaves it so.
+    /// Waits until the descriptor is readable, and leaves it so.
     ///
-    /// - Parameter deadline: nil for as long as it takes.
-    /// - Returns: false where the deadline passed first.
+    /// - Parameter deadline: nil to wait indefinitely.
+    /// - Returns: false if the deadline passed first.
     package func wait(until deadline: ContinuousClock.Instant?) -> Bool {
         var polled = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
         while poll(&polled, 1, deadline.map { milliseconds(until: $0) } ?? -1) <= 0 {
@@ -34,29 +34,29 @@ package final class EventDescriptor: Sendable {
     }
 }
 
-/// How others tell a worker to end, and what time it has for that. From any thread.
+/// Tells a worker to stop, and by when. Thread-safe.
 package final class StopSignal: Sendable {
     private let endsAt = Mutex<ContinuousClock.Instant?>(nil)
     private let event = EventDescriptor()
 
     package init() {}
 
-    /// Readable once the worker is to end, and from then on.
+    /// Readable from the moment the worker should stop.
     package var descriptor: Int32 { event.descriptor }
 
-    /// - Parameter deadline: when the worker is to have finished its work; of several the first counts.
+    /// - Parameter deadline: when the worker must have finished; the first of several counts.
     package func stop(by deadline: ContinuousClock.Instant) {
         endsAt.withLock { $0 = $0 ?? deadline }
         event.signal()
     }
 
-    /// Nil as long as nobody wants the worker to end.
+    /// Nil until the worker is told to stop.
     package var deadline: ContinuousClock.Instant? { endsAt.withLock { $0 } }
 
     package var isStopping: Bool { deadline != nil }
 }
 
-/// Values that one thread publishes and others read, each property by itself. From any thread.
+/// Values that one thread publishes and others read, each property on its own. Thread-safe.
 @dynamicMemberLookup
 package final class Published<Value: Sendable>: Sendable {
     private let content: Mutex<Value>
@@ -74,7 +74,7 @@ package final class Published<Value: Sendable>: Sendable {
     }
 }
 
-/// What poll(2) takes: whole milliseconds, rounded up so that a wait never ends just before its deadline.
+/// A timeout for poll(2): whole milliseconds, rounded up so that a wait never ends just before its deadline.
 package func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
     let left = deadline - .now
     guard left > .zero else { return 0 }
@@ -82,7 +82,7 @@ package func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
     return Int32(clamping: min(seconds, 100_000) * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
 }
 
-/// poll(2) whose deadline may be nearer than a millisecond.
+/// poll(2) with a resolution finer than a millisecond.
 package func poll(_ polled: inout [pollfd], until deadline: ContinuousClock.Instant) {
     let (seconds, attoseconds) = max(.zero, min(deadline - .now, .seconds(100_000))).components
     roost_poll(&polled, UInt(polled.count), Int(seconds), Int(attoseconds / 1_000_000_000))

@@ -1,8 +1,8 @@
 package import Logging
 
-/// When what failed is tried again: after 1 s, doubling to 15 s, each wait anywhere between 0 and that.
+/// The schedule of retries: after 1 s, doubling to 15 s, each wait a random part of that.
 ///
-/// The longest is 15 times the first, so that whoever retries sooner at first does so later, too.
+/// The longest wait is 15 times the first, so that a faster first retry also means faster later ones.
 package struct RetrySchedule: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
@@ -10,7 +10,7 @@ package struct RetrySchedule: Sendable {
     private let longest: Duration
     private var ceiling: Duration
     private var connectedAt: Instant?
-    /// When the next attempt is due; nil where nothing has failed.
+    /// When the next attempt is due; nil if nothing has failed.
     package private(set) var retryAt: Instant?
 
     package init(first: Duration = .seconds(1)) {
@@ -21,16 +21,16 @@ package struct RetrySchedule: Sendable {
 
     package func isDue(at now: Instant) -> Bool { retryAt.map { $0 <= now } ?? true }
 
-    /// There is a connection. That shortens the waits only once it has lasted for 10 s: one that breaks at once is no success.
+    /// A connection was made. It shortens the waits only once it has lasted for 10 s: one that breaks at once is no success.
     package mutating func connected(at now: Instant) {
         connectedAt = now
         retryAt = nil
     }
 
-    /// What was tried went well, and the next failure is the first one again.
+    /// The attempt succeeded; the waits start over with the next failure.
     package mutating func succeeded() { self = RetrySchedule(first: first) }
 
-    /// The next attempt is due at once, however long the waits have become.
+    /// Makes the next attempt due at once, however long the waits have become.
     package mutating func retryNow() { retryAt = nil }
 
     /// - Parameter random: in 0..<1. Full jitter, so that many hubs do not come back to a database at once.
@@ -46,7 +46,7 @@ package struct RetrySchedule: Sendable {
     }
 }
 
-/// Keeps a worker connected: says when to try again, and says in the log, once, that the connection is away and that it is back.
+/// Keeps a worker connected: decides when to try again, and logs once that the connection is lost and once that it is back.
 package struct Reconnector: Sendable {
     private let logger: Logger
     private let lost: String
@@ -55,7 +55,7 @@ package struct Reconnector: Sendable {
     private var isAway = false
 
     /// - Parameters:
-    ///   - lost: what stands before the error, without a colon.
+    ///   - lost: the text before the error, without a colon.
     ///   - regained: a sentence.
     package init(first: Duration = .seconds(1), logger: Logger, lost: String, regained: String) {
         self.logger = logger
@@ -64,7 +64,7 @@ package struct Reconnector: Sendable {
         schedule = RetrySchedule(first: first)
     }
 
-    /// Nil where no attempt has failed since the last connection.
+    /// Nil if no attempt has failed since the last connection.
     package var retryAt: ContinuousClock.Instant? { schedule.retryAt }
 
     package var isDue: Bool { schedule.isDue(at: .now) }
@@ -75,23 +75,23 @@ package struct Reconnector: Sendable {
         isAway = false
     }
 
-    /// There is no connection, or none any more.
+    /// The connection failed or was lost.
     ///
-    /// - Parameter isStopping: it is not worth a word any more.
+    /// - Parameter isStopping: suppresses the log line.
     package mutating func failed(_ error: any Error, isStopping: Bool = false) {
         schedule.failed(at: .now)
         if !isAway, !isStopping { logger.warning("\(lost): \(error)") }
         isAway = true
     }
 
-    /// The connection is given up, which is no outage: another is tried after the usual wait.
+    /// The connection is given up deliberately, which is no outage: the next attempt follows after the usual wait.
     package mutating func givenUp() { schedule.failed(at: .now) }
 
     package mutating func retryNow() { schedule.retryNow() }
 }
 
-/// Says in the log what keeps something from being done, each sentence once a minute however many rows it is true of, or
-/// where it is about a subject, one sentence a minute about that.
+/// Logs what prevents some work: each sentence at most once a minute, however many rows it concerns, or one sentence a
+/// minute about each subject.
 package struct RateLimitedLog: ~Copyable {
     private static let silence = Duration.seconds(60)
     private static let capacity = 100
@@ -102,7 +102,7 @@ package struct RateLimitedLog: ~Copyable {
         self.logger = logger
     }
 
-    /// - Parameter subject: nil: what the sentence says is its subject.
+    /// - Parameter subject: nil if the sentence itself is the subject.
     package mutating func note(_ sentence: String, about subject: String? = nil) {
         let now = ContinuousClock.now
         if let before = said[subject ?? sentence], before + Self.silence > now { return }

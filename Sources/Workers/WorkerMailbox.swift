@@ -1,13 +1,13 @@
 import Synchronization
 
-/// What other threads leave for a worker's thread; posting never waits for it.
+/// Mail from other threads to a worker's thread; posting never waits for the worker.
 ///
-/// `Content` is the user's own: lists of what is to be done, how much of it may wait, whether the box is closed. The worker sleeps on
-/// `descriptor`, beside its other sockets. From any thread.
+/// `Content` is defined by the owner: lists of work, limits, whether the box is closed. The worker sleeps on
+/// `descriptor`, together with its other sockets. Thread-safe.
 package final class WorkerMailbox<Content: Sendable>: Sendable {
     private struct State {
         var content: Content
-        /// Since the worker last looked, somebody has woken it.
+        /// The worker has been woken since it last took mail.
         var isSignaled = false
     }
 
@@ -16,10 +16,10 @@ package final class WorkerMailbox<Content: Sendable>: Sendable {
 
     package init(_ content: Content) { state = Mutex(State(content: content)) }
 
-    /// Readable while there is something that the worker has not looked at.
+    /// Readable while the worker has unseen mail.
     package var descriptor: Int32 { news.descriptor }
 
-    /// Changes the content and wakes the worker. Of those who post before it looks, the first one wakes it for all.
+    /// Changes the content and wakes the worker. Of several posts before it takes its mail, only the first wakes it.
     package func post<Result: Sendable>(_ change: (inout Content) -> Result) -> Result {
         let (result, isFirst) = state.withLock { state in
             defer { state.isSignaled = true }
@@ -29,9 +29,9 @@ package final class WorkerMailbox<Content: Sendable>: Sendable {
         return result
     }
 
-    /// For the worker: takes out of the content what is to be done. Whatever is posted from now on wakes it again.
+    /// For the worker: takes its work out of the content. Later posts wake it again.
     package func take<Result: Sendable>(_ change: (inout Content) -> Result) -> Result {
-        // First: what is posted after this signals anew, or is seen below.
+        // Cleared first: a later post signals again, or is seen below.
         news.clear()
         return state.withLock { state in
             state.isSignaled = false
@@ -39,13 +39,13 @@ package final class WorkerMailbox<Content: Sendable>: Sendable {
         }
     }
 
-    /// Looks at the content or changes it, and wakes nobody.
+    /// Reads or changes the content without waking the worker.
     package func look<Result: Sendable>(_ body: (inout Content) -> Result) -> Result {
         state.withLock { body(&$0.content) }
     }
 
-    /// For a worker that has nothing else to wait for.
+    /// For a worker without other descriptors to wait for.
     ///
-    /// - Parameter deadline: nil for as long as it takes.
+    /// - Parameter deadline: nil to wait indefinitely.
     package func wait(until deadline: ContinuousClock.Instant?) { _ = news.wait(until: deadline) }
 }

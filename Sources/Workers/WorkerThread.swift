@@ -2,9 +2,9 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A thread of its own: what waits in libpq or libcurl, or for a consumer that may block, has no business on Swift's shared pool.
+/// A dedicated thread: code that waits in libpq or libcurl, or for a consumer that may block, does not belong on Swift's shared pool.
 ///
-/// It is started once and ended once. From any thread.
+/// It is started once and ended once. Thread-safe.
 package final class WorkerThread: Sendable {
     private final class Start: Sendable {
         let name: String
@@ -31,7 +31,7 @@ package final class WorkerThread: Sendable {
     /// - Parameter name: up to 15 bytes, as Linux shows it.
     package init(named name: String) { self.name = name }
 
-    /// Runs `body` on the thread. Where it was started already, nothing happens.
+    /// Runs `body` on the thread, unless it was started before.
     package func start(_ body: @escaping @Sendable () -> Void) {
         state.withLock { state in
             guard case .new = state else { return }
@@ -54,11 +54,11 @@ package final class WorkerThread: Sendable {
 
     package var wasStarted: Bool { if case .new = state.withLock({ $0 }) { false } else { true } }
 
-    /// Waits until `body` has returned, as often as one likes; a thread that was never started counts as ended.
+    /// Waits until `body` has returned; may be called repeatedly. A thread that was never started counts as ended.
     ///
-    /// - Parameter deadline: a thread that hangs, in the network or in the look-up of a host's name, is left behind then.
-    ///   Whoever does that is about to end the process.
-    /// - Returns: whether it has ended.
+    /// - Parameter deadline: a thread that hangs, in the network or in the look-up of a host's name, is left behind
+    ///   then. The caller is about to end the process.
+    /// - Returns: whether the thread has ended.
     @discardableResult
     package func join(by deadline: ContinuousClock.Instant? = nil) -> Bool {
         guard wasStarted else { return true }
@@ -71,6 +71,6 @@ package final class WorkerThread: Sendable {
     }
 }
 
-/// Asks the kernel to let the calling thread run as soon as it wakes, before threads that compute for longer at a time, and for no more
-/// time in all (Linux 6.12 and later; others keep their own order).
+/// Asks the kernel to run the calling thread as soon as it wakes, before threads with longer time slices, and for no
+/// more time in total (Linux 6.12 and later; others keep their own order).
 package func preferShortSlices() { _ = roost_set_slice(100_000) }

@@ -34,6 +34,18 @@ extension CommandTests {
             #expect { try Migrator.migrate(conninfo: database.conninfo) } throws: { "\($0)".contains("newer") }
         }
 
+        @Test func refusesSchemaOfBeforeTheRelease() throws {
+            try Migrator.migrate(conninfo: database.conninfo)
+            try database.run("update roost.meta set schema_version = \(RoostSchema.baseVersion - 1)")
+            #expect { try Migrator.migrate(conninfo: database.conninfo) } throws: {
+                "\($0)".contains("drop schema roost")
+            }
+            #expect(
+                Doctor.examine(conninfo: database.conninfo).contains {
+                    $0.subject == "schema" && $0.message.contains("drop schema roost")
+                })
+        }
+
         @Test func unreachableDatabaseIsOneSentence() {
             #expect { try Migrator.migrate(conninfo: "host=/nowhere") } throws: {
                 "\($0)".contains("ROOST_DATABASE_URL") && !"\($0)".contains("\n")

@@ -1,12 +1,11 @@
-// Hashes, message authentication codes and signatures by OpenSSL's libcrypto 3: what tokens are verified with and what
-// provider tokens are signed with.
+// Hashes, message authentication codes and signatures by OpenSSL's libcrypto 3: to verify tokens, and to sign provider tokens.
 //
 // Invariants
-//   - Any thread may call any of these. A roost_mac and a roost_key never change once they are made, so several threads
-//     may use one at once (openssl-threads(7)); only their owner frees them.
-//   - The thread's error queue is left as it was found: TLS on the same thread reads it (SSL_get_error(3)).
-//   - Nothing asks a person: a private key behind a passphrase is no key.
-//   - Lengths are bytes. A pointer to no bytes may be NULL.
+//   - Any thread may call any of these. A roost_mac and a roost_key never change once made, so several threads may use
+//     one at once (openssl-threads(7)); only their owner frees them.
+//   - The thread's error queue is left as it was: TLS on the same thread reads it (SSL_get_error(3)).
+//   - Nothing prompts a person: a private key behind a passphrase is rejected.
+//   - Lengths are in bytes. A pointer to no bytes may be NULL.
 
 #ifndef ROOST_CCRYPTO_H
 #define ROOST_CCRYPTO_H
@@ -30,26 +29,26 @@ enum roost_scheme {
 typedef struct roost_mac roost_mac;
 typedef struct roost_key roost_key;
 
-// The length of the hash, which is written to `out`; 0 where memory is short.
+// Writes the hash to `out` and returns its length; 0 if memory is short.
 size_t roost_hash(enum roost_hash hash, const uint8_t *bytes, size_t count, uint8_t out[ROOST_LONGEST_HASH]);
 
-// Whether two texts of one length are the same, in a time that depends on the length alone.
+// Whether two texts of the same length are equal, in a time that depends only on the length.
 bool roost_equal(const uint8_t *one, const uint8_t *other, size_t count);
 
-// HMAC (RFC 2104) with one key. NULL where memory is short.
+// HMAC (RFC 2104) with one key. NULL if memory is short.
 roost_mac *roost_mac_create(enum roost_hash hash, const uint8_t *key, size_t count);
 void roost_mac_free(roost_mac *mac);
-// The length of the code of `bytes`, which is written to `out`; 0 where memory is short.
+// Writes the code of `bytes` to `out` and returns its length; 0 if memory is short.
 size_t roost_mac_code(const roost_mac *mac, const uint8_t *bytes, size_t count, uint8_t out[ROOST_LONGEST_HASH]);
 
-// Public keys. NULL where the numbers are no key, or one that is too weak or too large to be checked on a thread that
-// others need: RSA with fewer than 2,048 bits or more than 8,192, or with a public exponent of more than 33 bits; a point
-// that is not on its curve or whose coordinates do not have the curve's length.
+// Public keys. NULL if the numbers form no key, or one that is too weak, or too large to be checked on a shared thread:
+// RSA with fewer than 2,048 bits or more than 8,192, or with a public exponent of more than 33 bits; a point that is
+// not on its curve or whose coordinates do not have the curve's length.
 roost_key *roost_key_rsa(const uint8_t *modulus, size_t modulus_count, const uint8_t *exponent, size_t exponent_count);
 roost_key *roost_key_ec(enum roost_curve curve, const uint8_t *x, size_t x_count, const uint8_t *y, size_t y_count);
 roost_key *roost_key_ed25519(const uint8_t *bytes, size_t count);
 
-// A private key of the curve P-256 in PEM, without a passphrase. NULL where it is anything else.
+// A private key of the curve P-256 in PEM, without a passphrase. NULL for anything else.
 roost_key *roost_key_p256_pem(const char *pem, size_t count);
 
 void roost_key_free(roost_key *key);
@@ -58,7 +57,7 @@ bool roost_key_verify(
     const roost_key *key, enum roost_scheme scheme, enum roost_hash hash, const uint8_t *signature,
     size_t signature_count, const uint8_t *bytes, size_t count);
 
-// The length of the signature, which is written to `out`; 0 where the key cannot sign so.
+// Writes the signature to `out` and returns its length; 0 if the key cannot sign this way.
 size_t roost_key_sign(
     const roost_key *key, enum roost_scheme scheme, enum roost_hash hash, const uint8_t *bytes, size_t count,
     uint8_t out[ROOST_LONGEST_SIGNATURE]);

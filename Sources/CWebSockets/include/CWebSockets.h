@@ -1,11 +1,11 @@
-// The little of libwebsockets and libuv that Swift cannot reach by itself.
+// The parts of libwebsockets and libuv that Swift cannot reach by itself.
 //
 // Invariants
-//   - Every function here but lws_cancel_service's kin runs on the thread of the loop that owns the context; nothing is
+//   - Every function here runs on the thread of the loop that owns the context, except roost_socket_wake; nothing is
 //     locked, because nothing is shared.
-//   - lws_context_creation_info changes its layout with lws' build flags, so it is filled here and never in Swift.
-//   - LWS_PRE, the lwsl_ macros and variadic functions do not import into Swift; what needs them is wrapped here.
-//   - Buffers are the caller's and are not kept beyond the call.
+//   - lws_context_creation_info changes its layout with lws' build flags, so it is filled in here and never in Swift.
+//   - LWS_PRE, the lwsl_ macros and variadic functions are not imported into Swift, so they are wrapped here.
+//   - Buffers belong to the caller and are not kept beyond the call.
 
 #ifndef ROOST_CWEBSOCKETS_H
 #define ROOST_CWEBSOCKETS_H
@@ -13,65 +13,64 @@
 #include <libwebsockets.h>
 #include <uv.h>
 
-// A context on a libuv loop of ours, with vhosts that never listen: sockets are accepted by us and adopted. `tls`: whether
-// one of them will speak TLS.
+// A context on one of our libuv loops, with vhosts that never listen: we accept sockets and let lws adopt them. `tls`:
+// whether any of them will speak TLS.
 struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls);
 
-// A vhost whose connections all go to `callback`, which keeps 8 zeroed bytes for each. With `tls` it is asked, before this
-// returns, to prepare the vhost's SSL_CTX (LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS, `user`).
+// A vhost whose connections all go to `callback`, which keeps 8 zeroed bytes for each. With `tls`, the callback is asked,
+// before this returns, to prepare the vhost's SSL_CTX (LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS, `user`).
 struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback,
                                      int tls);
 
-// Sends lws' own messages to `sink` (one line each, with its level).
+// Passes lws' own messages to `sink` (one line each, with its level).
 void roost_log_to(void (*sink)(int level, const char *line));
 
-// The length of a header's value copied to `buffer` (NUL-terminated); 0 if absent, -1 if it does not fit.
+// Copies a header's value to `buffer` (NUL-terminated) and returns its length; 0 if absent, -1 if it does not fit.
 int roost_header(struct lws *wsi, enum lws_token_indexes token, char *buffer, int size);
 int roost_custom_header(struct lws *wsi, const char *name_with_colon, char *buffer, int size);
 // The length of a query argument's decoded value; -1 if absent or too long. `name` ends with '='.
 int roost_query_argument(struct lws *wsi, const char *name, char *buffer, int size);
 
-// The request's method (an LWSHUMETH_ value) and decoded path; -1 where there is none.
+// The request's method (an LWSHUMETH_ value) and decoded path; -1 if there is none.
 int roost_method(struct lws *wsi, char *path, int size);
 
-// Hands bytes that are framed already to lws, which buffers what the socket does not take. -1 on a dead socket.
+// Passes already framed bytes to lws, which buffers what the socket does not accept. -1 on a dead socket.
 int roost_write_framed(struct lws *wsi, const unsigned char *bytes, size_t length);
 
-// Whether bytes for the socket may go around lws: not where TLS has to encrypt them.
+// Whether bytes for the socket may bypass lws: false if TLS must encrypt them.
 int roost_is_plain(struct lws *wsi);
 
-// Bytes that have arrived on a socket and were not read yet; 0 where unknown.
+// Bytes that have arrived on a socket and are unread; 0 if unknown.
 int roost_unread(int fd);
 
 // Bytes that the peer of a TCP connection has acknowledged since it began; -1 for any other socket.
 long long roost_bytes_acked(int fd);
 
-// 0 if nobody listens on the port yet, else -1 with errno. Sockets that share a port (SO_REUSEPORT) would not notice
-// another hub on it.
+// 0 if nothing listens on the port yet, else -1 with errno. Sockets that share a port (SO_REUSEPORT) would not notice another hub on it.
 int roost_probe_port(const char *host, int port);
-// A listening TCP socket that shares its port with those of the other loops; -1 with errno.
+// A listening TCP socket that shares its port with the other loops' sockets; -1 with errno.
 int roost_listen(const char *host, int port, int backlog);
-// A listening Unix domain socket (unix.c) whose file has the permissions `mode`; -1 with errno. A socket file that nobody
-// listens at is replaced; EADDRINUSE where somebody does, ENOTSOCK where the file is something else.
+// A listening Unix domain socket (unix.c) whose file has the permissions `mode`; -1 with errno. A stale socket file is
+// replaced; EADDRINUSE if another process listens there, ENOTSOCK if the file is something else.
 int roost_listen_unix(const char *path, unsigned int mode, int backlog);
-// Removes the file of that listener, if it still is that listener's: before its descriptor is closed, so that nobody else's
-// can be met.
+// Removes that listener's file if it is still the listener's. Call it before closing the descriptor, so that it cannot
+// hit another process' file.
 void roost_unlink_unix(const char *path, unsigned long device, unsigned long inode);
-// Which file a path names; -1 with errno.
+// Identifies the file that a path names; -1 with errno.
 int roost_identify(const char *path, unsigned long *device, unsigned long *inode);
 // The next connection, non-blocking and without Nagle's delay; -1 with errno.
 int roost_accept(int listener);
 
-// Certificates (tls.c). One that was read is never changed, so threads may share it; whoever frees it makes sure that no
-// loop presents it any more. Connections that were made with it keep what they need of it.
+// Certificates (tls.c). One that was read never changes, so threads may share it; its owner frees it only when no loop
+// presents it any more. Existing connections keep what they need of it.
 struct roost_certificate;
 enum roost_certificate_problem {
     ROOST_CERTIFICATE_FINE,
     ROOST_CERTIFICATE_NO_MEMORY,
-    // With errno.
+    // Sets errno.
     ROOST_CERTIFICATE_UNREADABLE,
     ROOST_CERTIFICATE_MALFORMED,
-    // With errno.
+    // Sets errno.
     ROOST_KEY_UNREADABLE,
     ROOST_KEY_MALFORMED,
     ROOST_KEY_ENCRYPTED,
@@ -79,36 +78,35 @@ enum roost_certificate_problem {
     // OpenSSL's security level forbids it: the key is too short, or the signature too old.
     ROOST_CERTIFICATE_WEAK,
 };
-// A certificate with its chain, and its key, from PEM files. NULL where there is a problem.
+// Reads a certificate with its chain, and its key, from PEM files. NULL if there is a problem.
 struct roost_certificate *roost_certificate_read(const char *path, const char *key,
                                                  enum roost_certificate_problem *problem);
 void roost_certificate_free(struct roost_certificate *certificate);
 // Seconds since 1970 (RFC 5280, section 4.1.2.5).
 long long roost_certificate_begins(const struct roost_certificate *certificate);
 long long roost_certificate_ends(const struct roost_certificate *certificate);
-// Makes an SSL_CTX as ours are to be. Handshakes present what `presented` points to at the time. Nonzero if OpenSSL knows
-// less than it has to.
+// Configures an SSL_CTX for the hub. Handshakes present what `presented` points to at the time. Nonzero if OpenSSL
+// lacks something required.
 int roost_tls_prepare(void *ssl_ctx, struct roost_certificate *const *presented);
 
-// An outgoing connection (client.c): a context of its own on lws' default loop, for the thread that creates it, which is
-// named after it.
-//   - All of these run on that thread, but roost_socket_wake, which any thread may call while the socket exists.
-//   - Contexts are created and destroyed by one thread at a time: OpenSSL's set-up is the process'.
+// An outgoing connection (client.c): a context of its own on lws' default loop, for the thread that creates it, which gets its name.
+//   - All of these run on that thread, except roost_socket_wake, which any thread may call while the socket exists.
+//   - Contexts are created and destroyed by one thread at a time: OpenSSL's set-up is shared by the process.
 struct roost_socket;
-// `tls`: whether the connection will be one. NULL when there is no memory.
+// `tls`: whether the connection will use TLS. NULL if memory is short.
 struct roost_socket *roost_socket_create(lws_callback_function *callback, void *user, int tls);
 void roost_socket_destroy(struct roost_socket *socket);
-// `host` is what the Host header says. NULL when it failed at once; the callback was told why, if it was told anything.
+// `host` is the value of the Host header. NULL if it failed at once; any reason was passed to the callback.
 struct lws *roost_socket_connect(struct roost_socket *socket, const char *address, int port, const char *host,
                                  const char *path, int tls);
-// Waits for something to happen, and handles it. Negative when the context is of no use any more.
+// Waits for an event, and handles it. Negative when the context is no longer usable.
 int roost_socket_service(struct roost_socket *socket);
 void roost_socket_wake(struct roost_socket *socket);
-// In LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER only, with its `in` and `len`. Nonzero where it does not fit.
+// Only in LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER, with its `in` and `len`. Nonzero if the header does not fit.
 int roost_socket_header(struct lws *wsi, void *in, size_t length, const char *name_with_colon, const char *value);
-// Sends one message; -1 on a dead socket. Only in a writable callback, once.
+// Sends one message; -1 on a dead socket. Only once in each writable callback.
 int roost_socket_send(struct lws *wsi, const unsigned char *bytes, size_t length, int binary);
-// The close frame that is sent when the callback then returns -1.
+// Sets the close frame that is sent when the callback then returns -1.
 void roost_socket_say_goodbye(struct lws *wsi, int code);
 
 #endif

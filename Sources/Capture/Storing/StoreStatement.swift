@@ -150,7 +150,7 @@ private struct RecordSource {
         return source
     }
 
-    /// An SQL expression for the text that keeps what the JSON loses (Migration028Texts.sql).
+    /// An SQL expression for the text that keeps what the JSON loses (SchemaRows.sql).
     ///
     /// - Parameter hasJSON: whether the change has a column of JSON, which the table may have lost since.
     func text(of table: UInt32, hasJSON: Bool) -> String {

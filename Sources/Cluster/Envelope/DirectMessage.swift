@@ -1,16 +1,16 @@
-/// A message from one hub to one other (a question, an answer, a part of a snapshot), which is not in the log.
+/// A message from one hub to another (a question, an answer, part of a snapshot) that does not go through the log.
 ///
 /// Version 1, in this order: version (1 byte), the sender's name and boot, the receiver's boot (8 bytes),
 /// `afterSequence`, and the payload up to the end.
 package struct DirectMessage: Equatable, Sendable {
     package static let version: UInt8 = 1
-    /// Bytes of a payload.
+    /// The limit of a payload, in bytes.
     package static let mostBytes = 4 << 20
 
     package var sender: HubIdentity
-    /// The boot that is meant. A hub that was restarted does not take what its earlier process had asked for.
+    /// The boot it is meant for: a restarted hub ignores answers to its earlier process.
     package var receiver: UInt64
-    /// The payload is true behind exactly this sequence of the sender's messages in the log; nil: at any time.
+    /// The payload is valid right after this sequence of the sender's log messages; nil if it is valid at any time.
     package var afterSequence: UInt64?
     package var payload: ArraySlice<UInt8>
 

@@ -1,4 +1,4 @@
-/// Writes the numbers and texts of an envelope: integers as LEB128 or as eight bytes, most significant first.
+/// Encodes the numbers and texts of an envelope: integers as LEB128 or as eight big-endian bytes.
 struct EnvelopeWriter {
     var bytes: [UInt8] = []
 
@@ -36,7 +36,7 @@ struct EnvelopeWriter {
     }
 }
 
-/// Reads an envelope that nobody has checked: each read is nil where the bytes end too early or mean nothing.
+/// Decodes an envelope from untrusted bytes: each read returns nil if the bytes end too early or are invalid.
 struct EnvelopeReader {
     private(set) var rest: ArraySlice<UInt8>
 
@@ -53,7 +53,7 @@ struct EnvelopeReader {
         return value
     }
 
-    /// LEB128 of at most ten bytes, in its shortest form alone, so that a value has one encoding.
+    /// LEB128 of at most ten bytes; only the shortest form is accepted, so that each value has one encoding.
     mutating func varint() -> UInt64? {
         var value: UInt64 = 0
         for shift in stride(from: UInt64(0), through: 63, by: 7) {
@@ -82,8 +82,8 @@ struct EnvelopeReader {
         return LogPlace(epoch: epoch, offset: Int64(next) - 1)
     }
 
-    /// A sequence number: far enough from the end that whatever is reckoned with it fits. A million messages a second take nine years
-    /// to so many.
+    /// A sequence number, bounded so that arithmetic on it cannot overflow: reaching the bound takes nine years at a
+    /// million messages a second.
     mutating func sequence() -> UInt64? {
         varint().flatMap { $0 <= 1 << 48 ? $0 : nil }
     }
@@ -96,10 +96,10 @@ struct EnvelopeReader {
     }
 }
 
-/// What became of bytes that another hub sent.
+/// The result of decoding bytes from another hub.
 package enum Decoded<Value> {
     case value(Value)
-    /// A newer hub's: to be skipped and counted. Hubs of two versions run next to each other during an upgrade.
+    /// Sent by a newer hub; skipped and counted. Hubs of two versions run side by side during an upgrade.
     case unknownVersion
     case malformed
 }

@@ -1,8 +1,8 @@
-/// What each hub publishes every half second: that it lives, and what others must have of it by now.
+/// The sign of life that each hub publishes every half second, with what others must have received from it by now.
 ///
-/// Version 1, in this order: version, flags (1 byte each), name, boot, number, `since`, `base`, `place`, `settled`, `digest`
-/// (8 bytes), `digestSequence`, protocol, how many figures there are, and each, and so for the hubs that ended, and `software` with its length.
-/// Flags that are not known are ignored, and so is what a newer hub says behind that.
+/// Version 1, in this order: version, flags (1 byte each), name, boot, number, `since`, `base`, `place`, `settled`,
+/// `digest` (8 bytes), `digestSequence`, protocol, the figures (a count, then each), the ended hubs likewise, and
+/// `software` with its length. Unknown flags are ignored, and so are bytes after these fields, which a newer hub may send.
 package struct HubBeat: Equatable, Sendable {
     package static let version: UInt8 = 1
     package static let mostFigures = 32
@@ -10,11 +10,11 @@ package struct HubBeat: Equatable, Sendable {
     package static let mostEnded = 16
     package static let longestSoftware = 64
 
-    /// A hub that ended without a word.
+    /// A hub that ended without saying good-bye.
     package struct Ended: Hashable, Sendable {
         package var hub: HubIdentity
         package var since: LogPlace
-        /// For how many milliseconds nothing was heard of it.
+        /// Milliseconds since the hub was last heard.
         package var silence: Int64
 
         package init(hub: HubIdentity, since: LogPlace, silence: Int64) {
@@ -27,9 +27,9 @@ package struct HubBeat: Equatable, Sendable {
     package struct Flags: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
-        /// It takes no new clients and asks those that it has to go elsewhere.
+        /// The hub accepts no new clients and asks its clients to go elsewhere.
         package static let draining = Flags(rawValue: 1)
-        /// Its last beat: it has no members any more, and it ends.
+        /// The hub's last beat: it has no members any more and is about to end.
         package static let leaving = Flags(rawValue: 2)
     }
 
@@ -39,21 +39,21 @@ package struct HubBeat: Equatable, Sendable {
     /// As in `LogBatch`.
     package var since: LogPlace
     package var base: UInt64
-    /// How far the log reached when the hub last knew it. Its epoch is the one that the hub writes in.
+    /// The head of the log as this hub last knew it. Its epoch is the one that the hub writes in.
     package var place: LogPlace
-    /// Each sequence up to this one stands in the log at `place` or before, or never will.
+    /// Each sequence up to this one is in the log at `place` or earlier, or never will be.
     package var settled: UInt64
-    /// The digest of the members that the hub owns, as it was behind the message `digestSequence`.
+    /// The digest of the members that the hub owns, right after its message `digestSequence`.
     package var digest: UInt64
     package var digestSequence: UInt64
-    /// The newest version of what messages say that this hub understands.
+    /// The newest version of the message format that this hub understands.
     package var protocolVersion: UInt64
     package var flags: Flags
-    /// For the operator's page: what each means depends on its position. A hub may know fewer, or more.
+    /// Numbers for the operator's page, identified by position. A hub may send fewer or more.
     package var figures: [UInt64]
-    /// Hubs whose end was noticed within the last minute: who was cut off during their whole life hears of them so.
+    /// Hubs whose end was noticed within the last minute, for hubs that were cut off during their whole life.
     package var ended: [Ended]
-    /// Which version of Roost the hub is, as people write it; nil where it does not say so.
+    /// The hub's version of Roost, as people write it; nil if the hub does not send it.
     package var software: String?
 
     package init(

@@ -1,23 +1,23 @@
-/// What one entry of the log carries: messages of one hub, numbered without a hole from `first`.
+/// The content of one log entry: messages of one hub, numbered without gaps from `first`.
 ///
 /// Version 1, in this order: version (1 byte), name (length in 1 byte), boot (8 bytes, most significant first), `since`
-/// (epoch, offset + 1), `base`, `skipped`, `first`, how many messages there are; and of each its length and its bytes. All
-/// numbers but the boot are LEB128. What a newer hub says behind that is ignored.
+/// (epoch, offset + 1), `base`, `skipped`, `first`, the number of messages, then each message's length and bytes. All
+/// numbers except the boot are LEB128. Bytes after these fields, which a newer hub may send, are ignored.
 package struct LogBatch: Equatable, Sendable {
     package static let version: UInt8 = 1
-    /// Bytes of an encoded batch.
+    /// The limit of an encoded batch, in bytes.
     package static let mostBytes = 4 << 20
     package static let mostMessages = 65_536
-    /// Bytes that a batch needs beside its messages' lengths and bytes, at most.
+    /// The most bytes a batch needs in addition to its messages' lengths and bytes.
     static let mostHeader = 1 + 1 + 64 + 8 + 10 * 6
 
     package var hub: HubIdentity
-    /// The log's head when this hub came to it: whoever read it then is owed all that the hub sends.
+    /// The log's head when this hub first opened it: a hub that was reading by then is owed everything this hub sends.
     package var since: LogPlace
-    /// The hub's messages up to this sequence are not in this log, because it came from another one: a hub that was split
-    /// off, or whose log was lost. 0 for a hub that began here.
+    /// Messages up to this sequence are not in this log, because the hub comes from another one: it was split off, or
+    /// its log was lost. 0 for a hub that began here.
     package var base: UInt64
-    /// How many sequences directly before `first` this hub gave up, so that no log has them.
+    /// The number of sequences directly before `first` that this hub gave up, so that no log has them.
     package var skipped: UInt64
     /// The sequence of the first message; a boot's first is 1.
     package var first: UInt64

@@ -1,6 +1,6 @@
-/// What comes by the subscription: a line that says what it is, and behind its line feed the rest.
+/// A message from the subscription: a line that names its kind and, after the line feed, the content.
 ///
-/// An entry of the log has the line `EPOCH OFFSET PREVIOUS TAG`, which the script makes; the others have a word.
+/// For a log entry, the script makes the line `EPOCH OFFSET PREVIOUS TAG`; the other kinds have a word.
 package enum PublishedMessage: Equatable, Sendable {
     case entry(LogEntry)
     case beat(HubBeat)
@@ -8,18 +8,18 @@ package enum PublishedMessage: Equatable, Sendable {
 
     private static let beatLine = Array("beat\n".utf8)
     private static let directLine = Array("direct\n".utf8)
-    /// Four numbers of twenty digits, and what is between them.
+    /// Four numbers of twenty digits and the spaces between them.
     private static let longestLine = 4 * 20 + 3
 
     package static func encode(_ beat: HubBeat) -> [UInt8] { beatLine + beat.encoded() }
     package static func encode(_ direct: DirectMessage) -> [UInt8] { directLine + direct.encoded() }
 
-    /// An entry as the script publishes it; for tests and stand-ins of the engine.
+    /// Encodes an entry as the script publishes it; for tests and stand-ins for Redis.
     package static func encode(_ entry: LogEntry) -> [UInt8] {
         Array("\(entry.place.epoch) \(entry.place.offset) \(entry.previous) \(entry.tag)\n".utf8) + entry.batch
     }
 
-    /// A line of letters that is not known is a newer hub's. What an entry's batch holds is looked at when its turn has come.
+    /// A line that begins with an unknown word comes from a newer hub. The batch of an entry is decoded only when its turn comes.
     package static func decode(_ bytes: ArraySlice<UInt8>) -> Decoded<PublishedMessage> {
         guard let end = bytes.prefix(longestLine + 1).firstIndex(of: UInt8(ascii: "\n")) else { return .malformed }
         let line = bytes[..<end]

@@ -1,17 +1,17 @@
-/// Which hubs are there: learnt from their beats and from the leases that they keep in the engine.
+/// The hubs that are there, known from their beats and from the leases they keep in Redis.
 ///
-/// A hub is judged by its lease alone, and only while this hub's own link is whole: a silence may be one's own. A hub is
-/// dead when its lease was missing, or another process's, in two answers, of which both came in one epoch and after this
-/// link had been whole for a lease and a beat. (After a restart of the engine all leases are gone: hubs took living ones
-/// for dead before that rule.) Pure: times are monotonic milliseconds that are passed in; run on one thread.
+/// A hub is judged by its lease alone, and only while this hub's own link is whole, because silence may be this hub's
+/// own fault. A hub is dead when two answers lacked its lease or showed another process's, both in one epoch and after
+/// this link had been whole for a lease and a beat. (A restart of Redis loses all leases: before that rule, hubs took
+/// living ones for dead.) Pure: times are monotonic milliseconds that are passed in; confined to one thread.
 package struct PeerTable {
     package struct Timing: Sendable {
         package var lease: Int64 = 3_000
         package var beat: Int64 = 500
-        /// How long a hub is not asked for its members again; where that did not help several times, longer and longer.
+        /// How long to wait before asking a hub for its members again; the pause grows if several snapshots did not help.
         package var snapshotPause: Int64 = 2_000
         package var longestSnapshotPause: Int64 = 60_000
-        /// How long a hub that ended is remembered.
+        /// How long an ended hub is remembered.
         package var memory: Int64 = 60_000
 
         package init() {}
@@ -26,29 +26,29 @@ package struct PeerTable {
 
     package struct Peer: Equatable, Sendable {
         package internal(set) var state: State
-        /// The last beat that was heard; nil for a hub of which only messages came.
+        /// The last beat received; nil if only messages or reports of the hub have come.
         package internal(set) var beat: HubBeat?
-        /// The log's head when it first opened it.
+        /// The log's head when the hub first opened it.
         package internal(set) var since: LogPlace
         package let joinedAt: Int64
-        /// When a beat or a message of it came last.
+        /// The time of the hub's last beat or message.
         package internal(set) var heardAt: Int64
         package internal(set) var changedAt: Int64
-        /// Known by what other hubs said of its end alone.
+        /// Known only from other hubs, which reported its end.
         var isHearsay = false
-        /// A beat that came after its end. Its lease decides whether it is back.
+        /// A beat arrived after the hub's end. The lease decides whether it is back.
         var isBack = false
-        /// How many answers in a row had not its lease.
+        /// Successive answers without its lease.
         var missed = 0
         var unequal = 0
         var askedAt: Int64?
-        /// How often it was asked since the copies were last equal.
+        /// Snapshots requested since the copies were last equal.
         var asks = 0
 
         package var isLiving: Bool { state == .living || state == .draining }
     }
 
-    /// Hostile or mistaken beats cannot make the table larger than this.
+    /// Bounds the table, whatever hostile or mistaken beats say.
     package static let mostPeers = 1_024
 
     package let own: HubIdentity
@@ -57,7 +57,7 @@ package struct PeerTable {
 
     private var wholeSince: Int64?
     private var epoch: UInt64?
-    /// How many answers in a row had another process's lease under this hub's name.
+    /// Successive answers in which another process holds the lease for this hub's name.
     private var ownMissed: (boot: UInt64, count: Int)?
 
     package init(own: HubIdentity, timing: Timing = Timing()) {
@@ -65,36 +65,36 @@ package struct PeerTable {
         self.timing = timing
     }
 
-    // MARK: - What is known
+    // MARK: - Queries
 
-    /// The other hubs that are there, by name.
+    /// The other living hubs, by name.
     package var living: [HubIdentity] { peers.filter(\.value.isLiving).keys.sorted() }
-    /// The names whose leases are to be asked for: this hub's own and those of all that may be there.
+    /// The names whose leases are queried: this hub's own and those of all hubs that may be alive.
     package var namesToAsk: [String] {
         Set(peers.filter { $0.value.isLiving || $0.value.isBack }.map(\.key.name)).union([own.name]).sorted()
     }
-    /// For this hub's beats: those that died of late, the last first.
+    /// The hubs that died recently, the latest first; for this hub's beats.
     package func ended(at now: Int64) -> [HubBeat.Ended] {
-        // Each hub tells it for less time than any remembers it: whoever forgot it is not told anew.
+        // A hub reports an end for less time than hubs remember it, so a hub that forgot it is not told again.
         peers.filter { $0.value.state == .died && now - $0.value.heardAt < timing.memory - timing.lease }
             .sorted { ($0.value.changedAt, $0.key) > ($1.value.changedAt, $1.key) }
             .prefix(HubBeat.mostEnded).map {
                 HubBeat.Ended(hub: $0.key, since: $0.value.since, silence: now - $0.value.heardAt)
             }
     }
-    /// The hub that acts for the dead: the living one whose name comes first.
+    /// The hub that acts for dead ones: the living hub whose name comes first.
     package var coordinator: HubIdentity { min(own, living.first ?? own) }
     package var isCoordinator: Bool { coordinator == own }
-    /// How many living hubs come before this one: 0 on the coordinator.
+    /// The number of living hubs that come before this one: 0 on the coordinator.
     package var rank: Int { living.count { $0 < own } }
 
-    /// Whether this hub tells that one of the members of the dead. The coordinator would; one that has just come, and is the
-    /// coordinator itself, is told by the hub behind it.
+    /// Whether this hub tells the asker about the members of dead hubs. That is the coordinator's task; if the asker
+    /// has just started and is itself the coordinator, the next hub does it.
     package func speaksForDead(to asker: HubIdentity) -> Bool { !living.contains { $0 != asker && $0 < own } }
 
     // MARK: - Inputs
 
-    /// Both connections answer, from now on. Also after each OPEN, with the epoch that it answered.
+    /// Both connections answer from now on. Also called after each OPEN, with the epoch it returned.
     package mutating func linkWhole(epoch: UInt64, at now: Int64) {
         if epoch != self.epoch || wholeSince == nil { wholeSince = now }
         if epoch != self.epoch { forgetMisses() }
@@ -110,7 +110,7 @@ package struct PeerTable {
         let hub = beat.hub
         guard hub != own else { return }
         if var peer = peers[hub] {
-            // An old beat that comes late says nothing.
+            // An old beat that arrives late is ignored.
             guard beat.number > peer.beat?.number ?? 0 else { return }
             peer.beat = beat
             peer.since = beat.since
@@ -131,8 +131,8 @@ package struct PeerTable {
         for end in beat.ended where end.hub != own { heardOfEnd(end, at: now, &actions) }
     }
 
-    /// Another hub says that one died. Of one that this hub knows by itself it judges by itself. One that is known by
-    /// others alone is told again where somebody heard it later than the first who told.
+    /// Another hub reports a death. A hub that this one knows itself is judged by its lease instead. One known only
+    /// from reports is reported again if another hub heard it later than the first report said.
     private mutating func heardOfEnd(_ end: HubBeat.Ended, at now: Int64, _ actions: inout [PeerTableAction]) {
         guard end.silence < timing.memory else { return }
         let heardAt = now - end.silence
@@ -147,7 +147,7 @@ package struct PeerTable {
         actions.append(known == nil ? .died(end) : .diedLater(end))
     }
 
-    /// Messages of a hub came; maybe of one whose beat did not come yet, or will not any more.
+    /// Messages of a hub arrived, possibly before its first beat or after its last.
     package mutating func wrote(
         _ hub: HubIdentity, since: LogPlace, at now: Int64, _ actions: inout [PeerTableAction]
     ) {
@@ -159,7 +159,7 @@ package struct PeerTable {
         join(hub, nil, since: since, at: now, &actions)
     }
 
-    /// The leases of `namesToAsk`: for each name the boot that holds it, nil where nobody does.
+    /// Takes the leases of `namesToAsk`: for each name the boot that holds the lease, or nil.
     package mutating func leases(_ leases: [String: UInt64?], at now: Int64, _ actions: inout [PeerTableAction]) {
         peers = peers.filter { $0.value.isLiving || now - $0.value.changedAt < timing.memory }
         let mayJudge = wholeSince.map { now - $0 >= timing.lease + timing.beat } ?? false
@@ -174,8 +174,8 @@ package struct PeerTable {
                     actions.append(.joined(hub))
                 }
             } else if peer.isLiving {
-                // A process that was started later under this name, is heard and holds the lease has taken its place.
-                // A new one may have to wait until the lease of the one before runs out.
+                // A process that started later under this name, is heard and holds the lease has replaced this one. A
+                // new process may have to wait until the lease of the one before it expires.
                 let isReplaced =
                     holder.flatMap { peers[HubIdentity(checked: hub.name, boot: $0)] }
                     .map { $0.isLiving && $0.joinedAt > peer.joinedAt } ?? false
@@ -193,8 +193,8 @@ package struct PeerTable {
         judgeOwn(leases[own.name] ?? nil, mayJudge, &actions)
     }
 
-    /// At the sequence at which `hub` had said its digest, this hub's copy had the same one or not. `hasCopy`: whether
-    /// there is a copy at all; a newcomer asks at once.
+    /// Compares this hub's copy with the digest that `hub` reported, both at the same sequence. If there is no copy at
+    /// all (`hasCopy`), a snapshot is requested at once.
     package mutating func compared(
         _ hub: HubIdentity, isEqual: Bool, hasCopy: Bool, at now: Int64, _ actions: inout [PeerTableAction]
     ) {

@@ -1,15 +1,15 @@
-/// What a `PeerTable` has found out, in this order.
+/// A finding of `PeerTable`; handled in order.
 package enum PeerTableAction: Equatable, Sendable {
-    /// A hub is there: a new one, or one that was taken for dead.
+    /// A hub is alive: a new one, or one that was taken for dead.
     case joined(HubIdentity)
     /// A hub said good-bye. It has no members any more.
     case left(HubIdentity)
-    /// A hub ended without a word. Its members are held for their windows, and `LogReader.publisherEnded` is told.
+    /// A hub ended without saying good-bye. Its members are kept for their windows, and `LogReader.publisherEnded` is called.
     case died(HubBeat.Ended)
-    /// A hub that is known to have died was heard by others for longer than by whoever told of its end first: windows count from then.
+    /// Others heard a dead hub later than the first report of its end said: windows count from then.
     case diedLater(HubBeat.Ended)
     /// Another process holds the lease of this hub's name.
     case nameTaken(by: UInt64)
-    /// This hub's copy of that hub's members differs from the original.
+    /// This hub's copy of the other hub's members differs from the original.
     case askSnapshot(HubIdentity)
 }

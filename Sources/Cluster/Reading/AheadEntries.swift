@@ -1,13 +1,13 @@
-/// Entries of the present epoch that came ahead of a hole, by their offsets, within a bound of bytes. What does not fit
-/// is dropped and read from the log.
+/// Entries of the current epoch that arrived ahead of a hole, by offset, within a bound of bytes. Those that do not fit
+/// are dropped and read from the log.
 struct AheadEntries {
-    /// What an entry costs beside its batch.
+    /// The estimated cost of an entry beyond its batch.
     private static let overhead = 128
 
     let mostBytes: Int
     private(set) var bytes = 0
     private(set) var dropped = 0
-    /// The highest offset that came, dropped ones too.
+    /// The highest offset that arrived, including dropped entries.
     private(set) var highest: Int64 = -1
     private var entries: [Int64: LogEntry] = [:]
 
@@ -33,7 +33,7 @@ struct AheadEntries {
         return entry
     }
 
-    /// Forgets what was read otherwise. What is kept may be large, so it is done only when all of a hole is read.
+    /// Removes entries that have been read from the log. Walking over all of them is costly, so call it only when a whole hole is read.
     mutating func cut(upTo offset: Int64) {
         for old in entries.keys where old <= offset { _ = remove(old) }
     }

@@ -1,7 +1,7 @@
-/// Messages to this hub that wait until exactly the sequence is applied behind which they are true.
+/// Messages to this hub that wait until the exact sequence after which they are valid has been applied.
 struct HeldMessages {
     static let mostMessages = 4_096
-    /// What a message costs beside its payload.
+    /// The estimated cost of a message beyond its payload.
     private static let overhead = 192
 
     let mostBytes: Int
@@ -11,7 +11,7 @@ struct HeldMessages {
 
     init(mostBytes: Int) { self.mostBytes = mostBytes }
 
-    /// False where there is no room for it.
+    /// False if there is no room.
     mutating func hold(_ message: DirectMessage) -> Bool {
         let cost = message.payload.count + Self.overhead
         guard count < Self.mostMessages, bytes + cost <= mostBytes else { return false }
@@ -24,7 +24,7 @@ struct HeldMessages {
     /// The lowest sequence that a message of this hub waits for.
     func next(of hub: HubIdentity) -> UInt64? { waiting[hub]?.lazy.compactMap(\.afterSequence).min() }
 
-    /// Takes out what waits for this sequence or an earlier one, in the order in which it came.
+    /// Removes and returns the messages that wait for this sequence or an earlier one, in order of arrival.
     mutating func release(_ hub: HubIdentity, upTo sequence: UInt64) -> [DirectMessage] {
         guard let messages = waiting[hub] else { return [] }
         let ready = messages.filter { ($0.afterSequence ?? 0) <= sequence }

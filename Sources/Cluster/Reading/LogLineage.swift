@@ -1,12 +1,12 @@
-/// Which epochs lead to the present one, and how far each of them went.
+/// The epochs that lead to the current one, and how far each of them went.
 struct LogLineage {
-    /// The last place of each epoch, oldest first. The present epoch's is where it was when it was opened.
+    /// The last place of each epoch, oldest first. For the current epoch, its head when it was opened.
     private(set) var heads: [LogPlace]
-    /// The present epoch's newest tag when it was opened.
+    /// The newest tag of the current epoch when it was opened.
     let tag: UInt64
 
     init(_ head: LogHead) {
-        // An engine whose clock went back, or one that lies, may name epochs out of order: those lead nowhere.
+        // If the clock of Redis went back, or Redis lies, epochs may be out of order; those are ignored.
         var heads = [head.place]
         for older in head.older.prefix(LogHead.mostOlder) where older.epoch < heads[heads.count - 1].epoch {
             heads.append(older)
@@ -21,13 +21,13 @@ struct LogLineage {
 
     func has(epoch: UInt64) -> Bool { heads.contains { $0.epoch == epoch } }
 
-    /// Whether this place is one of this log's. The present epoch grows on, so any place of it may be.
+    /// Whether this place belongs to this log. The current epoch grows, so any place in it may.
     func has(_ place: LogPlace) -> Bool {
         place.epoch == epoch || heads.contains { $0.epoch == place.epoch && place.offset <= $0.offset }
     }
 
-    /// The place of the entry that follows, were nothing trimmed. The place before the present epoch's first entry is
-    /// followed by that entry, though it may not be written yet.
+    /// The place of the next entry if nothing was trimmed. The place before the current epoch's first entry is followed
+    /// by that entry, even if it is not written yet.
     func successor(of place: LogPlace) -> LogPlace {
         guard let index = heads.firstIndex(where: { $0.epoch == place.epoch }) else {
             return LogPlace(epoch: epoch, offset: 0)

@@ -1,11 +1,11 @@
 extension LogReader {
-    /// An entry came by the subscription.
+    /// An entry arrived through the subscription.
     package mutating func published(_ entry: LogEntry, now: Int64, _ actions: inout [LogReaderAction]) {
         guard let lineage, let place else { return }
         guard entry.place.epoch == lineage.epoch else {
             statistics.otherEpochs += 1
-            // A newer epoch than the one that was opened: somebody opened it, here or on another engine. An older one
-            // comes from an engine that is no longer the primary.
+            // A newer epoch than the opened one: a hub opened it, on this Redis or on another. An older epoch comes
+            // from a server that is no longer the primary.
             return askToReopen(&actions)
         }
         if place.epoch == entry.place.epoch, entry.place.offset <= place.offset {
@@ -28,7 +28,7 @@ extension LogReader {
         readOn(now: now, &actions)
     }
 
-    /// XRANGE answered. `reachedEnd`: it answered with fewer entries than were asked for.
+    /// XRANGE answered. `reachedEnd`: with fewer entries than requested.
     package mutating func fetched(
         _ id: UInt64, _ entries: [LogEntry], reachedEnd: Bool, now: Int64, _ actions: inout [LogReaderAction]
     ) {
@@ -38,7 +38,7 @@ extension LogReader {
             guard let place else { return }
             if entry.place <= place { continue }
             guard lineage.has(epoch: entry.place.epoch) else {
-                // An epoch that began since OPEN. One that lies between those that lead here belongs to no log we know.
+                // An epoch that began after OPEN. One that lies between the known epochs belongs to no log that leads here.
                 if entry.place.epoch > lineage.epoch { return askToReopen(&actions) }
                 continue
             }
@@ -66,7 +66,7 @@ extension LogReader {
         readOn(now: now, &actions)
     }
 
-    /// The log ends before the head that was named. It is asked once more what it is; then the rest counts as trimmed.
+    /// The log ends before its reported head. Its head is requested once more; after that, the missing entries count as trimmed.
     private mutating func doubtEnd(_ lineage: LogLineage, now: Int64, _ actions: inout [LogReaderAction]) {
         guard isDoubted else {
             isDoubted = true
@@ -89,13 +89,13 @@ extension LogReader {
         while let place, lineage.successor(of: place).epoch == lineage.epoch,
             let entry = ahead.remove(lineage.successor(of: place).offset)
         {
-            // One that does not follow is read from the log, which shows what is wrong.
+            // An entry that does not follow is read from the log, which shows what is wrong.
             guard entry.place.offset == 0 || tag == nil || entry.previous == tag else { return }
             read(entry, &actions)
         }
     }
 
-    /// Asks for what is missing up to the target, or says that nothing is.
+    /// Fetches what is missing up to the target, or reports that nothing is.
     mutating func readOn(now: Int64, _ actions: inout [LogReaderAction]) {
         drainAhead(&actions)
         guard let lineage, let place, let target else { return }
@@ -109,7 +109,7 @@ extension LogReader {
             return
         }
         if place.epoch != lineage.epoch {
-            // The rest of the epochs before is read, and the present one has no entry yet.
+            // The earlier epochs are read to their ends, and the current one has no entry yet.
             (self.place, tag) = (LogPlace(epoch: lineage.epoch, offset: -1), 0)
         }
         settleClaims(&actions)

@@ -1,5 +1,5 @@
 extension LogReader {
-    /// OPEN answered, on a new connection or once more on the same. `now` is monotonic, in milliseconds.
+    /// OPEN answered, on a new connection or again on the same one. `now` is monotonic, in milliseconds.
     package mutating func opened(_ head: LogHead, now: Int64, _ actions: inout [LogReaderAction]) {
         isOpen = true
         isReopenAsked = false
@@ -25,19 +25,18 @@ extension LogReader {
         readOn(now: now, &actions)
     }
 
-    /// Whether what was read is a beginning of this log.
+    /// Whether the entries read so far are a prefix of this log.
     private func follows(_ place: LogPlace, _ lineage: LogLineage) -> Bool {
         guard lineage.has(place) else { return false }
         guard place.epoch == lineage.epoch, place.offset >= lineage.head.offset else { return true }
-        // Entries that came by the subscription meanwhile may be beyond this head. That is no step back, if the head is
-        // an entry that was read.
+        // Entries from the subscription may already be beyond this head. That is no step back if the head is an entry that was read.
         if lineage.head.offset < 0 { return true }
         let known = place == lineage.head ? tag : recent.tag(at: lineage.head)
         return known == lineage.tag
     }
 
-    /// Goes back to the newest place that this log has too; what lies beyond it was read from a log that is no more. If
-    /// there is none, all is read that this log has. What was applied is known by its sequences.
+    /// Returns to the newest place that this log shares; entries beyond it were read from a log that no longer exists.
+    /// Without one, everything in this log is read. Sequences show which messages have been applied.
     private mutating func leaveFork(_ lineage: LogLineage, now: Int64, _ actions: inout [LogReaderAction]) {
         statistics.forks += 1
         publishers.doubtAll()
@@ -52,7 +51,7 @@ extension LogReader {
         if wasAway { tellUnheardOf(.logLost, &actions) }
     }
 
-    /// Begins at the oldest place that is owed.
+    /// Starts again at the oldest place that is owed.
     mutating func readAllAgain(_ lineage: LogLineage, _ actions: inout [LogReaderAction]) {
         actions.append(.forked(after: nil))
         recent.removeAll()
@@ -63,22 +62,22 @@ extension LogReader {
             start = LogPlace(epoch: next.epoch, offset: -1)
             if next.epoch == origin.epoch { start = next.epoch == lineage.epoch ? origin : min(origin, next) }
         } else {
-            // The engine's clock went back: this epoch began after this reader, though its number is lower.
+            // The clock of Redis went back: this epoch began after this log reader, though its number is lower.
             origin = start
         }
         place = start
         tag = start.offset < 0 ? 0 : nil
     }
 
-    /// Entries are gone that nobody of whom this hub knows may account for.
+    /// Reports lost entries that may belong to hubs unknown here.
     mutating func tellUnheardOf(_ reason: LogGap.Reason, _ actions: inout [LogReaderAction]) {
         hadHoles = true
         publishers.doubtAll()
         actions.append(.tellGap(LogGap(hub: nil, missing: nil, after: 0, reason: reason)))
     }
 
-    /// What the key `m` held, asked before a PING of the subscription whose pong has come since: all up to this head must
-    /// have come. Nil: there is no such key.
+    /// Takes the value of the key `m`, requested before a PING on the subscription that has been answered since:
+    /// everything up to this head must have arrived. Nil if the key does not exist.
     package mutating func headConfirmed(_ head: LogHead?, now: Int64, _ actions: inout [LogReaderAction]) {
         guard isOpen, let lineage, let place else { return }
         guard let head, head.place.epoch == lineage.epoch else { return askToReopen(&actions) }

@@ -1,5 +1,5 @@
 extension LogReader {
-    /// Reads an entry whose turn has come, and applies what it has of new messages.
+    /// Reads an entry whose turn has come, and applies its new messages.
     mutating func read(_ entry: LogEntry, _ actions: inout [LogReaderAction]) {
         place = entry.place
         tag = entry.tag
@@ -42,27 +42,27 @@ extension LogReader {
         }
     }
 
-    /// What is owed of a publisher that was never heard of: all, if this reader was there when it came; else what comes
-    /// now. If the log is not the one in which this reader began, or had holes, something may be missing before.
+    /// Determines what is owed of a publisher that is new here: all of its messages, if this log reader began first;
+    /// otherwise those from now on. If this log reader began in another log, or met holes, earlier messages may be missing.
     private mutating func learn(
         _ hub: HubIdentity, since: LogPlace, base: UInt64, settled: UInt64, _ actions: inout [LogReaderAction]
     ) -> PublisherProgress {
         let isOwedAll = origin.map { since >= $0 } ?? false
         if isOwedAll, base == 0 { return PublisherProgress(applied: 0) }
-        // What it wrote in another log, while this reader was here, is not known.
+        // Messages that the publisher wrote to another log meanwhile are unknown.
         if hub != own, isOwedAll || hadHoles || origin?.epoch != lineage?.epoch {
             actions.append(.tellGap(LogGap(hub: hub, missing: nil, after: 0, reason: .missing)))
         }
         return PublisherProgress(applied: isOwedAll ? base : settled)
     }
 
-    /// The first sequence from `next` on behind which something waits.
+    /// The first sequence from `next` on after which something waits.
     private func nextStop(_ hub: HubIdentity, from next: UInt64) -> UInt64? {
         let stops = [held.next(of: hub), publishers[hub]?.digest?.sequence].compactMap { $0 }.filter { $0 >= next }
         return stops.min()
     }
 
-    /// Tells that a publisher's messages up to a sequence will never come.
+    /// Reports that a publisher's messages up to a sequence will never arrive.
     private mutating func skip(_ hub: HubIdentity, upTo sequence: UInt64, _ actions: inout [LogReaderAction]) {
         guard let applied = publishers[hub]?.applied, applied < sequence else { return }
         if hub != own {
@@ -72,7 +72,8 @@ extension LogReader {
         reach(hub, sequence, &actions)
     }
 
-    /// A publisher's messages up to a sequence are done with: what waited for that has its turn, or is too late.
+    /// A publisher's messages up to a sequence are complete: what waited for exactly this sequence gets its turn, and
+    /// what waited for an earlier one is too late.
     private mutating func reach(_ hub: HubIdentity, _ sequence: UInt64, _ actions: inout [LogReaderAction]) {
         guard var progress = publishers[hub] else { return }
         progress.applied = sequence
@@ -92,11 +93,11 @@ extension LogReader {
         }
     }
 
-    /// A beat came by the subscription; of this hub's own too.
+    /// A beat arrived through the subscription, possibly this hub's own.
     package mutating func heard(_ beat: HubBeat, now: Int64, _ actions: inout [LogReaderAction]) {
         guard let lineage, place != nil, beat.hub != own else { return }
         guard beat.place.epoch == lineage.epoch else {
-            // What a hub says of an older epoch may be lost: it will say it anew when it has opened this one.
+            // A claim about an older epoch may have been lost with it; the hub repeats it after opening this one.
             if beat.place.epoch > lineage.epoch { askToReopen(&actions) }
             return
         }
@@ -107,7 +108,7 @@ extension LogReader {
         settleClaims(&actions)
     }
 
-    /// Looks at what beats say that the log must have had by now.
+    /// Checks the beats' claims about what the log must contain by now.
     mutating func settleClaims(_ actions: inout [LogReaderAction]) {
         guard let place, let lineage, !claims.isEmpty else { return }
         for (hub, claim) in claims.sorted(by: { $0.key < $1.key }) where claim.place <= place {
@@ -130,8 +131,8 @@ extension LogReader {
         }
     }
 
-    /// A hub ended without a word: what it had sent and this hub has not is lost. Of one that was never heard of here,
-    /// and had ended when this reader began, nothing is owed.
+    /// A hub ended without saying good-bye: messages it sent that this hub lacks are lost. Nothing is owed of a hub
+    /// that was unknown here and had ended before this log reader began.
     package mutating func publisherEnded(_ end: HubBeat.Ended, now: Int64, _ actions: inout [LogReaderAction]) {
         let hub = end.hub
         claims[hub] = nil
@@ -141,7 +142,7 @@ extension LogReader {
             guard end.since >= origin || now - end.silence >= beganAt - limits.unheardAtStart else { return }
             progress = PublisherProgress(applied: 0)
         }
-        // What it sent since would have begun anew.
+        // Messages after that end would have cleared the flag.
         if progress?.isEnded ?? false { return }
         let isWhole = isCaughtUp && progress?.heardIn != nil && progress?.heardIn == epoch
         actions.append(
@@ -154,7 +155,7 @@ extension LogReader {
         for message in held.release(hub, upTo: .max) { actions.append(.stale(message)) }
     }
 
-    /// A message to this hub came. One with a stamp has its turn behind exactly that sequence.
+    /// A message to this hub arrived. If stamped, it is due right after that exact sequence.
     package mutating func received(_ message: DirectMessage, _ actions: inout [LogReaderAction]) {
         guard message.receiver == own.boot else { return }
         guard let stamp = message.afterSequence else { return actions.append(.deliver(message)) }

@@ -1,17 +1,17 @@
-/// How far the messages of each boot of each hub are applied.
+/// The progress through the messages of one boot of a hub.
 struct PublisherProgress {
-    /// All up to here is applied, or was told as missing.
+    /// Everything up to here is applied or was reported missing.
     var applied: UInt64
-    /// The epoch in which this was last known to be all that the publisher had written.
+    /// The epoch in which `applied` was last known to cover everything the publisher had written.
     var heardIn: UInt64?
-    /// What the publisher's digest was behind a sequence that is not applied yet.
+    /// The publisher's digest after a sequence that is not applied yet.
     var digest: (sequence: UInt64, value: UInt64)?
     var isEnded = false
-    /// When it was last heard of, in entries and beats of all.
+    /// When the publisher was last heard, counted in entries and beats of all publishers.
     var heard: UInt64 = 0
 }
 
-/// What a beat says of its hub's messages, until the log is read as far as the beat knew it.
+/// A beat's claims about its hub's messages, kept until the log is read as far as the beat knew it.
 struct SettledClaim {
     var place: LogPlace
     var since: LogPlace
@@ -30,8 +30,8 @@ struct SettledClaim {
     }
 }
 
-/// The publishers that are known: a bounded number, of which those that ended longest ago are forgotten first. One that
-/// ended is kept as long as there is room, because it may only have been frozen, and what it sends again is known then.
+/// The known publishers, bounded in number; those that ended longest ago are forgotten first. An ended publisher is
+/// kept as long as there is room, because it may only have been frozen, and its repeated messages must be recognized.
 struct LogPublishers {
     static let most = 1_024
     private(set) var all: [HubIdentity: PublisherProgress] = [:]
@@ -46,7 +46,7 @@ struct LogPublishers {
         all[hub]?.heard = clock
     }
 
-    /// What was known of their tails no longer holds: entries went missing.
+    /// Knowledge about the ends of all publishers' messages no longer holds, because entries went missing.
     mutating func doubtAll() {
         for hub in all.keys { all[hub]?.heardIn = nil }
     }

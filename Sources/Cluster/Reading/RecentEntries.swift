@@ -1,19 +1,19 @@
 import DequeModule
 
-/// The last entries that were read, so that a repeat is known from a log that was written anew, and what the log has of
-/// this hub's own messages up to a place.
+/// The last entries that were read. They distinguish a repeat from a rewritten log, and tell which of this hub's own
+/// messages the log has up to a place.
 struct RecentEntries {
     private struct Entry {
         var place: LogPlace
         var tag: UInt64
-        /// The newest sequence of this hub up to here; nil where it is not known.
+        /// The newest sequence of this hub up to here; nil if unknown.
         var own: UInt64?
     }
 
     static let most = 1_000
     private var entries: Deque<Entry> = []
 
-    /// In ascending order.
+    /// Places must ascend.
     mutating func append(_ place: LogPlace, tag: UInt64, own: UInt64?) {
         if entries.count == Self.most { entries.removeFirst() }
         entries.append(Entry(place: place, tag: tag, own: own))
@@ -24,7 +24,7 @@ struct RecentEntries {
         return index >= 0 && entries[index].place == place ? entries[index].tag : nil
     }
 
-    /// The newest place that this log has, with its tag and this hub's newest sequence up to there.
+    /// The newest place that this log shares, with its tag and this hub's newest sequence up to there.
     func common(with lineage: LogLineage) -> (place: LogPlace, tag: UInt64, own: UInt64?)? {
         entries.last { entry in
             guard lineage.has(entry.place) else { return false }
@@ -33,7 +33,7 @@ struct RecentEntries {
         }.map { ($0.place, $0.tag, $0.own) }
     }
 
-    /// Forgets what lies beyond a place.
+    /// Removes the entries beyond a place.
     mutating func cut(after place: LogPlace) { entries.removeSubrange(firstIndex(beyond: place)...) }
 
     mutating func removeAll() { entries.removeAll() }

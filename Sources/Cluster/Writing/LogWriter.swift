@@ -1,15 +1,15 @@
-/// Writes this hub's messages to the log: numbers them, packs what waits in one batch, and sends again what the log lost.
+/// Writes this hub's messages to the log: numbers them, packs waiting ones into a batch, and resends what the log lost.
 ///
-/// One call is in flight; what is appended meanwhile waits for its answer and is one batch then. While the link is away,
-/// what is appended is kept within the bounds of `Limits`; what they push out is a hole in the sequence, of which others
-/// are told. It has no clock and does no I/O; whoever owns it runs it on one thread. Times are monotonic, in milliseconds.
+/// One call is in flight; messages appended meanwhile wait for its answer and then form one batch. While the link is
+/// away, messages are kept within `Limits`; those pushed out leave a hole in the sequence, which others are told about.
+/// It has no clock and does no I/O; its owner calls it on one thread. Times are monotonic, in milliseconds.
 package struct LogWriter {
     package struct Limits: Sendable {
-        /// How long messages are kept to be sent, or sent again, in milliseconds.
+        /// How long messages are kept for sending or resending, in milliseconds.
         package var ringTime: Int64 = 10_000
-        /// And how many bytes of them.
+        /// The limit of kept messages, in bytes.
         package var ringBytes = 8 << 20
-        /// Bytes of a batch of what is sent again.
+        /// Bytes of a batch that is resent.
         package var resendBytes = 1 << 20
         /// Bytes of any other batch. A message that does not fit is refused.
         package var batchBytes = LogBatch.mostBytes
@@ -19,7 +19,7 @@ package struct LogWriter {
 
     /// For metrics.
     package struct Statistics: Equatable, Sendable {
-        /// Messages that are in the log, each once.
+        /// Messages in the log, each counted once.
         package var written: UInt64 = 0
         package var dropped: UInt64 = 0
         package var sentAgain: UInt64 = 0
@@ -32,28 +32,28 @@ package struct LogWriter {
     package let own: HubIdentity
     package let limits: Limits
     package private(set) var statistics = Statistics()
-    /// The log's head when this writer came to it.
+    /// The log's head when this writer first opened it.
     package private(set) var since: LogPlace?
-    /// The messages up to this sequence are not in this log, which is another one than before.
+    /// Messages up to this sequence are not in this log, because it is another one than before.
     package private(set) var base: UInt64 = 0
-    /// The newest place of the log that this writer knows; nil while the link is away.
+    /// The newest known place of the log; nil while the link is away.
     package private(set) var place: LogPlace?
 
-    /// Nothing is sent for a moment, so that more messages go in one call. Whoever owns the writer ends that, and flushes.
+    /// Sending is paused for a moment, so that more messages share a call. The owner ends the pause and flushes.
     package var isHeld = false
 
     private var ring = WriterRing()
-    /// Each sequence up to here is in the log, or will never be.
+    /// Each sequence up to here is in the log or never will be.
     private var writtenThrough: UInt64 = 0
-    /// Each sequence up to here is in the log, or others have been told of it.
+    /// Each sequence up to here is in the log, or others have been told that it is missing.
     private var accountedThrough: UInt64 = 0
-    /// Up to here, what the log will never have has been said.
+    /// Drops have been reported up to here.
     private var droppedThrough: UInt64 = 0
-    /// Up to here, batches are such as are sent again.
+    /// Batches that begin at or before this sequence are resends.
     private var resendThrough: UInt64 = 0
-    /// Each sequence up to here is in the statistics.
+    /// Each sequence up to here is counted in the statistics.
     private var countedThrough: UInt64 = 0
-    /// The highest sequence that was in a call.
+    /// The highest sequence that was part of a call.
     package private(set) var sentThrough: UInt64 = 0
     private var inFlight: ClosedRange<UInt64>?
     private var tags: UInt64 = 0
@@ -63,23 +63,23 @@ package struct LogWriter {
         self.limits = limits
     }
 
-    /// Whether a batch may be written at all.
+    /// Whether batches can be written.
     package var isOpen: Bool { place != nil }
     /// The newest message's sequence; 0 before the first.
     package var lastSequence: UInt64 { ring.next - 1 }
     package var waitingBytes: Int { ring.bytes }
-    /// How many messages the log does not have yet.
+    /// The number of messages that the log does not have yet.
     package var waiting: UInt64 { lastSequence - settled }
-    /// For beats: each sequence up to here is in the log at `place` or before, or never will be.
+    /// Each sequence up to here is in the log at `place` or earlier, or never will be; for beats.
     package var settled: UInt64 {
         if let inFlight { return inFlight.lowerBound - 1 }
         return max(writtenThrough, ring.first - 1)
     }
 
-    /// Whether `flush` would send something, if nobody held it.
+    /// Whether `flush` would send something if sending were not paused.
     package var isDue: Bool { place != nil && inFlight == nil && max(writtenThrough + 1, ring.first) < ring.next }
 
-    /// Takes a message and answers its sequence. Nil: it is too large for the log. `flush` at the end of a turn sends it.
+    /// Accepts a message and returns its sequence; nil if it is too large for the log. `flush` at the end of a turn sends it.
     package mutating func append(_ message: [UInt8], at now: Int64, _ actions: inout [LogWriterAction]) -> UInt64? {
         guard message.count + 5 + LogBatch.mostHeader <= limits.batchBytes else {
             statistics.refused += 1
@@ -90,7 +90,7 @@ package struct LogWriter {
         return lastSequence
     }
 
-    /// Sends what waits, if no call is in flight and nobody holds it.
+    /// Sends waiting messages unless a call is in flight or sending is paused.
     package mutating func flush(at now: Int64, _ actions: inout [LogWriterAction]) {
         prune(at: now, &actions)
         guard let place, let since, inFlight == nil, !isHeld else { return }
@@ -112,7 +112,7 @@ package struct LogWriter {
             .publish(LogPublish(epoch: place.epoch, tag: tag, batch: batch.encoded(), sequences: first...batch.last)))
     }
 
-    /// The call in flight was answered with its entry's place.
+    /// The call in flight succeeded; the answer is its entry's place.
     package mutating func acknowledged(_ place: LogPlace, at now: Int64, _ actions: inout [LogWriterAction]) {
         guard let written = inFlight, isOpen else { return }
         inFlight = nil
@@ -123,21 +123,21 @@ package struct LogWriter {
         flush(at: now, &actions)
     }
 
-    /// The call in flight was refused, or what became of it is not known.
+    /// The call in flight was refused, or its outcome is unknown.
     package mutating func failed(_ failure: LogPublishFailure, at now: Int64, _ actions: inout [LogWriterAction]) {
         guard inFlight != nil else { return }
         linkAway()
         if failure == .epoch { actions.append(.reopen) }
     }
 
-    /// The connection for commands was lost, or its epoch is over. Nothing is sent before `reopened`.
+    /// The connection for commands was lost, or its epoch is over. Nothing is sent before the log is open again.
     package mutating func linkAway() {
         place = nil
         inFlight = nil
     }
 
-    /// The log is open and read up to its head: what it lacks of this hub's messages is sent again, before anything new.
-    /// `ownSequence` is the newest that it has, nil where it is another log than before. What was never sent it cannot have.
+    /// The log is open and read up to its head: this hub's messages that it lacks are resent before anything new.
+    /// `ownSequence` is the newest one it has; nil if it is another log than before. The log cannot have what was never sent.
     package mutating func reopened(
         _ head: LogPlace, ownSequence: UInt64?, at now: Int64, _ actions: inout [LogWriterAction]
     ) {

@@ -1,18 +1,18 @@
 import DequeModule
 
-/// The last messages of this hub, sent or not, in their sequence and without a hole, within bounds of time and bytes.
+/// The last messages of this hub, sent or not, in sequence without a gap, within bounds of time and bytes.
 struct WriterRing {
     private struct Item {
         var message: [UInt8]
         var at: Int64
     }
 
-    /// What a message costs beside its bytes.
+    /// The estimated cost of a message beyond its bytes.
     private static let overhead = 64
 
     private var items: Deque<Item> = []
     private(set) var bytes = 0
-    /// The sequence of the first message; of the next one, where there is none.
+    /// The sequence of the first message, or of the next one if there is none.
     private(set) var first: UInt64 = 1
 
     var next: UInt64 { first + UInt64(items.count) }
@@ -23,7 +23,7 @@ struct WriterRing {
         bytes += message.count + Self.overhead
     }
 
-    /// Drops the oldest that are beyond the bounds, and answers how far.
+    /// Drops the oldest messages beyond the bounds, and returns their sequences.
     mutating func prune(before oldest: Int64, mostBytes: Int) -> ClosedRange<UInt64>? {
         let start = first
         while let item = items.first, item.at < oldest || bytes > mostBytes {
@@ -34,7 +34,7 @@ struct WriterRing {
         return start < first ? start...first - 1 : nil
     }
 
-    /// The messages from `sequence` on, as many as fit in a batch of so many bytes; one always fits.
+    /// Messages from `sequence` on, as many as fit in a batch of `mostBytes`; one always fits.
     func messages(from sequence: UInt64, mostBytes: Int) -> [ArraySlice<UInt8>] {
         var messages: [ArraySlice<UInt8>] = []
         var size = LogBatch.mostHeader

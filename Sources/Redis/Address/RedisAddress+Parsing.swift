@@ -5,7 +5,7 @@ extension RedisAddress {
     private static let port: UInt16 = 6379
     private static let sentinelPort: UInt16 = 26379
 
-    /// - Throws: `RedisAddressError`, whose sentence says what to write.
+    /// - Throws: `RedisAddressError`, a sentence that says what to write.
     package init(_ text: String) throws(RedisAddressError) {
         guard let mark = text.firstRange(of: "://") else {
             throw RedisAddressError("The address of Redis has no scheme: \(Self.form).")
@@ -35,7 +35,7 @@ extension RedisAddress {
     private init(isSentinel: Bool, authority: Substring) throws(RedisAddressError) {
         var rest = authority
         var credentials = Credentials()
-        // The last one, so that a password may have one that was not written as %40.
+        // The last @, so that a password may contain one that is not written as %40.
         if let at = rest.lastIndex(of: "@") {
             credentials = try Self.credentials(rest[..<at])
             rest = rest[rest.index(after: at)...]
@@ -136,7 +136,7 @@ extension RedisAddress {
         return Endpoint(host: String(host), port: number)
     }
 
-    /// Percent-decodes.
+    /// Decodes percent-encoding.
     private static func decoded(_ text: Substring, _ what: String) throws(RedisAddressError) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

@@ -1,11 +1,10 @@
-/// Where a Redis or Valkey server is and who one is there, as an operator writes it in one URL.
+/// The location of a Redis or Valkey server and the credentials for it, as an operator writes them in one URL.
 ///
-/// `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS, `unix:///path`, and
-/// `redis+sentinel://host[:port],…/NAME` (`rediss+sentinel://` for TLS) for a primary whom Sentinel names. What the URL has no other
-/// place for stands in its query: `user`, `password` and `db`; `ca_file` and `verify=off` with TLS; `sentinel_user` and
-/// `sentinel_password`. Printing an address never shows a password.
+/// `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS, `unix:///path`, and `redis+sentinel://host[:port],…/NAME`
+/// (`rediss+sentinel://` for TLS) for a primary that Sentinel names. The query holds everything else: `user`, `password` and `db`;
+/// `ca_file` and `verify=off` with TLS; `sentinel_user` and `sentinel_password`. Printing an address never shows a password.
 package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
-    /// A host and a port of TCP. The host is a name or an IP address, without brackets.
+    /// A TCP host and port. The host is a name or an IP address, without brackets.
     package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
         package var host: String
         package var port: UInt16
@@ -26,7 +25,7 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
         case sentinel([Endpoint], name: String)
     }
 
-    /// Whom the server is told one is. Without a user it is the server's `default`.
+    /// The credentials presented to the server. Without a user, the server's `default` user applies.
     package struct Credentials: Sendable, Equatable {
         package var user: String?
         package var password: String?
@@ -37,11 +36,11 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// How a server's certificate is judged.
+    /// How to verify the server's certificate.
     package struct Encryption: Sendable, Equatable {
-        /// A PEM file of the authorities that count; nil for the machine's own.
+        /// A PEM file of trusted authorities; nil for the machine's own.
         package var authorities: String?
-        /// False takes any certificate, and so anybody for the server.
+        /// False accepts any certificate, and so any server.
         package var verifies = true
 
         package init(authorities: String? = nil, verifies: Bool = true) {
@@ -59,7 +58,7 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
 
     package init(_ place: Place) { self.place = place }
 
-    /// Without passwords and file names: for the log and for pages.
+    /// For logs and pages: without passwords and file names.
     package var description: String {
         let user = credentials.user.map { "\($0)@" } ?? ""
         let number = database == 0 ? "" : "/\(database)"
@@ -73,7 +72,7 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// An address that was written in a way that cannot be meant. The sentence says what to write, and never shows a password.
+/// An address that cannot be understood. The sentence says what to write, and never shows a password.
 package struct RedisAddressError: Error, Equatable, CustomStringConvertible {
     package let description: String
 

@@ -2,13 +2,12 @@ import Glibc
 import Synchronization
 import Workers
 
-/// Finds the addresses of hosts' names on a thread of its own, as a look-up can wait for the network as long as it likes.
+/// Looks up the addresses of host names on its own thread, because a look-up may wait for the network indefinitely.
 ///
-/// The thread starts with the first name that is no IP address. One look-up runs at a time, and a name that is asked for again while its
-/// look-up runs waits for the same one. Where a look-up takes longer than whoever asked will wait, what it finds is there for the next
-/// attempt, for a while. From any thread.
+/// The thread starts with the first name that is not an IP address. One look-up runs at a time, and a repeated request for the same name
+/// joins the running one. If a look-up outlasts its caller's patience, the result is kept for the next attempt, for a while. Thread-safe.
 package final class HostLookup: Sendable {
-    /// An address as connect(2) takes it.
+    /// An address in the form that connect(2) takes.
     package struct SocketAddress: Sendable, Equatable {
         let family: Int32
         let bytes: [UInt8]
@@ -17,7 +16,7 @@ package final class HostLookup: Sendable {
     package enum Answer: Sendable, Equatable {
         case addresses([SocketAddress])
         case failed(String)
-        /// `descriptor` becomes readable with the answer.
+        /// `descriptor` becomes readable once the answer is there.
         case notYet
     }
 
@@ -28,7 +27,7 @@ package final class HostLookup: Sendable {
         var isStopping = false
     }
 
-    /// How long what was found counts: one attempt to connect, and no more, as a name may move with its service.
+    /// How long a result is valid: for one attempt to connect, and no more, because a name may move with its service.
     private static let validity = Duration.seconds(2)
     private static let capacity = 16
     private let mailbox = WorkerMailbox(Content())
@@ -37,15 +36,15 @@ package final class HostLookup: Sendable {
 
     package init() {}
 
-    /// The thread ends when its look-up does; nobody waits for it.
+    /// The thread ends with its current look-up; it is not joined.
     deinit { mailbox.post { $0.isStopping = true } }
 
-    /// Readable when a look-up has ended that somebody was told to wait for; cleared by `clear`.
+    /// Readable when a look-up that returned `notYet` has ended.
     package var descriptor: Int32 { news.descriptor }
 
     package func clear() { news.clear() }
 
-    /// Asks for a host's addresses; never waits.
+    /// Requests a host's addresses; never waits.
     package func addresses(of endpoint: RedisAddress.Endpoint, at now: ContinuousClock.Instant) -> Answer {
         if case .addresses(let numeric) = Self.resolve(endpoint, flags: AI_NUMERICHOST) { return .addresses(numeric) }
         let known: Answer? = mailbox.look { content in
@@ -54,7 +53,7 @@ package final class HostLookup: Sendable {
                 content.found[endpoint] = nil
                 return nil
             }
-            // A failure is told once, and asked about again with the next attempt.
+            // A failure is reported once; the next attempt looks the name up again.
             if case .failed = found.answer { content.found[endpoint] = nil }
             return found.answer
         }

@@ -1,16 +1,16 @@
 import DequeModule
 import Glibc
 
-/// One connection with one server: it never blocks, notices every end, and says why.
+/// One connection to one server: it never blocks, notices every end, and says why.
 ///
-/// Its owner polls `descriptor` for `events` until `deadline`, calls `advance`, does what the events ask for, and calls `flush`, which
-/// writes all commands of the turn at once. Commands are answered in order. A connection that subscribed takes `PING` and messages
-/// come between its replies. It belongs to one thread.
+/// Its owner polls `descriptor` for `events` until `deadline`, lets the connection make progress, handles the events,
+/// and calls `flush`, which writes all commands of the turn at once. Replies come in the order of the commands. A
+/// subscribed connection accepts only `PING`, and messages come between its replies. Confined to one thread.
 package final class RedisConnection {
     package typealias Instant = ContinuousClock.Instant
 
     enum Event {
-        /// All of the greeting was answered; with the replies to its `commands`.
+        /// The whole greeting was answered; carries the replies to its `commands`.
         case ready([RedisValue])
         case reply(RedisValue)
         case message(channel: [UInt8], [UInt8])
@@ -37,7 +37,7 @@ package final class RedisConnection {
         case ended
     }
 
-    /// Bytes of commands that may be unanswered, those not yet written among them.
+    /// The limit of unanswered commands in bytes, including those not yet written.
     static let capacity = 8 << 20
     private static let readsInOneTurn = 16
     private static let readSize = 64 << 10
@@ -55,16 +55,16 @@ package final class RedisConnection {
     private var questions: Deque<Question> = []
     private var unanswered = 0
     private var lastByteAt: Instant
-    /// Why a write failed: known before what the server still said was read.
+    /// Why a write failed; kept until everything the server sent before is read.
     private var writeFailure: RedisFailure?
     private var mayHaveMore = false
 
-    /// What the greeting told of the server; nothing before it was answered.
+    /// The server's identity from its answer to the greeting; empty before that.
     var server: RedisServerIdentity { greeting.identity }
 
-    /// Begins to connect.
+    /// Starts to connect.
     ///
-    /// - Parameter place: no Sentinel, which is not spoken to about data.
+    /// - Parameter place: not a Sentinel, which has no data.
     init(
         to place: RedisAddress.Place, encryption: RedisAddress.Encryption?, greeting: RedisGreeting,
         timeouts: RedisTimeouts, lookup: HostLookup, at now: Instant
@@ -78,7 +78,7 @@ package final class RedisConnection {
 
     var isReady: Bool { if case .ready = state { true } else { false } }
 
-    /// What to poll; nil while a name is looked up, and after the end.
+    /// The descriptor to poll; nil during a name look-up, and after the end.
     var descriptor: Int32? {
         if case .opening(let opening) = state { opening.descriptor } else { socket?.descriptor }
     }
@@ -86,13 +86,13 @@ package final class RedisConnection {
     var events: Int16 {
         switch state {
         case .opening(let opening): opening.events
-        // TLS may have to read before it can write; then nothing is gained by waiting to write.
+        // TLS may have to read before it can write; then waiting to write gains nothing.
         case .greeting, .ready: Int16(POLLIN) | (written < output.count ? waitsFor & Int16(POLLOUT) : 0)
         case .ended: 0
         }
     }
 
-    /// When `advance` is due at the latest, whatever poll says.
+    /// When progress is due at the latest, whatever poll reports.
     var deadline: Instant? {
         switch state {
         case .ended: return nil
@@ -104,7 +104,7 @@ package final class RedisConnection {
         }
     }
 
-    /// Where something was asked and nothing came: counted from the last byte, but at least for the time that a ping would have had.
+    /// When an unanswered server counts as dead: counted from the last byte, but at least as long as a ping would have had.
     private var deadAt: Instant? {
         guard let first = questions.first else { return nil }
         return max(lastByteAt, first.askedAt - timeouts.ping) + timeouts.silence
@@ -114,7 +114,7 @@ package final class RedisConnection {
 
     /// Queues a command.
     ///
-    /// - Returns: false, and nothing is queued, before the connection is ready, after its end, and where too much is unanswered.
+    /// - Returns: false, with nothing queued, before the connection is ready, after its end, and if too much is unanswered.
     func send(_ command: [RedisArgument], at now: Instant) -> Bool {
         let size = command.commandSize
         guard isReady, unanswered + size <= Self.capacity else { return false }
@@ -128,7 +128,7 @@ package final class RedisConnection {
         command.encode(into: &output)
     }
 
-    /// Goes on with whatever is possible, and tells what came of it.
+    /// Makes whatever progress is possible, and reports the outcome.
     func advance(at now: Instant, into events: inout [Event]) {
         do {
             if case .opening(let opening) = state, let opened = try opening.advance(at: now) {
@@ -178,7 +178,7 @@ package final class RedisConnection {
         var taken = 0
         while taken < count {
             let piece = min(count - taken, ReplyReader.pieceSize)
-            // Not in a closure, which could not throw a typed error.
+            // Not thrown inside the closure, which cannot throw a typed error.
             let problem = input.withUnsafeBytes { bytes -> RedisFailure? in
                 do throws(RedisFailure) {
                     try reader.feed(UnsafeRawBufferPointer(rebasing: bytes[taken..<taken + piece]))
@@ -199,7 +199,7 @@ package final class RedisConnection {
             return
         }
         guard let question = questions.popFirst() else {
-            // A server that refuses a client says so before it is asked.
+            // A server that refuses a client says so before any request.
             if case .error(let text) = value { throw RedisFailure.ofSetUp(text) }
             throw .protocolError("it sent an answer to no question")
         }
@@ -235,7 +235,7 @@ package final class RedisConnection {
 
     // MARK: Writing
 
-    /// Writes what was queued. What fails is told by the next `advance`, after what the server said before.
+    /// Writes queued commands. A failure is reported on the next progress, after everything the server said before.
     func flush() {
         guard let socket, writeFailure == nil else { return }
         switch state {
@@ -248,7 +248,7 @@ package final class RedisConnection {
             case .moved(let count): written += count
             case .waits(let events):
                 waitsFor = events
-                // Where the other side never catches up, what it has taken does not stay here.
+                // Even if the other side never catches up, bytes it has taken do not stay here.
                 if written >= 1 << 20 {
                     output.removeFirst(written)
                     written = 0

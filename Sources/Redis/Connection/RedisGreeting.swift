@@ -1,12 +1,12 @@
-/// What tells a server from others, as it says it of itself.
+/// A server's identity, as it reports it.
 package struct RedisServerIdentity: Sendable, Equatable {
-    /// Of one life of one process; nil where it was not asked for or may not be known.
+    /// Unique to one run of one process; nil if it was not requested or may not be known.
     package var runID: String?
-    /// Such as `7.0.15`.
+    /// For example `7.0.15`.
     package var version: String?
 }
 
-/// What one says first on a new connection, all of it in one round trip, and what becomes of the replies.
+/// The commands sent first on a new connection, all in one round trip, and the handling of their replies.
 struct RedisGreeting {
     /// A command of the greeting, with one reply.
     enum Step {
@@ -17,18 +17,18 @@ struct RedisGreeting {
 
     var credentials = RedisAddress.Credentials()
     var database = 0
-    /// What `CLIENT LIST` shows. Where the user may not set it, there is none.
+    /// The name in `CLIENT LIST`; absent if the user may not set one.
     var name: String
-    /// Whether to ask which process of a server this is.
+    /// Whether to ask for the identity of the server's process.
     var asksIdentity = true
-    /// Whether anything but a primary will do.
+    /// Whether only a primary is acceptable.
     var wantsPrimary = false
-    /// Whether messages come on this connection.
+    /// Whether this connection receives messages.
     var subscribes = false
-    /// Commands with one reply each, none of which may be an error.
+    /// Additional commands with one reply each, none of which may be an error.
     var own: [[RedisArgument]] = []
 
-    /// Replies to `own`.
+    /// The replies to `own`.
     private(set) var replies: [RedisValue] = []
     private(set) var identity = RedisServerIdentity()
 
@@ -50,7 +50,7 @@ struct RedisGreeting {
     mutating func take(_ value: RedisValue, of step: Step) throws(RedisFailure) {
         if case .error(let text) = value {
             let failure = RedisFailure.ofSetUp(text)
-            // A name is a help for who looks at the server, and no more.
+            // The name only helps a person who inspects the server.
             if case .name = step, failure.kind != .password, failure.kind != .refusal || text.hasPrefix("ERR unknown") {
                 return
             }

@@ -1,8 +1,8 @@
 import Glibc
 import Workers
 
-/// A connection that waits for its answers: for commands that look at a server once, and for tests. It blocks the thread that it is
-/// used on, and belongs to it.
+/// A connection that waits for its replies, for commands that inspect a server once, and for tests. It blocks the
+/// calling thread, and is confined to it.
 package final class RedisSession {
     private let side: LinkSide
     private let lookup = HostLookup()
@@ -11,8 +11,8 @@ package final class RedisSession {
 
     /// Connects.
     ///
-    /// - Parameter limit: for connecting, and for each answer.
-    /// - Throws: `RedisFailure` where the first attempt fails.
+    /// - Parameter limit: for connecting, and for each reply.
+    /// - Throws: `RedisFailure` if the first attempt fails.
     package init(
         _ address: RedisAddress, name: String, timeouts: RedisTimeouts = RedisTimeouts(),
         limit: Duration = .seconds(10)
@@ -24,14 +24,14 @@ package final class RedisSession {
 
     package var server: RedisServerIdentity { side.server }
 
-    /// Where the server is: the one that Sentinel named, where it was asked.
+    /// The location of the server; with Sentinel, the server that it named.
     package var place: RedisAddress.Place? { side.place?.0 }
 
-    /// Asks, and waits for the reply, which may be an error of the server's.
+    /// Sends a command and waits for the reply, which may be a server error.
     ///
-    /// An error can end the connection; then another one is made for the next question.
+    /// An error can end the connection; the next command then makes a new one.
     ///
-    /// - Throws: `RedisFailure` where there is no answer.
+    /// - Throws: `RedisFailure` if there is no reply.
     package func ask(_ command: RedisArgument...) throws(RedisFailure) -> RedisValue { try ask(command) }
 
     package func ask(_ command: [RedisArgument]) throws(RedisFailure) -> RedisValue {
@@ -51,7 +51,7 @@ package final class RedisSession {
             for event in events {
                 switch event {
                 case .reply(.command, let value): replies.append(value)
-                // An error can end the connection that it came on; it is still an answer.
+                // An error that ends its connection is still a reply.
                 case .failed(let failure, _) where replies.isEmpty: throw failure
                 default: break
                 }

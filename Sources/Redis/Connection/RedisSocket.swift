@@ -1,12 +1,12 @@
 import CTLSClient
 import Glibc
 
-/// A socket that never blocks, plain or with TLS. Its owner polls it. Belongs to one thread; closed when it goes.
+/// A socket that never blocks, plain or with TLS. Its owner polls it. Confined to one thread; closed on deinit.
 final class RedisSocket {
-    /// What came of a step.
+    /// The outcome of a step.
     enum Outcome {
         case moved(Int)
-        /// Nothing moves before poll reports these events.
+        /// Nothing can move until poll reports these events.
         case waits(Int16)
         case ended(RedisFailure)
     }
@@ -21,7 +21,7 @@ final class RedisSocket {
         close(descriptor)
     }
 
-    /// Begins to connect; the outcome is known by `finishConnecting`, once poll reports POLLOUT.
+    /// Starts to connect; `finishConnecting` returns the outcome once poll reports POLLOUT.
     static func connecting(
         to address: HostLookup.SocketAddress, acknowledgement: Duration
     ) throws(RedisFailure) -> RedisSocket {
@@ -42,7 +42,7 @@ final class RedisSocket {
         return made
     }
 
-    /// The address of a Unix domain socket; nil where the path is too long for one.
+    /// The address of a Unix domain socket; nil if the path is too long.
     static func unix(_ path: String) -> HostLookup.SocketAddress? {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -55,7 +55,7 @@ final class RedisSocket {
             ? HostLookup.SocketAddress(family: AF_UNIX, bytes: withUnsafeBytes(of: address) { [UInt8]($0) }) : nil
     }
 
-    /// Whether it is connected by now.
+    /// Returns whether the socket is connected.
     func finishConnecting() throws(RedisFailure) -> Bool {
         var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         guard poll(&polled, 1, 0) > 0 else { return false }
@@ -63,22 +63,22 @@ final class RedisSocket {
         var size = socklen_t(MemoryLayout<Int32>.size)
         getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
         if error != 0 { throw Self.notConnected(error) }
-        // On one machine a port that nobody listens on can be the very one that the kernel gave this socket: TCP then connects it
-        // to itself.
+        // Within one machine, TCP can connect a socket to itself: a port without a listener can be the one that the
+        // kernel gave this socket.
         if let own = name(getsockname), own == name(getpeername), own.first != UInt8(AF_UNIX) {
             throw Self.notConnected(ECONNREFUSED)
         }
         return true
     }
 
-    /// From now on all goes through TLS, and `handshake` has to be done first.
+    /// Switches to TLS; the handshake must be completed before anything else.
     func startTLS(host: String, _ encryption: RedisAddress.Encryption) throws(RedisFailure) {
         var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
         tls = roost_tls_create(descriptor, host, encryption.authorities, encryption.verifies, &problem)
         if tls == nil { throw RedisFailure(.certificate, Self.text(problem)) }
     }
 
-    /// Moves 0 bytes once it is done.
+    /// Moves 0 bytes when done.
     func handshake() -> Outcome {
         guard let tls else { return .moved(0) }
         var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
@@ -107,7 +107,7 @@ final class RedisSocket {
 
     var isEncrypted: Bool { tls != nil }
 
-    /// Whether bytes wait where poll does not see them.
+    /// Whether bytes are pending that poll does not see.
     var hasPending: Bool { tls.map { roost_tls_has_pending($0) } ?? false }
 
     private func outcome(_ result: Int, _ problem: [CChar]) -> Outcome {

@@ -1,14 +1,14 @@
 import Glibc
 
-/// The way to a connected socket: the host's addresses are looked up and tried in turn, then TLS is agreed on where it is wanted.
+/// The steps to a connected socket: looks up the host's addresses and tries them in turn, then negotiates TLS if required.
 ///
-/// Nothing waits; `advance` goes on with what is possible. Belongs to one thread.
+/// Never waits; each call makes whatever progress is possible. Confined to one thread.
 final class SocketOpening {
     typealias Instant = ContinuousClock.Instant
 
     private enum State {
         case lookingUp
-        /// Until when this address is tried.
+        /// The socket, and until when this address is tried.
         case connecting(RedisSocket, Instant)
         case securing(RedisSocket, Instant)
     }
@@ -34,7 +34,7 @@ final class SocketOpening {
         startedAt = now
     }
 
-    /// What to poll; nil while a name is looked up.
+    /// The descriptor to poll; nil during a name look-up.
     var descriptor: Int32? {
         switch state {
         case .lookingUp: nil
@@ -51,7 +51,7 @@ final class SocketOpening {
         }
     }
 
-    /// - Returns: the socket once it can be spoken on.
+    /// - Returns: the socket once it is usable.
     func advance(at now: Instant) throws(RedisFailure) -> RedisSocket? {
         wasAdvanced = true
         if case .lookingUp = state { try lookUp(at: now) }
@@ -95,7 +95,7 @@ final class SocketOpening {
         try connectToNext(at: now, after: RedisFailure(.refused, "the host's name has no address"))
     }
 
-    /// Tries the addresses one after the other; what is left of the time is shared by those that are left.
+    /// Tries the addresses one after the other; those that are left share the remaining time.
     private func connectToNext(at now: Instant, after failure: RedisFailure) throws(RedisFailure) {
         var failure = failure
         while !addresses.isEmpty {
@@ -112,7 +112,7 @@ final class SocketOpening {
         throw failure
     }
 
-    /// - Returns: whether it is connected.
+    /// - Returns: whether the socket is connected.
     private func goOnConnecting(
         _ socket: RedisSocket, until limit: Instant, at now: Instant
     ) throws(RedisFailure) -> Bool {

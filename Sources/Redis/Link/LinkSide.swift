@@ -1,16 +1,16 @@
 import DequeModule
 
-/// One of the two connections of a link, over and over: where the primary is, is asked of Sentinel before every attempt; what fails is
-/// tried again after a pause. Belongs to one thread.
+/// One of the two connections of a link, made again whenever it ends: before every attempt, Sentinel is asked for the
+/// primary; failures are retried after a pause. Confined to one thread.
 final class LinkSide {
     typealias Instant = ContinuousClock.Instant
 
     enum Event {
-        /// With the replies to the greeting's own commands.
+        /// Carries the replies to the greeting's own commands.
         case ready([RedisValue])
         case reply(LinkQuestion, RedisValue)
         case message(channel: [UInt8], [UInt8])
-        /// The connection ended, or none was made, with what was not answered. The next attempt follows by itself.
+        /// The connection ended or was not made; carries the unanswered requests. The next attempt follows automatically.
         case failed(RedisFailure, unanswered: [LinkQuestion])
     }
 
@@ -27,15 +27,15 @@ final class LinkSide {
     private let random: () -> Double
     private var step: Step
     private var pause: RetryPause
-    /// Questions on the connection that are not answered yet, in order.
+    /// Requests on the connection without a reply yet, in order.
     private(set) var questions: Deque<LinkQuestion> = []
-    /// Of the Sentinels, the one that answered last is asked first.
+    /// The Sentinel that answered last, which is asked first.
     private var sentinel = 0
     private var silentSentinels = 0
-    /// Whom the connection is with, or was tried to, and since when.
+    /// The server of the current connection or attempt, and since when.
     private(set) var place: (RedisAddress.Place, since: Instant)?
     private(set) var readyAt: Instant?
-    /// Whether it answers: it has just been made, or has answered since somebody doubted it.
+    /// Whether the connection is known to answer: it is new, or has answered since it was last doubted.
     private(set) var isProven = false
 
     init(
@@ -55,7 +55,7 @@ final class LinkSide {
         step = .waiting(now)
     }
 
-    /// The one that is polled, if any.
+    /// The connection to poll, if any.
     var connection: RedisConnection? {
         switch step {
         case .waiting: nil
@@ -71,7 +71,7 @@ final class LinkSide {
 
     var deadline: Instant? { if case .waiting(let until) = step { until } else { connection?.deadline } }
 
-    /// - Returns: false where it cannot be asked now.
+    /// - Returns: false if the command cannot be sent now.
     func ask(_ command: [RedisArgument], _ question: LinkQuestion, at now: Instant) -> Bool {
         guard isReady, case .connected(let connection) = step, connection.send(command, at: now) else {
             return false
@@ -80,9 +80,9 @@ final class LinkSide {
         return true
     }
 
-    /// Nobody waits for the replies to what was asked so far, and it has to show that it answers.
+    /// Discards the replies to earlier requests, and tests whether the connection still answers.
     ///
-    /// - Returns: what was not answered.
+    /// - Returns: the unanswered requests.
     func doubt(at now: Instant) -> [LinkQuestion] {
         let unanswered = Array(questions)
         for index in questions.indices { questions[index] = .nobody }
@@ -111,7 +111,7 @@ final class LinkSide {
         var news: [RedisConnection.Event] = []
         connection.advance(at: now, into: &news)
         for event in news {
-            // What a Sentinel says after its answer concerns nobody.
+            // Anything a Sentinel says after its answer is irrelevant.
             guard connection === self.connection else { break }
             if case .asking = step { heard(event, at: now, into: &events) } else { take(event, at: now, into: &events) }
         }
@@ -159,7 +159,7 @@ final class LinkSide {
                 at: now))
     }
 
-    /// What a Sentinel said.
+    /// Handles an event of the connection with a Sentinel.
     private func heard(_ event: RedisConnection.Event, at now: Instant, into events: inout [Event]) {
         guard case .sentinel(let endpoints, let name) = address.place else { return }
         let failure: RedisFailure

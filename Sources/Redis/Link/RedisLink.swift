@@ -1,37 +1,37 @@
 package import Glibc
 
-/// What a link tells its owner.
+/// An event of a link, for its owner.
 package enum LinkEvent: Sendable, Equatable {
-    /// Both connections are there, with one server: commands can be sent, and every message published from now on comes.
+    /// Both connections are up, with the same server: commands can be sent, and every message published from now on arrives.
     case whole
-    /// It cannot be used: after `whole`, and again where an attempt fails for another reason than was told last. Messages may come until
-    /// it is whole again, but not all of them.
+    /// The link cannot be used: reported after `whole`, and again whenever an attempt fails for another reason than the
+    /// last one reported. Some messages may still arrive before it is whole again, but not all.
     case away(RedisFailure)
     case message(channel: String, [UInt8])
     case reply(tag: UInt64, RedisValue)
-    /// The link fell before the reply came: the command was done, or it was not. Told right after `away`.
+    /// The link failed before the reply came: the command may have run or not. Reported right after `away`.
     case lost(tag: UInt64)
-    /// The messages' connection has answered a `publishPing`: all that was published before it was asked has come.
+    /// The messages' connection has answered a `publishPing`: everything published before it was sent has arrived.
     case pong(tag: UInt64)
 }
 
-/// Whose a reply is.
+/// What a reply answers.
 enum LinkQuestion {
     case command(UInt64)
     case call(UInt64, ScriptCall)
     case ping(UInt64)
-    /// A doubted connection is asked for a sign of life.
+    /// A sign of life from a doubted connection.
     case proof
     case nobody
 }
 
 /// Two connections with one Redis, one for commands and one for messages (RESP2 does not mix them), as one link that is whole or away.
 ///
-/// If one of the two falls, the other is asked at once whether it still answers, and the link is away until both are there again. It tries
-/// by itself, for ever. Both have to be with one process of a server, or else what is written by the one may never be heard on the other.
+/// If one of them fails, the other is tested at once, and the link is away until both are up again. It keeps trying on
+/// its own. Both must be with the same server process, or messages published through one may never arrive on the other.
 ///
-/// The owner's turn: `poll(into:)`, which also writes what was queued; poll(2) until `deadline` at the latest; `advance`, which needs
-/// nothing of what poll reported; then what the events ask for. Belongs to one thread.
+/// The owner's turn: prepare the poll, which also writes queued commands; poll(2) until `deadline` at the latest; make
+/// progress, which needs none of poll's results; then handle the events. Confined to one thread.
 package final class RedisLink {
     package typealias Instant = ContinuousClock.Instant
 
@@ -45,12 +45,12 @@ package final class RedisLink {
     private var told: RedisFailure?
     package private(set) var isWhole = false
 
-    /// Begins to connect with the first `advance`.
+    /// Starts to connect with the first turn.
     ///
     /// - Parameters:
-    ///   - name: what `CLIENT LIST` shows: no spaces.
-    ///   - channels: what is subscribed to.
-    ///   - scripts: what `call` may call.
+    ///   - name: the name in `CLIENT LIST`: no spaces.
+    ///   - channels: the channels to subscribe to.
+    ///   - scripts: the scripts that may be called.
     ///   - random: in 0..<1.
     package init(
         _ address: RedisAddress, name: String, channels: [String], scripts: [RedisScript],
@@ -69,10 +69,10 @@ package final class RedisLink {
         watch = SentinelWatch(address, client: name, timeouts, lookup, random: random)
     }
 
-    /// The server it is whole with; nothing while it is away.
+    /// The server of the link; empty while it is away.
     package var server: RedisServerIdentity { isWhole ? commands.server : RedisServerIdentity() }
 
-    /// Writes all that was queued since the last turn, and adds what to poll.
+    /// Writes everything queued since the last turn, and adds the descriptors to poll.
     package func poll(into descriptors: inout [pollfd]) {
         for connection in connections {
             connection.flush()
@@ -84,7 +84,7 @@ package final class RedisLink {
         }
     }
 
-    /// When `advance` is due, whatever poll reports.
+    /// When the next progress is due, whatever poll reports.
     package var deadline: Instant? { [commands.deadline, messages.deadline, watch?.deadline].compactMap { $0 }.min() }
 
     private var connections: [RedisConnection] {
@@ -93,16 +93,16 @@ package final class RedisLink {
 
     /// Queues a command.
     ///
-    /// - Parameter tag: comes back with the reply. Replies come in the order of commands.
-    /// - Returns: false, and nothing is queued, where the link is away or too much is unanswered (8 MiB).
+    /// - Parameter tag: returned with the reply. Replies come in the order of commands.
+    /// - Returns: false, with nothing queued, if the link is away or too much is unanswered (8 MiB).
     package func command(_ command: [RedisArgument], tag: UInt64, at now: Instant) -> Bool {
         isWhole && commands.ask(command, .command(tag), at: now)
     }
 
-    /// Queues the call of a script. Where Redis has forgotten it, it is asked again with the whole text: that reply then comes after those
-    /// to commands that were queued meanwhile, so whoever needs an order has one call in flight.
+    /// Queues a call of a script. If Redis has forgotten the script, the call is repeated with its whole text: that reply
+    /// then comes after those of commands queued meanwhile, so a caller that needs an order keeps one call in flight.
     ///
-    /// - Returns: as `command`.
+    /// - Returns: as for commands.
     package func call(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument], tag: UInt64, at now: Instant
     ) -> Bool {
@@ -111,14 +111,14 @@ package final class RedisLink {
         return commands.ask(hashes[script].map(call.byHash) ?? call.byText, .call(tag, call), at: now)
     }
 
-    /// Asks on the messages' connection: the `pong` comes behind all messages that were published before.
+    /// Sends a ping on the messages' connection: the `pong` comes after all messages published before.
     ///
-    /// - Returns: as `command`. A ping that the link falls upon is never answered.
+    /// - Returns: as for commands. A ping is never answered if the link fails.
     package func publishPing(tag: UInt64, at now: Instant) -> Bool {
         isWhole && messages.ask(["PING"], .ping(tag), at: now)
     }
 
-    /// Gives both connections up and makes new ones: what is answered is no longer believed.
+    /// Gives both connections up and makes new ones, because their answers are no longer trusted.
     package func reconnect(because failure: RedisFailure, at now: Instant) -> [LinkEvent] {
         var events: [LinkEvent] = []
         let asked = Array(commands.questions)
@@ -127,7 +127,7 @@ package final class RedisLink {
         return events
     }
 
-    /// Goes on with whatever is possible.
+    /// Makes whatever progress is possible.
     package func advance(at now: Instant) -> [LinkEvent] {
         var events: [LinkEvent] = []
         if connections.contains(where: { $0.descriptor == nil }) { lookup.clear() }
@@ -138,7 +138,7 @@ package final class RedisLink {
         }
         becomeWhole(at: now, into: &events)
         watch?.advance(at: now)
-        // What Sentinel said before this connection was made counts less than what it answered then.
+        // Anything Sentinel said before this connection was made counts less than its answer then.
         if isWhole, let (named, at) = watch?.named, let (place, since) = commands.place, at > since,
             place != .tcp(named)
         {

@@ -5,7 +5,7 @@ package struct RedisScript: Sendable, Hashable {
     package init(_ text: String) { self.text = text }
 }
 
-/// A call of a script that is under way: what it takes to ask again with the whole text, where Redis has forgotten the script.
+/// A script call in flight, with everything needed to repeat it with the whole text if Redis has forgotten the script.
 struct ScriptCall {
     let script: RedisScript
     let keys: [String]

@@ -1,4 +1,4 @@
-/// How long to wait before the next attempt: 50 ms, doubling to 250 ms, each somewhere between a half and the whole of that, so that
+/// The pause before the next attempt: 50 ms, doubling to 250 ms, each randomized between half and all of that, so that
 /// hubs that were cut off together do not come back in step.
 struct RetryPause {
     private let timeouts: RedisTimeouts
@@ -10,7 +10,7 @@ struct RetryPause {
         ceiling = timeouts.firstRetry
     }
 
-    /// An attempt went well. That makes the pauses short again only once it has lasted.
+    /// An attempt succeeded. The pauses become short again only once the connection has lasted.
     mutating func ready(at now: ContinuousClock.Instant) { readyAt = now }
 
     /// - Parameter random: in 0..<1.

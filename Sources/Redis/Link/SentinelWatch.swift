@@ -1,8 +1,8 @@
-/// Listens to one Sentinel while a link is whole, and tells when the primary is another one than the link is with.
+/// Listens to one Sentinel while a link is whole, and reports when the primary is another server than the link's.
 ///
-/// A primary that is cut off from its Sentinels, or was replaced while it was frozen, does not end its connections: it goes on taking
-/// writes that nobody else will see. Sentinel says `+switch-master` as soon as it has named another one, and is asked once when it is
-/// connected to. Belongs to one thread.
+/// A primary that is cut off from its Sentinels, or was replaced while frozen, does not end its connections: it keeps
+/// accepting writes that no other client will see. Sentinel sends `+switch-master` as soon as it names another primary,
+/// and is asked once upon connecting. Confined to one thread.
 final class SentinelWatch {
     typealias Instant = ContinuousClock.Instant
 
@@ -17,9 +17,9 @@ final class SentinelWatch {
     private var next = 0
     private var waitsUntil: Instant?
     private var pause: RetryPause
-    /// Whom Sentinel has named last, and when.
+    /// The primary that Sentinel named last, and when.
     private(set) var named: (RedisAddress.Endpoint, at: Instant)?
-    /// The one that is polled, if any.
+    /// The connection to poll, if any.
     private(set) var connection: RedisConnection?
 
     /// Nil for an address without Sentinel.
@@ -65,14 +65,14 @@ final class SentinelWatch {
         greeting.credentials = address.sentinelCredentials
         greeting.asksIdentity = false
         greeting.subscribes = true
-        // Who has subscribed may ask nothing more. Sentinel answers both in one go, and nothing happens in between.
+        // A subscribed client may send no further command. Sentinel answers both in one go, with nothing in between.
         greeting.own = [["SENTINEL", "GET-MASTER-ADDR-BY-NAME", .text(name)], ["SUBSCRIBE", .text(Self.channel)]]
         connection = RedisConnection(
             to: .tcp(endpoints[next]), encryption: address.encryption, greeting: greeting, timeouts: timeouts,
             lookup: lookup, at: now)
     }
 
-    /// `NAME OLD-HOST OLD-PORT HOST PORT`.
+    /// Parses `NAME OLD-HOST OLD-PORT HOST PORT`.
     private static func switched(_ message: [UInt8], of name: String) -> RedisAddress.Endpoint? {
         let words = String(decoding: message, as: UTF8.self).split(separator: " ")
         guard words.count == 5, words[0] == name, let port = UInt16(words[4]), port > 0 else { return nil }
@@ -81,7 +81,7 @@ final class SentinelWatch {
 }
 
 extension RedisAddress.Endpoint {
-    /// What `SENTINEL GET-MASTER-ADDR-BY-NAME` answers; nil where it knows no such primary.
+    /// Parses the answer of `SENTINEL GET-MASTER-ADDR-BY-NAME`; nil if Sentinel knows no such primary.
     init?(sentinel answer: RedisValue) {
         guard let parts = answer.elements, parts.count == 2, let host = parts[0].text, !host.isEmpty,
             let port = parts[1].text.flatMap({ UInt16($0) }), port > 0

@@ -1,13 +1,13 @@
-/// The names that the log of one cluster of hubs has in Redis. They share a hash tag, so that they lie together in a Redis Cluster too.
+/// The names of a cluster's log in Redis. They share a hash tag, so that they stay together even in a Redis Cluster.
 package struct LogKeys: Sendable, Equatable {
     private let prefix: String
 
-    /// - Parameter cluster: of letters, digits, dots, underscores and hyphens; who names it has checked that.
+    /// - Parameter cluster: letters, digits, dots, underscores and hyphens; the caller has checked that.
     package init(cluster: String) { prefix = "{roost:\(cluster)}:" }
 
     /// The stream of entries.
     package var log: String { prefix + "r" }
-    /// The head of the log, whose epoch it is, and the heads of older epochs.
+    /// The head of the log with its epoch, and the heads of older epochs.
     package var head: String { prefix + "m" }
     /// The channel on which entries and beats are published.
     package var channel: String { prefix + "c" }
@@ -15,17 +15,17 @@ package struct LogKeys: Sendable, Equatable {
     package func channel(of hub: String) -> String { prefix + "n:" + hub }
     /// The lease on a hub's name.
     package func lease(of hub: String) -> String { prefix + "l:" + hub }
-    /// A key and a channel that nothing is ever written to: rights are tried on it.
+    /// A key and a channel that are never written; used to test permissions.
     package var nothing: String { prefix + "doctor" }
-    /// All of them, as an operator reads it.
+    /// Matches all of them, for operators.
     package var pattern: String { prefix + "*" }
 
-    /// The streams that hubs share: which there are, and how long the log of each is.
+    /// The index of the streams that hubs share: their names, and the length of each log.
     package var streams: String { prefix + "s" }
-    /// The log of one of them.
+    /// The log of one of these streams.
     package func stream(_ id: String) -> String { "\(streams):\(id)" }
-    /// Whose epoch the streams are of, and how often they were written.
+    /// The epoch of the streams, and their number of writes.
     package var streamsHead: String { prefix + "sm" }
-    /// The channel on which hubs tell each other what became of streams.
+    /// The channel on which hubs publish changes of streams.
     package var streamsChannel: String { prefix + "sc" }
 }

@@ -3,7 +3,7 @@ import CLuaFiles
 /// An entry's id in the stream: its epoch, and its offset within it. Written `EPOCH-OFFSET`.
 package struct LogEntryID: Sendable, Hashable, Comparable, CustomStringConvertible {
     package var epoch: UInt64
-    /// From 0, without holes; -1 is before the first.
+    /// From 0, without gaps; -1 is before the first.
     package var offset: Int64
 
     package init(epoch: UInt64, offset: Int64) {
@@ -11,7 +11,7 @@ package struct LogEntryID: Sendable, Hashable, Comparable, CustomStringConvertib
         self.offset = offset
     }
 
-    /// Nil for what is none: beyond these bounds the scripts, whose numbers are doubles, would lose count, and they begin another epoch.
+    /// Nil for invalid ids: beyond these bounds the scripts, whose numbers are doubles, would lose count; they begin another epoch instead.
     init?(epoch: some StringProtocol, offset: some StringProtocol) {
         guard let epoch = UInt64(epoch), epoch <= 1 << 52, let offset = Int64(offset), -1...(1 << 40) ~= offset else {
             return nil
@@ -19,7 +19,7 @@ package struct LogEntryID: Sendable, Hashable, Comparable, CustomStringConvertib
         self.init(epoch: epoch, offset: offset)
     }
 
-    /// Nil for what is none.
+    /// Nil for invalid ids.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
@@ -33,17 +33,17 @@ package struct LogEntryID: Sendable, Hashable, Comparable, CustomStringConvertib
     }
 }
 
-/// What opening the log answers.
+/// The answer to opening the log.
 package struct LogOpening: Sendable, Equatable {
-    /// The last entry; its offset is -1 where the epoch has none yet.
+    /// The last entry; its offset is -1 if the epoch has none yet.
     package var head: LogEntryID
-    /// The tag of that entry; 0 where there is none.
+    /// The tag of that entry; 0 if there is none.
     package var tag: UInt64
     /// The last entries of older epochs, newest first, at most 16.
     package var older: [LogEntryID]
 }
 
-/// An entry as the stream keeps it.
+/// An entry as stored in the stream.
 package struct StoredLogEntry: Sendable, Equatable {
     package var id: LogEntryID
     package var tagBefore: UInt64
@@ -53,23 +53,23 @@ package struct StoredLogEntry: Sendable, Equatable {
 
 /// A part of the log.
 package struct LogPiece: Sendable, Equatable {
-    /// Oldest first, without holes but for what the log has trimmed before the first.
+    /// Oldest first, without gaps except for entries trimmed before the first.
     package var entries: [StoredLogEntry]
-    /// Whether there was nothing more to read, when it was read.
+    /// Whether there was nothing more to read at that time.
     package var isAtEnd: Bool
 }
 
-/// Why a script of the log, or a reading of it, brought nothing.
+/// Why a script of the log, or a read, had no result.
 package enum LogRefusal: Error, Sendable, Equatable {
     /// The log is in another epoch than the caller's, and nothing was written: open it again.
     case otherEpoch
-    /// What came is none of the answers there are: the server's error, or what somebody else wrote below these keys.
+    /// The answer has an unknown form: a server error, or data written under these keys by another program.
     case unexpected(String)
 }
 
-/// The scripts that hubs share their log by, and reading it: what is asked, and what the answers say.
+/// The scripts for the log that hubs share: queues the calls, and parses the answers.
 ///
-/// Invariants stand in `Lua/Open.lua`, `Lua/Publish.lua`, `Lua/Read.lua` and `Lua/RemoveForeignLease.lua`.
+/// The invariants are in `Lua/Open.lua`, `Lua/Publish.lua`, `Lua/Read.lua` and `Lua/RemoveForeignLease.lua`.
 package struct LogScripts: Sendable {
     package static let open = RedisScript(roost_lua_open())
     package static let publish = RedisScript(roost_lua_publish())
@@ -81,10 +81,10 @@ package struct LogScripts: Sendable {
 
     package init(_ keys: LogKeys) { self.keys = keys }
 
-    /// Queues the opening of the log, which comes before any publishing after each `whole`.
+    /// Queues the opening of the log, which must precede any publishing after each `whole`.
     ///
-    /// - Parameter leastEpoch: milliseconds since 1970, and more than any epoch that the caller knows.
-    /// - Returns: as `RedisLink.command`.
+    /// - Parameter leastEpoch: milliseconds since 1970, and greater than any epoch that the caller knows.
+    /// - Returns: as for `RedisLink`'s commands.
     package func open(leastEpoch: UInt64, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool {
         link.call(
             Self.open, keys: [keys.log, keys.head], arguments: [.integer(Int64(clamping: leastEpoch))], tag: tag,
@@ -104,9 +104,9 @@ package struct LogScripts: Sendable {
     /// Queues the publishing of one entry.
     ///
     /// - Parameters:
-    ///   - entryTag: at random, not 0.
-    ///   - length: how many entries the log keeps, about.
-    /// - Returns: as `RedisLink.command`.
+    ///   - entryTag: random, not 0.
+    ///   - length: the approximate number of entries that the log keeps.
+    /// - Returns: as for `RedisLink`'s commands.
     package func publish(
         _ batch: [UInt8], in epoch: UInt64, entryTag: UInt64, length: Int, on link: RedisLink, tag: UInt64,
         at now: RedisLink.Instant
@@ -119,18 +119,18 @@ package struct LogScripts: Sendable {
             ], tag: tag, at: now)
     }
 
-    /// The offset of the entry that was published.
+    /// The offset of the published entry.
     package static func published(_ value: RedisValue) throws(LogRefusal) -> Int64 {
         if case .integer(let offset) = value, 0...(1 << 40) ~= offset { return offset }
         throw refusal(value)
     }
 
-    /// Queues the reading of entries, oldest first: as many as make an answer of a megabyte, and one more.
+    /// Queues reading entries, oldest first: as many as fill an answer of a megabyte, and one more.
     ///
     /// - Parameters:
     ///   - last: nil for the end of the log.
-    ///   - count: how many at most.
-    /// - Returns: as `RedisLink.command`.
+    ///   - count: the most entries to read.
+    /// - Returns: as for `RedisLink`'s commands.
     package func read(
         after place: LogEntryID, through last: LogEntryID? = nil, count: Int = 1000, on link: RedisLink, tag: UInt64,
         at now: RedisLink.Instant
@@ -153,22 +153,22 @@ package struct LogScripts: Sendable {
         entries.reserveCapacity(elements.count)
         for element in elements {
             guard let parts = element.elements, parts.count == 2, let text = parts[0].text else { throw refusal(value) }
-            // Somebody else's, behind all that hubs write.
+            // Written by another program, after everything that hubs write.
             guard let id = LogEntryID(text) else { continue }
-            // One that is damaged has its place: whoever reads goes on behind it, and finds that something is missing.
+            // A damaged entry keeps its place: the log reader continues after it, and finds that something is missing.
             entries.append(entry(id, parts[1]) ?? StoredLogEntry(id: id, tagBefore: 0, tag: 0, batch: []))
         }
         return LogPiece(entries: entries, isAtEnd: isAtEnd == 1 || entries.isEmpty)
     }
 
-    /// Queues a look at the head of the log, which writes nothing.
+    /// Queues reading the head of the log; writes nothing.
     ///
-    /// - Returns: as `RedisLink.command`.
+    /// - Returns: as for `RedisLink`'s commands.
     package func readHead(on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool {
         link.command(["GET", .text(keys.head)], tag: tag, at: now)
     }
 
-    /// The head of the log; nil where there is none, so that it has to be opened anew. An epoch whose primary is gone is told as it was.
+    /// The head of the log; nil if there is none, so that the log must be opened again. The epoch of a lost primary is returned as it was.
     package static func head(_ value: RedisValue) throws(LogRefusal) -> LogOpening? {
         if case .null = value { return nil }
         let words = (value.text ?? "").split(separator: " ")
@@ -179,11 +179,11 @@ package struct LogScripts: Sendable {
             older: words.dropFirst(4).compactMap { LogEntryID(String($0)) })
     }
 
-    /// Whose a lease is that was read: the boot of that hub; nil where nobody has it, or it was not read.
+    /// The boot that holds a lease; nil if no hub does, or if it could not be read.
     package static func leaseHolder(_ value: RedisValue) -> UInt64? { value.text.flatMap { UInt64($0) } }
 
-    /// Whether what was read in the place of a lease is what no hub can have written: of another type, or no number. It is nobody's, and
-    /// may have no end. Redis' other errors say nothing about it.
+    /// Whether the value in place of a lease cannot come from a hub: it has another type, or is not a number. Such a
+    /// value belongs to no hub and may never expire. Redis' other errors say nothing about it.
     package static func isForeignLease(_ value: RedisValue) -> Bool {
         switch value {
         case .error(let text): text.hasPrefix("WRONGTYPE")
@@ -192,9 +192,9 @@ package struct LogScripts: Sendable {
         }
     }
 
-    /// Queues the removal of what stands in the place of a lease, unless it is one by then.
+    /// Queues removing a foreign value in place of a lease, unless it is a lease by then.
     ///
-    /// - Returns: as `RedisLink.command`.
+    /// - Returns: as for `RedisLink`'s commands.
     package func removeForeignLease(of hub: String, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool
     {
         link.call(Self.removeForeignLease, keys: [keys.lease(of: hub)], arguments: [], tag: tag, at: now)

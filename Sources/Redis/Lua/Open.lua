@@ -1,22 +1,22 @@
 -- Opens the log that hubs share, after each connect and before anything is written on that connection.
 --
--- KEYS[1]  the log: a stream whose ids are EPOCH-OFFSET, the offsets dense from 0 within an epoch
+-- KEYS[1]  the log: a stream whose ids are EPOCH-OFFSET, with offsets dense from 0 within an epoch
 -- KEYS[2]  its head: "EPOCH OFFSET REPLID TAG", then " EPOCH-OFFSET" for the last entry of each older epoch, newest first
--- ARGV[1]  the least number that a new epoch may have: the caller's clock in milliseconds, and more than any epoch it knows
+-- ARGV[1]  the least number for a new epoch: the caller's clock in milliseconds, and more than any epoch it knows
 --
--- Answers {epoch, offset of the last entry or -1, its tag, older heads …}, all of them texts.
+-- Returns {epoch, offset of the last entry or -1, its tag, older heads …}, all of them texts.
 --
 -- Invariants
---   - An epoch belongs to one primary in one life (its replication id): a new primary, a restart and a head that is gone each
---     begin a new one. So no two servers ever write one epoch.
+--   - An epoch belongs to one life of one primary (its replication id): a new primary, a restart and a lost head each begin a new
+--     one. So no two servers ever write the same epoch.
 --   - A new epoch is greater than any that the head or the log knows: XADD never meets a greater id.
---   - Every epoch leaves its last entry behind among the older heads, so that readers know how far to read it; one without
---     entries leaves EPOCH--1.
---   - On a replica nothing is answered that a caller could write by.
---   - A head that nobody who counts can have written counts as gone, with the older ones in it, and a log that ends in such an id is
---     deleted, as nothing could be added to it. The least of a new epoch stays far below what hubs take for one (2^52).
---   - A head or a log of another type than theirs was put there by somebody else: it counts as gone, and is replaced.
---   - Where the epoch goes on, nothing is written: it opens on a server that is full, too.
+--   - Every epoch leaves its last entry among the older heads, so that readers know how far to read it; one without entries
+--     leaves EPOCH--1.
+--   - A replica returns nothing that would let a caller write.
+--   - A head that no hub can have written counts as lost, together with its older heads, and a log that ends in such an id is
+--     deleted, because nothing could be added to it. The least new epoch stays far below the limit of hubs (2^52).
+--   - A head or a log of the wrong type was put there by another program: it counts as lost, and is replaced.
+--   - If the epoch continues, nothing is written, so the log opens even on a server that is full.
 
 local replication = redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then
@@ -53,7 +53,7 @@ local ends = redis.pcall('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
 if ends.err then
     if not string.find(ends.err, 'WRONGTYPE', 1, true) then return ends end
     redis.call('DEL', KEYS[1])
-    -- What it had is gone, so that the epoch ends here.
+    -- Its entries are gone, so the epoch ends here.
     ends, owner = {}, nil
 end
 
@@ -67,7 +67,7 @@ else
         least = math.max(least, tonumber(epoch) + 1)
         older = ' ' .. epoch .. '-' .. offset .. older
     end
-    -- A head can be gone without its log: it was evicted, or deleted by hand.
+    -- A head can be lost without its log, by eviction or by hand.
     local last = ends[1]
     if last then
         local last_epoch, last_offset = string.match(last[1], '^(%d+)-(%d+)')

@@ -1,20 +1,20 @@
 -- Opens the streams that hubs share, after each connect and before anything is written on that connection.
 --
--- KEYS[1]  their head: "EPOCH COUNT REPLID SETTLED": how many writes the epoch has seen, and until when it settles
+-- KEYS[1]  their head: "EPOCH COUNT REPLID SETTLED": the number of writes in the epoch, and until when it settles
 -- KEYS[2]  the index (see WriteStreams.lua)
--- ARGV[1]  the least number that a new epoch may have: the caller's clock in milliseconds, and more than any epoch it knows
--- ARGV[2]  for how many milliseconds a new epoch settles
+-- ARGV[1]  the least number for a new epoch: the caller's clock in milliseconds, and more than any epoch it knows
+-- ARGV[2]  how many milliseconds a new epoch settles
 --
--- Answers {epoch, count, milliseconds for which it still settles}, all of them texts.
+-- Returns {epoch, count, milliseconds for which it still settles}, all of them texts.
 --
 -- Invariants
---   - An epoch belongs to one primary in one life (its replication id), as in Open.lua: where Redis may have lost something, there is a
---     new one.
---   - While an epoch settles, hubs write back what they have and Redis lacks, and nothing new is taken (WriteStreams.lua). By Redis'
---     clock, so that it ends for all hubs at once.
---   - A head or an index of another type than theirs was put there by somebody else: it goes, and with it the epoch, so that hubs write
+--   - An epoch belongs to one life of one primary (its replication id), as in Open.lua: whenever Redis may have lost something, there
+--     is a new one.
+--   - While an epoch settles, hubs write back what Redis lacks, and nothing new is accepted (WriteStreams.lua). Redis' clock decides,
+--     so that settling ends for all hubs at once.
+--   - A head or an index of the wrong type was put there by another program: it is removed, and with it the epoch, so that hubs write
 --     back what they have.
---   - On a replica nothing is answered that a caller could write by.
+--   - A replica returns nothing that would let a caller write.
 
 local replication = redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then
@@ -33,7 +33,7 @@ end
 if head then
     epoch, count, owner, settled = string.match(head, '^(%d+) (%d+) (%S+) (%d+)$')
 end
--- What nobody who counts can have written is no head; nor is one that settles for longer than a minute.
+-- A head that no hub can have written is invalid; so is one that settles for longer than a minute.
 if epoch and (tonumber(epoch) > 2^51 or tonumber(count) > 2^51) then epoch = nil end
 local index = redis.pcall('HGET', KEYS[2], '')
 if type(index) == 'table' then

@@ -1,13 +1,13 @@
--- Removes what stands in the place of a hub's lease and is none, so that the hub can take its name.
+-- Removes a foreign value in place of a hub's lease, so that the hub can take its name.
 --
 -- KEYS[1]  the lease: a hub's boot, a number of 64 bits in decimal digits
 --
--- Answers 1 where it was removed, and 0 where there is a lease, or nothing.
+-- Returns 1 if a value was removed, and 0 if there is a lease, or nothing.
 --
 -- Invariants
---   - Whoever asks has read the key before, and a hub may have taken the name since: a lease is never removed.
---   - What Redis does not let itself be asked now (it loads, it is busy, a right is missing) says nothing about the key: that error is the
---     answer, and the key stays.
+--   - The caller read the key before, and a hub may have taken the name since: a lease is never removed.
+--   - If Redis cannot answer now (it is loading, it is busy, a permission is missing), that says nothing about the key: the error is
+--     returned, and the key stays.
 
 local lease = redis.pcall('GET', KEYS[1])
 if type(lease) == 'table' then

@@ -1,26 +1,27 @@
--- Appends to the logs of streams that hubs share, removes some, and tells all hubs, each where it is as the caller believes.
+-- Appends to the logs of shared streams, removes some, and tells all hubs; each change assumes the state that the caller believes in.
 --
 -- KEYS[1]  the index: a hash of NAME to "ID LENGTH"; the log of a stream is the string KEYS[1]:ID
 -- KEYS[2]  the head (see OpenStreams.lua)
 -- ARGV[1]  the channel
 -- ARGV[2]  the epoch that the caller's connection opened
--- ARGV[3]  whose process it is, for the publication
--- ARGV[4]  1 where hubs write back what Redis lacks, else 0
--- ARGV[5…] by fives: "w" to append, "d" to remove or "s" to remove because the next generation follows; the stream's name; its id; the length that its log has, -1 for a stream that
---          is not there, or "*" for any; the bytes. Without bytes, "w" finds out whether the caller is right.
+-- ARGV[3]  the caller's process, for the publication
+-- ARGV[4]  1 if hubs write back what Redis lacks, else 0
+-- ARGV[5…] in groups of five: "w" to append, "d" to remove, or "s" to remove because the next generation follows; the stream's name;
+--          its id; the expected length of its log, -1 for a stream that does not exist, or "*" for any; the bytes. Without bytes, "w"
+--          only checks the expectation.
 --
--- Answers for each: 1 where it is done, else "ID LENGTH" as the index has it, or an empty text.
--- What is published is "EPOCH COUNT PROCESS\n", and for each that changed something two numbers of four bytes (little-endian), of a
--- line "KIND ID LENGTH-BEFORE NAME" and of its bytes, and then these.
+-- Returns for each: 1 if done, else "ID LENGTH" from the index, or an empty text.
+-- It publishes "EPOCH COUNT PROCESS\n", and for each effective change two numbers of four bytes (little-endian), the lengths of a line
+-- "KIND ID LENGTH-BEFORE NAME" and of the bytes, followed by both.
 --
 -- Invariants
---   - In another epoch than the caller's, and where there is no head, nothing is written: -EPOCH. While it settles only what is
---     written back is taken: -SETTLING.
---   - A log grows only where its stream and its length are those that the caller decided by. So of two hubs that decide at once one is
---     told that it was late, and the logs of one stream are each a beginning of the other, within an epoch.
---   - Index, logs, count and publication are one step for everybody else.
---   - A log that is not as long as the index says, or no log, was damaged by somebody else. It goes, and with it the epoch, so that hubs
---     write back what they have. So does the head where it, or the index, is of another type (see OpenStreams.lua).
+--   - In another epoch than the caller's, or without a head, nothing is written: -EPOCH. While the epoch settles, only what is
+--     written back is accepted: -SETTLING.
+--   - A log grows only if its stream and length are those on which the caller decided. So of two hubs that decide at once, one is told
+--     that it was late, and within an epoch all copies of a stream's log are prefixes of one another.
+--   - Index, logs, count and publication change in one step for all other clients.
+--   - A log that is missing, or not as long as the index says, was damaged by another program. It is removed, and with it the epoch, so
+--     that hubs write back what they have. So is the head if it, or the index, is of the wrong type (see OpenStreams.lua).
 
 local epoch, count, owner, settled
 local head = redis.pcall('GET', KEYS[2])
@@ -31,7 +32,7 @@ end
 if head then
     epoch, count, owner, settled = string.match(head, '^(%d+) (%d+) (%S+) (%d+)$')
 end
--- What nobody who counts can have written is no head (see OpenStreams.lua).
+-- A head that no hub can have written is invalid (see OpenStreams.lua).
 if epoch and tonumber(count) > 2^51 then epoch = nil end
 if epoch ~= ARGV[2] then
     return redis.error_reply('-EPOCH ' .. (epoch or 'none') .. ' is the epoch of the streams')

@@ -1,44 +1,44 @@
-/// Why a connection with Redis ended, or was not made: a kind to decide by and a sentence for the log.
+/// Why a connection with Redis ended, or was not made: a kind for decisions and a sentence for the log.
 package struct RedisFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
-        /// Nobody listens there, or the host has no such name or route.
+        /// Nothing listens there, or the host has no such name or route.
         case refused
         /// There was no answer in time while connecting.
         case unanswered
-        /// The other side ended the connection, or the network did.
+        /// The other side or the network ended the connection.
         case cut
-        /// The other side says nothing any more, although it was asked.
+        /// The other side stopped answering.
         case silent
         /// The other side does not speak Redis' protocol.
         case protocolError
-        /// The certificate, or the encryption, is not what was asked for.
+        /// The certificate or the encryption is not acceptable.
         case certificate
-        /// The user or the password is wrong, or one is needed.
+        /// The user or the password is wrong or missing.
         case password
-        /// The user may not do what is needed.
+        /// The user lacks a required permission.
         case rights
-        /// It reads its data after a start.
+        /// The server is loading its data after a start.
         case loading
-        /// It is a replica, or lost its primary.
+        /// The server is a replica, or lost its primary.
         case readOnly
-        /// It has too few replicas to take writes (`min-replicas-to-write`).
+        /// The server has too few replicas to accept writes (`min-replicas-to-write`).
         case replicas
-        /// Its memory is full (`maxmemory`).
+        /// The server's memory is full (`maxmemory`).
         case memory
-        /// It cannot write to its disk.
+        /// The server cannot write to its disk.
         case disk
-        /// A script of somebody's keeps it busy.
+        /// The server is busy running a script.
         case busy
-        /// It is a part of a Redis Cluster, and not the one for these keys.
+        /// The server belongs to a Redis Cluster and does not hold these keys.
         case elsewhere
-        /// It has too many clients, or was told to refuse what is needed.
+        /// The server has too many clients, or is configured to refuse what is needed.
         case refusal
-        /// Sentinel does not know, or names a server that is no primary.
+        /// Sentinel does not know the primary, or names a server that is not one.
         case sentinel
     }
 
     package let kind: Kind
-    /// A sentence without a full stop, that says what to do where somebody can.
+    /// A sentence without a full stop; it says what to do if anything can be done.
     package let description: String
 
     package init(_ kind: Kind, _ description: String) {
@@ -50,8 +50,7 @@ package struct RedisFailure: Error, Sendable, Equatable, CustomStringConvertible
         RedisFailure(.protocolError, "what answers does not speak Redis' protocol: \(excerpt(what))")
     }
 
-    /// What an error of the server means for the connection; nil where the connection is as good as before, and the error is about the
-    /// command alone.
+    /// The meaning of a server error for the connection; nil if it concerns only the command, and the connection is unharmed.
     static func ofConnection(_ error: String) -> RedisFailure? {
         let code = error.prefix { $0 != " " }
         let text = excerpt(error)
@@ -77,10 +76,10 @@ package struct RedisFailure: Error, Sendable, Equatable, CustomStringConvertible
         }
     }
 
-    /// What an error of the server means while the connection is made: whatever it is, it is not made.
+    /// The meaning of a server error during set-up: whatever it is, the connection fails.
     static func ofSetUp(_ error: String) -> RedisFailure {
         if let known = ofConnection(error) { return known }
-        // Of servers that have a password without users.
+        // From servers that have a password without users.
         if error.hasPrefix("ERR invalid password") || error.hasPrefix("ERR AUTH")
             || error.hasPrefix("ERR Client sent AUTH")
         {
@@ -96,13 +95,13 @@ package struct RedisFailure: Error, Sendable, Equatable, CustomStringConvertible
                 + RedisRights.acl)
     }
 
-    /// What a server wrote, for a line of the log: short, and nothing but what Redis' own errors consist of.
+    /// A server's text for one log line: short, and only the characters that Redis' own errors use.
     private static func excerpt(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.prefix(200).filter { (0x20..<0x7F).contains($0.value) }))
     }
 }
 
-/// What the user of the hubs may do in Redis, as `ACL SETUSER` takes it.
+/// The permissions that the hubs' user needs in Redis, as `ACL SETUSER` takes them.
 package enum RedisRights {
     package static let acl =
         "resetkeys resetchannels ~{roost:*}:* &{roost:*}:* -@all +eval +evalsha +script|load +xadd +xrange +xrevrange "

@@ -1,15 +1,15 @@
-/// What Redis answers (RESP2): a tree, whose bytes are copies of their own.
+/// A reply of Redis (RESP2): a tree that owns its bytes.
 package enum RedisValue: Sendable, Equatable {
     /// A short text such as `OK`.
     case status(String)
-    /// An error's text: a code in capitals, a space, words. The whole of it.
+    /// The whole text of an error: a code in capitals, a space, words.
     case error(String)
     case integer(Int64)
     case bytes([UInt8])
     case array([RedisValue])
     case null
 
-    /// The text of a status or of bytes; nil for anything else, and for bytes that are no UTF-8.
+    /// The text of a status or of bytes; nil for anything else, and for bytes that are not UTF-8.
     package var text: String? {
         switch self {
         case .status(let text): text
@@ -30,7 +30,7 @@ package enum RedisArgument: Sendable, Equatable, ExpressibleByStringLiteral, Exp
     package init(stringLiteral text: String) { self = .text(text) }
     package init(integerLiteral number: Int64) { self = .integer(number) }
 
-    /// How many bytes it is at most, without what stands around it on the wire.
+    /// The upper bound of its length in bytes, without the framing on the wire.
     var size: Int {
         switch self {
         case .text(let text): text.utf8.count
@@ -41,10 +41,10 @@ package enum RedisArgument: Sendable, Equatable, ExpressibleByStringLiteral, Exp
 }
 
 extension [RedisArgument] {
-    /// How many bytes it is at most as one command on the wire.
+    /// The upper bound of the whole command's length on the wire, in bytes.
     var commandSize: Int { reduce(16) { $0 + $1.size + 16 } }
 
-    /// Appends the command as Redis reads it (RESP: an array of bulk strings).
+    /// Appends the command in RESP, as an array of bulk strings.
     func encode(into output: inout [UInt8]) {
         func header(_ mark: UInt8, _ count: Int) {
             output.append(mark)

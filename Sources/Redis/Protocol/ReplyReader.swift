@@ -1,33 +1,33 @@
 import CHiredis
 
-/// Makes values of what Redis sends, by hiredis' reader, whose callbacks build Swift's values: each string is copied once out of the
-/// reader's buffer and no tree of C objects is made.
+/// Parses replies of Redis with hiredis' reader, whose callbacks build Swift values: each string is copied once from
+/// the reader's buffer, and no tree of C objects is made.
 ///
-/// The peer decides nothing about memory: what is larger than `Bounds` is an error of the protocol, and so is what is no RESP2. After
-/// an error a reader is of no more use. Belongs to one thread.
+/// The peer has no influence on memory: anything larger than `Bounds` is a protocol error, and so is anything that is
+/// not RESP2. After an error, a `ReplyReader` must not be used again. Confined to one thread.
 final class ReplyReader {
     struct Bounds {
-        /// Bytes of one string.
+        /// Bytes in one string.
         var bulk = 16 << 20
-        /// Bytes of all strings of one reply.
+        /// Bytes in all strings of one reply.
         var reply = 64 << 20
         /// Values in one reply.
         var elements = 1 << 20
-        /// Arrays within each other.
+        /// Nesting of arrays.
         var depth = 6
-        /// Bytes of a line: a status, an error, a number.
+        /// Bytes in a line: a status, an error or a number.
         static let line = 64 << 10
     }
 
-    /// A reply in the order in which it stands on the wire.
+    /// Part of a reply, in the order of the wire.
     private enum Node {
         case value(RedisValue)
         case array(Int)
     }
 
-    /// hiredis moves what it has not parsed to the front after each reply. So it is given pieces that are small beside the caches.
+    /// After each reply, hiredis moves its unparsed bytes to the front. So it gets pieces that are small compared with the caches.
     static let pieceSize = 16 << 10
-    /// What hiredis takes for a value; it only asks whether there is one.
+    /// The stand-in for a value; hiredis only checks that there is one.
     private static var object: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: 1) }
 
     private let bounds: Bounds
@@ -43,7 +43,7 @@ final class ReplyReader {
         functions.initialize(to: Self.callbacks)
         guard let reader = redisReaderCreateWithFunctions(functions) else { preconditionFailure("no memory left") }
         self.reader = reader
-        // Of its buffer it keeps as much as a batch takes, instead of making it anew for each.
+        // Keeps enough of its buffer for a batch, instead of allocating it for each.
         reader.pointee.maxbuf = 256 << 10
         reader.pointee.privdata = Unmanaged.passUnretained(self).toOpaque()
     }
@@ -53,7 +53,7 @@ final class ReplyReader {
         functions.deallocate()
     }
 
-    /// Takes bytes as they came, at most `pieceSize`. Before the next piece, `next` is called until it has nothing more.
+    /// Takes received bytes, at most `pieceSize`. All replies must be taken out before the next piece.
     func feed(_ bytes: UnsafeRawBufferPointer) throws(RedisFailure) {
         guard let start = bytes.baseAddress else { return }
         if redisReaderFeed(reader, start.assumingMemoryBound(to: CChar.self), bytes.count) != REDIS_OK {
@@ -61,7 +61,7 @@ final class ReplyReader {
         }
     }
 
-    /// The next reply that is whole; nil where more bytes are needed.
+    /// The next complete reply; nil if more bytes are needed.
     func next() throws(RedisFailure) -> RedisValue? {
         var reply: UnsafeMutableRawPointer?
         guard redisReaderGetReply(reader, &reply) == REDIS_OK else { throw failure() }
@@ -76,25 +76,23 @@ final class ReplyReader {
         return value
     }
 
-    /// hiredis collects a string until it is whole, whatever length it was announced with.
+    /// hiredis buffers a string until it is complete, whatever its announced length.
     private func checkWhatWaits() throws(RedisFailure) {
         let waiting = reader.pointee.len - reader.pointee.pos
         guard waiting > Bounds.line else { return }
-        let isString = withUnsafeBytes(of: reader.pointee.rstack) { stack in
-            let index = Int(reader.pointee.ridx)
-            let tasks = stack.bindMemory(to: redisReadTask.self)
-            return tasks.indices.contains(index) && tasks[index].type == REDIS_REPLY_STRING
-        }
+        let isString = roost_reader_type(reader) == REDIS_REPLY_STRING
         if !isString || waiting > bounds.bulk + 64 { throw .protocolError("it sends more in one piece than it may") }
     }
 
     private func failure() -> RedisFailure {
         if let refusal { return .protocolError(refusal) }
+        // A callback that refuses; see CHiredis.
+        if reader.pointee.err == REDIS_ERR_OOM { return .protocolError("it sends a value that is no RESP2") }
         let text = withUnsafeBytes(of: reader.pointee.errstr) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         return .protocolError(text)
     }
 
-    /// Leaves the index behind the last node of the value.
+    /// Leaves `index` after the value's last node.
     private func assemble(_ index: inout Int) -> RedisValue {
         let node = nodes[index]
         index += 1
@@ -108,7 +106,7 @@ final class ReplyReader {
         }
     }
 
-    /// - Returns: what hiredis takes for the value, or nil to make it stop.
+    /// - Returns: the stand-in for the value, or nil to make hiredis stop.
     private func add(_ node: Node, size: Int = 0) -> UnsafeMutableRawPointer? {
         self.size += size
         guard nodes.count < bounds.elements, self.size <= bounds.reply else {
@@ -127,12 +125,13 @@ final class ReplyReader {
             return nil
         }
         let bytes = UnsafeRawBufferPointer(start: start, count: count)
-        let value: RedisValue =
-            switch type {
-            case REDIS_REPLY_STATUS: .status(String(decoding: bytes, as: UTF8.self))
-            case REDIS_REPLY_ERROR: .error(String(decoding: bytes, as: UTF8.self))
-            default: .bytes([UInt8](bytes))
-            }
+        let value: RedisValue
+        switch type {
+        case REDIS_REPLY_STATUS: value = .status(String(decoding: bytes, as: UTF8.self))
+        case REDIS_REPLY_ERROR: value = .error(String(decoding: bytes, as: UTF8.self))
+        case REDIS_REPLY_STRING: value = .bytes([UInt8](bytes))
+        default: return nil
+        }
         return add(.value(value), size: count)
     }
 
@@ -155,13 +154,16 @@ final class ReplyReader {
         return Unmanaged<ReplyReader>.fromOpaque(owner).takeUnretainedValue()
     }
 
-    private static let callbacks = redisReplyObjectFunctions(
-        createString: { task, start, count in
+    private static let callbacks = roost_reply_functions(
+        { task, start, count in
             guard let task else { return nil }
             return ReplyReader.of(task)?.string(task.pointee.type, start, count)
         },
-        createArray: { task, count in ReplyReader.of(task)?.array(Int(count), in: task?.pointee.parent) },
-        createInteger: { task, number in ReplyReader.of(task)?.add(.value(.integer(number))) },
-        createNil: { task in ReplyReader.of(task)?.add(.value(.null)) },
-        freeObject: { _ in })
+        { task, count in
+            guard let task, task.pointee.type == REDIS_REPLY_ARRAY else { return nil }
+            return ReplyReader.of(task)?.array(Int(clamping: count), in: task.pointee.parent)
+        },
+        { task, number in ReplyReader.of(task)?.add(.value(.integer(number))) },
+        { task in ReplyReader.of(task)?.add(.value(.null)) },
+        { _ in })
 }

@@ -1,6 +1,6 @@
 import CLuaFiles
 
-/// Where the log of one stream that hubs share is: whose it is, and how many bytes it has.
+/// The state of the log of one stream that hubs share: its id and its length in bytes.
 package struct SharedStreamPlace: Sendable, Hashable {
     package var id: UInt64
     package var length: Int
@@ -10,7 +10,7 @@ package struct SharedStreamPlace: Sendable, Hashable {
         self.length = length
     }
 
-    /// As the index has it: "ID LENGTH". Nil for what is none.
+    /// Parses the index's form "ID LENGTH". Nil for anything else.
     package init?(_ text: String) {
         let words = text.split(separator: " ")
         guard words.count == 2, let id = UInt64(words[0], radix: 16), let length = StreamNumber.count(words[1]),
@@ -20,7 +20,7 @@ package struct SharedStreamPlace: Sendable, Hashable {
     }
 }
 
-/// Numbers that Redis keeps of streams, within what a script's doubles count: whatever is added to them fits.
+/// Numbers about streams in Redis, within the range of a script's doubles, so that sums cannot overflow.
 private enum StreamNumber {
     static func count(_ text: some StringProtocol) -> Int? {
         Int(text).flatMap { 0...(1 << 52) ~= $0 ? $0 : nil }
@@ -31,15 +31,15 @@ private enum StreamNumber {
     }
 }
 
-/// One change of a stream that hubs share, as its writer asks for it and as the others hear of it.
+/// One change of a shared stream, as its writer requests it and as the other hubs receive it.
 package struct SharedStreamChange: Sendable, Equatable {
     package enum Kind: String, Sendable {
-        /// Without bytes it changes nothing, and asks whether the writer knows the whole log.
+        /// Without bytes it changes nothing, and checks whether the writer knows the whole log.
         case append = "w"
         case remove = "d"
-        /// The same, because the next generation follows.
+        /// Removes the stream because its next generation follows.
         case supersede = "s"
-        /// What is not written: the stream's producer was heard, or its connection broke, or somebody read it.
+        /// Not written: the stream's producer was heard, its connection broke, or the stream was read.
         case heard = "h"
         case broken = "b"
         case used = "u"
@@ -62,7 +62,7 @@ package struct SharedStreamChange: Sendable, Equatable {
     package var kind: Kind
     package var name: String
     package var id: UInt64
-    /// How long the log is before it.
+    /// The length of the log before the change.
     package var before: Before
     package var bytes: [UInt8]
 
@@ -74,7 +74,7 @@ package struct SharedStreamChange: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// As it is published.
+    /// The published form.
     fileprivate var line: String { "\(kind.rawValue) \(String(id, radix: 16)) \(before.text) \(name)" }
 
     fileprivate init?(line: String, bytes: [UInt8]) {
@@ -94,12 +94,12 @@ package struct SharedStreamChange: Sendable, Equatable {
     }
 }
 
-/// What one call of a hub changed, as all hear of it.
+/// The changes of one call of a hub, as published to all.
 package struct SharedStreamNews: Sendable, Equatable {
     package var epoch: UInt64
-    /// Which write of the epoch it is, from 1 and without holes; nil where nothing was written.
+    /// The number of this write in the epoch, from 1 and without gaps; nil if nothing was written.
     package var count: Int?
-    /// Whose process wrote it.
+    /// The process that wrote it.
     package var process: UInt64
     package var changes: [SharedStreamChange]
 
@@ -110,7 +110,7 @@ package struct SharedStreamNews: Sendable, Equatable {
         self.changes = changes
     }
 
-    /// Nil for what is none: somebody else wrote it.
+    /// Nil for anything else: another program published it.
     package init?(_ bytes: [UInt8]) {
         guard let end = bytes.prefix(100).firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         let words = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ")
@@ -134,7 +134,7 @@ package struct SharedStreamNews: Sendable, Equatable {
         }
     }
 
-    /// As it is published where no script does it.
+    /// The form to publish without a script.
     package var encoded: [UInt8] {
         var out = Array("\(epoch) \(count.map(String.init) ?? "-") \(String(process, radix: 16))\n".utf8)
         for change in changes {
@@ -148,25 +148,25 @@ package struct SharedStreamNews: Sendable, Equatable {
     }
 }
 
-/// What opening the streams answers.
+/// The answer to opening the streams.
 package struct SharedStreamsOpening: Sendable, Equatable {
     package var epoch: UInt64
-    /// How often they were written in this epoch.
+    /// The number of writes in this epoch.
     package var count: Int
-    /// For how long hubs still write back what Redis lacks, and nothing else is taken.
+    /// How long hubs may still write back what Redis lacks; nothing else is accepted until then.
     package var settles: Duration
 }
 
-/// What became of a change.
+/// The outcome of a change.
 package enum SharedStreamOutcome: Sendable, Equatable {
     case done
-    /// The stream is elsewhere, and nothing was changed; nil where there is none.
+    /// The stream has another id or length, and nothing was changed; nil if there is no such stream.
     case elsewhere(SharedStreamPlace?)
 }
 
-/// The scripts that hubs share streams by: what is asked, and what the answers say.
+/// The scripts for streams that hubs share: queues the calls, and parses the answers.
 ///
-/// Invariants stand in `Lua/OpenStreams.lua` and `Lua/WriteStreams.lua`.
+/// The invariants are in `Lua/OpenStreams.lua` and `Lua/WriteStreams.lua`.
 package struct StreamScripts: Sendable {
     package static let open = RedisScript(roost_lua_open_streams())
     package static let write = RedisScript(roost_lua_write_streams())
@@ -176,12 +176,12 @@ package struct StreamScripts: Sendable {
 
     package init(_ keys: LogKeys) { self.keys = keys }
 
-    /// Queues the opening, which comes before any writing after each `whole`.
+    /// Queues the opening, which must precede any writing after each `whole`.
     ///
     /// - Parameters:
-    ///   - leastEpoch: milliseconds since 1970, and more than any epoch that the caller knows.
-    ///   - settling: for how long a new epoch takes nothing but what is written back.
-    /// - Returns: as `RedisLink.command`.
+    ///   - leastEpoch: milliseconds since 1970, and greater than any epoch that the caller knows.
+    ///   - settling: how long a new epoch accepts only what is written back.
+    /// - Returns: as for `RedisLink`'s commands.
     package func open(
         leastEpoch: UInt64, settling: Duration, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant
     ) -> Bool {
@@ -202,7 +202,7 @@ package struct StreamScripts: Sendable {
         return SharedStreamsOpening(epoch: epoch, count: count, settles: .milliseconds(settles))
     }
 
-    /// The epoch and the count of a head that was read; nil where there is none.
+    /// The epoch and the count of a head; nil if there is none.
     package static func head(_ value: RedisValue) -> (epoch: UInt64, count: Int)? {
         let words = (value.text ?? "").split(separator: " ")
         guard words.count == 4, let epoch = StreamNumber.epoch(words[0]), let count = StreamNumber.count(words[1])
@@ -210,12 +210,12 @@ package struct StreamScripts: Sendable {
         return (epoch, count)
     }
 
-    /// Queues changes, each of which is done or not by itself.
+    /// Queues changes, each of which succeeds or fails on its own.
     ///
     /// - Parameters:
-    ///   - process: the caller's, so that it knows its own publications.
-    ///   - isReturned: they were in Redis before, which has lost them.
-    /// - Returns: as `RedisLink.command`.
+    ///   - process: the caller's, so that it recognizes its own publications.
+    ///   - isReturned: the changes had been in Redis before, which lost them.
+    /// - Returns: as for `RedisLink`'s commands.
     package func write(
         _ changes: [SharedStreamChange], in epoch: UInt64, by process: UInt64, isReturned: Bool, on link: RedisLink,
         tag: UInt64, at now: RedisLink.Instant
@@ -234,14 +234,14 @@ package struct StreamScripts: Sendable {
             Self.write, keys: [keys.streams, keys.streamsHead], arguments: arguments, tag: tag, at: now)
     }
 
-    /// Nil where nothing is known of them, or nothing was done.
+    /// Nil if the outcomes are unknown, or nothing was done.
     package static func outcomes(_ value: RedisValue) -> [SharedStreamOutcome]? {
         value.elements?.map { element in
             if case .integer(1) = element { .done } else { .elsewhere(element.text.flatMap { SharedStreamPlace($0) }) }
         }
     }
 
-    /// The whole index; nil where the answer is another.
+    /// The whole index; nil if the answer has another form.
     package static func index(_ value: RedisValue) -> [(name: String, place: SharedStreamPlace)]? {
         guard let elements = value.elements, elements.count.isMultiple(of: 2) else { return nil }
         var found: [(name: String, place: SharedStreamPlace)] = []

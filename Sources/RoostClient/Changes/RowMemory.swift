@@ -137,7 +137,7 @@ package struct RowMemory {
         return true
     }
 
-    /// Forgets all rows: the data is loaded again, and earlier deliveries say nothing about it.
+    /// Forgets all rows: the data is loaded again, independently of earlier changes.
     package mutating func forget() {
         entries = [:]
         order = []

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Sends the user's input in order and until it has arrived, including input that was written offline.
+/// Sends the user's writes in order and until they have arrived, including those made offline.
 ///
 /// A payload keeps its `localID` from the device to the database: the app shows it at once under that ID, the storage
 /// keeps it, the server refuses a second row with it, and the change that brings the row back confirms it. So a payload

@@ -156,7 +156,7 @@ struct PresenceBatch {
 }
 
 /// Encodes any string for Postgres, whose texts cannot contain U+0000, whereas JSON strings can
-/// (Migration007Presence.sql).
+/// (SchemaPresence.sql).
 enum StoredText {
     private static let backslash = UInt8(ascii: "\\")
 

@@ -9,7 +9,7 @@ import Synchronization
 /// Waits until everything that had reached the hub before is done: bytes in its sockets, appends, committed rows,
 /// entries of the shared log. Figures are published last.
 ///
-/// The rooms are asked one after the other, and the loops before each of them, because what a room has done leaves
+/// The rooms are asked one after the other, and the loops before and after each of them, because what a room has done leaves
 /// through the loops. The loops' work may in turn concern the streams and the other hubs, so these are asked both
 /// before the feed and after.
 struct HubBarrier: Barrier {
@@ -19,7 +19,7 @@ struct HubBarrier: Barrier {
     let streams: FileStreamService?
     let cluster: ClusterService?
 
-    /// A question to a room whether everything is done; answered once.
+    /// Asks a room whether everything is done; answered once.
     private typealias Question = @Sendable (_ done: @escaping @Sendable (Bool) -> Void) -> Void
 
     /// The pause before a room is asked again.
@@ -49,7 +49,7 @@ struct HubBarrier: Barrier {
         return await isDone(publish, by: deadline) ? nil : "the event loops are busy"
     }
 
-    /// Repeats the question until the answer is yes.
+    /// Asks until the answer is yes.
     private func isDone(_ question: Question, by deadline: ContinuousClock.Instant) async -> Bool {
         repeat {
             let left = max(.zero, deadline - .now) / .seconds(1)

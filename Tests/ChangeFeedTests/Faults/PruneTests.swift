@@ -50,19 +50,6 @@ extension FeedTests {
             try eventually("the first is gone, too") { feed.statistics.pruned == 2501 }
         }
 
-        /// A hub that is not the owner, with the grants of before there was a `pruned_xid`.
-        @Test func hubThatWasGrantedWhatPruningTook() throws {
-            let database = try PostgresCluster.shared.database()
-            try database.run(
-                "do $$ begin create role modest_hub login; exception when duplicate_object then null; end $$; "
-                    + Migrator.script(upTo: 4)
-                    + "grant usage on schema roost to modest_hub; grant delete on roost.change to modest_hub")
-            try Migrator.migrate(conninfo: database.conninfo)
-            #expect(
-                try database.value("select has_column_privilege('modest_hub', 'roost.meta', 'pruned_xid', 'update')")
-                    == "t")
-        }
-
         @Test func nobodyWaitsForAnotherPruner() throws {
             let database = try database([2, 2, 2])
             let other = try database.session()

@@ -331,53 +331,5 @@ extension FeedTests {
                 #expect(try stage.recovery(of: group, from: .restart).start == .resumed)
             }
         }
-
-        /// From a version without epochs: its cursors are good.
-        @Test func cursorsOfBeforeThereWereEpochs() throws {
-            let database = try PostgresCluster.shared.database()
-            try database.run(Migrator.script(upTo: Self.versionBefore) + "create table t (n int)")
-            let system = try #require(try database.value("select system_identifier from pg_control_system()"))
-            try database.run(
-                """
-                insert into roost.node (name) values ('test');
-                insert into roost.cursor (node, system_identifier, snapshot, recovery, timeline)
-                select 'test', \(system), pg_current_snapshot(), pg_current_snapshot(), 1
-                """)
-            let stored = try #require(
-                database.value("select snapshot::text from roost.cursor").flatMap { Snapshot($0) })
-            try Migrator.migrate(conninfo: database.conninfo)
-            let copy = try database.chat()
-            try copy.run("grant select on t to authenticated")
-            try Watcher.watch("t", conninfo: copy.conninfo)
-            try copy.run("insert into t values (1)")
-            try SubscriberStage.with(copy) { stage in
-                let group = try stage.join(Self.binding, as: "ann")
-                let old = DatabaseEpoch(systemIdentifier: system, timeline: 1)
-                let resumed = try stage.recovery(of: group, from: .cursor(FeedCursor(epoch: old, at: stored).text))
-                #expect(resumed.start == .resumed && Self.keys(resumed.changes) == [1])
-                let other = DatabaseEpoch(systemIdentifier: system, timeline: 2)
-                let refused = try stage.recovery(of: group, from: .cursor(FeedCursor(epoch: other, at: stored).text))
-                #expect(refused.start == .refused(.otherDatabase))
-            }
-        }
-
-        /// The schema's version before epochs.
-        private static let versionBefore = 8
-
-        /// Whoever may use the outbox must not need more for all this than a hub is granted.
-        @Test func aHubThatIsNotTheOwner() throws {
-            let database = try PostgresCluster.shared.database()
-            try database.run(
-                "do $$ begin create role modest_hub login; exception when duplicate_object then null; end $$; "
-                    + Migrator.script(upTo: Self.versionBefore)
-                    + "grant usage on schema roost to modest_hub; grant delete on roost.change to modest_hub")
-            try Migrator.migrate(conninfo: database.conninfo)
-            let rights = [
-                "has_table_privilege('modest_hub', 'roost.epoch', 'select, insert, delete')",
-                "has_table_privilege('modest_hub', 'roost.run', 'insert')",
-                "has_column_privilege('modest_hub', 'roost.meta', 'unpruned', 'update')",
-            ]
-            for right in rights { #expect(try database.value("select \(right)") == "t", "\(right)") }
-        }
     }
 }

@@ -107,30 +107,6 @@ extension StoreTests {
             #expect(try stage.lines("select outcome from roost.alert_device where message = 'm'") == ["delivered"])
         }
 
-        /// A token that was registered for both environments is one from here on: the newest registration's.
-        @Test func upgradeKeepsTheNewestOfATokensRegistrations() throws {
-            let database = try PostgresCluster.shared.database()
-            try database.run(
-                Migrator.script(upTo: 20)
-                    + """
-                    insert into roost.push_device
-                        (token, environment, bundle, kind, user_id, role, claims, registered_at)
-                    select t, e, 'app', 'alert', u, 'authenticated', '{}', now() - h * interval '1 hour'
-                    from (values ('aa', 'sandbox', 'ann', 2), ('aa', 'production', 'bob', 1), ('bb', 'sandbox', 'cat', 9))
-                        v (t, e, u, h);
-                    insert into roost.alert_device
-                        (message, token, environment, bundle, user_id, node, registered_at, outcome)
-                    select 'm', 'aa', e, 'app', 'ann', 'a', now(), 'delivered' from unnest('{sandbox,production}'::text[]) e;
-                    """)
-            try Migrator.migrate(conninfo: database.conninfo)
-            let stage = PushStage(database)
-            #expect(
-                try stage.lines(
-                    "select token || ' ' || environment || ' ' || user_id from roost.push_device order by 1")
-                    == ["aa production bob", "bb sandbox cat"])
-            #expect(try stage.lines("select count(*) from roost.alert_device") == ["1"])
-        }
-
         @Test func phonesOfAUserAreBounded() throws {
             let store = try PushStage.bare().hub()
             for number in 1...PushStore.devicesPerUser + 2 {
@@ -176,14 +152,11 @@ extension StoreTests {
                     == [#"{"sub": "ann", "role": "authenticated", "session_id": "s"}"#])
         }
 
-        /// A hub that is not the owner goes on after the upgrade.
-        @Test func rightsComeWithTheUpgrade() throws {
-            let database = try PostgresCluster.shared.database()
+        @Test func aHubThatIsNotTheOwner() throws {
+            let database = try PostgresCluster.shared.migratedDatabase()
             try database.run(
-                Migrator.script(upTo: 7)
-                    + "do $$ begin create role push_hub login; exception when duplicate_object then null; end $$;"
+                "do $$ begin create role push_hub login; exception when duplicate_object then null; end $$;"
                     + "grant usage on schema roost to push_hub; grant all on all tables in schema roost to push_hub;")
-            try Migrator.migrate(conninfo: database.conninfo)
             let hub = PushStage(database.role("push_hub"))
             let store = try hub.hub()
             _ = try store.register(.sample(1), .alert, by: .sample("ann"))

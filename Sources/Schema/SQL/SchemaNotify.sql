@@ -1,32 +1,15 @@
--- Notifications that a backend wants sent, and phones that the application itself keeps.
+-- Notifications that a backend wants sent.
 --
 -- Invariants
---   * roost.notify writes a change of the operation 'N' into the outbox, in its caller's transaction: hubs read it where they read
---     rows, in its place among them, or never, as the transaction rolls back. What is sent to whom is in roost.alert, as of messages.
---   * record of an 'N' is the notification, with its id. message of its alerts is 'notify:' and that id: of one id and user there is
---     one alert, however often it is written.
---   * Only hubs and service_role may call it: whoever does may tell every user anything. It fails its caller where it is called
---     wrongly, as nobody could be told later.
---   * A row of push_device with from_app is the application's: Roost read it by alerts.tokens, and it goes when the application has
---     another token there. Its claims are made of the user's id. Whatever a user registers at the hub takes its place.
---   * Of these, kind 'gone' is a token that Apple called dead: it is kept, and not sent to, for as long as the application has it.
--- Lock order: as in Migration002Triggers.sql for roost.notify; as in Migration008Push.sql for the rest.
--- Locks: ACCESS EXCLUSIVE on roost.push_device, whose rows are looked through for the constraint.
+--   * roost.notify writes a change of the operation 'N' into the outbox, in its caller's transaction: hubs read it where they read rows,
+--     in its place among them, or never, as the transaction rolls back. What is sent to whom is in roost.alert, as of messages.
+--   * record of an 'N' is the notification, with its id. message of its alerts is 'notify:' and that id: of one id and user there is one
+--     alert, however often it is written.
+--   * Only hubs and service_role may call it: its caller may tell every user anything. It fails its caller where it is called wrongly, as
+--     nobody could be told later.
+-- Lock order: as in SchemaTriggers.sql.
 
-comment on column roost.change.op is
-    'Insert, Update, Delete, Message (of realtime.messages), Notification (of roost.notify), Truncate, X: changes were deleted, '
-    'Lost: a change that could not be recorded.';
-
-alter table roost.push_device
-    add from_app boolean not null default false,
-    drop constraint push_device_kind_check,
-    add constraint push_device_kind_check check (kind in ('alert', 'start', 'gone')),
-    add constraint push_device_gone_check check (kind <> 'gone' or from_app);
-comment on column roost.push_device.from_app is 'Read from the application''s own table (alerts.tokens).';
-comment on column roost.push_device.kind is
-    'alert: for alerts; start: for the start of Live Activities; gone: Apple called it dead, and the application still has it.';
-
--- The sentence that is wrong with a notification; null where it is one. What a push then has room for is for hubs to see.
+-- The sentence that is wrong with a notification; null where it is one. Whether its push has room for it is for hubs to see.
 create function roost.notification_problem(notification jsonb) returns text
     language plpgsql immutable
     set search_path = pg_catalog, pg_temp
@@ -119,18 +102,8 @@ end
 $$;
 
 revoke all on function roost.notify(jsonb), roost.notification_problem(jsonb) from public;
-
--- Hubs that are not the owner, and were granted what a hub does, go on doing it.
 do $$
-declare
-    hub oid;
 begin
-    for hub in
-        select grantee from pg_class c, aclexplode(c.relacl)
-        where c.oid = 'roost.change'::regclass and privilege_type = 'DELETE' and grantee <> c.relowner and grantee <> 0
-    loop
-        execute format('grant execute on function roost.notify(jsonb) to %s', hub::regrole);
-    end loop;
     -- It can do everything else, too.
     if exists (select from pg_roles where rolname = 'service_role') then
         grant usage on schema roost to service_role;

@@ -1,29 +1,49 @@
--- Broadcasts that clients ask to be kept (supabase/realtime PR 2022): rows of realtime.messages that have been broadcast already, and
--- rows that expire.
+-- Messages that SQL sends to channels: what an insert into realtime.messages writes to the outbox, and its pruning. The table itself is
+-- InstallRealtime.sql's, or Supabase's.
 --
 -- Invariants
---   * A row with skip_broadcast is not broadcast by roost.on_message, whoever wrote it. Tables of older Supabases have no such column,
---     so it is read from the row as JSON, as binary_payload is.
---   * The columns are those of Supabase's own table. Where realtime.messages is Supabase's, nothing of it is changed.
---   * Rows that have expired are no part of a replay (Authority.sql), and where the table is roost's own they are deleted within a
---     minute or so, by the batches that end its retention.
--- Locks: ACCESS EXCLUSIVE on realtime.messages for a moment, where it is roost's own; nothing is rewritten. The index is built under it.
-do $$
+--   * Those of SchemaTriggers.sql hold: any role may write, the writer never fails and never waits, every name is qualified, the settings
+--     that shape a value's text are pinned.
+--   * op 'M', relid is realtime.messages (of a partitioned one the root), record is the row as row_to_json writes it: payload as JSON,
+--     binary_payload, where the table has it, as "\\x...". Ordered with the transaction's other changes.
+--   * Only rows with extension 'broadcast' count; others are asked of policies, by Supabase's own server, and rolled back.
+--   * A row with skip_broadcast is not broadcast, whoever wrote it: it has been already, and is kept because its client asked for that
+--     (supabase/realtime PR 2022). Tables of older Supabases have no such column, so it is read from the row as JSON, as binary_payload
+--     is.
+--   * Rows that have expired are no part of a replay (Authority.sql), and where the table is roost's own they are deleted within a minute
+--     or so, by the batches that end its retention.
+--   * realtime.send and realtime.send_binary refuse payloads over 3,000,000 bytes. A larger one that was inserted past them is written
+--     without its payload and with reduced set, and its writer gets a WARNING: no client gets it, and nobody is left to guess. A row of
+--     more than 32 MiB has a payload over the limit: jsonb takes at most eight times the room of its text.
+--   * The columns that on_message reads by name are those InstallMessageTrigger.sql has made sure of.
+-- Lock order: outbox row, then (1919905651, doorbell) shared, tried only. Nothing is waited for.
+
+-- A message's JSON. A column that somebody added may have a value without JSON, which is a text then; a message that has none even so is
+-- not delivered, and its writer goes on.
+create function roost.message_row("row" record, messages oid) returns json
+    language plpgsql volatile
+as $$
+declare
+    made pg_catalog.json;
 begin
-    if (select owns_messages from roost.meta) and to_regclass('realtime.messages') is not null then
-        alter table realtime.messages
-            add column if not exists skip_broadcast boolean not null default false,
-            add column if not exists expires_at timestamp;
-        create index if not exists messages_expiry on realtime.messages (expires_at) where expires_at is not null;
-    end if;
-exception when insufficient_privilege then
-    raise notice 'roost: broadcasts cannot be kept, as % may not add columns to realtime.messages', current_user
-        using hint = 'Run `roost migrate` as the owner of the table.';
+    return pg_catalog.row_to_json("row");
+exception when others or assert_failure then
+    begin
+        execute (
+            select pg_catalog.format('select pg_catalog.row_to_json(v.*) from (select %s from (select ($1::%s).*) r) v',
+                pg_catalog.string_agg(pg_catalog.format('roost.value_as_json(r.%1$I) as %1$I', a.attname), ', '
+                    order by a.attnum), messages::pg_catalog.regclass)
+            from pg_catalog.pg_attribute a
+            where a.attrelid operator(pg_catalog.=) messages and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped
+        ) into made using "row"::pg_catalog.text;
+        return made;
+    exception when others or assert_failure then
+        return null;
+    end;
 end
 $$;
 
--- As in Migration011Rows.sql, without the rows that have been broadcast.
-create or replace function roost.on_message() returns trigger
+create function roost.on_message() returns trigger
     language plpgsql security definer
 as $$
 declare
@@ -58,12 +78,12 @@ begin
                 from (
                     select pg_catalog.pg_column_size(n.*) operator(pg_catalog.>) 33554432 as huge,
                         case when pg_catalog.pg_column_size(n.*) operator(pg_catalog.<=) 33554432
-                            then pg_catalog.row_to_json(n.*) end as row,
+                            then roost.message_row(n.*, tg_relid) end as row,
                         n.topic, n.extension, n.event, n.private, n.id
                     from roost_new n
                     where n.extension operator(pg_catalog.=) 'broadcast' offset 0
                 ) written_rows
-                where huge or (row operator(pg_catalog.->>) 'skip_broadcast') is distinct from 'true'
+                where huge or row is not null and (row operator(pg_catalog.->>) 'skip_broadcast') is distinct from 'true'
             ) rows
         ) sized
         returning reduced
@@ -86,7 +106,7 @@ $$;
 -- Deletes up to 5,000 messages that are older than the retention (seconds) or have expired, where realtime.messages is roost's own, and
 -- returns how many; 5,000 means that there may be more. Runs with its caller's rights.
 -- Locks: the rows it deletes; it skips what another hub is deleting.
-create or replace function roost.prune_messages(retention double precision) returns bigint
+create function roost.prune_messages(retention double precision) returns bigint
     language plpgsql
     set search_path = pg_catalog, pg_temp
 as $$
@@ -117,3 +137,5 @@ exception when undefined_table or invalid_schema_name then
     return 0;
 end
 $$;
+
+revoke execute on function roost.message_row(record, oid), roost.on_message() from public;

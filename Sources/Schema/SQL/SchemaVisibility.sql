@@ -1,26 +1,42 @@
--- Deleted rows are judged as they were, with the members that were deleted with them.
+-- Who may see a row: scopes, and deleted rows judged as they were, with the members that were deleted with them.
 --
--- What was wrong: policies are asked after the commit. Of a conversation that was deleted its participants are gone then, by
--- the same statement, so that no policy shows anybody that its messages are gone. A DELETE therefore went to whoever may
--- SELECT the table, with its key, which tells strangers who wrote, read or left where keys are natural ones.
+-- A scope says that a row's visibility depends on one of its columns only, for as long as some other tables, the members tables, do not
+-- change. `roost watch` derives scopes from the policies, or is told them (`--scope`); Scopes.sql judges them.
 --
--- Who may hear of a deleted row is asked now with its transaction's other deleted rows back where they were: for the length of
--- one question a temporary table with them inherits from theirs, so that every policy, view and function of the session that
--- asks sees them in their table, and nobody else does (Postgres looks into no other session's temporary children).
+-- Policies are asked after the commit. Of a conversation that was deleted its participants are gone then, by the same statement, so that
+-- no policy would show anybody that its messages are gone. So who may hear of a deleted row is asked with its transaction's other deleted
+-- rows back where they were: for the length of one question a temporary table with them inherits from theirs, so that every policy, view
+-- and function of the session that asks sees them in their table, and nobody else does (Postgres looks into no other session's temporary
+-- children).
 --
 -- Invariants
---   * The caller rolls its transaction back: nothing of this may be committed, as a table with children cannot be altered by
+--   * A declaration never widens what anybody sees: the hub uses it only where Scopes.sql finds nothing wrong with it.
+--   * Members tables are watched, TRUNCATE included: every change that may alter an answer is in the outbox.
+--   * regclass, so that a dump names tables, and a restored one finds them.
+--   * Of a derived scope this table names what the catalog cannot tell: the tables that functions were seen to read, as members. The
+--     columns, and the tables that policies name, are read from the policies each time (Scopes in Catalog.sql), so that policies which
+--     change take their scope along. scope_column is the first of the columns, for people; it is empty where visibility goes by none.
+--     Only `roost watch` writes here; the hub needs no right to.
+--   * The caller of revive rolls its transaction back: nothing of this may be committed, as a table with children cannot be altered by
 --     others while their session lasts.
---   * Only what is watched, and was deleted in that transaction, comes back, whole or not at all: a row with nulls where nobody
---     knows the values might open what it did not. So rows over the limit stay away, and those of which the WAL has the
---     replica identity alone, and those that JSON does not keep exactly (Migration028Texts.sql).
---   * It runs as its owner, who has to own the tables, or to be a member of the role that does; a hub need not.
--- Lock order: SHARE UPDATE EXCLUSIVE on the tables, by their oids; it waits for none longer than a moment, as the feed waits
--- for the answer. Writers and readers do not wait for it.
--- Locks: none.
+--   * Only rows of watched tables that were deleted in that transaction come back, whole or not at all: a row with nulls where nobody
+--     knows the values might open what it did not. So rows over the limit stay away, and those of which the WAL has the replica identity
+--     alone, and those that JSON does not keep exactly (SchemaRows.sql).
+--   * revive runs as its owner, who has to own the tables, or to be a member of the role that does; a hub need not.
+-- Lock order: SHARE UPDATE EXCLUSIVE on the tables, by their oids; it waits for none longer than a moment, as the feed waits for the
+-- answer. Writers and readers do not wait for it.
 
--- The transactions under which the outbox has what a transaction wrote: its own, where triggers wrote it. A large one that was
--- read from the WAL is stored in pieces, one behind the other, and what came before `transaction` counts.
+create table roost.scope (
+    relid regclass primary key,
+    scope_column name not null,
+    members regclass[] not null,
+    derived boolean not null default false
+);
+comment on table roost.scope is 'Tables whose rows'' visibility depends on scope_column only, as long as the members tables do not change.';
+comment on column roost.scope.derived is 'Whether `roost watch` found it in the policies; the columns are then read from them each time.';
+
+-- The transactions under which the outbox has what a transaction wrote: its own, where triggers wrote it. A large one that was read from
+-- the WAL is stored in pieces, one behind the other, and what came before `transaction` counts.
 create function roost.pieces(transaction xid8, place pg_lsn) returns xid8[]
     language plpgsql stable
     set search_path = pg_catalog, pg_temp
@@ -58,8 +74,8 @@ begin
 end
 $$;
 
--- Puts back, for this session and until its transaction ends, what a transaction deleted from some tables. Returns the tables
--- for which that could not be done, each with the reason in its line and whether that is a lock; null where there are none.
+-- Puts back, for this session and until its transaction ends, what a transaction deleted from some tables. Returns the tables for which
+-- that could not be done, each with the reason in its line and whether that is a lock; null where there are none.
 create function roost.revive(transaction xid8, place pg_lsn, tables oid[], most integer) returns text
     language plpgsql security definer
     set search_path = pg_catalog, pg_temp
@@ -106,7 +122,7 @@ begin
 end
 $$;
 
--- Whether a column that is a key means nothing: a uuid, or a number that a sequence gives, which refers to no other table.
+-- True if a column that is a key means nothing: a uuid, or a number that a sequence gives, which refers to no other table.
 create function roost.is_surrogate(watched oid, number integer) returns boolean
     language sql stable
     set search_path = pg_catalog, pg_temp
@@ -124,24 +140,8 @@ as $$
     join pg_type b on b.oid = coalesce(nullif(t.typbasetype, 0), t.oid) and b.typnamespace = 'pg_catalog'::regnamespace
     where a.attrelid = watched and a.attnum = number
 $$;
-grant execute on function roost.is_surrogate(oid, integer) to public;
 
 revoke execute on function
     roost.revive(xid8, pg_lsn, oid[], integer), roost.deleted_tables(xid8[], pg_lsn[], integer), roost.pieces(xid8, pg_lsn)
 from public;
-
--- Hubs that are not the owner, and were granted what a hub does, go on doing it.
-do $$
-declare
-    hub oid;
-begin
-    for hub in
-        select grantee from pg_class c, aclexplode(c.relacl)
-        where c.oid = 'roost.change'::regclass and privilege_type = 'DELETE' and grantee <> c.relowner and grantee <> 0
-    loop
-        execute format(
-            'grant execute on function roost.revive(xid8, pg_lsn, oid[], integer), '
-            'roost.deleted_tables(xid8[], pg_lsn[], integer), roost.pieces(xid8, pg_lsn) to %s', hub::regrole);
-    end loop;
-end
-$$;
+grant execute on function roost.is_surrogate(oid, integer) to public;
