@@ -47,7 +47,7 @@ package struct JSONDocument: Sendable {
     }
 }
 
-// MARK: Reading
+// MARK: Parsing
 
 extension JSONDocument {
     /// Limits of a document.
@@ -169,7 +169,7 @@ extension JSONDocument {
     }
 }
 
-// MARK: Making
+// MARK: Building
 
 extension JSONDocument {
     /// Members keep their order.

@@ -87,7 +87,7 @@ struct ListenerWorker: ~Copyable {
         setup.report("notifications of the database are not received: \(error)")
     }
 
-    // MARK: What comes
+    // MARK: Notifications
 
     private mutating func receive() {
         guard let connection else { return }

@@ -120,7 +120,7 @@ struct SettingsFile {
         }
     }
 
-    // MARK: What is wrong with it
+    // MARK: Errors
 
     /// The parser's errors span several lines and quote the file, which may contain secrets; only the place and the
     /// reason are kept.

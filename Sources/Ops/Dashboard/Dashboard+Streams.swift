@@ -57,7 +57,7 @@ extension Dashboard {
     }
 }
 
-// MARK: As the page gets it
+// MARK: JSON for the page
 
 extension Dashboard {
     private static func json(

@@ -141,7 +141,7 @@ package struct RequestedChanges {
             hasUnread: !asked.allSatisfy(wanted.values.contains))
     }
 
-    // MARK: What the hub sends
+    // MARK: Frames of the hub
 
     /// Notes that row changes are live.
     ///

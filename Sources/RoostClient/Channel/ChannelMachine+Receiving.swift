@@ -95,7 +95,7 @@ extension ChannelMachine {
         joinLater(reason, at)
     }
 
-    // MARK: What the hub says of its own accord
+    // MARK: Unsolicited frames
 
     private mutating func closed(_ message: ServerMessage) {
         guard let joinRef, message.joinRef == joinRef || message.joinRef == nil else { return }

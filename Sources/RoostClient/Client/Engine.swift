@@ -164,7 +164,7 @@ actor Engine {
         if case .stream = sink { subscribe(id) }
     }
 
-    // MARK: The logic and what it wants
+    // MARK: Actions
 
     private func perform(_ input: (inout ClientMachine, Instant) -> Void) {
         input(&machine, instant)

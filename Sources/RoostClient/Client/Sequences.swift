@@ -204,7 +204,7 @@ extension Mailbox {
     }
 }
 
-/// Held by all potential readers of a sequence; calls a closure when the last one releases it.
+/// Held by all potential consumers of a sequence; calls a closure when the last one releases it.
 final class Lease: Sendable {
     private let end: @Sendable () -> Void
 

@@ -109,7 +109,7 @@ package struct ConnectionMachine {
         return deadlines.compactMap(\.self).min()
     }
 
-    // MARK: What the app wants
+    // MARK: Orders of the app
 
     /// Connects, unless there is a connection or one is being opened.
     package mutating func connect(_ at: Instant) {

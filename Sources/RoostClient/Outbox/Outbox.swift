@@ -65,7 +65,7 @@ public actor Outbox<Payload: Codable & Sendable> {
         self.send = send
     }
 
-    // MARK: What the app does
+    // MARK: For the app
 
     /// Enqueues a payload, and returns once it is stored; it does not wait for the network.
     ///
@@ -140,7 +140,7 @@ public actor Outbox<Payload: Codable & Sendable> {
 
     private func forget(_ reader: UUID) { readers.remove(reader) }
 
-    // MARK: What runs it
+    // MARK: For the sending loop
 
     func load() throws { try core.load() }
 

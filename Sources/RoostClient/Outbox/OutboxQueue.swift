@@ -51,7 +51,7 @@ package struct OutboxQueue {
 
     package subscript(_ localID: UUID) -> Item? { items[localID] }
 
-    // MARK: Putting in
+    // MARK: Enqueuing
 
     /// The entry to store for a payload, and to insert once it is stored; nil for a duplicate.
     package func entry(localID: UUID, lane: String, payload: Data) throws(OutboxError) -> OutboxEntry? {

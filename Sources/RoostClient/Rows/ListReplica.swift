@@ -85,7 +85,7 @@ package final class ListReplica: Sendable {
         state.withLock { $0.hasRows && !$0.isReading && $0.edge != nil && $0.entries.count < request.limit }
     }
 
-    // MARK: What the hub sends
+    // MARK: Frames of the hub
 
     /// The rows follow, as changes.
     package func begin(isResumed: Bool) {
@@ -209,7 +209,7 @@ package final class ListReplica: Sendable {
         publish()
     }
 
-    // MARK: Keeping it short and shown
+    // MARK: Trimming and publishing
 
     private func trim(_ state: inout State) {
         guard state.entries.count > request.capacity else { return }

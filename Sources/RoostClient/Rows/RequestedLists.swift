@@ -90,7 +90,7 @@ package struct RequestedLists {
     /// Whether some list still waits for its rows.
     var lacksSome: Bool { items.contains { !$0.value.isFilled && !asked.contains($0.key) } }
 
-    // MARK: What the hub sends
+    // MARK: Frames of the hub
 
     /// Ends the reading: all rows have arrived.
     ///

@@ -94,7 +94,7 @@ package struct StreamProducer {
         retryAt ?? numbered.lazy.filter { $0.ref != nil }.map(\.deadline).min()
     }
 
-    // MARK: What the app asks for
+    // MARK: Orders of the app
 
     mutating func take(_ order: WriterOrder, _ call: CallID) -> [ChannelAction] {
         if let failure { return [.answer(call, told(failure))] }
