@@ -14,7 +14,7 @@ package final class WALCapture: Sendable {
     private let thread = WorkerThread(named: "roost-capture")
 
     /// - Parameters:
-    ///   - patience: how long a batch may be refused for a reason that may pass, before its rows are taken apart.
+    ///   - patience: the duration of transient refusals after which a batch's rows are stored apart.
     ///   - report: called on the capture's thread: nil while changes are read, else the reason why they are not, a
     ///   sentence without a full stop.
     package init(
