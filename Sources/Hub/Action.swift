@@ -26,9 +26,9 @@ package enum Action: Sendable {
     case ping([SocketPlace])
     /// Sends a request to a stream; with a number, the answer comes by `streamAnswered`.
     case stream(Int?, StreamName, StreamRequest)
-    /// Stores a broadcast as a row; with a number, the answer comes by `stored`.
+    /// Stores a broadcast as a row; with a number, the answer comes by `storeAnswered`.
     case store(Int?, PersistedMessage)
-    /// Asks the policies of a private channel; the answer comes by `authorization`.
+    /// Asks the policies of a private channel; the answer comes by `receiveAuthorization`.
     case authorize(AuthorizationID, AuthorizationQuestion)
 }
 

@@ -32,7 +32,7 @@ package final class ChannelFilter: Sendable {
         count(of: ChannelKey.hash(ofTopic: key.topic)).pointee.load(ordering: .sequentiallyConsistent) > 0
     }
 
-    /// Whether the relay could have any effect on the loop (`Hub.apply`).
+    /// Whether the relay could have any effect on the loop (`Hub.applyRelay`).
     package func mayConcern(_ relay: Relay) -> Bool {
         switch relay {
         case .broadcast(let key, _), .ordered(let key, _, isNumbered: true): mayHave(key)

@@ -46,7 +46,7 @@ extension Claims: Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 
-/// Verifies tokens. The hub asks; it holds no keys.
+/// Verifies tokens. The hub asks; it has no keys.
 package protocol TokenVerifier: Sendable {
     /// Returns the claims of a token that is signed by a known key and not expired at `now`.
     func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims

@@ -15,7 +15,7 @@ package final class Connection {
     var received = 0
     private(set) var lastRef = 0
     var memberships = Memberships()
-    /// What the client has certainly received; kept from the first membership that hears row changes or has history.
+    /// Proof of what the client has received; kept from the first membership that hears row changes or has history.
     var acknowledged: AcknowledgementState?
     /// The acknowledgement that the answer to the last ping will make; nil once answered.
     var openPing: AcknowledgementState.Acknowledgement?

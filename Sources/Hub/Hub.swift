@@ -8,8 +8,8 @@ package import Wire
 /// and randomness are passed in, so every rule of the protocol is tested with plain values.
 ///
 /// There is one hub per loop, and loops share nothing between them. A channel with members on several loops exists on
-/// each of them: broadcasts and presence are relayed (`Action.relay`, `apply`), row changes reach every loop from the
-/// feed.
+/// each of them: broadcasts and presence are relayed (`Action.relay`, `applyRelay`), row changes reach every loop from
+/// the feed.
 ///
 /// **Shutdown**: the hub needs no notice; the gateway closes sockets and calls `disconnect` for each. **Overload**:
 /// what a slow socket has not taken yet belongs to the gateway, and is capped there. The hub itself holds only what
@@ -36,7 +36,7 @@ package final class Hub {
     let happenings: Happenings?
     let filter: ChannelFilter?
     var channels: [ChannelKey: LocalChannel] = [:]
-    /// Applies relays posted to this hub at once; set by the code that posts them. It only calls back `apply`.
+    /// Applies relays posted to this hub at once; set by the code that posts them. It only calls back `applyRelay`.
     package var hearOthers: () -> Void = {}
     /// When connections without channels are next swept; nil before the first tick.
     var nextSweep: Int64?
@@ -257,7 +257,7 @@ package final class Hub {
 
     // MARK: Streams
 
-    /// Sets how to ask whether sockets have room, and how to be told when they do (`hasRoom`).
+    /// Sets how to ask whether sockets have room, and how to be told when they do (`roomBecameFree`).
     package func askForRoom(
         hasRoom: @escaping (Slot) -> Bool, awaitRoom: @escaping (Slot) -> Void
     ) {

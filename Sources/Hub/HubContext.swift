@@ -252,7 +252,7 @@ package struct MemberID: Hashable, Sendable {
     }
 }
 
-/// What a hub has done since its start, for the metrics: plain integers, written only by its loop.
+/// Totals since the hub's start, for the metrics: plain integers, written only by its loop.
 package struct HubCounters: Sendable {
     /// Accepted and refused joins.
     package internal(set) var joins = 0

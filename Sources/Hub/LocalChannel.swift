@@ -8,8 +8,8 @@ package final class LocalChannel {
     let topicHash: Int
     /// The number of memberships on this loop, including those whose join is not answered yet.
     var memberCount = 0
-    /// Hears the channel's broadcasts: every member on this loop without history, which in a private channel must have
-    /// the right.
+    /// Members on this loop that hear the channel's broadcasts, except those with history; in a private channel they
+    /// have the right to read.
     package var members = Audience()
     /// Nil if no member asked for history.
     var history: ChannelHistory?
@@ -35,7 +35,7 @@ package final class LocalChannel {
     /// Everyone who hears the channel's broadcasts.
     var listeners: Audience { history.map { Audience(joining: [members, $0.audience]) } ?? members }
 
-    /// - Parameter isBehindPosition: whether `HubContext.pass` sends readers of events their position first.
+    /// - Parameter isBehindPosition: whether `HubContext.fanOutFrame` sends readers of events their position first.
     func frames(_ version: ProtocolVersion, isBehindPosition: Bool = false) -> ServerFrame {
         ServerFrame(version, topic: topicJSON, isBehindPosition: isBehindPosition)
     }

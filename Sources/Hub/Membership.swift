@@ -3,7 +3,7 @@ package import Wire
 
 /// One connection's part in one channel, from its join to its leave. A class for the same reason as `Connection`.
 ///
-/// It and its connection hold references to each other until `Hub.remove` ends it, which happens before the connection
+/// It and its connection refer to each other until `Hub.removeMember` ends it, which happens before the connection
 /// goes.
 package final class Membership {
     package let connection: Connection

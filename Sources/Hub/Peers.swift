@@ -51,7 +51,8 @@ extension Hub {
 }
 
 extension MemberID {
-    /// Members of other hubs have loop numbers from here on, which stand for a hub's process and one of its loops.
+    /// Members of other hubs have loop numbers no lower than this, which stand for a hub's process and one of its
+    /// loops.
     package static let firstForeignLoop = 1 << 20
 
     var isForeign: Bool { loop >= Self.firstForeignLoop }

@@ -66,7 +66,7 @@ package struct TimerQueue<Subject: Hashable> {
 extension TimerQueue: Sendable where Subject: Sendable {}
 extension TimerQueue.Entry: Sendable where Subject: Sendable {}
 
-/// A duty of the hub at a certain time, to the millisecond; what can wait for the next second is done in `tick`.
+/// A duty of the hub at a certain time, to the millisecond; what can wait for the next second is done in `performTick`.
 enum HubDuty: Hashable {
     /// End presence leases.
     case leases

@@ -25,7 +25,7 @@ package struct Authorization {
         case renewed(Claims)
         /// The new token takes away a right to read.
         case revoked
-        /// The current rights cannot be determined, and the previous ones may no longer hold.
+        /// The current rights cannot be determined, and the previous ones may no longer apply.
         case unknown
         /// The policies will be asked again about the new token; the member keeps its rights until the old token
         /// expires.
@@ -34,7 +34,7 @@ package struct Authorization {
         case writes
     }
 
-    /// Asks about a member's right; the answer arrives by `take`.
+    /// Asks about a member's right; the answer arrives later.
     private mutating func ask(
         _ right: AuthorizationQuestion.Right, as claims: Claims, for membership: Membership, _ hub: inout HubContext
     ) -> AuthorizationID {

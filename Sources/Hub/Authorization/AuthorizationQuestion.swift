@@ -57,7 +57,7 @@ package enum AuthorizationOutcome: Sendable {
     case decided(ChannelExtensions, replay: [ReplayedMessage] = [])
     /// The rights are known, but the messages to replay could not be read.
     case replayFailed
-    /// A policy raised an error: counts as a no, and the client is told that the policy is at fault.
+    /// A policy raised an error: counts as a no, but the client is told that the policy failed.
     case failed(PolicyFault)
     /// The policies could not be asked; the client is told to try again. Never counts as a yes.
     case unavailable

@@ -3,7 +3,7 @@ package import Wire
 /// One member's rights in a private channel, as far as they are known, and the writes held until they are.
 ///
 /// Read rights are asked for at the join and again for each new token. Write rights are asked for at the first write
-/// and hold as long as the token.
+/// and last as long as the token.
 package final class ChannelGrants {
     /// Nil until the join is decided.
     package var read: ChannelExtensions?

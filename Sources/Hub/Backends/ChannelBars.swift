@@ -1,7 +1,7 @@
 import Synchronization
 package import Wire
 
-/// Users whom a backend removed from a channel and who may not rejoin for a while.
+/// Users that a backend removed from a channel and that may not rejoin for a while.
 ///
 /// Shared by all loops; safe from any thread. While no user is barred, the check costs a join one atomic read. Times
 /// are in monotonic milliseconds. Bars do not survive the process.

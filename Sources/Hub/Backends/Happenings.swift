@@ -28,7 +28,7 @@ package final class Happenings: Sendable {
         package var channel: ChannelKey?
         /// The presence key.
         package var key: String?
-        /// What a member tracks: a JSON object as text.
+        /// The member's tracked payload: a JSON object as text.
         package var payload: [UInt8]?
         /// The claim `sub`.
         package var user: Name?

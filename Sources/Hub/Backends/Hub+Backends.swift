@@ -21,7 +21,7 @@ extension Hub {
     }
 
     /// Ends a channel for good. Only a backend's decision is final; every other cause may pass, and is reported by
-    /// `expel`.
+    /// `expelMember`.
     private func end(_ membership: Membership, _ refusal: Refusal) {
         authorization.refuseHeld(of: membership, refusal, &context)
         guard membership.connection.reader == nil else { return close(membership, refusal, .revoked) }

@@ -112,8 +112,8 @@ package enum FeedEvent: Sendable {
     /// Subscribers of a group with these claims must be told what they are not served, and so must any that start to
     /// hear it within this many milliseconds.
     case complaint(SubscriptionComplaint, ChangeGroupID, Claims, milliseconds: Int64)
-    /// All who hear a group's changes must be told that some are missing and cannot be recovered live. A recovery
-    /// across this point reports the loss itself.
+    /// All who hear a group's changes must be told that some are lost to everyone. A recovery across this point reports
+    /// the loss itself.
     case loss(String, ChangeGroupID)
     /// Changes that no subscriber was told of are lost.
     case gap

@@ -21,7 +21,7 @@ package struct HistoryWish: Sendable, Equatable {
 }
 
 /// The store as seen by the thread that reads the log. Messages to channels that any hub keeps go into the log first,
-/// and every hub numbers them as they come out of it (`HistoryStore.orders`).
+/// and every hub numbers them as they come out of it (`HistoryStore.isOrdered`).
 extension HistoryStore {
     /// The numbers reserved for an entry: a place is the entry's number and the message's index in it, and entries have
     /// fewer messages.

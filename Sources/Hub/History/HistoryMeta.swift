@@ -108,8 +108,8 @@ struct HistoryID: Equatable, Sendable {
     var text: String { String(history, radix: 36) + "." + String(position, radix: 36) }
 }
 
-/// The `config.broadcast.history` of a join: the channel's broadcasts are to be kept for clients that drop off and come
-/// back.
+/// The `config.broadcast.history` of a join, which asks to keep the channel's broadcasts for clients that drop off and
+/// come back.
 ///
 /// `true`, or `{"limit": messages, "seconds": seconds, "after": id}`, all of them optional. Missing or odd values
 /// default to the most that the hub keeps; as elsewhere in a join's config, an odd value never keeps a client out.

@@ -96,7 +96,7 @@ package final class HistoryStore: Sendable {
     /// Registers a member whose join has just arrived. The loop must be attached.
     ///
     /// - Returns: live members that may be dead sockets of the same client, and must be asked for a sign of life before
-    ///   `answer`.
+    ///   `answerArrival`.
     func enter(_ session: HistorySession, in key: ChannelKey) -> [ClientTrace] {
         state.withLock { state in
             let doubts = window > 0 ? state.channels[key]?.doubts(of: session.trace, session.key) : nil

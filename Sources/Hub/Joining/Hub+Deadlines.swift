@@ -80,8 +80,7 @@ extension Hub {
 }
 
 extension Membership {
-    /// Whether the failure of row changes is to be withheld, because the member may soon ask for them under another
-    /// token.
+    /// Whether to withhold the failure of row changes, because the member may soon ask for them under another token.
     func isSpared(_ group: ChangeGroup) -> Bool {
         guard firstTokenDue != nil, group.fault != nil else { return false }
         isOwedState = true

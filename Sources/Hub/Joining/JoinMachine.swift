@@ -6,7 +6,7 @@ package import Wire
 /// everything that determines what the member hears is known, and not before. Afterwards the same machine makes row
 /// changes wait when a new token alters them.
 ///
-/// A value without effects: it is told events and returns actions, which `Hub.handle` performs. The tests are one
+/// A value without effects: it is told events and returns actions, which `Hub.handleEvent` performs. The tests are one
 /// table, in JoinMachineTests.
 package struct JoinMachine: Sendable {
     /// The facts that may have to be known first. They become known in any order.
@@ -15,12 +15,13 @@ package struct JoinMachine: Sendable {
 
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// What the policies of a private channel let the member read. That answer also brings the messages to replay.
+        /// The member's right to read, decided by a private channel's policies. That answer also brings the messages to
+        /// replay.
         package static let authorization = Needs(rawValue: 1)
         /// Whether the change feed serves the requested row changes.
         package static let subscription = Needs(rawValue: 2)
-        /// Which of the client's sessions for row changes is its own, for which other sockets may have to be asked; and
-        /// that the member's new session is written down.
+        /// The client's own session among those for row changes, for which other sockets may have to be asked; and the
+        /// writing of the member's new session.
         package static let session = Needs(rawValue: 4)
         /// The same for sessions with kept messages, which are not written down.
         package static let history = Needs(rawValue: 8)
@@ -52,7 +53,7 @@ package struct JoinMachine: Sendable {
         case failed(Needs, Refusal)
         /// The member's row changes are now judged by another token, and have these needs.
         case rowChangesRestarted(Needs)
-        /// It is known whether missed changes can be recovered, or none were missed.
+        /// The feed has said whether missed changes can be recovered, or none were missed.
         case recoveryIsKnown
         /// The feed cannot recover the missed changes, or cannot continue.
         case recoveryFailed(Refusal)

@@ -85,7 +85,7 @@ package final class PresenceLog: Sendable {
 
     // MARK: Presence keys
 
-    /// Starts to answer `present` for this channel. Scans all records once.
+    /// Starts to answer `presentKeys` for this channel. Scans all records once.
     package func watch(_ channel: ChannelKey) {
         state.withLock { state in
             guard state.watched[channel] == nil else { return }

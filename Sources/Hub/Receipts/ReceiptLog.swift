@@ -48,7 +48,7 @@ package final class ReceiptLog: Sendable {
         var waiting: [Receipt] = []
         /// The number of `waiting` receipts that are taken already.
         var taken = 0
-        /// Receipts that the reader has taken and not settled.
+        /// Receipts that the reading thread has taken and not settled.
         var inWork: [Receipt] = []
         var count = 0
     }

@@ -79,7 +79,7 @@ package struct MessageIdentity: Sendable, Equatable {
     }
 }
 
-/// What the sockets of one loop know about a user's receipt of a row.
+/// The answer of one loop's sockets about a user's receipt of a row.
 package struct ReceiptAnswer: Sendable, Equatable {
     package enum Verdict: Sendable, Equatable {
         /// Proven by a socket whose app is on the screen, or does not report its state.

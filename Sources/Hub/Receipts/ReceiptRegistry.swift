@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Connects the loops with whoever asks for receipts: it forwards answers and knows the rows that are waited for.
+/// Connects the loops with the code that asks for receipts: it forwards answers and knows the rows that are waited for.
 ///
 /// Shared by all loops; safe from any thread.
 package final class ReceiptRegistry: Sendable {

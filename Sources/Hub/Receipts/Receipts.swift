@@ -97,7 +97,7 @@ package struct Receipts {
                 ask(question, &hub) { Sending(connection: $0, membership: nil, moment: moment) }
                 continue
             }
-            // A message has one question for each of its readers.
+            // A message has one question for each of its recipients.
             if rows?.change != question.change { rows = (question.change, sent.rows(of: question)) }
             ask(question, &hub) { Self.sending(of: rows?.sent ?? [], to: $0) }
         }

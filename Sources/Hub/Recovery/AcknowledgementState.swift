@@ -1,7 +1,7 @@
 import Synchronization
 package import Wire
 
-/// What one socket has certainly received, shared by all its memberships.
+/// Proof of what one socket has received, shared by all its memberships.
 ///
 /// A pong is the acknowledgement: WebSocket libraries read in order and answer a ping when they come to it (RFC 6455,
 /// section 5.5.3), also through proxies. Acknowledgement by the peer's kernel means less: a proxy's kernel acknowledges

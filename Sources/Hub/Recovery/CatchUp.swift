@@ -4,7 +4,7 @@ package import Wire
 ///
 /// A member hears its group live only once the feed has brought it what it missed: so missed changes come first and in
 /// order, and nothing comes twice at the seam. `SessionRegistry` knows which clients may have missed something;
-/// `MemberRecovery` holds what one member still lacks.
+/// `MemberRecovery` keeps track of what one member still lacks.
 package struct CatchUp {
     let sessions: SessionRegistry
     /// Members whose missed changes the feed is reading.
@@ -64,7 +64,7 @@ package struct CatchUp {
         if !arrivals.isEmpty { hub.schedule(.arrivals, at: hub.now.monotonic) }
     }
 
-    /// Removes and returns the waiting members. Those that must keep waiting are to be handed back (`awaitArrival`).
+    /// Removes and returns the waiting members. Those that must keep waiting must be handed back (`awaitArrival`).
     package mutating func takeArrivals() -> [Membership] {
         defer { arrivals = [] }
         return arrivals
@@ -185,7 +185,7 @@ package struct CatchUp {
 
     /// The consequence of the feed's answer to a member's question.
     package enum Outcome {
-        /// It is known whether the missed changes can be recovered.
+        /// The feed has said whether the missed changes can be recovered.
         case isKnown
         /// They cannot be recovered, or not completely: the client has to rejoin.
         case failed(Refusal)

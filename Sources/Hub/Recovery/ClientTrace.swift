@@ -1,7 +1,7 @@
 import Synchronization
 import Wire
 
-/// What one membership reveals about its client, used to decide which of several lookalikes is coming back.
+/// Evidence that one membership gives about its client, used to decide which of several lookalikes is coming back.
 ///
 /// **Thread**: the unsafe properties are accessed under the lock of the registry that has the membership in a
 /// `SessionBucket`, which makes them safe. The rest may be read on any thread.
@@ -25,7 +25,7 @@ package final class ClientTrace: Sendable {
     let moment: Int
     let acknowledged: AcknowledgementState
     private let isOver = Atomic(false)
-    /// What it may have missed is decided, so that it can leave a session behind itself.
+    /// True once the messages it may have missed are determined, so that it can leave a session behind itself.
     nonisolated(unsafe) var isSettled = false
     /// Joins that were sent what this one lacks, because they may come from its client.
     nonisolated(unsafe) var claims: [SessionClaim] = []
@@ -51,7 +51,7 @@ package final class ClientTrace: Sendable {
     /// Whether its socket answered a ping sent after a moment (`SessionRegistry.moment`).
     func wasAlive(after moment: Int) -> Bool { acknowledged.latest.moment > moment }
 
-    /// Whether its client has certainly rejoined elsewhere, and its socket has been silent since.
+    /// Whether its client has certainly rejoined on another socket, and its own has been silent since.
     var isGone: Bool { claims.contains { $0.isCertain && !wasAlive(after: $0.trace.moment) } }
 
     /// Whether a joining client need not wait for it any longer: it has shown a sign of life, or has ended.

@@ -10,7 +10,7 @@ protocol RecoverableSession: AnyObject {
 protocol SessionPosition {
     /// Whether this position is before another.
     func isEarlier(than other: Self) -> Bool
-    /// The same position without details that hold for this one client only.
+    /// The same position without details that apply to this one client only.
     var forAnybody: Self { get }
     /// The earliest of several positions; of a single one, with all its details.
     static func earliest(of positions: [Self]) -> Self?

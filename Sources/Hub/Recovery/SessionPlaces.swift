@@ -1,10 +1,10 @@
 /// The stored positions of clients that may come back: with them, the next process sends no client more than it may
 /// lack, and nothing from before it first came.
 ///
-/// What clients prove advances every few seconds, for all of them, so it is not written for each: a client that keeps
-/// up is stored as following, with its start, and one mark for all followers says how far the last of them is
-/// (`survey`). Only clients that were lost or lag behind are stored with a position of their own, so that no client
-/// holds back another.
+/// Clients' proofs advance every few seconds, for all of them, so they are not written for each: a client that keeps up
+/// is stored as following, with its start, and one mark for all followers says how far the last of them is
+/// (`surveyProgress`). Only clients that were lost or lag behind are stored with a position of their own, so that no
+/// client delays another.
 ///
 /// The stored mark must never exceed what any stored follower has. The order of steps ensures that: clients that no
 /// longer follow are found, that is written, and then what all others have proven.
@@ -113,7 +113,7 @@ extension SessionRegistry {
         return .at(RecoveryPoint.earliest(of: points) ?? .restart)
     }
 
-    /// Whether the stored place neither causes any of the key's clients to be sent too little nor holds back others.
+    /// Whether the stored place neither causes any of the key's clients to be sent too little nor delays others.
     static func isPlaced(_ key: RecoveryKey, _ session: LiveSession?, _ state: State) -> Bool {
         guard let bucket = state.buckets[key], let place = bucket.place else { return count(of: key, state) == 0 }
         let proven = state.recording.proven

@@ -4,7 +4,7 @@
 /// written down, or when the list no longer counts as complete: whenever the hub is killed, a client missing from a
 /// list that counts was told nothing yet.
 ///
-/// The list counts while the database holds a claim that it is complete which has not been withdrawn
+/// The list counts while the database contains a claim that it is complete which has not been withdrawn
 /// (Migration012Losses.sql). Claims and withdrawals are written by different threads, each on its own connection, so
 /// that one can be written when the other cannot. This code ensures that knowledge from before a withdrawal never leads
 /// to a claim for a time after it.
@@ -31,14 +31,14 @@ struct SessionRecording {
     var claims: [SessionRegistry.PendingClaim] = []
     /// The progress of the sessions that prove it, second by second.
     var pace = ProofPace()
-    /// Sessions below this mark do not follow the others (`survey`).
+    /// Sessions below this mark do not follow the others (`surveyProgress`).
     var slow = 0
     /// The mark that may be stored as proven for all followers.
     var proven = 0
 }
 
 extension SessionRegistry {
-    /// One key, the number of its sessions, and their place; with a count of 0 it is to be deleted.
+    /// One key, the number of its sessions, and their place; with a count of 0, the stored record is deleted.
     package struct Record: Sendable, Equatable {
         package let key: RecoveryKey
         package let count: Int
@@ -60,7 +60,7 @@ extension SessionRegistry {
         }
     }
 
-    /// What the last process left for one key.
+    /// The last process's record of one key.
     struct Restored {
         let count: Int
         let point: RecoveryPoint
@@ -78,7 +78,8 @@ extension SessionRegistry {
     ///
     /// - Parameters:
     ///   - whenAwaited: called from any thread and under the registry's lock, when a join waits for a write.
-    ///   - withdraw: called from any thread, when the list must no longer count as complete; it leads to `withdrawn`.
+    ///   - withdraw: called from any thread, when the list must no longer count as complete; it leads to
+    ///     `withdrawalEnded`.
     package func record(
         whenAwaited: @escaping @Sendable () -> Void, withdraw: @escaping @Sendable () -> Void = {}
     ) {

@@ -17,7 +17,8 @@ package final class SessionRegistry: Sendable {
         var place: Place?
         /// The stored state says, or may say, that the only session was lost.
         var isWrittenAsLost = false
-        /// For a crowd, a position no later than any settled session's; nil before it was determined (`survey`).
+        /// For a crowd, a position no later than any settled session's; nil before it was determined
+        /// (`surveyProgress`).
         var lowest: RecoveryPoint?
         /// The last of the times at which some of the sessions expire (`State.ends`).
         var lastEnd = Int64.min
@@ -57,7 +58,8 @@ package final class SessionRegistry: Sendable {
     /// The maximum number of keys whose sessions are kept for as long as the feed is away. With more of them the window
     /// runs on, so that an outage of days does not use up all memory.
     private let mostHeld: Int
-    /// Milliseconds without any proof after which a session that lags behind others no longer follows (`survey`).
+    /// Milliseconds without any proof after which a session that lags behind others no longer follows
+    /// (`surveyProgress`).
     let longestProof: Int64
 
     let window: Int64
@@ -67,7 +69,7 @@ package final class SessionRegistry: Sendable {
 
     /// - Parameters:
     ///   - window: how long a session waits to be taken over, in milliseconds; with 0 there are none.
-    ///   - isFeedReady: false if `feed(isReady:at:)` will start the window.
+    ///   - isFeedReady: false if `feedChanged(isReady:at:)` will start the window.
     ///   - mostHeld: the maximum number of keys whose sessions are kept for as long as the feed is away.
     ///   - longestProof: in milliseconds: a ping every 5 s, spread over one, its answer, and some slack.
     ///   - mostOfUser: the maximum number of sessions kept for one user.

@@ -22,8 +22,8 @@ extension SessionRegistry {
     private func whereabouts(of key: RecoveryKey, _ state: State, at now: Int64) -> Whereabouts {
         guard window > 0 else { return .nobody }
         var positions: [RecoveryPosition] = []
-        // As in `settle` and `beginRestart`: this hub's last process may have had such clients, whose window is not
-        // over.
+        // As in `settleSession` and `beginRestart`: this hub's last process may have had such clients, whose window is
+        // not over.
         let mayBeFromBefore = state.restartUntil.map { state.clock.time(at: now) < $0 } ?? true
         if mayBeFromBefore, let left = state.restored.map({ $0[key]?.point }) ?? .restart {
             positions.append(RecoveryPosition(point: left))

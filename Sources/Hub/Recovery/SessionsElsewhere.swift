@@ -8,10 +8,10 @@ extension SessionRegistry {
     /// Another hub that had a lookalike.
     package struct Elsewhere: Sendable, Equatable {
         package let node: String
-        /// What its lookalikes, or all of its clients, certainly have, as stored by that hub: a snapshot of Postgres,
+        /// The proven position of its lookalikes, or of all its clients, as stored by that hub: a snapshot of Postgres,
         /// as text.
         package let snapshot: String
-        /// What its lookalikes certainly have, as stated by the hub itself: a cursor. Nil if it did not say.
+        /// The proven position of its lookalikes, as stated by the hub itself: a cursor. Nil if it did not say.
         package private(set) var cursor: String?
         /// The time of the search, as Postgres writes times, if it found a single session, which its client may claim;
         /// otherwise nil.

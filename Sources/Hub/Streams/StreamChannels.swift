@@ -13,7 +13,7 @@ struct StreamChannels {
     let service: (any StreamService)?
     /// Whether a socket has room for another frame now.
     var hasRoom: (Slot) -> Bool = { _ in true }
-    /// Has `Hub.hasRoom` called once the socket has taken nearly everything it was sent.
+    /// Has `Hub.roomBecameFree` called once the socket has taken nearly everything it was sent.
     var awaitRoom: (Slot) -> Void = { _ in }
     /// Writes that were requested and not answered yet.
     private var asked: [Int: (membership: Membership, ref: JSON)] = [:]

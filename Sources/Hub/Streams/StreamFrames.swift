@@ -9,7 +9,7 @@ enum StreamFrames {
 
     struct News {
         let payload: [UInt8]
-        /// The reader's offset after it.
+        /// The member's offset after it.
         let end: Int
         /// The stream's status; nil if more of it exists already.
         let status: StreamStatus?
@@ -19,7 +19,7 @@ enum StreamFrames {
     ///
     /// - Parameters:
     ///   - offset: an offset from which reading may begin; any other is replaced by the earliest that is kept.
-    ///   - known: the status that the reader was last told.
+    ///   - known: the status that the member was last told.
     static func news(
         of stream: StreamBuffer, _ snapshot: StreamSnapshot, from offset: Int, knowing known: StreamStatus?
     ) -> News? {

@@ -131,7 +131,7 @@ struct ChannelTyping {
         return notices + promote(rules, at: now)
     }
 
-    /// Returns the next time at which `advance` has something to do.
+    /// Returns the next time at which `advanceTime` has something to do.
     func nextDue(_ rules: TypingRules, at now: Int64) -> Int64? {
         let isFull = shownCount >= rules.shown
         return typists.values.map { typist in

@@ -2,8 +2,8 @@ import Synchronization
 
 /// When a socket's client last proved that it is alive, and whether it owes a proof: an open socket shows neither.
 ///
-/// Exists for sockets whose user or device is watched (`UserPresence.watch`), which are few. Written by the socket's
-/// loop, and read on any thread by questions about its user.
+/// Exists for sockets whose user or device is watched (`UserPresence.setWatched`), which are few. Written by the
+/// socket's loop, and read on any thread by questions about its user.
 package final class SocketLiveness: Sendable {
     struct State {
         /// When the client was last heard, in monotonic milliseconds.
