@@ -34,7 +34,7 @@ package final class Membership {
     /// The channel's index in a reader's request, and the position that its client came back to.
     let readerIndex: Int?
     let returnsTo: EventPosition?
-    /// The member has written the channel's stream: its leave is the producer's.
+    /// The member has written the channel's stream: its end is that of the producer.
     var holdsStream = false
     /// The generation that it last wrote, which knows of its connection.
     var heldGeneration: StreamID?

@@ -42,7 +42,8 @@ package enum Refusal: Error, Sendable, Equatable {
     case summaryReserved
     /// A message is to be stored with an invalid time to live.
     case persistTTLInvalid
-    /// A channel's list exceeds this bound with this value. A member that is not listed is counted all the same.
+    /// A channel's list is full by this bound, which has this value. A member that is not listed is counted all the
+    /// same.
     case presenceListFull(PresenceBound, Int, isCounted: Bool)
     case roleInvalid
     case invalidBinding(String)

@@ -86,7 +86,7 @@ package enum ChangeSubscriptionOutcome: Sendable {
 package struct SubscriptionComplaint: Sendable, Equatable {
     /// One sentence for people, with what to do.
     package let message: String
-    /// Requested changes do not come; if false, they may merely fail to come if somebody writes in an unusual way.
+    /// Requested changes do not come; if false, only changes written in an unusual way may be missing.
     package let isError: Bool
 
     package init(_ message: String, isError: Bool) {

@@ -29,8 +29,8 @@ package struct EventPosition: Sendable, Equatable {
 /// `Last-Event-ID` (WHATWG HTML, 9.2.3).
 ///
 /// Visible ASCII that is opaque to clients: `1`, and for each channel `~`, a hash of its key, and each known position
-/// as `!` and a letter. It is not signed, as it grants nothing: it only says where to resume something its bearer may
-/// read.
+/// after a `!` and a letter. It is not signed, as it grants nothing: it only says where to resume something its bearer
+/// may read.
 package struct EventCursor: Sendable, Equatable {
     private var positions: [UInt32: EventPosition] = [:]
 

@@ -35,7 +35,7 @@ package struct ReceiptQuestion: Sendable {
         self.until = until
     }
 
-    /// Whether a socket may answer the question: its slot may belong to someone else by now.
+    /// Whether a socket may answer the question: its slot may belong to another user by now.
     func isFor(_ connection: Connection) -> Bool {
         guard connection.user == user else { return false }
         return device.map { connection.device == DeviceKey.of(user: user, session: $0) } ?? true
