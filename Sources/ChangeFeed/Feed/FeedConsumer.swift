@@ -26,7 +26,7 @@ package protocol FeedConsumer: WindowConsumer {
     /// - Parameter pruned: sees every transaction that may have lost a change.
     func changesAreGone(upTo pruned: Snapshot)
 
-    /// Changes of these tables could not be recorded. Comes when the window that says so is read.
+    /// Changes of these tables could not be recorded. Called when the window that reports the loss is read.
     func changesAreLost(of tables: Set<UInt32>)
 
     /// The oldest mark whose snapshots must be kept; nil if none is needed. Read about once a second.
