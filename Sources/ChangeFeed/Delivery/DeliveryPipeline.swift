@@ -205,8 +205,8 @@ extension DeliveryBatch {
 
     /// The way in which a policy failed on a row for a user.
     ///
-    /// An error about values is due to the claims if the policies succeed for another user of the role: it recurs. It is
-    /// while. It is due to the row if it recurs while the user is shown another row of the table. Such a row is hidden.
+    /// An error about values is due to the claims if the policies succeed for another user of the role: it will recur. It is
+    /// due to the row if it recurs while the user is shown another row of the table. Such a row is hidden.
     private mutating func failure(
         of verdict: BatchVisibility.Verdict, for principal: Principal, _ match: Match, _ role: Name,
         _ registry: borrowing SubscriptionRegistry, _ postponement: inout PostponedChanges
