@@ -45,7 +45,7 @@ enum CatalogSQL: String, NamedStatement {
     static let file = StatementFile("Catalog.sql")
 }
 
-/// What policies read of members tables.
+/// Policies' reads of members tables.
 enum MemberSQL: String, NamedStatement {
     case policyTrees, routineFacts, twinBody, relationFacts, equalityOperators
     static let file = StatementFile("Members.sql")
@@ -66,7 +66,7 @@ enum PolicySQL: String, NamedStatement {
     static let file = StatementFile("Policies.sql")
 }
 
-/// What the authority reads of realtime.messages.
+/// The authority's reads of realtime.messages.
 enum AuthoritySQL: String, NamedStatement {
     case sessionOfAuthority, messagesTable, messagesReader, replay, replayUnexpired
     static let file = StatementFile("Authority.sql")

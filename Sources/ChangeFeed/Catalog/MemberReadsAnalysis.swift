@@ -216,7 +216,7 @@ struct MemberReadsAnalysis {
         guard let oid = node.oid(field), oid < 16384 else { throw NotUnderstood() }
     }
 
-    // MARK: What is compared
+    // MARK: Operands
 
     private func operand(_ tree: NodeTree, _ context: Context) throws -> Operand {
         guard case .node(let node) = tree else { return .other }

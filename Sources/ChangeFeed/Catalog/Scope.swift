@@ -11,7 +11,7 @@ package struct Scope: Sendable, Equatable {
     package let columns: [Name]
     /// The tables that decide who may see what; kept results are dropped when one of them changes.
     package let members: Set<UInt32>
-    /// What policies read of the members tables, by their oids. Each change of a members table without an entry affects
+    /// The policies' reads of the members tables, by oid. Each change of a members table without an entry affects
     /// every user.
     package var reads: [UInt32: MemberReads] = [:]
     /// The SQL of what policies compare users by, such as `auth.uid()`; nil if unknown.

@@ -204,7 +204,7 @@ package struct ConditionLimits: Sendable {
     package var validation = Duration.seconds(1)
     /// Additional time for connecting and the network.
     package var network = Duration.seconds(2)
-    /// How long filters that wait for a lock are tried again before they count as taking too long.
+    /// Time for which filters that wait for a lock are tried again before they count as taking too long.
     package var locks = Duration.seconds(10)
 
     /// Questions asked together that take longer than this are then asked apart, to find the costly ones.
@@ -213,14 +213,14 @@ package struct ConditionLimits: Sendable {
     /// A filter is cheap if it takes no more than this for a batch's rows.
     package var cheap = Duration.milliseconds(1)
     package var cheapPerQuestion = Duration.microseconds(50)
-    /// How long a filter found to be cheap is not suspected again.
+    /// Time that a filter found to be cheap is not suspected again.
     package var trust = Duration.seconds(2)
     /// Time of Postgres that all costly filters together may use at once, and the share of time in the long run.
     package var budget = Duration.milliseconds(500)
     package var share = 0.1
     /// Limit per row for all filters together when they are more than Postgres can decide.
     package var eachRow = Duration.milliseconds(1)
-    /// How long a filter that was given up for its cost is refused when it comes again.
+    /// Time that a filter which was given up for its cost is refused when it comes again.
     package var refusal = Duration.seconds(600)
 
     package init() {}

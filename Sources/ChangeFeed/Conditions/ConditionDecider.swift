@@ -11,7 +11,6 @@ import Workers
 ///
 /// It works half of the time at most: after each answer it pauses for as long as the answer took, which leaves half of one
 /// core to everything else. From any thread, one question at a time.
-/// half of one core to everything else. From any thread, one question at a time.
 final class ConditionDecider: Sendable {
     /// One question and its future answers.
     final class Job: Sendable {

@@ -30,7 +30,7 @@ final class DecisionQueue {
     private unowned let delivery: any DecisionDelivery
     private let publish: (Int) -> Void
     private let whenDecided: @Sendable () -> Void
-    /// How long the feed waits for a decision when it has to.
+    /// Limit of the feed's wait for a decision.
     private static let limit = Duration.seconds(15)
 
     /// - Parameters:

@@ -14,7 +14,7 @@ struct UndecidedChanges {
         let change: RowChange
         /// The cursor of a client that has the change.
         let cursor: String
-        /// Of the waiting definitions only.
+        /// The matches of waiting definitions only.
         var matches: Matches
         /// The groups of those definitions.
         let groups: [Int: Set<ChangeGroupID>]
@@ -105,12 +105,12 @@ struct UndecidedChanges {
 
     func isOverdue(at now: ContinuousClock.Instant) -> Bool { patience(at: now) <= .zero }
 
-    /// How long the first item may still wait before filters are more than Postgres can decide.
+    /// Time that the first item may still wait before filters are more than Postgres can decide.
     func patience(at now: ContinuousClock.Instant) -> Duration {
         items.first.map { $0.since + Self.patience - now } ?? Self.patience
     }
 
-    // MARK: Too much
+    // MARK: Overload
 
     /// The questions that Postgres has to decide.
     var tally: UndecidedCount {

@@ -6,7 +6,6 @@ import Postgres
 /// exclusively and waits in its queue. A writer tries the lock in shared mode, and Postgres refuses the attempt while
 /// another session waits. So each writer either is ahead of B in the queue, in which case its commit precedes B's grant and
 /// the poll after the grant sees its row, or it rings. No writer ever waits for the hub.
-/// sees his row, or he rings. Nobody ever waits for the hub.
 package struct Doorbell: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
@@ -41,7 +40,7 @@ package struct Doorbell: Sendable {
         /// than it gains.
         package var crowded: Duration = .milliseconds(3)
         package var crowd = 8
-        /// How long empty polls continue before the lock is requested.
+        /// Time of empty polls before the lock is requested.
         package var linger: Duration = .milliseconds(20)
         package var longestBackoff: Duration = .milliseconds(64)
         /// Interval of polls while asleep, which should find nothing. They also check the catalog (`CatalogWatch`).

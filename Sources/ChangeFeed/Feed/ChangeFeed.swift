@@ -62,12 +62,12 @@ package final class ChangeFeed: Sendable {
     /// Posts work that may query the database; see `FeedInbox`.
     package func performWhenIdle(_ work: @escaping FeedWork) { inbox.performWhenIdle(work) }
 
-    /// From any thread.
+    /// The current status; from any thread.
     package var status: FeedStatus { published.status }
     /// Time since the feed was last known to have handed on everything: the lag of changes, or without any the time since
     /// the last poll, up to `rhythm.safety`. Nil while the feed is down. From any thread.
     package var behind: Duration? { published.levelAt.map { .now - $0 } }
-    /// From any thread; slightly out of date.
+    /// Counters; from any thread, slightly out of date.
     package var statistics: FeedStatistics { published.statistics }
 }
 

@@ -6,7 +6,7 @@ package struct FeedConfiguration: Sendable {
     package var conninfo: String
     /// Identifies this hub across restarts: its stored cursor and its doorbell belong to the name.
     package var node: String
-    /// How long changes are kept for hubs and clients that are away.
+    /// Time that changes are kept for hubs and clients that are away.
     package var retention: Duration
     /// The interval at which older changes are deleted.
     package var pruneInterval: Duration

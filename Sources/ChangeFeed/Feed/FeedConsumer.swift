@@ -15,7 +15,7 @@ package protocol FeedConsumer: WindowConsumer {
 
     /// All changes readable at the poll's start have been consumed.
     ///
-    /// - Throws: the same errors as `consume`.
+    /// - Throws: the same errors as the consumption of entries.
     func pollEnded() throws
 
     /// This mark, and the cursor, cover everything consumed so far. Not called after every window; marks grow.

@@ -1,6 +1,6 @@
 import Postgres
 
-/// How far this process has read the outbox, and which part of that survives a lost connection or the end of the process.
+/// This process's position in the outbox, and the part of it that survives a lost connection or the end of the process.
 ///
 /// Pure; confined to the feed's thread.
 struct FeedPosition {

@@ -9,7 +9,6 @@ import Schema
 /// It connects, then serves whatever is due, one thing at a time: above all the next window, and between two windows posted
 /// work, recovering members, the stored cursor, other hubs of the same name, and the deletion of old changes. Each of these
 /// is a type with its own due time (`dueAt`).
-/// is a type with a time of its own (`dueAt`).
 final class FeedSession {
     private let loop: FeedLoop
     private let state: FeedState
@@ -105,7 +104,7 @@ final class FeedSession {
         if left == nil { loop.consumer.nobodyIsFromBefore() }
     }
 
-    // MARK: What is due
+    // MARK: Due work
 
     func serve() throws {
         state.retry.connected(at: .now)

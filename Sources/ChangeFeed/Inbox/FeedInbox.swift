@@ -24,7 +24,6 @@ struct FeedInbox: Sendable {
     /// `context.canQuery` false.
     ///
     /// - Returns: false if the feed has ended, so that the work is not done.
-    /// - Returns: false where the feed has ended, so that the work is not done.
     @discardableResult
     func performWhenIdle(_ work: @escaping FeedWork) -> Bool {
         mailbox.post { content in

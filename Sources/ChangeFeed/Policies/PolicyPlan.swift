@@ -87,7 +87,7 @@ struct PolicyDescription: Equatable {
     let columnsSent: Set<Name>
     /// A text array that differs when one of them has changed.
     let marks: Name
-    /// Of the columns sent, those whose null JSON does not distinguish from SQL's, and those that contain such values.
+    /// Columns sent whose null JSON does not distinguish from SQL's, and columns sent that contain such values.
     let jsonColumns: Set<Name>
     let nestedColumns: Set<Name>
     /// Schemas that the policies name and the role may not use, as SQL.

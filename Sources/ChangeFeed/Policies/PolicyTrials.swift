@@ -10,7 +10,6 @@ import Wire
 ///
 /// Nor must a lock that a policy waits for hold up all users: subjects that waited for one are asked about again after a
 /// pause, and then without the others and only for a moment, until there is an answer. Pure; time is passed in.
-/// without the others and for a moment only, until there is an answer. Pure; time is passed in.
 package struct PolicyTrials {
     package typealias Instant = ContinuousClock.Instant
 
@@ -45,7 +44,7 @@ package struct PolicyTrials {
 
     /// A session may end for any reason; twice in a row for the same questions is no coincidence.
     private static let mostLosses = 2
-    /// How long a subject is not asked about: the same time as `PostponedChanges` resigns itself to failing policies.
+    /// Time that a subject is not asked about: the same that `PostponedChanges` resigns itself to failing policies.
     package static let bar = PostponedChanges.resignation
     /// Limit of remembered subjects: each has cost a session, or a wait.
     private static let mostBarred = 10_000

@@ -117,7 +117,7 @@ extension RecoveryPoint {
     }
 }
 
-/// Where clients of the hub's last process continue.
+/// The point from which clients of the hub's last process continue.
 package enum RestartPoint: Sendable, Equatable {
     /// The stored position, or without one, where this process began: a member that joined before the first mark also
     /// starts there.

@@ -21,7 +21,7 @@ final class RecoveryMember {
     var isGone = false
     /// Number of times that too much was missing for one slice.
     var overflows = 0
-    /// Where its live changes begin: before the first change that waits for filters of its group, which therefore reaches
+    /// The start of its live changes: before the first change that waits for filters of its group, which therefore reaches
     /// it together with the other members. Nil if live changes begin at the present.
     var end: FeedCursor?
     /// Its client was told that changes which this snapshot sees are missing.

@@ -19,12 +19,12 @@ final class RecoveryReader {
     /// Limit of rows that a slice examines: about as many milliseconds' worth as a window may take.
     static let sliceRows = 2000
     private static let sliceBytes = 262_144
-    /// How long scans are served at a time.
+    /// Time for which scans are served at once.
     private static let scanTime = Duration.milliseconds(10)
     /// Largest distance, in transactions, for the second scan: members that lack a day must not stop those that lack a
     /// minute.
     private static let shortDistance: UInt64 = 100_000
-    /// How long a scan's session is kept for the next scan.
+    /// Time that a scan's session is kept for the next scan.
     private static let scanRest = Duration.seconds(10)
 
     private let reader: PostgresConnection

@@ -18,9 +18,9 @@ final class RecoveryScan {
 
     static let batchRows = 256
     private static let batchBytes = 262_144
-    /// How long members that keep up wait for those that do not.
+    /// Time that members which keep up wait for those that do not.
     private static let patience = Duration.seconds(1)
-    /// How long all of them may lag: the read holds a snapshot, which keeps vacuum from its work.
+    /// Time for which all of them may lag: the read holds a snapshot, which keeps vacuum from its work.
     private static let longestPause = Duration.seconds(10)
 
     let upper: Snapshot

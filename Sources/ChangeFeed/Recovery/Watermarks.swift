@@ -6,7 +6,7 @@ import Postgres
 package struct Watermarks: Sendable {
     /// Minimum time between two marks.
     package static let spacing = Duration.milliseconds(20)
-    /// How long a mark is kept without a known user: it may be on its way to a loop, and a client that turns out to have
+    /// Time that a mark is kept without a known user: it may be on its way to a loop, and a client that turns out to have
     /// ignored what it was sent goes back to where it joined.
     package var grace = Duration.seconds(10)
     /// Above this count, every second entry of the older half is dropped: a client with a dropped mark continues at the one

@@ -159,7 +159,7 @@ struct RowSession: ~Copyable {
         ![SQLState.queryCanceled, SQLState.lockNotAvailable, SQLState.insufficientPrivilege].contains(failure.sqlState)
     }
 
-    // MARK: What clients are told
+    // MARK: Messages to clients
 
     private static func error(_ failure: PostgresError) -> SubscriptionError {
         SubscriptionError("Rows cannot be read: \(failure.message)")

@@ -165,7 +165,7 @@ left join lateral (
 order by w.oid, a.attnum
 
 -- name: Access
--- What roles may read of the watched tables: one row per role and table, and one with a null table for a role that may read
+-- Roles' access to the watched tables: one row per role and table, and one with a null table for a role that may read
 -- none. $1: the roles' names. A name that is not a role has no row.
 --
 -- Invariants

@@ -15,7 +15,7 @@ set default_transaction_isolation = 'read committed';
 set default_transaction_read_only = off;
 
 -- name: Position
--- Where the feed starts: its doorbell, its stored cursor, and the server's identity; $1 is the hub's name, $2 epochs that
+-- The feed's starting point: its doorbell, its stored cursor, and the server's identity; $1 is the hub's name, $2 epochs that
 -- this process has written.
 --
 -- A stored cursor means something only in the history it was taken in. The epochs show whether this is the same history

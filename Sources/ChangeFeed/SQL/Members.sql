@@ -1,4 +1,4 @@
--- What policies read of members tables: look-ups for MemberReadsAnalysis.
+-- Policies' reads of members tables: look-ups for MemberReadsAnalysis.
 
 -- name: PolicyTrees
 -- The parsed SELECT policies of a table ($1, an oid), for any role.

@@ -14,7 +14,7 @@ import Synchronization
 /// Unchecked: confined to the feed's thread, which runs the feed's work and the consumer's methods one at a time; a mutex
 /// protects everything that other threads may see.
 final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
-    /// What the hub learns from the feed besides changes. Called on the feed's thread.
+    /// News of the feed for the hub, besides changes. Called on the feed's thread.
     struct Hooks: Sendable {
         /// The oldest mark from which members may still recover; nil if none may.
         let oldestMark: @Sendable () -> Int?
@@ -88,7 +88,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         decider.join(within: .seconds(1))
     }
 
-    // MARK: Who hears
+    // MARK: Claims
 
     /// Adds claims to a group, for which policies are then evaluated too. Repeats the complaints to users who are shown
     /// nothing at present.
@@ -248,7 +248,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         }
     }
 
-    // MARK: What the feed tells besides
+    // MARK: Other news of the feed
 
     func feedDidBecomeReady(_ catalog: Catalog) { catalogChanged(catalog) }
 

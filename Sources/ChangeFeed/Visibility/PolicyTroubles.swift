@@ -33,7 +33,7 @@ struct PolicyTroubles {
 
     private var troubles: [Key: Trouble] = [:]
 
-    /// How long an error may pass by itself before it is reported.
+    /// Time in which an error may pass by itself before it is reported.
     static let patience = Duration.seconds(3)
     /// A trouble that recurs after this time without a question counts as a new one.
     private static let lockMemory = Duration.seconds(30)
@@ -115,7 +115,7 @@ struct PolicyEnding: Hashable {
         /// The policies met an error, and work again.
         case failed
 
-        /// How long new members are told, too.
+        /// Time for which new members are told, too.
         var duration: Duration { self == .endsSession ? PolicyTrials.bar : PostponedChanges.patience }
     }
 

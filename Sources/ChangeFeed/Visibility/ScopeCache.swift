@@ -97,7 +97,7 @@ package struct ScopeCache: ~Copyable {
         for (key, known) in answers where key.table == table { known.forget(concern.users) }
     }
 
-    // MARK: Scopes that the policies belie
+    // MARK: Disproved scopes
 
     package func holds(_ table: UInt32, _ role: Name) -> Bool {
         !disproved.contains(TableRole(table: table, role: role))

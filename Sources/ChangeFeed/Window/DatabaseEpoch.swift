@@ -29,7 +29,7 @@ package enum KnownEpoch: Sendable, Equatable {
     /// in this server's own history; anything later may belong to another history.
     case earlierRun(upTo: Snapshot, sameTimeline: Bool)
 
-    /// Where a client with this cursor continues; nil if it has to load its data again.
+    /// The cursor from which a client with this one continues; nil if it has to load its data again.
     ///
     /// As long as the epoch is known, a restored server is indistinguishable, past the certain part, from one that was
     /// merely restarted: so the client goes back to the certain part, and receives some changes again. A promoted standby

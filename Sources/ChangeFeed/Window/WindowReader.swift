@@ -185,7 +185,7 @@ final class WindowReader {
             func version(_ part: JSON) -> [UInt8]? { part.isNull ? nil : Array(part.bytes) }
             return oid(parts[0]).map { .row($0, old: version(parts[2]), new: version(parts[1])) }
         }
-        // There may be more than were read; and an unreadable list concerns everybody.
+        // There may be more than were read; and an unreadable list concerns every user.
         guard changes.count < WindowStatements.mostMemberRows, changes.count == list.elements.count else {
             return all()
         }

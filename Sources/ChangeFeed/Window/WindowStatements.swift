@@ -5,7 +5,7 @@ package import Postgres
 /// Windows start at a different place hundreds of times a second, but seldom differ otherwise. Planning one costs Postgres
 /// ten times as much as running it, so the session prepares a statement when it needs it for the second time.
 package struct WindowStatements {
-    /// What a window includes besides its rows, and what it leaves out.
+    /// The additions to a window's rows, and the rows that it leaves out.
     package struct Contents: Equatable {
         /// The catalog's version, in SQL (`CatalogReader.compileVersion`).
         var version: String?

@@ -37,7 +37,7 @@ package struct ValidationQuery: Hashable, Sendable {
     /// not be empty.
     ///
     /// The statement fails as a whole if one of the values is faulty. The caller then sends the queries one by one
-    /// (pipelined, each in its own transaction) and turns the failures into errors with `refusal`.
+    /// (pipelined, each in its own transaction) and turns the failures into errors for the client.
     package static func statement(for queries: [ValidationQuery]) -> String {
         "values " + queries.map { "(\($0.expression))" }.joined(separator: ", ")
     }
