@@ -13,12 +13,12 @@ struct RoutineFacts {
     let body: NodeTree?
 }
 
-/// A table that is read, from the view of a reader with certain rights.
+/// A table that is read, as seen by a role with certain rights.
 struct RelationFacts {
     /// The table itself, or the root of a partition.
     let root: UInt32
     let isTable: Bool
-    /// True if the table's own policies decide what the reader sees of it.
+    /// True if the table's own policies decide what that role sees of it.
     let isRestricted: Bool
     /// By attribute number.
     let columns: [Int: Column]

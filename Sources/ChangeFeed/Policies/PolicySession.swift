@@ -268,7 +268,7 @@ extension PolicySession {
 }
 
 extension PostgresError {
-    /// True if another session holds a lock that a reader waits for, or two wait for each other.
+    /// True if another session holds a lock that the statement waits for, or two wait for each other.
     fileprivate var isAboutLocks: Bool { [SQLState.lockNotAvailable, SQLState.deadlock].contains(sqlState) }
 
     /// True if Postgres ended the statement at its time limit.

@@ -205,7 +205,7 @@ order by r.rolname, w.oid
 --   * applied: logical replication writes to it (a subscription), for which no statement triggers fire.
 --   * inherits: it inherits from another table, or another one from it, and it is not a partition. A statement on the one
 --     fires no triggers of the other, whose rows it writes or shows as well.
--- Faults of published tables; missing triggers are none
+-- Faults of published tables, for which missing triggers do not count
 --   * both: triggers fire as well, and every change is recorded twice.
 --   * unread: no hub reads the WAL, and the hub in question will not.
 --   * narrow: not all changes are published, or the table or one of its partitions is unlogged.

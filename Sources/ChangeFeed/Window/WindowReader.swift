@@ -24,7 +24,7 @@ package protocol WindowConsumer: AnyObject, Sendable {
     /// True if changes of a table have a recipient. Changes of other tables are not read.
     func hears(_ table: Table) -> Bool
 
-    /// Delivers entries in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
+    /// Receives entries in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
     ///
     /// - Throws: `PostgresError` if the database is needed for them and does not answer. The feed then reconnects, and the
     ///   entries come again.

@@ -3,7 +3,7 @@ package import Wire
 /// A filter in the course of being bound: its columns exist, and its values are read as far as the hub can read them.
 ///
 ///     let draft = try filter.bind(to: table)
-///     let bound = try draft.bound(answers: draft.queries.isEmpty ? [] : await ask(draft.queries))
+///     let bound = try draft.makeFilter(answers: draft.queries.isEmpty ? [] : await ask(draft.queries))
 package struct FilterDraft: Sendable {
     package let table: Table
     /// Queries that Postgres has to answer first. Empty for most filters; the queries of many drafts may share a statement.
