@@ -151,7 +151,7 @@ final class FeedLoop {
         refuseWindows()
     }
 
-    /// Refuses all waiting windows: there is no database to read them from.
+    /// Refuses all callers that wait for a window: there is no database to read one from.
     private func refuseWindows() {
         for waiter in inbox.takeWindowWaiters() { waiter(false) }
     }

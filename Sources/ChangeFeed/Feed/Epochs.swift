@@ -126,7 +126,7 @@ package struct EpochRenewal: Sendable {
 
     /// The epoch that cursors are tagged with; nil until the database was first reached.
     package private(set) var current: DatabaseEpoch?
-    /// In the order of writing.
+    /// The epochs written and safe, in the order of writing.
     package private(set) var known: [DatabaseEpoch] = []
     /// The epoch written but not known to be flushed, with a later place in the WAL once there is one.
     private var pending: (epoch: DatabaseEpoch, provenBy: Int64?)?

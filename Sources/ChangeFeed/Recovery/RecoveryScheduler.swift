@@ -321,8 +321,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
             subscriptions.end(end.binding, of: definition.key, because: end.reason)
         }
         try pipeline.judge(&batch, for: registry)
-        // A policy ended the session that evaluated it: affected live subscribers are told now, the others once they are
-        // live.
+        // Complaints about policies reach affected live subscribers now, and the others once they are live.
         for (loop, complaints) in pipeline.complaints(in: subscriptions.registry).enumerated()
         where !complaints.isEmpty {
             sink.deliver(complaints, to: loop, whenTaken: {})

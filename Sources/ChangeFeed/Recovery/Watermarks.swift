@@ -32,7 +32,7 @@ package struct Watermarks: Sendable {
     package var latest: Int { entries.last?.mark ?? 0 }
     package var count: Int { entries.count }
 
-    /// Something must be marked at the end of the window.
+    /// Requests a mark at the end of the window.
     package mutating func handedOn(_ count: Int = 0) {
         isDue = true
         changes += count

@@ -200,7 +200,7 @@ order by r.rolname, w.oid
 -- Faults of tables that have any trigger of Roost's, firing or not
 --   * missing: there is none for the operation. On a partition: the partition was added later.
 --   * silent: there is one that does not fire, because it is disabled or for replicas only.
---   * foreign: it is not as this version creates it (WatchTable.sql), so what it writes may be anything.
+--   * foreign: it is not as this version creates it (WatchTable in Watching.sql), so what it writes may be anything.
 --   * twice: two fire, and every change is recorded twice.
 --   * applied: logical replication writes to it (a subscription), for which no statement triggers fire.
 --   * inherits: it inherits from another table, or another one from it, and it is not a partition. A statement on the one

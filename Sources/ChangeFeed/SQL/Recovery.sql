@@ -25,7 +25,7 @@ select coalesce(recovery, snapshot) from roost.cursor where node = $1
 --     members already have it.
 --   * The bounds are literals, so that the planner sees how narrow the range is.
 --   * Messages ('M') are not replayed here, but they count: a limit that had to find other rows among many of them would
---     hold up the windows. So do rows that {wanted} says concern no member (RowPrefilter+SQL.swift); neither kind comes
+--     hold up the windows. So do rows that {wanted} says concern no member (RowPrefilter in RecoveryStatement.swift); neither kind comes
 --     with its record.
 --   * "offset 0" keeps the planner from searching for texts once for each column that needs the result.
 --   * {rest} is either a limit without an order, which the index ends early (the hub then sorts the rows), or an order;
