@@ -34,7 +34,7 @@ package struct PolicyEngine: ~Copyable {
     /// Answers each question, all in one round trip if nothing has to be looked up in the catalog.
     ///
     /// A session lost since the last questions is replaced at once: the caller may be the feed, which would take the loss
-    /// for its own and reconnect. Users whose policies end their session are shown no rows, and the others are answered
+    /// for its own and reconnect. Users whose policies end the session are shown no rows, and the others are answered
     /// (`PolicyTrials`). The same goes for users for whom a policy waits for a lock.
     ///
     /// - Parameter version: differs whenever a table, a policy, a role or a privilege does; results of catalog look-ups
@@ -57,7 +57,7 @@ package struct PolicyEngine: ~Copyable {
         return answers
     }
 
-    /// - Returns: nil if the questions ended their session.
+    /// - Returns: nil if the questions ended the session.
     private mutating func attempt(
         _ questions: [PolicyQuestion], _ version: String
     ) throws(PostgresError) -> [PolicyAnswer]? {
@@ -128,7 +128,7 @@ package struct PolicyEngine: ~Copyable {
         }
     }
 
-    /// Asks one question after the other, and asks one that ends its session for one subject after the other.
+    /// Asks one question after the other, and asks one that ends the session for one subject after the other.
     private mutating func answersApart(
         to questions: [PolicyQuestion], _ version: String
     ) throws(PostgresError) -> [PolicyAnswer] {

@@ -79,7 +79,7 @@ package struct PolicyAnswer: Sendable {
     package var locked: Set<Int> = []
     /// Those of `locked` who waited for it when asked about alone.
     var lockedAlone: Set<Int> = []
-    /// Those for whom the policies end their session: they are not asked about again for a while.
+    /// Those for whom the policies end the session: they are not asked about again for a while.
     package var ending: Set<Int> = []
     /// True if rows were not put back because another session holds a lock on their table.
     package var isRevivalLocked = false

@@ -1,10 +1,10 @@
 import Hub
 import Wire
 
-/// The record of what evaluating policies has cost: a user for whom a policy ends its session must not end every session
-/// for ever.
+/// The record of what evaluating policies has cost: a user for whom a policy ends the Postgres session that evaluates it
+/// must not end every session for ever.
 ///
-/// Questions that ended their session twice are asked apart, and if one ends it by itself, each of its subjects alone; a
+/// Questions that ended the session twice are asked apart, and if one ends it by itself, each of its subjects alone; a
 /// subject that does so twice is not asked about for a while. The record outlives sessions, because a crashed server takes
 /// some time to come back.
 ///
@@ -33,7 +33,7 @@ package struct PolicyTrials {
 
     /// Consecutive sessions that ended while questions were asked together.
     private var losses = 0
-    /// Questions that ended their session when they were asked by themselves.
+    /// Questions that ended the session when they were asked by themselves.
     private var suspects: [Policies: Instant] = [:]
     /// Subjects that have ended a session alone once, and those that did so twice.
     private var struck: Set<Asker> = []
@@ -125,7 +125,7 @@ package struct PolicyTrials {
 
     package mutating func answered() { losses = 0 }
 
-    /// A question ended its session by itself.
+    /// A question ended the session by itself.
     package mutating func suspect(_ question: PolicyQuestion, at now: Instant) {
         suspects[Policies(question)] = now + Self.bar
     }
@@ -136,7 +136,7 @@ package struct PolicyTrials {
         struck.removeAll()
     }
 
-    /// A subject ended its session alone.
+    /// A subject ended the session alone.
     ///
     /// - Returns: true if that was the second time, so that the subject is no longer asked about.
     package mutating func strike(_ subject: Int, of question: PolicyQuestion, at now: Instant) -> Bool {
