@@ -159,6 +159,12 @@ test-prometheus: ## alert rules, dashboard and /metrics with a real Prometheus, 
 	programs=$$(scripts/prometheus.sh)
 	PROMETHEUS_BIN=$$programs .venv/bin/python -m pytest Tests/Prometheus $(ARGS)
 
+# Not part of `make test`: as root, it makes Debians of its own, and builds everything in them.
+.PHONY: test-systems
+test-systems: ## build from source and run the tests on other Debians, in roots of their own (ARGS="bookworm trixie sid")
+	@scripts/setup.sh --test-package
+	scripts/test-systems.sh $(ARGS)
+
 .PHONY: package
 package: ## build the Debian packages roost and roost-load in .build/package (ARGS="--version 1.2.3")
 	@scripts/setup.sh --package
@@ -193,6 +199,7 @@ lint: ## what a review would say about form: formatting, shell syntax, which roo
 	@$(SWIFT) format lint --strict --recursive $(SWIFT_SOURCES)
 	scripts/check-rooms.py
 	scripts/check-names.py
+	scripts/check-words.py
 	scripts/check-tests.py
 	for script in scripts/*.sh Tests/Package/*.sh config/debian/*.post* config/debian/*.prerm .ci/run; do bash -n "$$script"; done
 

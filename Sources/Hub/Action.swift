@@ -1,55 +1,55 @@
 package import Streams
 package import Wire
 
-/// What the hub wants done. It decides; the gateway executes, in order.
+/// An effect that the hub wants. The hub decides; the gateway executes, in order.
 package enum Action: Sendable {
     case send(Frame, to: Slot, FrameKind = .message)
-    /// One frame for all of `audience`, save the sender who did not ask for an echo.
+    /// Sends one frame to all of `audience`, except for a sender that wants no echo.
     case fanOut(Frame, to: [Slot], except: Slot?, FrameKind = .message)
     case close(Slot, CloseCode, reason: StaticString)
-    /// What a reader of events asked for is known: its answer begins with this frame, before all that was sent to it.
+    /// Begins a reader's response with this frame, before everything sent to the reader, because its outcome is known.
     case begin(Slot, Frame)
-    /// It gets nothing: the answer is why.
+    /// Refuses a reader: the response gives the reason, and nothing else.
     case refuse(Slot, Refusal)
     /// For the hubs of the other loops, whose subscribers are part of the same channels.
     case relay(Relay)
-    /// The change feed is to watch these bindings for a group of subscribers.
+    /// Has the change feed watch these bindings for a group of subscribers.
     case subscribe(ChangeGroupID, ChangeSubscription)
     case unsubscribe(ChangeGroupID)
-    /// Somebody with these claims is in the group from here on, the first such; the opposite when the last has left.
+    /// Announces the group's first subscriber with these claims; `withdraw` follows when the last one has left.
     case admit(ChangeGroupID, Claims)
     case withdraw(ChangeGroupID, Claims)
-    /// What a member missed is to be read; the answer comes as `FeedEvent.recovery`.
+    /// Asks for a member's missed changes; the answer comes as `FeedEvent.recovery`.
     case recover(RecoveryID, RecoveryQuestion)
     case abandon(RecoveryID)
-    /// Sockets are to be asked at once whether they live, by `Hub.acknowledgementPing`.
+    /// Asks sockets for a sign of life at once, by `Hub.acknowledgementPing`.
     case ping([SocketPlace])
-    /// Something is to be done to a stream; where a number is given, the answer comes by `streamAnswered` with it.
+    /// Sends a request to a stream; with a number, the answer comes by `streamAnswered`.
     case stream(Int?, StreamName, StreamRequest)
-    /// A broadcast is to be kept as a row; where a number is given, the answer comes by `stored` with it.
+    /// Stores a broadcast as a row; with a number, the answer comes by `storeAnswered`.
     case store(Int?, PersistedMessage)
-    /// The policies of a private channel are to be asked; the answer comes by `authorization`.
+    /// Asks the policies of a private channel; the answer comes by `receiveAuthorization`.
     case authorize(AuthorizationID, AuthorizationQuestion)
 }
 
-/// What a frame is worth to a client that reads more slowly than its channels speak.
+/// The value of a frame to a client that reads more slowly than its channels send.
 package enum FrameKind: Sendable, Equatable {
-    /// Nothing makes up for it but itself.
+    /// Nothing makes up for a lost one.
     case message
-    /// A row's change. Catch-up makes up for it, so the hub keeps track of whether the client has it.
+    /// A row's change. Catch-up makes up for a lost one, so the hub tracks whether the client has it.
     case change
-    /// A broadcast to a member that asked for history, which brings it again; so the hub keeps track of it, too.
+    /// A broadcast to a member with history, which makes up for a lost one; tracked likewise.
     case kept
-    /// A step between two states of a channel: the state itself says the same at any time.
+    /// A step between two states of a channel: the state itself can replace it at any time.
     case step(ChannelState)
 
     package var needsAcknowledgement: Bool { self == .change || self == .kept }
 }
 
-/// What a member can be told as a whole.
+/// A state of a channel that can be sent to a member as a whole.
 package enum ChannelState: Sendable, Hashable {
-    /// Who is present: `presence_state`.
+    /// The presence list: `presence_state`.
     case presence(ChannelKey)
-    /// Who types: `typing_state`.
+    /// The users typing: `typing_state`.
     case typing(ChannelKey)
 }

@@ -1,19 +1,19 @@
 package import Wire
 
-/// The subscribers that receive the same frames, as a dense array of slots for each protocol version.
+/// Subscribers that receive the same frames, as a dense array of slots for each protocol version.
 ///
 /// Dense because fan-out walks it for every message: an array of slots costs 0.8 ns a subscriber, a Set with a
-/// dictionary 24 (notes/swift-over-c-loops). The price is that a member must remember its position and
-/// that removal moves the last member into the gap.
+/// dictionary 24 (notes/swift-over-c-loops). The price is that a member must remember its position and that removal
+/// moves the last member into the gap.
 package struct Audience {
     package private(set) var v1: [Slot] = []
     package private(set) var v2: [Slot] = []
-    /// Readers of events, by their formats; empty where there never was one, as in nearly all channels.
+    /// Readers of events, by format; empty if there never was one, as in nearly all channels.
     private var readers: [(format: EventFormat, slots: [Slot])] = []
 
     init() {}
 
-    /// All of several audiences that have nobody in common.
+    /// Joins several disjoint audiences.
     init(joining audiences: [Audience]) {
         v1.reserveCapacity(audiences.reduce(0) { $0 + $1.v1.count })
         v2.reserveCapacity(audiences.reduce(0) { $0 + $1.v2.count })
@@ -24,7 +24,7 @@ package struct Audience {
         }
     }
 
-    /// The same without some of them.
+    /// Returns the audience without some slots.
     func without(_ slots: Set<Slot>) -> Audience {
         var rest = self
         rest.v1.removeAll(where: slots.contains)
@@ -36,17 +36,17 @@ package struct Audience {
     package var isEmpty: Bool { v1.isEmpty && v2.isEmpty && readers.allSatisfy(\.slots.isEmpty) }
     package var count: Int { readers.reduce(v1.count + v2.count) { $0 + $1.slots.count } }
 
-    /// Everybody, whatever they speak.
+    /// All slots, of whatever version.
     var slots: [Slot] { readers.reduce(v1 + v2) { $0 + $1.slots } }
 
-    /// Calls with each version that is spoken, and those who speak it.
+    /// Calls the body with each version in use and its slots.
     func forEachVersion(_ body: (ProtocolVersion, [Slot]) -> Void) {
         if !v1.isEmpty { body(.v1, v1) }
         if !v2.isEmpty { body(.v2, v2) }
         for (format, slots) in readers where !slots.isEmpty { body(.events(format), slots) }
     }
 
-    /// Calls with each reader of events.
+    /// Calls the body with each reader of events.
     func forEachReader(_ body: (Slot) -> Void) {
         for (_, slots) in readers { slots.forEach(body) }
     }
@@ -84,7 +84,7 @@ package struct Audience {
 }
 
 extension [(format: EventFormat, slots: [Slot])] {
-    /// Those of a format. There are four at most.
+    /// The slots of one format. There are at most four formats.
     fileprivate subscript(format: EventFormat) -> [Slot] {
         get { first { $0.format == format }?.slots ?? [] }
         _modify {

@@ -1,16 +1,16 @@
 package import Wire
 
-/// A message to a channel, in the form it came in.
+/// A message to a channel, in the form in which it arrived.
 package enum BroadcastMessage: Sendable {
     /// The payload of a text `broadcast` event, passed on as it is.
     case text([UInt8])
     case user(UserBroadcast)
 }
 
-/// Who sent a message and does not want it back.
+/// The sender of a message, if it wants no echo.
 package struct MessageSender: Sendable, Equatable {
     package let member: MemberID
-    /// Where it was when it sent it; of a member of another hub nothing that means anything here.
+    /// Its slot when it sent the message; meaningless here for a member of another hub.
     let slot: Slot
 
     init(member: MemberID, slot: Slot) {
@@ -22,8 +22,8 @@ package struct MessageSender: Sendable, Equatable {
 }
 
 extension BroadcastMessage {
-    /// Nil where a version has no form for it: raw bytes in version 1; in version 2 raw bytes under a name that is longer
-    /// than a binary frame can carry.
+    /// Nil if a version cannot carry the message: raw bytes in version 1; in version 2 raw bytes with a name too long
+    /// for a binary frame.
     func frame(_ version: ProtocolVersion, in channel: LocalChannel, isBehindPosition: Bool = false) -> Frame? {
         let frames = channel.frames(version, isBehindPosition: isBehindPosition)
         switch self {
@@ -34,7 +34,7 @@ extension BroadcastMessage {
         }
     }
 
-    /// The application's name for what it is.
+    /// The application's name for the event.
     var event: String? {
         switch self {
         case .text(let payload): JSON(trusted: payload[...])["event"]?.string
@@ -42,10 +42,10 @@ extension BroadcastMessage {
         }
     }
 
-    /// What a client says about its own doings is short. Longer messages are not looked into.
+    /// The maximum size of a message that is inspected: what clients report about themselves is short.
     static let mostSignBytes = 4096
 
-    /// The payload of a short message of this event, if it is a JSON object.
+    /// Returns the payload of a short message of this event, if it is a JSON object.
     func payload(ofEvent name: String) -> JSON? {
         let payload: JSON?
         switch self {
@@ -65,7 +65,7 @@ extension BroadcastMessage {
 }
 
 extension JSON {
-    /// Whether all members of an object are such.
+    /// Whether all members of an object are expected.
     func hasOnlyMembers(where isExpected: (Member) -> Bool) -> Bool {
         var hasOnly = true
         forEachMember { if hasOnly, !isExpected($0) { hasOnly = false } }

@@ -1,15 +1,16 @@
 package import Synchronization
 
-/// Whether a loop may have a channel, asked from any thread: so that a message wakes only the loops that may have somebody for it.
+/// Answers from any thread whether a loop may have a channel, so that a message wakes only the loops that may have
+/// members for it.
 ///
-/// A counting Bloom filter with one hash. It may say yes of a channel that is not there, and never no of one that is: a channel is in
-/// it before its first member's join is answered, and before what is kept of it is read for that member. So whoever is not found here
-/// either reads the message from the history, or had not joined when it was said.
+/// A counting Bloom filter with one hash. It may say yes for an absent channel, but never no for a present one: a
+/// channel is added before its first member's join is answered, and before its kept messages are read for that member.
+/// So a member missing here either reads the message from the history, or had not joined when it was sent.
 package final class ChannelFilter: Sendable {
     /// Channels that share a place by chance cost a wake-up. 128 KB for each loop.
     private static let places = 1 << 15
 
-    // Safe to share: the pointer never changes, and what it points to are atomics that are made with the filter and go with it.
+    // Safe to share: the pointer never changes, and it points to atomics that live as long as the filter.
     nonisolated(unsafe) private let counts = UnsafeMutablePointer<Atomic<UInt32>>.allocate(capacity: places)
 
     package init() {
@@ -31,11 +32,11 @@ package final class ChannelFilter: Sendable {
         count(of: ChannelKey.hash(ofTopic: key.topic)).pointee.load(ordering: .sequentiallyConsistent) > 0
     }
 
-    /// Whether the loop would do anything with it (`Hub.apply`).
+    /// Whether the relay could have any effect on the loop (`Hub.applyRelay`).
     package func mayConcern(_ relay: Relay) -> Bool {
         switch relay {
         case .broadcast(let key, _), .ordered(let key, _, isNumbered: true): mayHave(key)
-        // They make the channel: what is shown of it has to be there for whoever joins later.
+        // These create the channel: its state must be there for members that join later.
         case .presence, .typing, .missing: true
         case .ordered, .lease, .appState, .keeping: false
         }

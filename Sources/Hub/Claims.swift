@@ -1,18 +1,18 @@
 package import Wire
 
-/// What a verified token says of its bearer. A class, because all who bring one token share it.
+/// The claims of a verified token. A class, because all bearers of a token share it.
 ///
 /// Equal claims are one principal: policies see nothing else of a user, so what one may see the other may, too.
 package final class Claims: Sendable {
     /// The Postgres role to act as.
     package let role: Name
-    /// `sub`: the user, where the token names one.
+    /// `sub`: the user, if the token names one.
     package let subject: Name?
     /// `exp`, in seconds since 1970 (RFC 7519, section 4.1.4).
     package let expiresAt: Int
     /// All claims as JSON, for `request.jwt.claims`.
     package let json: [UInt8]
-    /// Worked out once: claims are looked up for every row that a policy decides.
+    /// Computed once: claims are looked up for every row that a policy decides.
     private let hash: Int
 
     package init(role: Name, subject: Name?, expiresAt: Int, json: [UInt8]) {
@@ -25,12 +25,12 @@ package final class Claims: Sendable {
         hash = hasher.finalize()
     }
 
-    /// The same principal, whose time is over at `now` at the latest.
+    /// Returns the same principal with an expiry of `now` at the latest.
     func ending(at now: HubTime) -> Claims {
         Claims(role: role, subject: subject, expiresAt: min(expiresAt, Int(now.unix / 1000)), json: json)
     }
 
-    /// The refusal that applies at `now`, if the token's time is over.
+    /// Returns the refusal that applies at `now` if the token has expired.
     package func expired(at now: HubTime) -> Refusal? {
         let late = Int(now.unix / 1000) - expiresAt
         return late >= 0 ? .tokenExpired(secondsAgo: late) : nil
@@ -46,8 +46,8 @@ extension Claims: Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 
-/// Checks tokens. The hub asks; it holds no keys.
+/// Verifies tokens. The hub asks; it has no keys.
 package protocol TokenVerifier: Sendable {
-    /// The claims of a token that is signed by a known key and not expired at `now`.
+    /// Returns the claims of a token that is signed by a known key and not expired at `now`.
     func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims
 }

@@ -1,41 +1,42 @@
 package import Wire
 
-/// One WebSocket, or one HTTP answer with events, as the hub sees it. A class, because what a message asks of it would otherwise copy all of it.
+/// The hub's view of one WebSocket, or of one HTTP response with events. A class, because otherwise each message would
+/// copy all of it.
 package final class Connection {
     let slot: Slot
     let version: ProtocolVersion
-    /// From the token at the door; joins without a token of their own act by it.
+    /// From the token at the door; joins without a token of their own act under these.
     let claims: Claims
     /// A browser opened it.
     let isPage: Bool
     /// When it was opened, in monotonic milliseconds.
     let began: Int64
-    /// Messages that came by it and had a ref, or could not be read; and the highest ref of one.
+    /// Messages that had a ref or could not be read, and the highest ref among them.
     var received = 0
     private(set) var lastRef = 0
     var memberships = Memberships()
-    /// What it has certainly received; from its first membership on that hears row changes.
+    /// Proof of what the client has received; kept from the first membership that hears row changes or has history.
     var acknowledged: AcknowledgementState?
-    /// What the answer to the last ping will acknowledge; nil once it came.
+    /// The acknowledgement that the answer to the last ping will make; nil once answered.
     var openPing: AcknowledgementState.Acknowledgement?
-    /// It had joined nothing when the last sweep came by.
+    /// The connection had no channels at the last sweep.
     var wasEmptyAtSweep = false
-    /// The hub has ended a channel of it by an error, so that a join may be one that its client repeats.
+    /// The hub has ended one of its channels with an error, so that a join may be a repeated one.
     var isToRejoin = false
     var limits = SocketLimits()
-    /// What its app is doing, if it said so.
+    /// The state of its app, if reported.
     var appState: ReportedAppState?
-    /// Somebody has asked what it has received: from then on pings are acknowledged by it, whatever it hears.
+    /// Its receipts have been asked about: from then on it acknowledges pings, whatever it hears.
     var isAskedForReceipts = false
-    /// When its client proved last that it is there; nil where nobody watches its user or device.
+    /// When its client last proved to be alive; nil if neither its user nor its device is watched.
     var liveness: SocketLiveness?
-    /// Where it reads events from an HTTP answer; nil for a WebSocket.
+    /// The state of a connection that reads events from an HTTP response; nil for a WebSocket.
     var reader: EventReader?
-    /// What a backend is told it by; empty where none is.
+    /// Its identifier for a backend; empty if no backend is told.
     var client = ""
-    /// Whom it makes count as online.
+    /// The user that it keeps online.
     var user: Name?
-    /// And which of that user's devices.
+    /// The user's device that it keeps online.
     var device: Name?
 
     package init(_ slot: Slot, version: ProtocolVersion, claims: Claims, isPage: Bool, at now: Int64) {
@@ -46,7 +47,7 @@ package final class Connection {
         began = now
     }
 
-    /// A message came by it.
+    /// Records the ref of a message.
     func receives(_ ref: JSON) {
         var number = 0
         for byte in ref.bytes where byte != UInt8(ascii: "\"") {
@@ -56,21 +57,21 @@ package final class Connection {
         lastRef = max(lastRef, number)
     }
 
-    /// Whose it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
+    /// Its user: from the token at the door, or else from a channel that it is in. Nil if neither names one.
     var subject: Name? { claims.subject ?? memberships.lazy.compactMap(\.claims.subject).first }
 
-    /// Its app is on the screen, or does not say.
+    /// Its app is on the screen, or does not report its state.
     var isShown: Bool { appState.map { $0 == .active } ?? true }
 
-    /// The number of the next ping: its answer is the first that acknowledges what is sent from here on.
+    /// The number of the next ping: the first whose answer acknowledges what is sent from now on.
     var nextPing: Int { max(acknowledged?.latest.serial ?? 0, openPing?.serial ?? 0) + 1 }
 }
 
-/// What one connection has joined, in the order of the joins.
+/// The memberships of one connection, in the order of its joins.
 struct Memberships: RandomAccessCollection {
     private var all: [Membership] = []
-    /// Their `topicHash`es, side by side, once there are many: a socket in a hundred channels looks for one of them within a
-    /// few cache lines instead of 25 KB. Empty while there are few, which is what nearly all sockets have.
+    /// Their `topicHash`es, side by side, once there are many: a socket in a hundred channels finds one of them within
+    /// a few cache lines instead of 25 KB. Empty while there are few, as for nearly all sockets.
     private var hashes: [Int] = []
     private static let few = 8
 
@@ -88,7 +89,7 @@ struct Memberships: RandomAccessCollection {
         }
     }
 
-    /// - Returns: whether it was among them.
+    /// - Returns: whether it was there.
     mutating func remove(_ membership: Membership) -> Bool {
         guard let position = position(of: membership.topicHash, where: { $0 === membership }) else { return false }
         if !hashes.isEmpty { hashes.remove(at: position) }

@@ -1,6 +1,6 @@
-/// How often something took how long. A plain value that whoever measures keeps; sums are made when somebody asks.
+/// Counts durations by size. A plain value owned by the code that measures; sums are computed on request.
 ///
-/// As Prometheus has it: a bucket counts what took at most so long, the last one has no bound.
+/// As in Prometheus, a bucket has an upper bound, and the last one has none.
 package struct Histogram: Sendable, Equatable {
     /// Nanoseconds, ascending.
     package let bounds: [Int64]
@@ -14,7 +14,7 @@ package struct Histogram: Sendable, Equatable {
         counts = [Int](repeating: 0, count: bounds.count + 1)
     }
 
-    /// From a commit to a client, and what else waits for Postgres.
+    /// Delays from a commit to a client, and of everything else that waits for Postgres.
     package static let ofLatency = Histogram(
         milliseconds: [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 120_000])
     /// Turns of a loop.
@@ -24,21 +24,21 @@ package struct Histogram: Sendable, Equatable {
     package var count: Int { counts.reduce(0, +) }
 
     package mutating func record(nanoseconds: Int64) {
-        // Few bounds, and most of what is measured is below the first ones.
+        // There are few bounds, and most values are below the first ones.
         var place = 0
         while place < bounds.count, nanoseconds > bounds[place] { place += 1 }
         counts[place] += 1
         sum += nanoseconds
     }
 
-    /// Adds what another one of the same kind counted.
+    /// Adds the counts of another histogram with the same bounds.
     package mutating func add(_ other: Histogram) {
         precondition(bounds == other.bounds, "histograms of different bounds have no sum")
         for place in counts.indices { counts[place] += other.counts[place] }
         sum += other.sum
     }
 
-    /// What was counted since `earlier`, which is this one as it was then.
+    /// Returns what was counted since `earlier`, an earlier copy of this histogram.
     package func since(_ earlier: Histogram) -> Histogram {
         precondition(bounds == earlier.bounds, "histograms of different bounds have no difference")
         var difference = self
@@ -47,8 +47,8 @@ package struct Histogram: Sendable, Equatable {
         return difference
     }
 
-    /// About what so large a share was within, in nanoseconds: as if a bucket's values were spread evenly in it. Nil where
-    /// nothing was recorded; what is beyond the last bound counts as that bound.
+    /// Estimates the value below which this share lies, in nanoseconds, assuming that values are spread evenly in a
+    /// bucket. Nil if nothing was recorded; values beyond the last bound count as that bound.
     package func estimate(_ share: Double) -> Double? {
         let total = count
         guard total > 0 else { return nil }
@@ -65,8 +65,8 @@ package struct Histogram: Sendable, Equatable {
         return lower
     }
 
-    /// The bound that so large a share was within, in nanoseconds; nil where nothing was recorded, or where it is beyond the
-    /// last bound.
+    /// Returns the bound below which this share lies, in nanoseconds; nil if nothing was recorded, or if it is beyond
+    /// the last bound.
     package func quantile(_ share: Double) -> Int64? {
         let wanted = Int((share * Double(count)).rounded(.up))
         guard wanted > 0 else { return nil }

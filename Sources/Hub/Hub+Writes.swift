@@ -1,8 +1,8 @@
 package import Wire
 
-/// What members want the others to hear or see, and messages by HTTP (wire-protocol A6, A7).
+/// Messages that members, or clients over HTTP, send to others (wire-protocol A6, A7).
 extension Hub {
-    /// Bytes of what waits for the policies.
+    /// Bytes held until the policies answer.
     package var heldBytes: Int { authorization.heldBytes }
 
     func broadcast(_ frame: ClientFrame, of membership: Membership) {
@@ -18,7 +18,7 @@ extension Hub {
             guard payload.bytes.count <= most else {
                 return context.refuse(.broadcast, frame.ref, of: membership, .over(.payloadBytes, most))
             }
-            // Also what is no object, as the original does (supabase/realtime 2.174).
+            // Even if it is not an object, as in the original (supabase/realtime 2.174).
             message = .text(Array(payload.bytes))
         }
         guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
@@ -44,13 +44,14 @@ extension Hub {
         }
     }
 
-    /// A message that its sender wants to be kept; nil where it does not, or the channel is public, as with the original.
+    /// Returns the write for a message that its sender wants stored; nil if it does not, or if the channel is public,
+    /// as in the original.
     private func persisted(_ message: BroadcastMessage, _ wish: PersistRequest?) -> MemberWrite? {
         guard case .user(let user) = message, let wish else { return nil }
         return .persisted(user, wish)
     }
 
-    /// What a member wants the others to hear: at once in a public channel, by the right to do so in a private one.
+    /// Performs a member's write: at once in a public channel, subject to its rights in a private one.
     func write(_ write: MemberWrite, ref: JSON, of membership: Membership) {
         guard let grants = membership.grants else { return perform(write, ref, of: membership) }
         switch authorization.admit(write, ref: ref, grants, of: membership, context.limits) {
@@ -60,21 +61,21 @@ extension Hub {
         }
     }
 
-    /// Keeps what a member tracks while its join is under way, as the original does, which reads on when it has answered
-    /// (supabase-realtime-rs 3de2771 tracks behind its join, and waits for neither answer). The last one counts; one before it is
-    /// answered as if it had been shown and followed by this.
+    /// Holds a member's presence message while its join is in progress, as the original does, which reads on when it
+    /// has answered (supabase-realtime-rs 3de2771 tracks right after its join, and waits for neither answer). The last
+    /// one counts; an earlier one is answered as if it had been shown and then replaced.
     func hold(_ write: MemberWrite, ref: JSON, in pending: PendingJoin, of membership: Membership) {
         if let earlier = pending.presence { context.reply(to: earlier.ref, of: membership, ok: true) }
         pending.presence = HeldWrites.Entry(write: write.copied, ref: JSON(trusted: Array(ref.bytes)[...]))
     }
 
-    /// Performs it.
+    /// Performs the held presence message.
     func releasePresence(in pending: PendingJoin, of membership: Membership) {
         guard let held = pending.presence else { return }
         write(held.write, ref: held.ref, of: membership)
     }
 
-    /// Refuses all that waits, and will never be performed.
+    /// Refuses all held messages, which will never be performed.
     func refuseHeld(of membership: Membership, _ refusal: Refusal) {
         if let held = membership.pending?.presence {
             membership.pending?.presence = nil
@@ -83,7 +84,7 @@ extension Hub {
         authorization.refuseHeld(of: membership, refusal, &context)
     }
 
-    /// Performs or refuses what waits, in order, as far as it is decided.
+    /// Performs or refuses held messages, in order, as far as they are decided.
     func releaseWrites(of membership: Membership) {
         while let (next, refusal) = authorization.nextWrite(of: membership, &context) {
             if let refusal {
@@ -122,7 +123,7 @@ extension Hub {
         context.reply(to: ref, of: membership, ok: true)
     }
 
-    /// Tells the others of the channel what a member says.
+    /// Sends a member's message to the others in its channel.
     private func send(_ message: BroadcastMessage, of membership: Membership) {
         let (key, except) = (membership.channel.key, membership.echoesToSelf ? nil : membership)
         if isOrdered(key) {
@@ -135,10 +136,10 @@ extension Hub {
         }
     }
 
-    /// A message that came by HTTP. Clients send theirs so while they are not joined, so it may be about typing.
+    /// Publishes a message that came by HTTP. Clients use HTTP while they are not joined, so it may be a typing signal.
     ///
     /// - Parameters:
-    ///   - event: the message's; nil where its bytes have to be asked.
+    ///   - event: the message's event; nil if it has to be parsed.
     ///   - user: the claim `sub` of the sender's token.
     package func publish(
         _ message: BroadcastMessage, of event: String? = nil, to key: ChannelKey, by user: Name? = nil
@@ -160,17 +161,17 @@ extension Hub {
         actions.append(.relay(.broadcast(key, message)))
     }
 
-    /// Whether a message to the channel has to be numbered by all hubs before anybody is told of it.
+    /// Whether a message to the channel must be numbered for all hubs before any member receives it.
     func isOrdered(_ key: ChannelKey) -> Bool { context.hasPeers && history.store.orders(key) }
 
-    /// Delivers a message that is sent here first; the other loops are relayed it.
+    /// Delivers a message that originates on this loop; the other loops get it by a relay.
     func deliver(_ message: BroadcastMessage, in channel: LocalChannel, except: Slot?) {
         history.keep(message, to: channel.key, in: channel, except: except, &context)
         context.deliver(message, in: channel, to: channel.members, except: except)
         passOnNews(in: channel)
     }
 
-    /// Passes on to the channel's members with history all that they have not got yet.
+    /// Passes all new messages on to the channel's members with history.
     func passOnNews(in channel: LocalChannel) {
         for message in history.news(in: channel, &context) {
             var spared: Set<Slot>?

@@ -1,20 +1,21 @@
 package import Streams
 package import Wire
 
-/// The channels of one event loop: who is in them, who is present, who hears which row changes.
+/// The channels of one event loop: their members, presence, and subscriptions to row changes.
 ///
-/// This is the room's one door. The gateway calls it with what happened (a socket opened, bytes came in, a second went
-/// by) and then takes `actions` and carries them out, in order. A hub does no I/O, reads no clock and starts no threads;
-/// time and randomness are passed in, so every rule of the protocol is tested with plain values.
+/// This is the room's only entry point. The gateway reports events to it (a socket opened, bytes arrived, a second went
+/// by), then takes `actions` and executes them in order. A hub does no I/O, reads no clock and starts no threads; time
+/// and randomness are passed in, so every rule of the protocol is tested with plain values.
 ///
-/// There is one hub per loop and nothing is shared between them. A channel that has members on several loops exists on
-/// each: broadcasts and presence are relayed (`Action.relay`, `apply`), row changes reach every loop from the feed.
+/// There is one hub per loop, and loops share nothing between them. A channel with members on several loops exists on
+/// each of them: broadcasts and presence are relayed (`Action.relay`, `applyRelay`), row changes reach every loop from
+/// the feed.
 ///
-/// **Shutdown**: nothing here needs to be told; the gateway closes sockets and calls `disconnect` for each.
-/// **Overload**: what a slow socket has not taken yet is the gateway's, and capped there. The hub itself holds only what
+/// **Shutdown**: the hub needs no notice; the gateway closes sockets and calls `disconnect` for each. **Overload**:
+/// what a slow socket has not taken yet belongs to the gateway, and is capped there. The hub itself holds only what
 /// waits for the policies of a private channel, within `HubLimits.heldBytes`.
 package final class Hub {
-    /// What its features have in common.
+    /// The state shared by the hub's features.
     var context: HubContext
     var authorization = Authorization()
     var rows = RowSubscriptions()
@@ -25,32 +26,31 @@ package final class Hub {
     var receipts: Receipts
     var persistence = Persistence()
     let users: Users
-    /// `Users.changesOfWatch` when the sockets were last looked through.
+    /// The value of `Users.changesOfWatch` when the sockets were last scanned.
     private var seenChangesOfWatch = 0
     let summaries: Summaries
     package let bars: ChannelBars
     var streams: StreamChannels
     let verifier: any TokenVerifier
-    /// What a backend is told; nil where none is.
+    /// Records events for a backend; nil if there is none.
     let happenings: Happenings?
     let filter: ChannelFilter?
     var channels: [ChannelKey: LocalChannel] = [:]
-    /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
-    /// anything but `apply`.
+    /// Applies relays posted to this hub at once; set by the code that posts them. It only calls back `applyRelay`.
     package var hearOthers: () -> Void = {}
-    /// When connections without channels are looked for next; nil before the first tick.
+    /// When connections without channels are next swept; nil before the first tick.
     var nextSweep: Int64?
-    /// When readers of events are told next where they are.
+    /// When readers of events are next told their positions.
     var nextReaderAdvance = Int64.min
-    /// No member's token runs out before this second (since 1970).
+    /// No member's token expires before this second (since 1970).
     var earliestExpiry = Int64.max
     package private(set) var connectionCount = 0
 
     /// - Parameters:
-    ///   - random: makes presence keys, and names that no other hub makes.
-    ///   - shared: the same of all hubs of the process.
-    ///   - userLimiter: nil where users may have any number of sockets.
-    ///   - filter: knows this hub's channels, for other threads; nil where nobody asks.
+    ///   - random: makes presence keys, and names unique among hubs.
+    ///   - shared: the same for all hubs of the process.
+    ///   - userLimiter: nil if users may have any number of sockets.
+    ///   - filter: tells other threads which channels this hub has; nil if no thread asks.
     package init(
         loop: Int, limits: HubLimits, verifier: any TokenVerifier, random: any RandomNumberGenerator & Sendable,
         presence: PresenceRules, typing: TypingRules, shared: HubShared,
@@ -76,10 +76,11 @@ package final class Hub {
     /// Whether a browser opened the connection.
     package func isPage(_ slot: Slot) -> Bool { connection(slot)?.isPage ?? false }
 
-    /// Whose connection it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
+    /// The connection's user: from the token at the door, or else from a channel that it is in. Nil if neither names
+    /// one.
     package func user(of slot: Slot) -> Name? { connection(slot)?.subject }
 
-    /// Other limits and rules from here on. What was let in before stays, also where it would be too much now.
+    /// Applies new limits and rules. Whatever was admitted before stays, even if it exceeds them.
     package func adopt(_ limits: HubLimits, _ presence: PresenceRules, _ typing: TypingRules) {
         context.limits = limits
         self.presence.rules = presence
@@ -89,8 +90,8 @@ package final class Hub {
     // MARK: Connections
 
     /// - Parameters:
-    ///   - isCounted: whether the door counted the socket among its user's.
-    ///   - isPage: a browser opened it.
+    ///   - isCounted: whether the door counted the socket towards its user's limit.
+    ///   - isPage: whether a browser opened it.
     package func connect(
         _ slot: Slot, version: ProtocolVersion, claims: Claims, isCounted: Bool = true, isPage: Bool = false
     ) {
@@ -106,9 +107,10 @@ package final class Hub {
     }
 
     /// - Parameters:
-    ///   - now: nil for the time that the hub was told last.
-    ///   - isUnloaded: its client said that it goes, as a page does that is unloaded or hidden.
-    ///   - silence: for how many milliseconds its client has not answered; 0 where the client, or its system, ended the connection.
+    ///   - now: nil for the time that the hub was last told.
+    ///   - isUnloaded: whether its client announced that it is going, as a page does that is unloaded or hidden.
+    ///   - silence: for how many milliseconds its client has not answered; 0 if the client, or its system, ended the
+    ///     connection.
     package func disconnect(
         _ slot: Slot, at now: HubTime? = nil, isUnloaded: Bool = false, afterSilence silence: Int64 = 0
     ) {
@@ -126,8 +128,8 @@ package final class Hub {
 
     // MARK: Frames
 
-    /// Handles one whole message. Throws what is wrong with it, for the log: a malformed frame is dropped and the
-    /// connection kept, as the original does.
+    /// Handles one whole message. Throws its flaw, for the log: a malformed frame is dropped and the connection kept,
+    /// as in the original.
     package func receive(
         _ message: ArraySlice<UInt8>, isBinary: Bool, from slot: Slot, at now: HubTime
     ) throws(ClientFrame.Malformed) {
@@ -139,7 +141,8 @@ package final class Hub {
             isBinary
             ? try ClientFrame(binary: message, version: connection.version)
             : try ClientFrame(text: message, version: connection.version)
-        // Without a ref it takes none of those that its client counts, as the Python client's heartbeats.
+        // A message without a ref takes none of the numbers that its client counts, like the Python client's
+        // heartbeats.
         if frame.ref.isNull { connection.received -= 1 }
         connection.receives(frame.ref)
         switch frame.event {
@@ -165,12 +168,13 @@ package final class Hub {
                 presence.appState(frame, of: membership, &context)
                 noteAppState(of: connection)
             case "access_token": accessToken(frame, of: membership)
-            default: break  // The original answers unknown events with silence; clients count on none of them.
+            default: break  // The original ignores unknown events; clients rely on no answer to them.
             }
         }
     }
 
-    /// Notes what an app's state, or its channels, say of how long it may be silent, and of whether anybody sees what arrives.
+    /// Applies what an app's state or its channels imply: how long it may be silent, and whether its user sees what
+    /// arrives.
     func noteAppState(of connection: Connection) {
         connection.liveness?.adopt(window: users.window(of: connection, presence.rules))
         if connection.device != nil {
@@ -179,7 +183,7 @@ package final class Hub {
         if !connection.isShown { receipts.hid(connection, &context) }
     }
 
-    /// Looks through the sockets once it has changed who is watched. To be called once a second.
+    /// Scans the sockets if the set of watched users has changed. Call once a second.
     func followWatched() {
         let changes = users.changesOfWatch
         guard changes != seenChangesOfWatch else { return }
@@ -190,19 +194,20 @@ package final class Hub {
         }
     }
 
-    /// Refuses a frame about a channel that its sender is not in. Nobody waits for an answer to a token: a good one has none.
+    /// Refuses a frame about a channel that its sender is not in. A token gets no answer: clients expect none for a
+    /// good one either.
     private func refuseStray(_ frame: ClientFrame, on connection: Connection) {
         guard frame.event != "access_token" else { return }
         context.report(JoinFailure(.unmatchedTopic, of: .message), on: connection.slot)
         if !frame.ref.isNull { context.refuse(frame, on: connection, .unmatchedTopic) }
     }
 
-    /// Counts what was read from a socket.
+    /// Counts bytes read from a socket.
     ///
     /// - Parameters:
-    ///   - endsMessage: with these bytes a message was complete.
+    ///   - endsMessage: whether these bytes completed a message.
     ///   - now: in monotonic milliseconds.
-    /// - Returns: milliseconds for which the socket is to be left unread.
+    /// - Returns: milliseconds for which the socket must be left unread.
     package func pause(after bytes: Int, endsMessage: Bool, from slot: Slot, at now: Int64) -> Int64 {
         guard let connection = connection(slot) else { return 0 }
         return context.pause(after: bytes, endsMessage: endsMessage, on: connection, at: now)
@@ -210,24 +215,24 @@ package final class Hub {
 
     // MARK: Presence
 
-    /// What the lists of all channels hold.
+    /// Bytes in the lists of all channels.
     package var presenceBytes: Int { presence.listedBytes }
     package var hasOffers: Bool { presence.leases.hasOffers }
 
-    /// Lets the other loops have the leases of those who were cut off. To be called when the relays among the actions are
+    /// Shares the leases of members that were cut off with the other loops. Call when the relays among the actions are
     /// on their way.
     package func offerLeases() { presence.offerLeases(&context) }
 
-    /// Shows those who were present when the hub's last process ended, before anybody joins. Their leases are with those
+    /// Shows presences from before the hub's last process ended, before any client joins. Their leases are with those
     /// that all loops share.
     package func restorePresence(_ restored: [PresenceLeases.Restored]) {
         for entry in restored { presence.restore(entry.meta, in: channel(entry.channel)) }
-        // Every loop shows them; the sum is to count them once.
+        // Every loop shows them, but the total must count them once.
         if context.loop == 0 { counters.presenceJoins += restored.count }
         presence.scheduleLeases(&context)
     }
 
-    /// Tells a member a state of a channel as a whole, because it was spared steps to it.
+    /// Sends a member a channel's state as a whole, because it was spared steps to it.
     package func show(_ state: ChannelState, to slot: Slot) {
         switch state {
         case .presence(let key):
@@ -242,7 +247,7 @@ package final class Hub {
         channels[key].flatMap { context.member(slot, of: $0) }
     }
 
-    /// Tells one user what a Live Activity shows.
+    /// Sends a user the state of a Live Activity.
     package func show(_ summary: ActivitySummary) {
         for isPrivate in [false, true] {
             let key = ChannelKey(topic: summary.topic, isPrivate: isPrivate)
@@ -252,7 +257,7 @@ package final class Hub {
 
     // MARK: Streams
 
-    /// Whether sockets can take something now, and how to be told of it (`hasRoom`).
+    /// Sets how to ask whether sockets have room, and how to be told when they do (`roomBecameFree`).
     package func askForRoom(
         hasRoom: @escaping (Slot) -> Bool, awaitRoom: @escaping (Slot) -> Void
     ) {
@@ -265,7 +270,7 @@ package final class Hub {
         streams.changed(stream, in: channel, &context)
     }
 
-    /// A socket that had no room for more of a stream has some.
+    /// Handles a socket that has room for more of a stream again.
     package func hasRoom(_ slot: Slot) {
         guard let connection = connection(slot) else { return }
         for membership in connection.memberships where membership.streamPlace?.waits == true {
@@ -273,15 +278,15 @@ package final class Hub {
         }
     }
 
-    /// What became of what `Action.stream` asked for.
+    /// Handles the answer to an `Action.stream`.
     package func streamAnswered(_ id: Int, _ answer: StreamAnswer) { streams.answered(id, answer, &context) }
 
-    /// What became of what `Action.store` asked for: the row's id, or nil.
+    /// Handles the answer to an `Action.store`: the row's ID, or nil.
     package func stored(_ id: Int, as row: String?) { persistence.answer(id, row, &context) }
 
     // MARK: The context
 
-    /// What is to be done, in order. The gateway takes them after every call.
+    /// The effects to execute, in order. The gateway takes them after every call.
     package var actions: [Action] {
         get { context.actions }
         _modify { yield &context.actions }
@@ -290,18 +295,19 @@ package final class Hub {
         get { context.counters }
         _modify { yield &context.counters }
     }
-    /// For the metrics: what was refused for a limit.
+    /// For the metrics: refusals, by limit.
     package var refused: [Limit: Int] { context.refused }
-    /// For the metrics: what was read later for a rate.
+    /// For the metrics: delayed reads, by rate.
     package var slowed: [Pace: Int] { context.slowed }
 
     func connection(_ slot: Slot) -> Connection? { context.connection(slot) }
 
     package func advance(to now: HubTime) { context.advance(to: now) }
-    /// Somebody is to be told of failures.
+    /// There are failures to report.
     package var hasFailures: Bool { !context.failures.isEmpty }
 
-    /// The failures since the last time, each with whom it met; more than some dozen at once are counted only.
+    /// The failures since the last call, each with its connection; when there are more than some dozen at once, the
+    /// rest are only counted.
     package func takeFailures() -> [(slot: Slot, failure: JoinFailure)] {
         defer { context.failures.removeAll() }
         return context.failures
@@ -310,36 +316,36 @@ package final class Hub {
     package func countRefusal(_ refusal: Refusal) { context.count(refusal) }
 }
 
-/// What the hubs of all loops share with each other, and in part with other rooms. Made once; each of it is safe from any
+/// State shared by the hubs of all loops, and in part with other rooms. Created once; every part is safe from any
 /// thread.
 package struct HubShared: Sendable {
-    /// Who may come back for the row changes that it missed. The feed keeps what it points to.
+    /// Clients that may come back for row changes they missed. The feed keeps what it refers to.
     package let recovery: SessionRegistry
-    /// The broadcasts that are kept for those who come back.
+    /// Broadcasts kept for clients that come back.
     package let history: HistoryStore
-    /// The presences of those who were cut off.
+    /// The presences of members that were cut off.
     package let leases: PresenceLeases
-    /// Where it is noted who is present, for whoever writes it down; nil if nobody does.
+    /// Records presence for a writer; nil if there is none.
     package let presenceLog: PresenceLog?
-    /// Which users are online, for whoever asks; nil if nobody does.
+    /// Tracks which users are online; nil if not needed.
     package let users: UserPresence?
-    /// The same for their devices, by `DeviceKey`.
+    /// The same for devices, by `DeviceKey`.
     package let devices: UserPresence?
-    /// Who types, for whoever asks; nil if nobody does.
+    /// Tracks who is typing; nil if not needed.
     package let typing: TypingRegistry?
-    /// How many sockets each user has, here and on other hubs.
+    /// The number of each user's sockets, here and on other hubs.
     package let userTally: UserTally
-    /// Who may not join which channel for a while.
+    /// Users barred from channels for a while.
     package let bars: ChannelBars
-    /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
+    /// Joins of Live Activities' channels; nil if no states are sent.
     package let summaryJoins: SummaryJoins?
-    /// Who has certainly received which message, for whoever asks; nil if nobody does.
+    /// Answers who has certainly received which message; nil if not needed.
     package let receipts: ReceiptRegistry?
-    /// Where it is noted who has certainly received which row; nil if nobody is told.
+    /// Receipts to be written back to the application; nil if none are.
     package var receiptLog: ReceiptLog?
-    /// Where it is noted what a backend is told; nil if none is.
+    /// Records events for a backend; nil if there is none.
     package var happenings: Happenings?
-    /// Keeps streams; nil where none are served.
+    /// Serves streams; nil if none are served.
     package var streams: (any StreamService)?
     /// Other hubs act as one with this one.
     package var hasPeers = false

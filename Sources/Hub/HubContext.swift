@@ -1,35 +1,36 @@
 import Wire
 
-/// What a hub gives its features: the time, its members, and the ways to have something sent now or done later.
+/// The services that a hub offers its features: the time, its members, and ways to send something now or do something
+/// later.
 ///
-/// A feature (`Typing`, …) is a struct that owns its rules and what it shares with the hubs of the other loops. What it knows
-/// of a channel or of a member is one value that `LocalChannel` or `Membership` keeps for it. `Hub` calls it with what happened
-/// and with this context; the feature decides, and leaves in `actions` what is to be done. So it needs no hub to be tested,
-/// and no feature reaches into another: what concerns two of them, `Hub` brings together.
+/// A feature (`Typing`, …) is a struct that owns its rules and what it shares with other loops' hubs. Its state for a
+/// channel or a member is one value that `LocalChannel` or `Membership` keeps for it. `Hub` calls it with an event and
+/// this context; the feature decides, and appends effects to `actions`. So it can be tested without a hub, and no
+/// feature reaches into another: `Hub` brings together what concerns two of them.
 ///
-/// A value, passed `inout`, so that no call allocates anything for it.
+/// A value, passed `inout`, so that no call allocates for it.
 package struct HubContext {
-    /// Which of the process' hubs it is.
+    /// The hub's index in the process.
     let loop: Int
-    /// There are other hubs that act as one with this one.
+    /// Other hubs act as one with this one.
     let hasPeers: Bool
     var limits: HubLimits
-    /// The time as the hub was told it last.
+    /// The time that the hub was last told.
     package private(set) var now = HubTime(monotonic: 0, unix: 0)
-    /// What was received before this, in monotonic milliseconds, may have waited for the hub, which stood still.
+    /// Messages received before this time, in monotonic milliseconds, may have waited for the hub, which stood still.
     private(set) var lateUntil = Int64.min
     var random: any RandomNumberGenerator
-    /// What is to be done, in order.
+    /// Effects to execute, in order.
     package var actions: [Action] = []
-    /// What is to be done later.
+    /// Duties to perform later.
     private var timers = TimerQueue<HubDuty>()
     package internal(set) var counters = HubCounters()
-    /// What the operator is to be told of.
+    /// Failures to report to the operator.
     var failures: [(slot: Slot, failure: JoinFailure)] = []
     private static let mostFailures = 64
-    /// How often something was refused for a limit.
+    /// The number of refusals, by limit.
     private(set) var refused: [Limit: Int] = [:]
-    /// How often something was read later for a rate.
+    /// The number of delayed reads, by rate.
     var slowed: [Pace: Int] = [:]
     /// By slot.
     private(set) var connections: [Connection?] = []
@@ -46,7 +47,7 @@ package struct HubContext {
         refPrefix = String(generator.next() as UInt64, radix: 36) + "-" + String(loop, radix: 36) + "-"
     }
 
-    /// A number that this hub has not used yet.
+    /// Returns a number that this hub has not used yet.
     mutating func nextSerial() -> Int {
         serial += 1
         return serial
@@ -54,15 +55,15 @@ package struct HubContext {
 
     package mutating func nextMember() -> MemberID { MemberID(loop: loop, serial: nextSerial()) }
 
-    /// A `phx_ref`, which no hub has used yet.
+    /// Returns a `phx_ref` that no hub has used yet.
     mutating func nextRef() -> Name { Name(refPrefix + String(nextSerial(), radix: 36)) }
 
     // MARK: Time
 
-    /// Milliseconds after which an answer is late. Clients wait for 10 s, from when they sent the join.
+    /// Milliseconds after which an answer is late. Clients wait for 10 s from sending the join.
     static let promptness: Int64 = 4000
 
-    /// Takes the time. Where it jumps, the hub stood still, and what comes now may have waited since then.
+    /// Sets the time. A jump means that the hub stood still, and messages that come now may have waited since then.
     package mutating func advance(to time: HubTime) {
         if now.monotonic > 0, time.monotonic - now.monotonic > Self.promptness {
             lateUntil = time.monotonic + 1000
@@ -70,13 +71,13 @@ package struct HubContext {
         now = time
     }
 
-    /// Has the duty done at that time, in monotonic milliseconds, or earlier if that was asked for before.
+    /// Schedules a duty for that time, in monotonic milliseconds; an earlier schedule stays in force.
     mutating func schedule(_ duty: HubDuty, at time: Int64) { timers.note(duty, at: time) }
 
-    /// When the next duty is due, in monotonic milliseconds. What is due may have been done by then.
+    /// When the next duty is due, in monotonic milliseconds. The duty may have been done by then.
     package var nextDue: Int64? { timers.next }
 
-    /// A duty whose time has come.
+    /// Returns a duty whose time has come.
     mutating func nextDuty() -> HubDuty? { timers.take(at: now.monotonic) }
 
     // MARK: Connections
@@ -88,7 +89,7 @@ package struct HubContext {
 
     mutating func remove(_ connection: Connection) { connections[Int(connection.slot)] = nil }
 
-    /// Nil where nobody is connected.
+    /// Nil if the slot has no connection.
     func connection(_ slot: Slot) -> Connection? {
         connections.indices.contains(Int(slot)) ? connections[Int(slot)] : nil
     }
@@ -107,10 +108,10 @@ package struct HubContext {
         return true
     }
 
-    /// The member of a channel that a slot of one of its audiences stands for.
+    /// Returns the member of a channel behind a slot of one of its audiences.
     func member(_ slot: Slot, of channel: LocalChannel) -> Membership? { connection(slot)?.memberships[channel] }
 
-    /// Who sent a message and does not want it back, where it is a member of this loop.
+    /// Returns the slot of a sender that wants no echo, if it is a member on this loop.
     func slot(of sender: MessageSender, in channel: LocalChannel) -> Slot? {
         guard sender.member.loop == loop, member(sender.slot, of: channel)?.member == sender.member else { return nil }
         return sender.slot
@@ -124,14 +125,14 @@ package struct HubContext {
         actions.append(.send(frame, to: membership.slot, kind))
     }
 
-    /// Asks sockets whether they live.
+    /// Asks sockets for a sign of life.
     mutating func ask(_ doubts: [ClientTrace]) {
         if !doubts.isEmpty { actions.append(.ping(doubts.map(\.acknowledged.socket))) }
     }
 
     mutating func relay(_ relay: Relay) { actions.append(.relay(relay)) }
 
-    /// Answers a frame that is about no membership.
+    /// Answers a frame that belongs to no membership.
     mutating func reply(
         to frame: ClientFrame, joinRef: JSON, on connection: Connection, ok: Bool,
         response: [UInt8] = Array("{}".utf8)
@@ -141,7 +142,7 @@ package struct HubContext {
         actions.append(.send(answer, to: connection.slot))
     }
 
-    /// Refuses a frame that is about no membership.
+    /// Refuses a frame that belongs to no membership.
     mutating func refuse(
         _ frame: ClientFrame, joinRef: JSON = .null, on connection: Connection, _ refusal: Refusal
     ) {
@@ -149,21 +150,21 @@ package struct HubContext {
         reply(to: frame, joinRef: joinRef, on: connection, ok: false, response: refusal.response)
     }
 
-    /// Answers a message of a member.
+    /// Answers a member's message.
     mutating func reply(
         to ref: JSON, of membership: Membership, ok: Bool, response: [UInt8] = Array("{}".utf8)
     ) {
         send(membership.frames.reply(joinRef: membership.joinRef, ref: ref, ok: ok, response: response), to: membership)
     }
 
-    /// Answers a join with a no.
+    /// Refuses a join.
     mutating func refuseJoin(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
         count(refusal)
         reply(to: ref, of: membership, ok: false, response: refusal.response)
     }
 
-    /// Refuses a message of a member. The operator is told of each, the client only where it waits for an answer: an error
-    /// that it did not ask for makes supabase-kt deaf for half a minute, and the Elixir client gives its channel up.
+    /// Refuses a member's message. The operator is told of each refusal, the client only if it waits for an answer: an
+    /// unexpected error makes supabase-kt deaf for half a minute, and the Elixir client gives its channel up.
     mutating func refuse(_ kind: MessageKind, _ ref: JSON, of membership: Membership, _ refusal: Refusal) {
         count(refusal)
         report(JoinFailure(refusal, of: .message), on: membership.slot)
@@ -178,7 +179,7 @@ package struct HubContext {
         if case .over(let limit, _) = refusal { refused[limit, default: 0] += 1 }
     }
 
-    /// Counts a failure and has the operator told of it.
+    /// Counts a failure and reports it to the operator.
     mutating func report(_ failure: JoinFailure, on slot: Slot) {
         switch failure.subject {
         case .subscription: counters.joinFailures[failure.reason, default: 0] += 1
@@ -187,7 +188,7 @@ package struct HubContext {
         if failures.count < Self.mostFailures { failures.append((slot, failure)) }
     }
 
-    /// A `system` message to one member.
+    /// Sends a `system` message to one member.
     mutating func system(
         _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil,
         more: (inout JSONWriter) -> Void = { _ in }
@@ -205,7 +206,7 @@ package struct HubContext {
         send(membership.frames.push("system", joinRef: membership.joinRef, payload: payload.bytes), to: membership)
     }
 
-    /// Sends one event to an audience, encoded once for each protocol version that is in it.
+    /// Sends one event to an audience, encoded once for each protocol version in it.
     mutating func fanOut(
         _ event: StaticString, _ payload: [ArraySlice<UInt8>], in channel: LocalChannel, to audience: Audience,
         kind: FrameKind = .message
@@ -219,10 +220,10 @@ package struct HubContext {
         }
     }
 
-    /// Sends a message to an audience, encoded only for the versions that are in it: a `.user` message is looked into for
-    /// version 1 alone.
+    /// Sends a message to an audience, encoded only for the versions in it: a `.user` message is parsed for version 1
+    /// alone.
     ///
-    /// - Parameter except: who sent it and does not want it back.
+    /// - Parameter except: the sender, if it wants no echo.
     mutating func deliver(
         _ message: BroadcastMessage, in channel: LocalChannel, to audience: Audience, except: Slot?,
         kind: FrameKind = .message
@@ -237,9 +238,10 @@ package struct HubContext {
     }
 }
 
-/// One member of one channel; unique among the loops of a process.
+/// Identifies one member of one channel; unique among the loops of a process.
 ///
-/// What it tracked goes by it, too. A presence may outlive its member: whoever takes it over goes by the same id.
+/// Also identifies what the member tracks. A presence may outlive its member: a member that takes it over uses the same
+/// ID.
 package struct MemberID: Hashable, Sendable {
     package let loop: Int
     package let serial: Int
@@ -250,29 +252,29 @@ package struct MemberID: Hashable, Sendable {
     }
 }
 
-/// What a hub has done since it began, for the metrics: plain integers, which its loop alone writes.
+/// Totals since the hub's start, for the metrics: plain integers, written only by its loop.
 package struct HubCounters: Sendable {
-    /// Joins that were answered with yes, and with no.
+    /// Accepted and refused joins.
     package internal(set) var joins = 0
     package internal(set) var joinsRefused = 0
-    /// Joins that were answered with no, and row changes that failed behind a yes, by why.
+    /// Refused joins, and failures of row changes after accepted ones, by reason.
     package internal(set) var joinFailures: [JoinFailure.Reason: Int] = [:]
-    /// What members sent and nobody was told of, by why.
+    /// Refused messages, by reason.
     package internal(set) var messagesRefused: [JoinFailure.Reason: Int] = [:]
-    /// Messages with the `join_ref` of a join that another has replaced.
+    /// Messages with the `join_ref` of a join that was replaced by another.
     package internal(set) var staleMessages = 0
-    /// Sockets in channels, now.
+    /// Current memberships.
     package internal(set) var memberships = 0
-    /// Members that asked for what they missed, by what they were answered: `resumed`, or why not.
+    /// Members that asked for what they missed, by outcome: `resumed`, or the reason why not.
     package internal(set) var recoveries: [String: Int] = [:]
-    /// Members of presence that came and went; the difference, over all loops, is who is there.
+    /// Presences that came and went; the difference, over all loops, is the current number.
     package internal(set) var presenceJoins = 0
     package internal(set) var presenceLeaves = 0
-    /// Members that were cut off and back within their window.
+    /// Members that were cut off and came back within their window.
     package internal(set) var presenceLeavesAvoided = 0
-    /// Users whose typing was told of.
+    /// Announced starts of typing.
     package internal(set) var typingStarts = 0
-    /// Members who are told now what comes in streams, by WebSockets and by event streams.
+    /// Members currently watching streams, by WebSockets and by event streams.
     package internal(set) var streamWatchers = (sockets: 0, readers: 0)
 
     package init() {}

@@ -1,6 +1,6 @@
 import Wire
 
-/// The time as the hub is told it. `Hub` has no clock of its own: tests move time by hand.
+/// The time that the hub is told. `Hub` has no clock of its own: tests advance time by hand.
 package struct HubTime: Sendable, Equatable {
     /// Milliseconds on a clock that never goes back.
     package var monotonic: Int64
@@ -17,9 +17,9 @@ package struct HubTime: Sendable, Equatable {
     }
 }
 
-/// What happens because time goes by.
+/// Events caused by the passage of time.
 extension Hub {
-    /// To be called once a second.
+    /// Call once a second.
     package func tick(at now: HubTime) {
         advance(to: now)
         performDuties()
@@ -33,10 +33,10 @@ extension Hub {
         history.tick(channels, at: now)
     }
 
-    /// When `wake` is to be called next, in monotonic milliseconds. What is due may have been done by then.
+    /// When to call `wake` next, in monotonic milliseconds. The duty may have been done by then.
     package var nextDue: Int64? { context.nextDue }
 
-    /// To be called when something is due.
+    /// Call when a duty is due.
     package func wake(at now: HubTime) {
         advance(to: now)
         performDuties()
@@ -60,10 +60,11 @@ extension Hub {
         }
     }
 
-    /// How often connections without channels are looked for, in milliseconds (the original's NO_CHANNEL_TIMEOUT_IN_MS).
+    /// The interval between sweeps for connections without channels, in milliseconds (the original's
+    /// NO_CHANNEL_TIMEOUT_IN_MS).
     static let sweepInterval: Int64 = 600_000
 
-    /// Closes sockets that have joined nothing since the sweep before this one.
+    /// Closes sockets that have had no channels since the previous sweep.
     private func sweepEmptyConnections() {
         let now = context.now.monotonic
         let due = nextSweep ?? now + Self.sweepInterval

@@ -1,25 +1,26 @@
 import Wire
 
-/// One channel, as far as this loop's connections and everybody's presence go.
+/// One channel, with this loop's members and everyone's presence.
 package final class LocalChannel {
     package let key: ChannelKey
     /// The topic as JSON text, spliced into every frame.
     let topicJSON: [UInt8]
     let topicHash: Int
-    /// Memberships on this loop, those whose join is not answered yet included.
+    /// The number of memberships on this loop, including those whose join is not answered yet.
     var memberCount = 0
-    /// Who hears the channel's broadcasts: everybody who joined on this loop, and in a private channel may.
+    /// Members on this loop that hear the channel's broadcasts, except those with history; in a private channel they
+    /// have the right to read.
     package var members = Audience()
-    /// Where one of them asked for it.
+    /// Nil if no member asked for history.
     var history: ChannelHistory?
     var presence = ChannelPresence()
     var typing = ChannelTyping()
-    /// Where it is a stream's.
+    /// Nil unless the channel is a stream's.
     var stream: ChannelStream?
     var traffic = ChannelTraffic()
-    /// Those who asked for row changes, by what they asked for.
+    /// Subscribers to row changes, by their subscription.
     var groups: [ChangeSubscription.Key: ChangeGroup] = [:]
-    /// Of messages that were sent before a member joined.
+    /// Replays of messages that were sent before a member joined.
     var replays = ChannelReplays()
 
     package init(key: ChannelKey) {
@@ -28,19 +29,19 @@ package final class LocalChannel {
         topicHash = ChannelKey.hash(ofTopic: key.topic)
     }
 
-    /// Nothing is left that would need this object.
+    /// Nothing needs this object any more.
     package var isIdle: Bool { memberCount == 0 && presence.list.isEmpty && typing.isEmpty }
 
-    /// Everybody who hears the channel's broadcasts.
+    /// Everyone who hears the channel's broadcasts.
     var listeners: Audience { history.map { Audience(joining: [members, $0.audience]) } ?? members }
 
-    /// - Parameter isBehindPosition: to readers of events, `HubContext.pass` sends where they are before it.
+    /// - Parameter isBehindPosition: whether `HubContext.fanOutFrame` sends readers of events their position first.
     func frames(_ version: ProtocolVersion, isBehindPosition: Bool = false) -> ServerFrame {
         ServerFrame(version, topic: topicJSON, isBehindPosition: isBehindPosition)
     }
 }
 
-/// The identity of a channel. A public and a private channel of one name are two rooms.
+/// The identity of a channel. A public and a private channel with the same name are two channels.
 package struct ChannelKey: Hashable, Sendable {
     /// With its prefix, as clients write it: `realtime:room1`.
     package let topic: String
@@ -53,10 +54,10 @@ package struct ChannelKey: Hashable, Sendable {
         self.isPrivate = isPrivate
     }
 
-    /// The topic without its prefix, as SQL, HTTP and `system` messages name it.
+    /// The topic without its prefix, as SQL, HTTP and `system` messages use it.
     package var name: Substring { Substring(topic.utf8.dropFirst(Self.prefix.utf8.count)) }
 
-    /// Topics are told apart by their bytes, as clients do it; to Swift strings that look alike are equal.
+    /// Topics are compared by bytes, as clients do; Swift equates strings that look alike.
     package static func == (one: ChannelKey, other: ChannelKey) -> Bool {
         one.isPrivate == other.isPrivate && one.topic.hasSameBytes(as: other.topic)
     }

@@ -1,56 +1,57 @@
 import Streams
 package import Wire
 
-/// One connection's part in one channel, from its join to its leave. A class, as `Connection` is, and for the same reason.
+/// One connection's part in one channel, from its join to its leave. A class for the same reason as `Connection`.
 ///
-/// It and its connection hold each other until `Hub.remove` ends it, as it does before the connection goes.
+/// It and its connection refer to each other until `Hub.removeMember` ends it, which happens before the connection
+/// goes.
 package final class Membership {
     package let connection: Connection
     let channel: LocalChannel
-    /// How far its join is; ended, nothing is sent to it any more.
+    /// The state of its join; once ended, it is sent nothing.
     package var join = JoinMachine()
-    /// The channel's: a socket in a thousand channels looks for one of them without visiting each.
+    /// The channel's hash: a socket in a thousand channels finds one of them without visiting each.
     let topicHash: Int
-    /// The ref of the join, as JSON text. A String, because short ones are kept in place and a slice would keep the
+    /// The ref of the join, as JSON text. A String, because short ones are stored inline and a slice would keep the
     /// whole frame alive.
     let joinRefText: String
     package var claims: Claims
-    /// Unique in the process: the owner of this member's presence.
+    /// Unique in the process: identifies the owner of this member's presence.
     let member: MemberID
     let echoesToSelf: Bool
     let acknowledges: Bool
     var presence: MemberPresence
     /// Nil in a public channel.
     package let grants: ChannelGrants?
-    /// Where the join asked for row changes.
+    /// Nil unless the join asked for row changes.
     var rows: RowSubscription?
-    /// With them.
+    /// Nil unless there are `rows`.
     package var recovery: MemberRecovery?
-    /// Where the join asked for it.
+    /// Nil unless the join asked for history.
     var history: MemberHistory?
-    /// In the channel of a stream.
+    /// Its position in the stream, in a stream's channel.
     var streamPlace: StreamPlace?
-    /// Which of a reader's channels it is, and where its client came back to.
+    /// The channel's index in a reader's request, and the position that its client came back to.
     let readerIndex: Int?
     let returnsTo: EventPosition?
-    /// It has written the stream of its channel: its end is the producer's.
+    /// The member has written the channel's stream: its end is that of the producer.
     var holdsStream = false
-    /// The generation that it wrote last, which knows of its connection.
+    /// The generation that it last wrote, which knows of its connection.
     var heldGeneration: StreamID?
-    /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
-    /// them, and where it has history, which brings them.
+    /// Its position in the audience of the channel's broadcasts. Nil until its join is answered, if it may not hear
+    /// them, and if it has history, which delivers them.
     var memberIndex: Int32?
-    /// Since when it hears broadcasts, as `SessionRegistry.moment` counts.
+    /// The moment since which it hears broadcasts, as counted by `SessionRegistry.moment`.
     var hearsBroadcastsSince = Int.max
-    /// Its token has run out, and it waits for a fresh one: nothing reaches it.
+    /// Its token has expired, and it waits for a fresh one: nothing reaches it.
     var lapse: TokenLapse?
-    /// Is to be told once changes flow.
+    /// To be told once changes flow.
     var awaitsReplication = false
-    /// Until when it is not told that its row changes fail, as its client may yet send the token of its join; and that there is
-    /// something to tell.
+    /// Until this time failures of its row changes are withheld, because its client may still send the token of its
+    /// join; and whether one was.
     var firstTokenDue: Int64?
     var isOwedState = false
-    /// What the join's answer is made of, kept until it is given.
+    /// Data for the join's answer, until it is given.
     var pending: PendingJoin?
 
     package init(
@@ -75,12 +76,13 @@ package final class Membership {
 
     var slot: Slot { connection.slot }
     var version: ProtocolVersion { connection.version }
-    /// What makes frames for it.
+    /// Encodes frames for it.
     var frames: ServerFrame { channel.frames(version) }
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
 
-    /// Whether a frame is about this incarnation of the channel. One of an earlier join is not: its client had not heard of this
-    /// one, or sent it before. One that does not say which join it is of, is about the one there is.
+    /// Whether a frame belongs to this incarnation of the membership. One with an earlier join's ref does not: its
+    /// client had not learned of this join, or sent the frame before it. One without a join's ref belongs to the
+    /// current one.
     func isMeant(by joinRef: JSON) -> Bool {
         joinRef.isNull || joinRef.bytes.elementsEqual(joinRefText.utf8)
             // A number in the text of the join, and text in a binary frame.
@@ -92,10 +94,10 @@ package final class Membership {
     }
 }
 
-/// What answering a join needs.
+/// Data needed to answer a join.
 package final class PendingJoin {
     let ref: JSON
-    /// The bindings as the client sent them, ids added.
+    /// The bindings as the client sent them, with IDs added.
     let response: [UInt8]
     let wantsPresence: Bool
     let wantsOccupancy: Bool
@@ -105,7 +107,8 @@ package final class PendingJoin {
     let hasToken: Bool
     /// In monotonic milliseconds.
     let began: Int64
-    /// In a public channel, the last `track` or `untrack` that came behind the join: it is performed when the join is answered.
+    /// In a public channel, the last `track` or `untrack` that came after the join: it is performed when the join is
+    /// answered.
     var presence: HeldWrites.Entry?
 
     package init(_ config: JoinConfig, ref: JSON, response: [UInt8], at now: Int64) {
@@ -120,18 +123,18 @@ package final class PendingJoin {
     }
 }
 
-/// Why a member is not in its channel any more.
+/// The reason why a membership ended.
 package enum MembershipEnd {
     /// The client asked for it.
     case left
-    /// Its client said that it goes, as a page does that is unloaded: only a page that was kept and is shown again comes back, whose
-    /// refs go on. The user may be back in a moment.
+    /// Its client announced that it is going, as a page does that is unloaded: only a page that was kept and is shown
+    /// again comes back, with refs that continue. The user may be back in a moment.
     case unloaded
-    /// The client joined again on the same socket, so it had not heard, or not believed, that it was in.
+    /// The client rejoined on the same socket, so it had not learned, or not believed, that it was in.
     case replaced
     /// Anything else: it may come back for what it missed.
     case lost
-    /// It may not be there any more.
+    /// It lost its right to be there.
     case revoked
 
     /// Whether the others are told at once that it is gone.

@@ -1,20 +1,21 @@
-/// What hubs of a cluster ask each other. A number is never given another meaning; a hub that does not know one says so.
+/// Subjects on which hubs of a cluster ask each other. A number never changes its meaning; a hub that does not know one
+/// says so.
 package enum PeerSubject: UInt8, Sendable {
-    /// Where clients of the asked hub are that look like some who joined the asking one (`RecoveryKey`).
+    /// The positions of the asked hub's clients that look like some that joined the asking one (`RecoveryKey`).
     case sessions = 1
-    /// Who is present on the asked hub, piece by piece.
+    /// The asked hub's presences, piece by piece.
     case presence = 2
-    /// What backends ask of all hubs (`ServerQuestion`).
+    /// Questions of backends to all hubs (`ServerQuestion`).
     case backends = 3
-    /// How many sockets users have on the asked hub, part by part.
+    /// The numbers of users' sockets on the asked hub, part by part.
     case users = 4
 }
 
-/// What one hub answered.
+/// One hub's answer.
 package struct PeerAnswer: Sendable, Equatable {
-    /// Its name.
+    /// The hub's name.
     package let hub: String
-    /// Nil where there is no answer: the hub is not there, was silent for too long or does not know the subject, or too many
+    /// Nil if there is no answer: the hub is absent, was silent for too long or does not know the subject, or too many
     /// questions are open already.
     package let body: [UInt8]?
 
@@ -24,22 +25,22 @@ package struct PeerAnswer: Sendable, Equatable {
     }
 }
 
-/// Asks other hubs of the cluster. From any thread; must not wait.
+/// Asks other hubs of the cluster. Called from any thread; must not block.
 package protocol PeerAsking: Sendable {
     /// - Parameters:
-    ///   - hubs: their names; nil for all that are there.
-    ///   - patience: for how long they are waited for.
-    ///   - done: called once, and after `patience` at the latest, on a thread that it must not hold up: with one answer for each
-    ///     hub that was asked, in no order.
+    ///   - hubs: their names; nil for all present ones.
+    ///   - patience: how long to wait for them.
+    ///   - done: called once, and after `patience` at the latest, on a thread that it must not block: with one answer
+    ///     for each hub that was asked, in no particular order.
     func ask(
         _ subject: PeerSubject, _ body: [UInt8], of hubs: [String]?, within patience: Duration,
         then done: @escaping @Sendable ([PeerAnswer]) -> Void)
 }
 
-/// Answers what other hubs ask about one subject. Called on a thread that it must not hold up.
+/// Answers other hubs' questions about one subject. Called on a thread that it must not block.
 package protocol PeerAnswering: Sendable {
     /// - Parameters:
-    ///   - question: another hub made it, maybe one of another version: it may be anything.
-    ///   - reply: to be called once, from any thread; nil where there is nothing that could be said. Up to 4,000,000 bytes.
+    ///   - question: made by another hub, perhaps of another version: it may be anything.
+    ///   - reply: to be called once, from any thread; nil if there is no answer. Up to 4,000,000 bytes.
     func answer(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void)
 }

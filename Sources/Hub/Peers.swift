@@ -1,26 +1,26 @@
-/// The way to the other hubs of a cluster, as the loops see it. From any thread; must not wait.
+/// The loops' connection to the other hubs of a cluster. Called from any thread; must not block.
 package protocol PeerService: Sendable {
-    /// What a loop's hub told those of the other loops, in the order in which it did.
+    /// Posts what a loop's hub relays to those of the other loops, in its order.
     func post(_ relays: [Relay], from loop: Int)
 }
 
-/// Where what the other hubs of a cluster did arrives. From any thread; must not wait.
+/// Receives what the other hubs of a cluster did. Called from any thread; must not block.
 package protocol PeerSink: Sendable {
     var loopCount: Int { get }
 
     /// For the hubs of all loops.
     func hear(_ relays: [Relay])
 
-    /// For the hub of one loop; or where nobody knows whose it is, of all: only one has the member.
+    /// For the hub of one loop, or of all loops if the member's is unknown: only one has the member.
     func conclude(_ conclusion: LeaseConclusion, of member: MemberID, in channel: ChannelKey, loop: Int)
 }
 
-/// What is certain of a lease once all hubs have the same word on it.
+/// The certain outcome of a lease, once all hubs agree.
 package enum LeaseConclusion: Sendable, Equatable {
-    /// Nobody came back for the member anywhere: it is taken away.
+    /// The client did not come back to any hub: the presence is withdrawn.
     case isOver
-    /// Whoever is here for the member came too late: it had ended, or another hub has it. It goes on as somebody else, saying what the
-    /// member said (a JSON object; empty where nobody knows).
+    /// A takeover on this hub came too late: the presence had ended, or another hub has it. The member continues as a
+    /// new presence with the same payload (a JSON object; empty if unknown).
     case goesOnAnew(payload: [UInt8])
 }
 
@@ -51,7 +51,8 @@ extension Hub {
 }
 
 extension MemberID {
-    /// Members of other hubs have numbers of loops from here on, which stand for a hub's process and one of its loops.
+    /// Members of other hubs have loop numbers no lower than this, which stand for a hub's process and one of its
+    /// loops.
     package static let firstForeignLoop = 1 << 20
 
     var isForeign: Bool { loop >= Self.firstForeignLoop }

@@ -1,29 +1,30 @@
 import Wire
 
-/// What one loop's hub tells those of the other loops, and where several hubs act as one, the other hubs.
+/// A message of one loop's hub to those of the other loops and, in a cluster, to the other hubs.
 package enum Relay: Sendable {
     case broadcast(ChannelKey, BroadcastMessage)
-    /// To a channel whose history several hubs keep. First for all of them alone, who number it in one order; then it comes back
-    /// to the loops as `isNumbered`.
+    /// To a channel whose history several hubs keep. It first goes to all hubs to be numbered in one order, and then
+    /// comes back to the loops as `isNumbered`.
     case ordered(ChannelKey, OrderedBroadcast, isNumbered: Bool)
     case presence(ChannelKey, PresenceDiff)
     case typing(ChannelKey, TypingRelay)
-    /// For other hubs alone: a process' loops share their leases.
+    /// For other hubs only: a process' loops share their leases.
     case lease(ChannelKey, LeaseNotice)
-    /// For other hubs alone: how long the member counts as present if its hub dies.
+    /// For other hubs only: how long the member counts as present if its hub dies.
     case appState(ChannelKey, MemberID, ReportedAppState)
-    /// For other hubs alone: this one has begun to keep the channel's history, or keeps it no more (`HistoryStore.wish`).
+    /// For other hubs only: this hub has started or stopped keeping the channel's history (`HistoryStore.wish`).
     case keeping(ChannelKey)
-    /// From another hub alone: broadcasts of it are missing, and nobody knows which.
+    /// From other hubs only: an unknown number of another hub's broadcasts are missing.
     case missing
 }
 
 /// A message to a channel whose history several hubs keep.
 package struct OrderedBroadcast: Sendable {
     package let message: BroadcastMessage
-    /// Who does not want it back; nil where that is nobody.
+    /// The sender, if it wants no echo.
     package let sender: MessageSender?
-    /// The id of the row of `realtime.messages` that it is: every hub's feed brings it, so it comes out of the log once for each.
+    /// The ID of the row of `realtime.messages`, if it is one: every hub's feed brings it, so it comes out of the log
+    /// once for each.
     package let databaseID: String?
 
     package init(_ message: BroadcastMessage, sender: MessageSender? = nil, databaseID: String? = nil) {
@@ -33,21 +34,22 @@ package struct OrderedBroadcast: Sendable {
     }
 }
 
-/// What a hub tells the others of a cluster about the presence of a member that was cut off. The others' copies of the
-/// notices come in one order for all hubs, and the first of `claimed` and `over` counts.
+/// A hub's message to the others of a cluster about the presence of a member that was cut off. The others receive the
+/// notices in one order for all hubs, and the first of `claimed` and `over` counts.
 package enum LeaseNotice: Sendable, Equatable {
-    /// It was cut off, and counts for so many milliseconds.
+    /// The member was cut off, and counts as present for this many milliseconds.
     case lost(MemberID, for: Int64)
-    /// Its client may have joined another hub, where it has so many milliseconds to say so.
+    /// Its client may have joined another hub, where it has this many milliseconds to identify itself.
     case expected(MemberID, for: Int64)
-    /// It is back, here or on another hub, and goes by the same id.
+    /// Its client is back, on this or another hub, and uses the same ID.
     case claimed(MemberID, loop: Int)
-    /// Nobody came back for it in time. It ends by `LeaseConclusion.isOver`, once it is known that this stands first.
+    /// Its client did not come back in time. It ends by `LeaseConclusion.isOver`, once it is known that this notice
+    /// came first.
     case over(MemberID)
 }
 
 extension Hub {
-    /// Takes over what another loop's hub did, or another hub.
+    /// Applies a relay of another loop's hub, or of another hub.
     package func apply(_ relay: Relay) {
         switch relay {
         case .broadcast(let key, let message):
@@ -57,7 +59,7 @@ extension Hub {
         case .ordered(_, _, isNumbered: false): break
         case .ordered(let key, let broadcast, isNumbered: true):
             guard let channel = channels[key] else { return }
-            // What SQL sent, every hub's feed brings by itself to those who have no history.
+            // Every hub's feed delivers messages from SQL to members without history by itself.
             if broadcast.databaseID == nil {
                 let except = broadcast.sender.flatMap { context.slot(of: $0, in: channel) }
                 context.deliver(broadcast.message, in: channel, to: channel.members, except: except)
@@ -76,7 +78,7 @@ extension Hub {
         }
     }
 
-    /// What the others of the cluster did is not known any more. Who has history learns it from the ids, too.
+    /// Tells members that messages of other hubs may be missing. Members with history learn it from the IDs as well.
     private func messagesAreMissing() {
         for channel in channels.values {
             for slot in channel.listeners.slots {

@@ -1,9 +1,9 @@
 import HeapModule
 
-/// What is due when: one time for each subject, in milliseconds of whatever clock its owner uses.
+/// A queue of timers: one time for each subject, in milliseconds of its owner's clock.
 ///
-/// A heap of times, of which the first is always in force; to change or forget a time costs nothing but an entry that is
-/// skipped when it comes up. Entries that were overtaken never make up more than half of the heap.
+/// A heap of times whose first entry is always valid; changing or removing a time costs only a stale entry, which is
+/// skipped when it comes up. Stale entries never make up more than half of the heap.
 package struct TimerQueue<Subject: Hashable> {
     fileprivate struct Entry: Comparable {
         let at: Int64
@@ -14,24 +14,24 @@ package struct TimerQueue<Subject: Hashable> {
     }
 
     private var entries = Heap<Entry>()
-    /// When each subject is due. Entries of other times were overtaken.
+    /// The time of each subject. Entries with other times are stale.
     private var times: [Subject: Int64] = [:]
 
     package init() {}
 
-    /// How many entries the heap has, those that were overtaken among them.
+    /// The number of entries in the heap, including stale ones.
     package var entryCount: Int { entries.count }
 
     /// The time at which the next subject is due.
     package var next: Int64? { entries.min?.at }
 
-    /// Sees to it that the subject is due at that time, or earlier if that is noted already.
+    /// Makes the subject due at that time, unless it is due earlier already.
     package mutating func note(_ subject: Subject, at time: Int64) {
         if let known = times[subject], known <= time { return }
         insert(subject, at: time)
     }
 
-    /// Sees to it that the subject is due at that time and at no other; nil forgets it.
+    /// Makes the subject due at exactly that time; nil removes it.
     package mutating func set(_ subject: Subject, at time: Int64?) {
         guard times[subject] != time else { return }
         if let time { insert(subject, at: time) } else { times[subject] = nil }
@@ -40,7 +40,7 @@ package struct TimerQueue<Subject: Hashable> {
 
     package mutating func forget(_ subject: Subject) { set(subject, at: nil) }
 
-    /// Takes a subject whose time has come; it has none from here on.
+    /// Removes and returns a subject whose time has come.
     package mutating func take(at now: Int64) -> Subject? {
         guard let entry = entries.min, entry.at <= now else { return nil }
         entries.removeMin()
@@ -52,7 +52,7 @@ package struct TimerQueue<Subject: Hashable> {
     private mutating func insert(_ subject: Subject, at time: Int64) {
         times[subject] = time
         entries.insert(Entry(at: time, subject: subject))
-        // Times that lie hours ahead are overtaken for hours: they must not pile up.
+        // Times that are hours ahead may stay stale for hours: they must not pile up.
         if entries.count > 2 * times.count + 64 {
             entries = Heap(times.map { Entry(at: $1, subject: $0) })
         }
@@ -66,18 +66,18 @@ package struct TimerQueue<Subject: Hashable> {
 extension TimerQueue: Sendable where Subject: Sendable {}
 extension TimerQueue.Entry: Sendable where Subject: Sendable {}
 
-/// What the hub has to do at a certain time, to the millisecond; what can wait for the next second is in `tick`.
+/// A duty of the hub at a certain time, to the millisecond; what can wait for the next second is done in `performTick`.
 enum HubDuty: Hashable {
-    /// Leases of presences end.
+    /// End presence leases.
     case leases
-    /// News of presence, and counts, that waited for company.
+    /// Send presence news, and counts, that were delayed to be merged.
     case presence(ChannelKey)
     case occupancy(ChannelKey)
     case typing(ChannelKey)
-    /// News of a stream that waited for company.
+    /// Send stream news that was delayed to be merged.
     case stream(ChannelKey)
-    /// Joins wait for others' sockets, or to be written down.
+    /// Check joins that wait for other sockets, or to be written down.
     case arrivals
-    /// A join is to be answered, or a member told something, whatever has not come by then.
+    /// Answer a join, or send a member a withheld message, whatever is still missing.
     case member(Slot, MemberID)
 }

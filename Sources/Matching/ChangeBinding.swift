@@ -1,20 +1,20 @@
 package import Wire
 
-/// One entry of `config.postgres_changes`: the client's own text, what it means, and what identifies it.
+/// One entry of `config.postgres_changes`: the client's own text, its meaning and its identity.
 ///
-/// A faulty entry is a binding too: the join reply has to echo it in its place, and only then is the client told what
-/// is wrong with it.
+/// A faulty entry is a binding too: the join reply has to echo it in its place, and only then is the client told about the
+/// fault.
 package struct ChangeBinding: Sendable {
     /// The entry as the client wrote it.
     package let raw: JSON
     package let parameters: Result<ChangeParameters, SubscriptionError>
-    /// A stable id between 1 and 2³¹ − 1, the same on every hub: clients tell by it which of their callbacks to call.
+    /// A stable id between 1 and 2³¹ − 1, the same on every hub: clients use it to choose the callback to call.
     package let parametersHash: Int
     /// Event, schema, table, filter and select with their defaults. Bytes, because two strings that Unicode calls
     /// equivalent are different values in Postgres.
     package let identity: [UInt8]
 
-    /// - Parameter expressions: whether regular expressions are served at all.
+    /// - Parameter expressions: false if regular expressions are turned off.
     package init(_ raw: JSON, expressions: Bool = true) {
         self.raw = raw
         do throws(SubscriptionError) {
@@ -32,13 +32,13 @@ package struct ChangeBinding: Sendable {
         parametersHash = Self.hash(identity)
     }
 
-    /// Conditions that compare with a pattern.
+    /// Number of conditions that compare with a pattern.
     package var patterns: Int {
         guard case .success(let parameters) = parameters else { return 0 }
         return parameters.filter.conditions.count(where: \.isPattern)
     }
 
-    /// The entry with `"id":id` in place of any id of the client's, everything else as it was.
+    /// The entry with `"id":id` in place of any id of the client's, and otherwise unchanged.
     package func echo(id: Int) -> [UInt8] {
         var out = JSONWriter(reserving: raw.bytes.count + 20)
         out.openObject()
@@ -50,7 +50,7 @@ package struct ChangeBinding: Sendable {
         return out.bytes
     }
 
-    /// The ids of a channel's entries: equal parameters share one, different ones never do.
+    /// The ids of a channel's entries: equal parameters share an id, different ones never do.
     package static func ids(for bindings: [ChangeBinding]) -> [Int] {
         var idOf: [ChangeBinding: Int] = [:]
         var taken: Set<Int> = []
@@ -77,7 +77,7 @@ package struct ChangeBinding: Sendable {
                 Array(EventSet(clientText: raw["event"]?.string ?? "*").name.utf8),
                 bytes("schema", default: "public"), bytes("table", default: "*"), bytes("filter", default: ""),
             ] + (Selection(select)?.columns ?? []).map { Array($0.utf8) }
-        // The length in front of each field keeps ("ab", "c") and ("a", "bc") apart.
+        // The length before each field distinguishes ("ab", "c") from ("a", "bc").
         return fields.flatMap { Array("\($0.count):".utf8) + $0 }
     }
 
@@ -97,7 +97,7 @@ extension ChangeBinding: Hashable {
         one.identity == other.identity
     }
 
-    /// Of all of the identity: a client could make as many bindings of one `parametersHash` as it likes.
+    /// Hashes the whole identity: a client could make any number of bindings with the same `parametersHash`.
     package func hash(into hasher: inout Hasher) {
         identity.withUnsafeBytes { hasher.combine(bytes: $0) }
     }

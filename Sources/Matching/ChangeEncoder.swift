@@ -1,13 +1,13 @@
 package import Wire
 
-/// Writes the `data` of a `postgres_changes` event. Values are spliced as they came from Postgres, never written anew.
+/// Writes the `data` of a `postgres_changes` event. Values are copied as they came from Postgres, never encoded again.
 package struct ChangeEncoder: Sendable {
-    /// What all changes of a table have in common, by its oid.
+    /// The texts shared by all changes of a table, by the table's oid.
     private var tables: [UInt32: TableTexts] = [:]
 
     package init() {}
 
-    /// The JSON of a change for those who are shown `view`.
+    /// The JSON of a change for subscribers with this view.
     package mutating func data(for change: RowChange, view: ChangeView = ChangeView()) -> [UInt8] {
         let texts = self.texts(for: change.table, view)
         let whole = write(change, texts, isReduced: false, hasError: change.isReduced)
@@ -16,7 +16,7 @@ package struct ChangeEncoder: Sendable {
     }
 
     private mutating func texts(for table: Table, _ view: ChangeView) -> TableTexts.Viewed {
-        // An altered table is another one.
+        // An altered table is another `Table`.
         if tables[table.oid]?.table !== table { tables[table.oid] = TableTexts(table) }
         return tables[table.oid, default: TableTexts(table)].viewed(view)
     }
@@ -39,7 +39,7 @@ package struct ChangeEncoder: Sendable {
         }
         if change.operation != .insert {
             out.append(contentsOf: #","old_record":"#.utf8)
-            // An UPDATE without one left the replica identity, which is what is shown, as it was.
+            // An UPDATE without an old record left the replica identity, which is all that is shown, unchanged.
             let old = change.oldRecord ?? (change.operation == .update ? change.record : nil)
             write(old, texts.shownOfOld, change.table, isReduced, into: &out)
         }
@@ -74,18 +74,18 @@ package struct ChangeEncoder: Sendable {
     }
 }
 
-/// Which part of a change a subscriber is shown.
+/// The part of a change that a subscriber is shown.
 package struct ChangeView: Hashable, Sendable {
-    /// What the subscription asked for; nil for all columns.
+    /// The columns that the subscription asked for; nil for all.
     package let selection: Selection?
-    /// The columns the role may SELECT; nil for all.
+    /// The columns that the role may SELECT; nil for all.
     package let granted: Set<Name>?
     package let oldRecord: OldRecord
 
     package enum OldRecord: Hashable, Sendable {
         /// The columns of the replica identity, as Postgres would show them to logical replication.
         case replicaIdentity
-        /// The primary key alone: all that may be told of a row version whose visibility nobody can judge, or that the
+        /// The primary key alone: nothing else may be shown of a row version whose visibility cannot be judged, or that the
         /// subscriber could not see.
         case primaryKey
     }
@@ -108,10 +108,10 @@ package struct ChangeView: Hashable, Sendable {
     }
 }
 
-/// The parts of `data` that are the same for all changes of a table, once for each view of it.
+/// The parts of `data` that all changes of a table have in common, once for each view of the table.
 struct TableTexts: Sendable {
     let table: Table
-    /// What was made for each view. Their number is bounded, because clients choose their columns.
+    /// The texts made for each view. Their number is bounded, because clients choose their columns.
     private var views: [ChangeView: Viewed] = [:]
     private static let viewLimit = 64
 
@@ -119,13 +119,13 @@ struct TableTexts: Sendable {
         self.table = table
     }
 
-    /// Which columns a record shows.
+    /// The columns that a record shows.
     enum Columns: Equatable, Sendable {
         case none
         case all
         case some([Bool])
 
-        /// A member that is no column any more goes with the whole record only.
+        /// A member that is no longer a column is shown only with the whole record.
         func includes(_ column: Int?) -> Bool {
             switch self {
             case .none: false
@@ -134,14 +134,14 @@ struct TableTexts: Sendable {
             }
         }
 
-        /// - Parameter isWhole: whether a record may be shown with what is no column of the table.
+        /// - Parameter isWhole: true if members that are not columns of the table may be shown too.
         init(_ shown: [Bool], isWhole: Bool) {
             self = isWhole && shown.allSatisfy { $0 } ? .all : shown.contains(true) ? .some(shown) : .none
         }
     }
 
     struct Viewed: Sendable {
-        /// The text from the opening brace to the place of the commit timestamp.
+        /// The text from the opening brace up to the commit timestamp.
         let head: [UInt8]
         /// The value of `columns`.
         let columns: [UInt8]

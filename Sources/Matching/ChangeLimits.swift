@@ -1,42 +1,41 @@
-/// The limits of row-change subscriptions, and where to begin reading this room.
+/// The limits of row-change subscriptions, and the place to begin reading this room.
 ///
-/// What happens to a subscription and to a change, step by step:
+/// The steps of a subscription and of a change:
 /// 1. **Parse.** A client's entry becomes a `ChangeBinding`: its `ChangeParameters`, its id, its echo. Its filter text
-///    becomes a `ChangeFilter` (`Filter/`).
-/// 2. **Bind.** `ChangeFilter.bind(to:)` looks the columns up in a `Table` and reads the values as their types do
-///    (`Values/`). What only Postgres can read comes out as `ValidationQuery`s (`Postgres/`), which the caller asks in
-///    one round trip for as many joins as it likes; the answers make a `BoundFilter`.
+///   becomes a `ChangeFilter` (`Filter/`).
+/// 2. **Bind.** `ChangeFilter.bind(to:)` looks the columns up in a `Table` and reads the values by their types
+///   (`Values/`). Values that only Postgres can read become `ValidationQuery`s (`Postgres/`), which the caller sends in
+///   one round trip for any number of joins; the results complete a `BoundFilter`.
 /// 3. **Index.** A channel's `BoundBinding`s enter the `SubscriptionIndex` as one group (`Index/`).
-/// 4. **Match.** `SubscriptionIndex.match` parses a `RowChange` once and finds the groups that want it: by hash where
-///    the filter has an equality, else one after the other. Conditions that depend on a collation, a regular expression
-///    or a type the hub does not compare itself come back undecided; a `PostgresBatch` asks all of them in one round
-///    trip.
+/// 4. **Match.** `SubscriptionIndex.match` parses a `RowChange` once and finds the groups that want it: by hash if the
+///   filter has an equality, otherwise one after the other. Conditions that depend on a collation, a regular expression
+///   or a type that the hub does not compare itself come back undecided; a `PostgresBatch` evaluates them all in one
+///   round trip.
 /// 5. **Encode.** `ChangeEncoder` writes the `data` that clients receive, once per selection of columns.
 ///
-/// Everything here is pure: who runs the queries and who sends the bytes is not this room's concern.
+/// This room is pure: other rooms run the queries and send the bytes.
 package enum ChangeLimits {
-    /// How many values an `in` list may hold.
+    /// Number of values in an `in` list.
     package static let listValues = 100
-    /// How long the text of a filter may be, and how many conditions it may have.
+    /// Bytes of a filter's text, and the number of its conditions.
     package static let filterBytes = 16_384
     package static let conditions = 20
-    /// How long one value of a filter may be. Postgres reads it with the input function of the column's type, whose cost
-    /// grows with it (a numeric of 131,072 digits, a deep json).
+    /// Bytes of one filter value. Postgres reads it with the input function of the column's type, whose cost grows with the
+    /// length (a numeric of 131,072 digits, a deep json).
     package static let valueBytes = 2_048
-    /// How long a value may be as Postgres writes it.
+    /// Bytes of a value as Postgres writes it.
     package static let canonicalBytes = 8_192
-    /// The pattern of a `like` or `ilike`: its length, and how many `%` it may have. Matching costs up to the product of its
+    /// Bytes of a `like` or `ilike` pattern, and the number of its `%`. Matching costs up to the product of the pattern's
     /// length and the text's.
     package static let likeBytes = 256
     package static let likeWildcards = 20
-    /// How large `data` may be: 1 MiB, which is all that the Python client accepts in a message, less room for the
-    /// frame around it.
+    /// Bytes of `data`: 1 MiB, the most that the Python client accepts in a message, less room for the frame around it.
     package static let dataBytes = 1_048_576 - 16_384
-    /// The largest value, as JSON, that a reduced record keeps.
+    /// Bytes of the largest value, as JSON, that a reduced record keeps.
     package static let reducedValueBytes = 64
 }
 
-/// Holds one condition of a filter to the limits on what it can cost, before anybody computes with it.
+/// Checks one condition of a filter against the limits on its cost, before it is evaluated anywhere.
 enum FilterBounds {
     static func check(_ condition: FilterCondition) throws(SubscriptionError) {
         switch condition.test {

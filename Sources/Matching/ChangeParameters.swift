@@ -1,6 +1,6 @@
 package import Wire
 
-/// What one entry of `config.postgres_changes` asks for.
+/// The meaning of one entry of `config.postgres_changes`.
 package struct ChangeParameters: Sendable {
     package let events: EventSet
     package let tables: TablePattern
@@ -49,12 +49,12 @@ package struct ChangeParameters: Sendable {
     }
 }
 
-/// The columns a subscription asked for, whatever their order; the primary key comes with them.
+/// The columns that a subscription asked for, in any order; the primary key is always included.
 package struct Selection: Hashable, Sendable {
-    /// The columns' names, sorted by their bytes, each once.
+    /// The columns' names, sorted by their bytes, without duplicates.
     package let columns: [Name]
 
-    /// nil if `columns` is empty, which means that all are wanted.
+    /// Nil if `columns` is empty, which means all columns.
     package init?(_ columns: [String]) {
         guard !columns.isEmpty else { return nil }
         self.columns = Set(columns.map { Name($0) }).sorted()
@@ -78,7 +78,7 @@ extension SubscriptionError {
     }
 }
 
-/// Why a subscription to row changes is refused, in one sentence for the person who wrote it.
+/// The reason why a subscription to row changes is refused, in one sentence for the subscription's author.
 package struct SubscriptionError: Error, Hashable, Sendable, CustomStringConvertible {
     package let message: String
 
@@ -88,7 +88,7 @@ package struct SubscriptionError: Error, Hashable, Sendable, CustomStringConvert
 
     package var description: String { message }
 
-    /// A client's text between quotation marks, shortened so that a message stays readable.
+    /// A client's text in quotation marks, shortened so that a message stays readable.
     package static func quote(_ text: String) -> String {
         let limit = 100
         let scalars = text.unicodeScalars

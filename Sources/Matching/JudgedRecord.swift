@@ -1,21 +1,21 @@
 import Wire
 
-/// A record as policies and filters are asked about it: JSON that reads back as exactly the row that was written.
+/// A record in the form that policies and filters judge: JSON that Postgres reads back as exactly the row that was written.
 ///
-/// A record's own JSON, which clients are sent, does not always (Migration028Texts.sql). A judged one has the text of a
-/// value in the place of what is no value of its type, as a string, which Postgres reads by the type's input function. A
-/// JSON null cannot be told from SQL's in JSON, so a member without a name, which no column can be, has their texts by
-/// column. Where that member is missing, nobody knows which of the two a null is. A value of a column that the table has
-/// under another name by now is left out, where nobody knows whether its text or its JSON would be read. An empty array
-/// in its place says that the nulls of json columns are SQL's, and nothing of what lies inside of others: the writer did
-/// not know of those.
+/// The JSON that clients receive does not always read back so (Migration028Texts.sql). In a judged record, a value whose
+/// JSON is not exact is replaced by its text, as a string, which Postgres reads by the type's input function. JSON cannot
+/// tell a JSON null from SQL's, so a member with an empty name, which no column can have, holds the texts of JSON nulls by
+/// column. Without that member, either kind of null is possible. The value of a column that has since been renamed is left
+/// out, because it is unknown whether its text or its JSON would be read. An empty array as that member says that the nulls
+/// of json columns are SQL's, but nothing about nulls inside other columns' values: the writer did not know of those.
 package enum JudgedRecord {
     /// The name of that member.
     package static let marker = ""
 
     /// - Parameters:
-    ///   - text: what the outbox has beside the record: nil where that is nothing, empty where the record reads back exactly.
-    ///   - table: as the record was written.
+    ///   - text: the text that the outbox has beside the record: nil if it has none, empty if the record reads back
+    ///     exactly.
+    ///   - table: the table when the record was written.
     static func bytes(of record: [UInt8], text: [UInt8]?, table: Table) -> [UInt8] {
         guard let text else { return record }
         if text.isEmpty {
@@ -32,7 +32,7 @@ package enum JudgedRecord {
             guard place < values.count else { return }
             let known = column.map { table.columns[$0] }
             if let value = values[place], isInexact(json, in: known) {
-                // Whether the text or the JSON is the value rests on the type.
+                // The type decides whether the text or the JSON is the value.
                 guard let known else { return }
                 guard known.isJSON else {
                     out.key(raw: rawKey)
@@ -43,7 +43,7 @@ package enum JudgedRecord {
             out.key(raw: rawKey)
             out.value(json: json)
         }
-        // The text is of another row: what the JSON says is all there is.
+        // The text is another row's: only the JSON is left.
         guard place == values.count else { return record }
         out.key(marker)
         out.object { object in
@@ -56,15 +56,15 @@ package enum JudgedRecord {
         return out.bytes
     }
 
-    /// Whether JSON may not read back as the value: it is of a type that only Postgres compares, or it was a JSON value or an
-    /// object of another type when it was written.
+    /// True if the JSON may not read back as the value: the type is one that only Postgres compares, or the value is null,
+    /// an object or an array.
     ///
-    /// - Parameter column: nil for one that the table has under another name by now, or has not yet.
+    /// - Parameter column: nil for a column that the table now has under another name, or does not have yet.
     private static func isInexact(_ json: ArraySlice<UInt8>, in column: Column?) -> Bool {
         column?.comparison == .postgres || isNull(json) || [.object, .array].contains(JSON(trusted: json).kind)
     }
 
-    /// A record whose nulls are SQL's.
+    /// The record, marked to say that its nulls are SQL's.
     package static func knowingNulls(_ record: [UInt8]) -> [UInt8] { marked(record, by: "{}") }
 
     private static func marked(_ record: [UInt8], by mark: String) -> [UInt8] {
@@ -72,7 +72,7 @@ package enum JudgedRecord {
         return record.dropLast() + Array("\(record.count == 2 ? "" : ",")\"\":\(mark)}".utf8)
     }
 
-    /// A json column has its value as somebody wrote it, white space included.
+    /// Compares the first byte only: a json column keeps its text as written, with any white space.
     package static func isNull(_ json: ArraySlice<UInt8>) -> Bool { json.first == UInt8(ascii: "n") }
 }
 
@@ -80,7 +80,7 @@ package enum JudgedRecord {
 enum RowText {
     /// The fields' texts, nil for null.
     ///
-    /// - Returns: nil for what is no such text.
+    /// - Returns: nil if the text is not a row's.
     static func fields(of text: [UInt8]) -> [[UInt8]?]? {
         guard text.count >= 2, text.first == UInt8(ascii: "("), text.last == UInt8(ascii: ")") else { return nil }
         let end = text.count - 1
@@ -116,12 +116,12 @@ enum RowText {
 }
 
 extension RowChange {
-    /// The row after the change, as policies and filters are asked about it.
+    /// The row after the change, in the form that policies and filters judge.
     package var judgedRecord: [UInt8]? {
         record.map { JudgedRecord.bytes(of: $0, text: isReduced ? nil : text, table: table) }
     }
 
-    /// The row before the change, as policies and filters are asked about it.
+    /// The row before the change, in the form that policies and filters judge.
     package var judgedOldRecord: [UInt8]? {
         oldRecord.map { JudgedRecord.bytes(of: $0, text: isReduced ? nil : oldText, table: table) }
     }

@@ -1,8 +1,8 @@
 package import Wire
 
-/// Reads the top-level keys of a record as `row_to_json` writes it: no space outside values.
+/// Reads the top-level keys of a record as `row_to_json` writes it, without spaces outside values.
 package enum RecordKeys {
-    /// The key as it stands in the JSON, between its quotes.
+    /// The key as JSON spells it between the quotes.
     package static func encoded(_ name: Name) -> [UInt8] {
         var out: [UInt8] = []
         for byte in name.utf8 {
@@ -22,7 +22,7 @@ package enum RecordKeys {
         return out
     }
 
-    /// Whether the record has exactly these keys in this order.
+    /// True if the record has exactly these keys in this order.
     package static func matches(_ record: UnsafeBufferPointer<UInt8>, _ keys: [[UInt8]]) -> Bool {
         var expected = 0
         let complete = forEachKey(of: record) { range in

@@ -2,26 +2,26 @@ package import Wire
 
 /// One row that a committed transaction wrote to a watched table.
 package struct RowChange: Sendable {
-    /// The outbox' sequence: a later change of the same row has the higher id.
+    /// The outbox's sequence number: a later change of the same row has a higher id.
     package let id: Int64
     package let table: Table
     package let operation: Operation
-    /// When the change was committed, in UTC with milliseconds: `2026-01-01T00:00:00.123Z`.
+    /// The time of the commit, in UTC with milliseconds: `2026-01-01T00:00:00.123Z`.
     package let commitTimestamp: String
-    /// When the transaction was committed, in microseconds since 1970; nil where it is not known.
+    /// The time of the commit in microseconds since 1970; nil if unknown.
     package let committedAtMicroseconds: Int64?
     /// The row after the change as a JSON object; nil for a DELETE.
     package let record: [UInt8]?
-    /// The row before the change as a JSON object; nil for an INSERT. Read from the WAL, it has the columns of the replica
-    /// identity only, and is nil for an UPDATE that left those as they were.
+    /// The row before the change as a JSON object; nil for an INSERT. From the WAL, it has only the columns of the replica
+    /// identity, and is nil for an UPDATE that left those unchanged.
     package let oldRecord: [UInt8]?
-    /// Postgres' own text of the row after the change, and of that before, where JSON does not read back as the row; empty
-    /// where it does, and nil where nothing is known (`JudgedRecord`).
+    /// Postgres' own text of the row after and before the change, if the JSON does not read back as the row; empty if the
+    /// JSON does, nil if that is unknown (`JudgedRecord`).
     let text: [UInt8]?
     let oldText: [UInt8]?
-    /// The row was larger than the limit and the outbox kept only its small values (≤ 64 bytes).
+    /// True if the row exceeded the limit and the outbox kept only its small values (≤ 64 bytes).
     package let isReduced: Bool
-    /// What deleted the row; nil for other changes.
+    /// The transaction that deleted the row; nil for other changes.
     package let deletion: WriterTransaction?
 
     package init(
@@ -42,7 +42,8 @@ package struct RowChange: Sendable {
         self.deletion = deletion
     }
 
-    /// Whether it is no row of a table, but a notification that a backend wants sent: `record` says to whom, and what.
+    /// True for a notification that a backend wants sent rather than a table's row: `record` has its recipients and
+    /// content.
     package var isNotification: Bool { table === Table.notifications }
 
     package enum Operation: String, Sendable {
@@ -52,14 +53,14 @@ package struct RowChange: Sendable {
     }
 }
 
-/// A transaction, as the outbox tells which rows it wrote.
+/// A transaction, as the outbox identifies the rows that it wrote.
 package struct WriterTransaction: Hashable, Sendable {
-    /// The one that its rows in the outbox belong to: a row that was read from the WAL was stored by another.
+    /// The transaction whose rows these are in the outbox: a row read from the WAL was stored by a different one.
     package let id: UInt64
-    /// Where its commit is in the WAL, as Postgres writes it; nil where triggers wrote its rows.
+    /// The position of its commit in the WAL, as Postgres writes it; nil if triggers wrote its rows.
     package let place: Name?
 
-    /// - Parameter text: the id, and behind a space the place.
+    /// - Parameter text: the id, then a space and the position.
     package init?(_ text: String) {
         let parts = text.split(separator: " ")
         guard let id = parts.first.flatMap({ UInt64($0) }) else { return nil }
@@ -68,7 +69,7 @@ package struct WriterTransaction: Hashable, Sendable {
     }
 }
 
-/// The operations that a subscription wants to hear of.
+/// The operations that a subscription wants.
 package struct EventSet: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
 
@@ -89,12 +90,12 @@ package struct EventSet: OptionSet, Hashable, Sendable {
         }
     }
 
-    /// What a client calls an event, in any case; every other word means all of them, as in the original server.
+    /// Reads a client's name for an event, in any case; every other word means all events, as in the original server.
     package init(clientText: String) {
         self = RowChange.Operation(rawValue: clientText.uppercased()).map(EventSet.init) ?? .all
     }
 
-    /// The event as the protocol writes it.
+    /// The event as the protocol spells it.
     package var name: String {
         switch self {
         case .insert: "INSERT"

@@ -1,7 +1,7 @@
 import Wire
 
-/// The record of a change that filters look at, parsed once: the row after an INSERT or UPDATE, and a deleted row as far as
-/// the outbox has it, which may be the columns of the replica identity alone where it was read from the WAL.
+/// A change's record for filters, parsed once: the row after an INSERT or UPDATE, or as much as the outbox has of a deleted
+/// row, which may be only the columns of the replica identity if it came from the WAL.
 package struct RowRecord: Sendable {
     package let table: Table
     private let bytes: [UInt8]
@@ -10,7 +10,7 @@ package struct RowRecord: Sendable {
     private struct Cell {
         var range: Range<Int>?
         var isJSONNull = false
-        /// What `value(at:)` read, so that it is read once however many filters look.
+        /// The result of `value(at:)`, so that the value is parsed once for any number of filters.
         var value: RowValue?
     }
 
@@ -18,7 +18,7 @@ package struct RowRecord: Sendable {
         self.init(change, table: change.table)
     }
 
-    /// `table` has the same columns as the change's own; the index shares one among all changes.
+    /// `table` has the same columns as the change's own; the index shares one `Table` among all changes.
     init(_ change: RowChange, table: Table) {
         self.table = table
         bytes = (change.operation == .delete ? change.judgedOldRecord : change.judgedRecord) ?? []
@@ -44,7 +44,7 @@ package struct RowRecord: Sendable {
         }
     }
 
-    /// Whether a column has a JSON null, which its JSON does not tell from SQL's.
+    /// True if a column has a JSON null, which JSON does not distinguish from SQL's.
     func isJSONNull(at column: Int) -> Bool { columns[column].isJSONNull }
 
     /// The JSON of a column's value.
@@ -67,7 +67,7 @@ package struct RowRecord: Sendable {
 }
 
 extension RowChange {
-    /// Whether all columns of the row before the change are known.
+    /// True if all columns of the row before the change are known.
     package var hasWholeOldRow: Bool {
         guard let oldRecord else { return false }
         var count = 0
@@ -77,19 +77,19 @@ extension RowChange {
     }
 }
 
-/// What a record says about a column.
+/// A column's value according to a record.
 enum RowValue: Sendable {
-    /// The record has no such column: the table was altered in between, or the WAL has no more of a deleted row.
+    /// The record has no such column: the table has been altered since, or the WAL has no more of a deleted row.
     case absent
-    /// Left out because the row is over the limit: not NULL, but nobody knows what.
+    /// Left out because the row is over the limit: not NULL, but unknown.
     case omitted
     case null
     case value(ComparedValue)
-    /// There is a value that only Postgres can compare.
+    /// A value that only Postgres can compare.
     case opaque
 }
 
-/// Walks over the members of a record's JSON and tells which column of the table each is.
+/// Walks over the members of a record's JSON and finds the table's column for each.
 struct RowFields {
     private let columns: [Column]
     private var expected = 0
@@ -98,8 +98,8 @@ struct RowFields {
         columns = table.columns
     }
 
-    /// Visits the members in the order written: the column's index (nil if the table has no such column any more), the
-    /// key between its quotes and the value, both as written.
+    /// Visits the members in the order written: the column's index (nil if the table no longer has the column), the key
+    /// between its quotes and the value, both as written.
     mutating func forEach(
         in record: ArraySlice<UInt8>, _ body: (Int?, _ rawKey: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void
     ) {
@@ -108,7 +108,7 @@ struct RowFields {
         }
     }
 
-    /// Records have their members in the order of the columns, so the next one is almost always the right one.
+    /// Records have their members in the order of the columns, so the expected column is almost always the right one.
     private mutating func column(of member: JSON.Member) -> Int? {
         if expected < columns.count, member.isNamed(columns[expected].name.text) {
             expected += 1

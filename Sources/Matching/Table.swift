@@ -2,16 +2,17 @@ package import Wire
 
 /// A watched table, as the catalog described it when a window was read.
 ///
-/// Immutable: a table that is altered becomes another `Table`, so a change keeps the columns it was written with.
+/// Immutable: an altered table becomes another `Table`, so a change keeps the columns it was written with.
 package final class Table: Sendable {
     package let oid: UInt32
     package let schema: Name
     package let name: Name
-    /// The columns in the order of their attributes; dropped ones are left out.
+    /// The columns in the order of their attributes, without dropped ones.
     package let columns: [Column]
-    /// Row level security is enabled: what a user may see is for its policies to say.
+    /// True if row level security is enabled: the table's policies decide what a user may see.
     package let hasRowSecurity: Bool
-    /// Its primary key means nothing: a uuid or a number that Postgres draws, and no other table's.
+    /// True if the primary key carries no meaning: a uuid or a number that Postgres generates, and not also another table's
+    /// key.
     package let hasSurrogateKey: Bool
 
     package init(
@@ -26,7 +27,7 @@ package final class Table: Sendable {
         self.hasSurrogateKey = hasSurrogateKey
     }
 
-    /// In place of a table, of what `roost.notify()` wrote into the outbox.
+    /// Stands for a table in entries that `roost.notify()` wrote into the outbox.
     package static let notifications = Table(oid: 0, schema: "roost", name: "notification", columns: [])
 
     package func isNamed(as other: Table) -> Bool { schema == other.schema && name == other.name }
@@ -39,18 +40,18 @@ package final class Table: Sendable {
 /// One column of a watched table.
 package struct Column: Sendable, Equatable {
     package let name: Name
-    /// `pg_type.typname`, as clients are shown it (`int8`, `_int4`, `timestamptz`).
+    /// `pg_type.typname`, as clients see it (`int8`, `_int4`, `timestamptz`).
     package let type: Name
-    /// The type as SQL spells it in a cast, quoted where it must be (`format_type(atttypid, atttypmod)`).
+    /// The type as SQL spells it in a cast, quoted if necessary (`format_type(atttypid, atttypmod)`).
     package let sqlType: Name
-    /// Whether the hub compares values of this column itself, and how.
+    /// The way in which the hub compares this column's values itself, if it does.
     package let comparison: Comparison
     package let isPrimaryKey: Bool
-    /// Whether the table's replica identity shows the column's old value to clients.
+    /// True if the table's replica identity shows the column's old value to clients.
     package let isReplicaIdentity: Bool
-    /// Whether Postgres counts the type among strings, as it does citext, and domains over any of them.
+    /// True if Postgres counts the type among strings, as it does citext and domains over any string type.
     package let isString: Bool
-    /// Whether it is json or jsonb, or a domain over one, whose null JSON does not tell from SQL's.
+    /// True for json, jsonb and domains over them, whose null JSON does not distinguish from SQL's.
     package let isJSON: Bool
 
     package init(
@@ -68,15 +69,15 @@ package struct Column: Sendable, Equatable {
     }
 }
 
-/// How two values of a type are compared.
+/// The way in which two values of a type are compared.
 ///
-/// The hub decides alone only where its answer is certain to be the one Postgres would give; for the rest it asks.
+/// The hub decides alone only if its result is certain to be Postgres'; for the rest it queries Postgres.
 package enum Comparison: Sendable, Equatable {
     /// int2, int4, int8, oid, numeric: exact decimals of any length, with NaN above everything (Postgres' order).
     case decimal
-    /// float4, float8: as `Double`, NaN equal to itself and above everything (Postgres' order).
+    /// float4, float8: as `Double`, with NaN equal to itself and above everything (Postgres' order).
     case float
-    /// text, varchar, name under a deterministic collation: equal when the bytes are; order is the collation's, so asked.
+    /// text, varchar, name under a deterministic collation: equal if the bytes are; Postgres orders them by the collation.
     case text
     /// text under the C or POSIX collation: equality and order by bytes.
     case textByBytes
@@ -85,20 +86,20 @@ package enum Comparison: Sendable, Equatable {
     case date
     case timestamp
     case timestamptz
-    /// Types with one output per value (time, inet, enums, bytea, …): equality by output, order asked.
+    /// Types with one output per value (time, inet, enums, bytea, …): equality by output, order by Postgres.
     case canonical
     /// Everything else (bpchar, citext, interval, json, arrays, ranges, non-deterministic collations, …).
     case postgres
 }
 
 extension Column {
-    /// Whether the hub has the column's values as bytes of text.
+    /// True if the hub has the column's values as bytes of text.
     var isComparedAsText: Bool { comparison == .text || comparison == .textByBytes }
 
-    /// Whether like, match and their kin may exist for the type. Postgres is asked where the hub cannot be sure.
+    /// True if like, match and their kin may exist for the type. When the hub cannot be sure, it checks with Postgres.
     var isTextLike: Bool { isComparedAsText || isString }
 
-    /// Whether the hub orders the column's values as Postgres does.
+    /// True if the hub orders the column's values as Postgres does.
     var isOrderedInProcess: Bool {
         switch comparison {
         case .text, .canonical, .postgres: false
@@ -107,7 +108,7 @@ extension Column {
     }
 }
 
-/// Which tables a subscription is about: one, those of a schema, or all.
+/// The tables of a subscription: one, those of a schema, or all.
 package struct TablePattern: Hashable, Sendable {
     /// The name of the schema; nil for every schema.
     package let schema: Name?

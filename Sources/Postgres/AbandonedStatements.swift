@@ -3,15 +3,16 @@ import Dispatch
 import Logging
 import Synchronization
 
-/// Statements that were not waited for any longer: each is cancelled, and its backend counted until it is known to be gone.
+/// Statements that timed out or lost their caller: each is cancelled, and its backend counted until the backend is known to
+/// be gone.
 ///
-/// Closing a connection does not end what its backend computes: it notices when it writes its answer. So whoever gives up
-/// sends a cancel request first (PQcancel, libpq's documentation, section 34.7), which takes a connection of its own and may
-/// block; that is done on threads of its own. There are places in Postgres that look at no request (LIKE on a long text), so
-/// that a backend may go on all the same. As long as too many do, sessions that compute what clients ask for are not opened:
-/// Postgres' connections would run out.
+/// Closing a connection does not stop its backend, which notices only when it writes its result. So the caller that gives
+/// up first sends a cancel request (PQcancel, libpq's documentation, section 34.7). The request takes a connection of its
+/// own and may block, so it runs on a separate queue. Some loops in Postgres never check for interrupts (LIKE on a long
+/// text), so a backend may run on all the same. While too many do, no new sessions are opened to compute what clients ask
+/// for: Postgres would run out of connections.
 ///
-/// One for the process; from any thread.
+/// One instance per process; safe to call from any thread.
 package final class AbandonedStatements: Sendable {
     package static let shared = AbandonedStatements()
 
@@ -27,23 +28,23 @@ package final class AbandonedStatements: Sendable {
         var total = 0
     }
 
-    /// Backends that may run on before no other is begun.
+    /// This many backends may still run; at the limit no new session is opened.
     static let mostRunning = 4
-    /// Those before were ended long ago, or are counted by their number.
+    /// Older entries have ended long ago, or are covered by the count.
     private static let mostRemembered = 1000
-    /// Requests under way at once; to a server that is frozen each of them hangs.
+    /// Limit of concurrent requests; to a frozen server each of them hangs.
     private static let mostRequests = 8
     private let content = Mutex(Content())
     private let queue = DispatchQueue(label: "roost-cancel", attributes: .concurrent)
 
-    /// How many there were since the process began.
+    /// Number of statements abandoned since the process began.
     package var total: Int { content.withLock { $0.total } }
 
-    /// Has the statement that `connection` runs cancelled, and remembers its backend. Does not wait.
+    /// Cancels the statement that `connection` is running, and remembers its backend. Does not wait.
     ///
     /// - Parameters:
-    ///   - server: names the server among others, as `serverName` does.
-    ///   - level: how it is logged; that nobody wants an answer any more is nothing to warn of.
+    ///   - server: identifies the server, as `serverName` does.
+    ///   - level: the log level; a result that is no longer wanted deserves no warning.
     func abandon(_ connection: OpaquePointer, of server: String, logger: Logger, level: Logger.Level) {
         let process = PQbackendPID(connection)
         let mayAsk = content.withLock { content in
@@ -66,9 +67,9 @@ package final class AbandonedStatements: Sendable {
 
     private func requestEnded() { content.withLock { $0.requests -= 1 } }
 
-    /// Finds out which backends are gone, by asking on a connection that has just been opened.
+    /// Finds out which backends are gone, with a query on a connection that has just been opened.
     ///
-    /// - Throws: `PostgresError` of kind `connection` where too many still run.
+    /// - Throws: `PostgresError` of kind `connection` if too many still run.
     package func demandFew(on connection: PostgresConnection) throws {
         let server = connection.serverName
         let known = content.withLock { $0.backends.filter { $0.server == server } }
@@ -97,9 +98,10 @@ package final class AbandonedStatements: Sendable {
     }
 }
 
-/// What libpq needs to send a cancel request.
+/// libpq's handle for a cancel request.
 private final class CancelRequest: @unchecked Sendable {
-    // Made by one thread and handed to one other, which alone uses it; libpq shares nothing of it with the connection.
+    // Created on one thread and handed to one other, the only one to use it; libpq shares no part of it with the
+    // connection.
     private let handle: OpaquePointer
 
     init(_ handle: OpaquePointer) { self.handle = handle }
@@ -108,7 +110,7 @@ private final class CancelRequest: @unchecked Sendable {
 
     func send() {
         var message = [CChar](repeating: 0, count: 256)
-        // Whether it was heard is found by looking for the backend.
+        // Success is judged by looking for the backend, not by this result.
         _ = PQcancel(handle, &message, Int32(message.count))
     }
 }

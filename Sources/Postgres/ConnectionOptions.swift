@@ -1,11 +1,11 @@
 import CPostgres
 import Glibc
 
-/// A conninfo taken apart, with the defaults a hub needs where the user said nothing.
+/// A parsed conninfo, with the defaults that a hub needs for options the user left out.
 package struct ConnectionOptions {
     private(set) var values: [(keyword: String, value: String)] = []
 
-    /// - Throws: `PostgresError` where libpq cannot read the string.
+    /// - Throws: `PostgresError` if libpq cannot parse the string.
     package init(conninfo: String) throws {
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(conninfo, &message) else {
@@ -22,23 +22,23 @@ package struct ConnectionOptions {
             option += 1
         }
         try checkForPieces()
-        // A vanished peer is noticed within 11 s, by unanswered probes of an idle connection (5 s + 3 × 2 s) or by
-        // unacknowledged bytes: without these, a feed can listen to it for hours.
+        // Detects a vanished peer within 11 s, by unanswered probes of an idle connection (5 s + 3 × 2 s) or by
+        // unacknowledged bytes: without these settings, a feed can listen to a dead peer for hours.
         setDefault("keepalives_idle", "5")
         setDefault("keepalives_interval", "2")
         setDefault("keepalives_count", "3")
         setDefault("tcp_user_timeout", "10000")
         setDefault("connect_timeout", "5")
         // Several hosts are a primary and its standbys. Not `read-write`: a role whose transactions are read-only by
-        // default would then find no primary, though its sessions of the hub's may well write.
+        // default would then find no primary, although the hub's sessions may well write.
         if hostCount > 1 { setDefault("target_session_attrs", "primary") }
         setDefault("fallback_application_name", "roost")
         values.removeAll { $0.keyword == "client_encoding" }
         values.append(("client_encoding", "UTF8"))
     }
 
-    /// A password with an `@` or a `/` that is not percent-encoded makes libpq take a piece of it for the host or the port,
-    /// which its messages quote.
+    /// If a password contains an `@` or a `/` that is not percent-encoded, libpq takes a piece of the password for the host
+    /// or the port, and quotes it in its messages.
     private func checkForPieces() throws {
         for (keyword, value) in values {
             let isPiece =
@@ -52,7 +52,7 @@ package struct ConnectionOptions {
         }
     }
 
-    /// libpq quotes what it does not understand, which may be a piece of a password.
+    /// libpq quotes the text that it cannot parse, which may be a piece of a password.
     private static func withoutQuotations(_ message: String) -> String {
         let parts = message.split(separator: "\"", omittingEmptySubsequences: false)
         return parts.enumerated().map { $0.offset.isMultiple(of: 2) ? String($0.element) : "…" }.joined()
@@ -67,7 +67,7 @@ package struct ConnectionOptions {
         if !values.contains(where: { $0.keyword == keyword }) { values.append((keyword, value)) }
     }
 
-    /// The same for a walsender's session in the database (libpq's `replication=database`).
+    /// The same options for a walsender's session in the database (libpq's `replication=database`).
     var replicating: ConnectionOptions {
         var options = self
         options.values.removeAll { $0.keyword == "replication" }
@@ -83,22 +83,22 @@ package struct ConnectionOptions {
 
     private var hostCount: Int { (value("hostaddr") ?? value("host")).map { Self.list($0).count } ?? 1 }
 
-    /// How long one host may take to connect; libpq's own `connect_timeout` counts only where libpq does the waiting.
+    /// Time limit for connecting to one host; libpq applies its own `connect_timeout` only when libpq does the waiting.
     var connectLimit: Duration {
         let seconds = value("connect_timeout").flatMap { Int($0) } ?? 0
-        // As in libpq: 0 and less mean for ever, 1 means 2.
+        // As in libpq: 0 and below mean no limit, 1 means 2.
         return seconds <= 0 ? .seconds(86_400) : .seconds(max(2, seconds))
     }
 
-    /// One for each host, in the order in which they are to be tried.
+    /// The options for each host, in the order of the attempts.
     ///
-    /// libpq would try the next host only where the one before refuses; one that is frozen would keep it for ever.
+    /// libpq would try the next host only when the previous one refuses; a frozen host would block it for ever.
     var hosts: [ConnectionOptions] {
         guard hostCount > 1 else { return [self] }
         let lists = ["host", "hostaddr", "port"].compactMap { keyword in
             value(keyword).map { (keyword: keyword, values: Self.list($0)) }
         }
-        // Lists of different lengths are for libpq to complain of.
+        // libpq reports lists of different lengths.
         guard lists.allSatisfy({ $0.values.count == hostCount || ($0.keyword == "port" && $0.values.count == 1) })
         else {
             return [self]
@@ -113,17 +113,17 @@ package struct ConnectionOptions {
         }
     }
 
-    /// For messages.
+    /// The host as messages name it.
     var hostName: String { value("host") ?? value("hostaddr") ?? "its host" }
 
-    /// What to do about a refusal, where it is one that a person who knows what Postgres said would have to look up.
+    /// Advice for a refusal that even a reader of Postgres' own message would have to look up.
     func remedy(for reason: String) -> String? {
         guard reason.contains("permission denied for database") else { return nil }
         let names = ["dbname", "user"].map { (value($0) ?? "…").replacing("\"", with: "\"\"") }
         return " Run `grant connect on database \"\(names[0])\" to \"\(names[1])\"` as the database's owner."
     }
 
-    /// Starts connecting without blocking (but for the look-up of a host name).
+    /// Starts connecting without blocking (except for the host name's look-up).
     func start() -> OpaquePointer? {
         let keywords = values.map { strdup($0.keyword) } + [nil]
         let texts = values.map { strdup($0.value) } + [nil]
@@ -137,7 +137,7 @@ package struct ConnectionOptions {
 }
 
 extension PostgresConnection {
-    /// - Throws: `PostgresError` with what every host said.
+    /// - Throws: `PostgresError` with every host's reason.
     static func connect(
         _ options: ConnectionOptions, _ waiter: any SocketWaiter, within limit: Duration
     ) throws -> OpaquePointer {
@@ -179,10 +179,10 @@ extension PostgresConnection {
     }
 }
 
-/// A connection string, looked at without connecting.
+/// Validates a connection string without connecting.
 package enum DatabaseURL {
-    /// - Throws: `PostgresError` where no connection could ever be made with it. Its message quotes nothing of the string,
-    ///   in which a password stands.
+    /// - Throws: `PostgresError` if no connection could ever be made with it. The message quotes no part of the string,
+    ///   which contains a password.
     package static func check(_ conninfo: String) throws {
         let options = try ConnectionOptions(conninfo: conninfo)
         let ports = options.values.first { $0.keyword == "port" }?.value ?? ""

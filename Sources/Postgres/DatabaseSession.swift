@@ -2,7 +2,7 @@ import Glibc
 import Logging
 package import Workers
 
-/// A plain session with a database, waiting on the calling thread: for the demo's set-up and for tests.
+/// A plain session with a database that waits on the calling thread: for the demo's setup and for tests.
 package final class DatabaseSession {
     private let connection: PostgresConnection
 
@@ -11,7 +11,7 @@ package final class DatabaseSession {
         connection = try PostgresConnection(conninfo)
     }
 
-    /// Nothing more can be asked here; open another.
+    /// True when the session can no longer be used and another must be opened.
     package var isBroken: Bool { connection.isBroken }
 
     package var backendID: Int32 { connection.backendID }
@@ -21,7 +21,7 @@ package final class DatabaseSession {
         try connection.run(script, within: limit)
     }
 
-    /// - Parameter parameters: for `$1`, `$2`, …, as text.
+    /// - Parameter parameters: values of `$1`, `$2`, …, as text.
     package func rows(
         _ sql: String, _ parameters: [String?] = [], within limit: Duration = .seconds(60)
     ) throws -> [[String?]] {
@@ -31,16 +31,16 @@ package final class DatabaseSession {
 }
 
 extension PostgresConnection {
-    /// A session for the command line and for tests: it waits on the calling thread, and says nothing in the log.
+    /// A session for the command line and for tests, which waits on the calling thread and logs nothing.
     ///
-    /// - Parameter limit: for each host to connect.
+    /// - Parameter limit: time for each host to connect.
     package convenience init(
         _ conninfo: String, waiter: any SocketWaiter = PlainWaiter(), within limit: Duration = .seconds(10)
     ) throws {
-        // What the server has to say goes to the server's log; the command prints one sentence.
+        // The server's notices stay in the server's log; the command prints one sentence.
         let silent = Logger(label: "roost.admin") { _ in SwiftLogNoOpLogHandler() }
         try self.init(ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: silent, within: limit)
-        // The planner takes long statements on small catalogs for ones that pay to be compiled.
+        // On small catalogs the planner overestimates long statements and would JIT-compile them.
         try run("set jit = off")
     }
 }
@@ -51,11 +51,11 @@ package protocol SocketWaiter: AnyObject {
     func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws
 }
 
-/// Waits for the one socket and nothing else, and no longer than its thread may live.
+/// Waits for one socket only, and never past its thread's deadline.
 package final class PlainWaiter: SocketWaiter {
     private let stop: StopSignal?
 
-    /// - Parameter stop: where it is given, its deadline is that of every wait that goes on when it comes.
+    /// - Parameter stop: once it is signaled, its deadline also limits every wait under way.
     package init(until stop: StopSignal? = nil) { self.stop = stop }
 
     package func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
@@ -63,7 +63,7 @@ package final class PlainWaiter: SocketWaiter {
             let last = stop?.deadline
             let end = min(deadline, last ?? deadline)
             var polled = [pollfd(fd: descriptor, events: events, revents: 0)]
-            // Once it was signaled it stays readable.
+            // Once signaled, the descriptor stays readable.
             if let stop, last == nil { polled.append(pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0)) }
             _ = poll(&polled, nfds_t(polled.count), milliseconds(until: end))
             if polled[0].revents != 0 { return }

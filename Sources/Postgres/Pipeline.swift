@@ -1,12 +1,12 @@
 import CPostgres
 import Glibc
 
-/// A one-dimensional array as a parameter, in Postgres' binary form (array_recv and array_send in its source,
-/// utils/adt/arrayfuncs.c): built element by element, and emptied to be built again.
+/// A one-dimensional array parameter in Postgres' binary form (array_recv and array_send in its source,
+/// utils/adt/arrayfuncs.c): built element by element, and emptied for reuse.
 ///
-/// Confined to the thread that uses it. Its memory stays where it is while a call is sent.
+/// Confined to the thread that uses it. Its memory does not move while a call is sent.
 package final class BinaryArray {
-    /// The type of the array, an oid of pg_type.
+    /// Oid of the array type in pg_type.
     package let type: UInt32
     private let elementType: UInt32
     package private(set) var count = 0
@@ -14,12 +14,12 @@ package final class BinaryArray {
     private var memory: UnsafeMutableRawBufferPointer
     private var used = headerSize
 
-    /// Dimensions, whether there are nulls, the element's type, then length and lower bound of the one dimension.
+    /// Dimension count, null flag, element type, then the length and lower bound of the one dimension.
     private static let headerSize = 20
 
     /// - Parameters:
-    ///   - type: an oid of pg_type, of an array.
-    ///   - elementType: that of its elements.
+    ///   - type: oid of an array type in pg_type.
+    ///   - elementType: oid of its element type.
     package init(type: UInt32, of elementType: UInt32) {
         self.type = type
         self.elementType = elementType
@@ -28,7 +28,7 @@ package final class BinaryArray {
 
     deinit { memory.deallocate() }
 
-    /// What it takes in memory, about.
+    /// Approximate size in memory.
     package var byteCount: Int { used }
 
     package func append(_ element: UnsafeRawBufferPointer) {
@@ -49,7 +49,7 @@ package final class BinaryArray {
         count += 1
     }
 
-    /// Memory is kept for the next elements, unless it is more than a batch usually takes.
+    /// Keeps the memory for the next elements, unless it is more than a batch usually takes.
     package func removeAll() {
         (count, hasNulls, used) = (0, false, Self.headerSize)
         guard memory.count > 1_048_576 else { return }
@@ -57,7 +57,7 @@ package final class BinaryArray {
         memory = .allocate(byteCount: 256, alignment: 8)
     }
 
-    /// The elements at these places, as an array of its own.
+    /// Copies the elements at these indices to a new array.
     package func part(_ places: Range<Int>) -> BinaryArray {
         let part = BinaryArray(type: type, of: elementType)
         visit { place, element in
@@ -67,7 +67,7 @@ package final class BinaryArray {
         return part
     }
 
-    /// The text of an element whose type's binary form is its text; nil for null.
+    /// The text of an element whose type has a binary form equal to its text; nil for null.
     package func text(at wanted: Int) -> String? {
         var text: String?
         visit { place, element in
@@ -106,7 +106,7 @@ package final class BinaryArray {
         memory = larger
     }
 
-    /// The finished form; valid until the array is changed.
+    /// The finished binary form; valid until the array changes.
     fileprivate var bytes: UnsafeRawBufferPointer {
         let header: [UInt32] = count == 0 ? [0, 0, elementType] : [1, hasNulls ? 1 : 0, elementType, UInt32(count), 1]
         for (place, value) in header.enumerated() {
@@ -116,7 +116,7 @@ package final class BinaryArray {
     }
 }
 
-/// A prepared statement with what it is called with.
+/// A prepared statement and the parameters to call it with.
 package struct PreparedCall {
     package enum Parameter {
         case text(String?)
@@ -133,9 +133,9 @@ package struct PreparedCall {
 }
 
 extension PostgresConnection {
-    /// Prepares a statement under a name of this session.
+    /// Prepares a statement under a name local to this session.
     ///
-    /// - Parameter types: of its parameters, oids of pg_type; 0 for what the statement itself says.
+    /// - Parameter types: oids of the parameters in pg_type; 0 leaves a type to the statement.
     package func prepare(_ name: String, _ sql: String, types: [UInt32] = [], within limit: Duration = .seconds(10))
         throws
     {
@@ -146,11 +146,11 @@ extension PostgresConnection {
         if let failure { throw note(failure) }
     }
 
-    /// Runs prepared statements as one transaction, in one round trip (libpq's documentation, "Pipeline Mode"): all of them,
-    /// or none. Their rows are thrown away.
+    /// Runs prepared statements as one transaction in one round trip (libpq's documentation, "Pipeline Mode"): all of them
+    /// or none. Discards their rows.
     ///
-    /// - Throws: `PostgresError`, the first; nothing was done then, unless it is of kind `connection` or `timeout`: then
-    ///   nobody knows.
+    /// - Throws: the first `PostgresError`. The transaction was rolled back, unless the error is of kind `connection` or
+    ///   `timeout`: then its outcome is unknown.
     package func runTogether(_ calls: [PreparedCall], within limit: Duration) throws {
         try usable()
         guard PQenterPipelineMode(raw) == 1 else { throw broken() }
@@ -159,7 +159,7 @@ extension PostgresConnection {
         let deadline = ContinuousClock.now + limit
         var failure: PostgresError?
         while true {
-            // Nil stands between the results of two statements.
+            // Nil separates the results of two statements.
             guard let result = try nextResult(until: deadline) else { continue }
             if result.status == PGRES_PIPELINE_SYNC { break }
             failure = failure ?? result.error
@@ -168,7 +168,7 @@ extension PostgresConnection {
         if let failure { throw note(failure) }
     }
 
-    /// Sends without waiting and without flushing.
+    /// Queues the call without waiting or flushing.
     func send(_ call: PreparedCall) throws {
         var texts: [UnsafeMutablePointer<CChar>?] = []
         defer { texts.forEach { free($0) } }

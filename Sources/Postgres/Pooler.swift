@@ -1,22 +1,22 @@
 import CPostgres
 
-/// Tells a pooler between the hub and Postgres, and whether it leaves the hub its sessions.
+/// Detects a pooler between the hub and Postgres, and whether it leaves the hub its sessions.
 ///
-/// A pooler answers a connection before it has a session to lend, so the process that it names then (BackendKeyData) is an
-/// invention of its own, and not the one that pg_backend_pid() tells: PgBouncer, Odyssey, Supavisor and PgCat do so. In
-/// session mode the client then keeps one session, which serves a hub. In transaction mode whoever asks next gets it:
-/// LISTEN and advisory locks are lost, and what the hub sets for its session hits the statements of others. So this is
-/// found out before anything is set.
+/// A pooler answers a connection before it has a session to lend, so the process ID in its BackendKeyData is its own
+/// invention and differs from pg_backend_pid(): PgBouncer, Odyssey, Supavisor and PgCat do so. In session mode the client
+/// then keeps one session, which serves a hub. In transaction mode the session goes to the next client that asks: LISTEN
+/// and advisory locks are lost, and the hub's session settings affect other clients' statements. So the check runs before
+/// anything is set.
 package enum Pooler {
-    /// What the hub says where it cannot work; nothing but this begins so.
+    /// The hub's message when it cannot work; no other message begins this way.
     package static let refusal =
         "A pooler between the hub and Postgres lends a session for one transaction at a time (PgBouncer with pool_mode "
         + "= transaction, Supabase's port 6543), but a hub needs sessions of its own; name Postgres itself, or a pool "
         + "in session mode, in database.url (ROOST_DATABASE_URL)"
 
-    /// Connects once, and only finds out.
+    /// Connects once, only to find out.
     ///
-    /// - Returns: `refusal` where no hub can work there; nil where one can, or where there is no answer within `limit`.
+    /// - Returns: `refusal` if no hub can work there; nil if one can, or without an answer within `limit`.
     package static func problem(of conninfo: String, within limit: Duration) -> String? {
         do {
             _ = try PostgresConnection(conninfo, within: limit)
@@ -27,22 +27,22 @@ package enum Pooler {
     }
 
     /// - Parameters:
-    ///   - connection: to a pooler; nothing was set on it.
-    ///   - connect: makes another like it.
-    /// - Throws: `PostgresError` where sessions are lent by the transaction or by the statement.
+    ///   - connection: to a pooler, with nothing set on it.
+    ///   - connect: opens another connection of the same kind.
+    /// - Throws: `PostgresError` if sessions are lent by the transaction or by the statement.
     static func demandSession(
         of connection: PostgresConnection, within limit: Duration, connect: () throws -> PostgresConnection
     ) throws {
         let other = try connect()
-        // Where both are asked in turns, each gets the session that the other has just given back. Most poolers lend the
-        // one that was given back last; for those that lend the one that rested longest the turns are shifted.
+        // When both are used in turn, each gets the session that the other has just given back. Most poolers lend the
+        // session that was returned last; for those that lend the longest idle one, each round shifts the turns.
         for round in 0..<4 {
             let own = try process(of: connection, limit)
             for _ in 0..<round { _ = try process(of: other, limit) }
             do {
                 try other.run("begin", within: limit)
             } catch let error as PostgresError where error.kind == .server || error.message.contains("pooling mode") {
-                // By the statement: no transaction at all. PgBouncer ends the connection for it.
+                // Statement mode: no transactions at all. PgBouncer closes the connection on `begin`.
                 throw PostgresError(.connection, refusal)
             }
             guard try process(of: other, limit) != own, try process(of: connection, limit) == own else {
@@ -60,13 +60,13 @@ package enum Pooler {
 }
 
 extension PostgresError {
-    /// Nothing is wrong but the way to the database.
+    /// True when only the route to the database is wrong.
     package var isOfPooler: Bool { message == Pooler.refusal }
 }
 
-/// Tells a server that takes writes from a standby.
+/// Tells a server that accepts writes from a standby.
 package enum Primary {
-    /// - Throws: `PostgresError` where the server is in recovery: a hub there can neither listen nor store its cursor.
+    /// - Throws: `PostgresError` if the server is in recovery: a hub there can neither listen nor store its cursor.
     package static func demand(on connection: PostgresConnection) throws {
         guard try connection.query("select pg_is_in_recovery()").flag(0, 0) else { return }
         throw PostgresError(

@@ -2,38 +2,38 @@ import CPostgres
 import Glibc
 package import Logging
 
-/// One session with Postgres, never blocking in libpq: all waiting is the waiter's, under a deadline.
+/// One session with Postgres that never blocks in libpq: the waiter does all waiting, under a deadline.
 ///
-/// Confined to the thread that made it.
+/// Confined to the thread that created it.
 package final class PostgresConnection {
     let raw: OpaquePointer
     private let notices: NoticeSink
     private let logger: Logger
     package let waiter: any SocketWaiter
-    /// A deadline passed or the socket broke: nothing more may be asked here.
+    /// True when a deadline passed or the socket broke: the session must not be used again.
     package private(set) var isBroken = false
     private var unfinished: QueryResult?
 
     package var descriptor: Int32 { PQsocket(raw) }
-    /// The process of the session, as Postgres tells it; a pooler tells another.
+    /// The backend's process ID as Postgres reports it, not as a pooler does.
     package private(set) var backendID: Int32
-    /// As libpq counts: 150004 is 15.4.
+    /// libpq's number: 150004 is 15.4.
     package var serverVersion: Int { Int(PQserverVersion(raw)) }
 
-    /// How the database keeps texts, by Postgres' name for it. What this session reads and writes is UTF-8.
+    /// The database's encoding, by Postgres' name. This session reads and writes UTF-8.
     package var serverEncoding: String {
         PQparameterStatus(raw, "server_encoding").map { String(cString: $0) } ?? "UTF8"
     }
 
-    /// Which server and database this is, to tell it from others that the process may know.
+    /// Identifies the server and database among those that the process may know.
     package var serverName: String {
         [PQhost(raw), PQport(raw), PQdb(raw)].map { $0.map { String(cString: $0) } ?? "" }.joined(separator: "/")
     }
 
-    /// Connects to the first host that will have it, and sets the session up.
+    /// Connects to the first host that accepts, and sets the session up.
     ///
-    /// - Parameter limit: for each host to connect, where `connect_timeout` is not shorter, and for the set-up.
-    /// - Throws: `PostgresError`, also where a pooler lends sessions by the transaction; nothing was set then.
+    /// - Parameter limit: time for each host to connect (unless `connect_timeout` is shorter), and for the setup.
+    /// - Throws: `PostgresError`, also if a pooler lends sessions by the transaction; nothing was set then.
     package convenience init(
         _ options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger, within limit: Duration = .seconds(10)
     ) throws {
@@ -47,7 +47,7 @@ package final class PostgresConnection {
         try run(SessionSQL.setUp, within: limit)
     }
 
-    /// A session as Postgres gives it.
+    /// Opens a session without any setup.
     init(
         bare options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger, within limit: Duration
     ) throws {
@@ -61,14 +61,14 @@ package final class PostgresConnection {
     }
 
     deinit {
-        // Closing it would not end what its backend is at.
+        // Closing the connection would not stop its backend.
         if !isBroken, PQtransactionStatus(raw) == PQTRANS_ACTIVE {
             AbandonedStatements.shared.abandon(raw, of: serverName, logger: logger, level: .debug)
         }
         PQfinish(raw)
     }
 
-    /// One statement with text parameters; waits for its whole result.
+    /// Runs one statement with text parameters, and waits for its whole result.
     package func query(_ sql: String, _ parameters: [String?] = [], within limit: Duration = .seconds(10)) throws
         -> QueryResult
     {
@@ -76,7 +76,7 @@ package final class PostgresConnection {
         return try finish(until: .now + limit)
     }
 
-    /// A script of several statements without parameters; the last result counts.
+    /// Runs a script of several statements without parameters, and returns the last result.
     @discardableResult
     package func run(_ script: String, within limit: Duration = .seconds(10)) throws -> QueryResult {
         try usable()
@@ -84,8 +84,8 @@ package final class PostgresConnection {
         return try finish(until: .now + limit)
     }
 
-    /// Runs a script of several statements without parameters, and returns the results of those that went well, up to
-    /// the first that did not. `script` is UTF-8 without a NUL.
+    /// Runs a script of several statements without parameters, and returns the results up to the first failure. `script` is
+    /// UTF-8 without a NUL.
     package func results(
         of script: [UInt8], within limit: Duration
     ) throws -> (finished: [QueryResult], failure: PostgresError?) {
@@ -108,7 +108,7 @@ package final class PostgresConnection {
         return (finished, failure)
     }
 
-    /// Sends without waiting; `takeResult` tells when the answer is there.
+    /// Sends without waiting; `takeResult` returns the result once it is complete.
     package func send(_ sql: String, _ parameters: [String?] = []) throws {
         try usable()
         let texts = parameters.map { $0.map { strdup($0) } ?? nil }
@@ -120,19 +120,19 @@ package final class PostgresConnection {
         guard PQflush(raw) >= 0 else { throw broken() }
     }
 
-    /// Sends a script without parameters, or a replication command, without waiting; `takeResult` tells when the answer is
-    /// there.
+    /// Sends a script without parameters, or a replication command, without waiting; `takeResult` returns the result once
+    /// it is complete.
     package func send(script: String) throws {
         try usable()
         guard PQsendQuery(raw, script) == 1 else { throw broken() }
         guard PQflush(raw) >= 0 else { throw broken() }
     }
 
-    /// Reads what has arrived and returns a finished statement's result, or nil while it runs.
+    /// Reads the bytes that have arrived, and returns a finished statement's result; nil while it runs.
     package func takeResult() throws -> QueryResult? {
         try consume()
         while PQisBusy(raw) == 0 {
-            // Only the null after the last result says that the session takes the next statement.
+            // Only the null after the last result means that the session can take the next statement.
             guard let result = PQgetResult(raw) else {
                 defer { unfinished = nil }
                 return unfinished
@@ -142,9 +142,9 @@ package final class PostgresConnection {
         return nil
     }
 
-    /// Sends a statement and hands its rows on as they arrive, one at a time.
+    /// Sends a statement and passes its rows on one at a time, as they arrive.
     ///
-    /// - Parameter row: returns false to have the rest thrown away; `limit` is counted anew from each row.
+    /// - Parameter row: returns false to discard the remaining rows; `limit` starts over with each row.
     package func stream(
         _ sql: String, _ parameters: [String?] = [], within limit: Duration, row: (QueryResult) throws -> Bool
     ) throws {
@@ -152,7 +152,7 @@ package final class PostgresConnection {
         try streamRows(within: limit, row)
     }
 
-    /// As the other one, of a prepared statement.
+    /// Streams the rows of a prepared statement in the same way.
     package func stream(_ call: PreparedCall, within limit: Duration, row: (QueryResult) throws -> Bool) throws {
         try usable()
         try send(call)
@@ -170,7 +170,7 @@ package final class PostgresConnection {
         }
     }
 
-    /// Sends a statement whose rows `takeRow` hands out.
+    /// Sends a statement whose rows `takeRow` returns.
     package func beginRows(_ sql: String) throws {
         try send(sql)
         guard PQsetSingleRowMode(raw) == 1 else { throw broken() }
@@ -178,12 +178,13 @@ package final class PostgresConnection {
 
     package enum Arrival {
         case row(QueryResult)
-        /// Nothing has arrived; the socket says when.
+        /// No complete row has arrived; the socket becomes readable when more does.
         case pending
         case end
     }
 
-    /// The next row of `beginRows`, without waiting. What is not taken stays with Postgres, but for what the socket holds.
+    /// Returns the next row of `beginRows` without waiting. Rows not taken stay with Postgres, except for those in the
+    /// socket's buffers.
     package func takeRow() throws -> Arrival {
         while true {
             if PQisBusy(raw) == 1 {
@@ -197,14 +198,14 @@ package final class PostgresConnection {
         }
     }
 
-    /// Takes in what has arrived and returns how many notifications were among it.
+    /// Reads the bytes that have arrived, and returns how many notifications they contained.
     package func takeNotifications() throws -> Int { try takeRawNotifications { _ in } }
 
-    /// Takes in what has arrived, and hands on what the notifications among it say. They may also have come with a statement's
-    /// answer.
+    /// Reads the bytes that have arrived, and passes on each notification. Notifications may also have arrived with a
+    /// statement's result.
     ///
-    /// - Parameter each: is given the channel and the payload.
-    /// - Returns: how many there were.
+    /// - Parameter each: receives the channel and the payload.
+    /// - Returns: the number of notifications.
     @discardableResult
     package func takeNotifications(_ each: (String, [UInt8]) -> Void) throws -> Int {
         try takeRawNotifications { notification in
@@ -224,7 +225,7 @@ package final class PostgresConnection {
         return count
     }
 
-    /// Whether nothing has arrived. What Postgres says to a session that asked nothing is, most often, that it ends it.
+    /// True if nothing has arrived. An unsolicited message from Postgres most often says that it is ending the session.
     package var isSilent: Bool {
         var socket = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&socket, 1, 0) == 0
@@ -256,7 +257,7 @@ package final class PostgresConnection {
         do {
             try waiter.wait(for: descriptor, events: Int16(events), until: deadline)
         } catch {
-            // An answer that nobody waits for would be taken for the next statement's.
+            // A result that arrives after its caller gave up would be taken for the next statement's.
             if !isBroken { AbandonedStatements.shared.abandon(raw, of: serverName, logger: logger, level: .warning) }
             isBroken = true
             throw error
@@ -288,13 +289,13 @@ package final class PostgresConnection {
     }
 }
 
-/// Sends Postgres' notices and warnings to the log.
+/// Logs Postgres' notices and warnings.
 private final class NoticeSink {
     private let logger: Logger
 
     init(logger: Logger) { self.logger = logger }
 
-    /// The sink must outlive the connection; the connection owns it.
+    /// The sink must outlive the connection, which owns it.
     func attach(to connection: OpaquePointer) {
         _ = PQsetNoticeProcessor(
             connection,

@@ -1,16 +1,16 @@
-/// Why a connection or a statement failed.
+/// The reason why a connection or a statement failed.
 package struct PostgresError: Error, Sendable, CustomStringConvertible {
     package enum Kind: Sendable {
         /// No connection could be made, or it is gone.
         case connection
-        /// The deadline of a statement passed; the connection is unusable, as its answer may still come.
+        /// A statement's deadline passed; the connection is unusable, because the result may still arrive.
         case timeout
-        /// The server refused the statement; the connection is fine.
+        /// The server refused the statement; the connection is intact.
         case server
     }
 
     package let kind: Kind
-    /// The five characters of Postgres' appendix A; nil where the server did not speak.
+    /// The five characters of Postgres' appendix A; nil if the error is not the server's.
     package let sqlState: String?
     package let message: String
 
@@ -22,8 +22,8 @@ package struct PostgresError: Error, Sendable, CustomStringConvertible {
 
     package var description: String { message }
 
-    /// The sentence for a person whose command got no connection. A server that answers and lets nobody in (libpq then
-    /// quotes its FATAL, or misses a password to answer with) is not one that cannot be reached.
+    /// The sentence for a user whose command got no connection. A server that answers but refuses (libpq quotes its FATAL,
+    /// or lacks a password to answer with) must not be reported as unreachable.
     package var connectionSentence: String {
         guard message.contains("failed: FATAL:") || message.contains("fe_sendauth") else {
             return "Postgres cannot be reached (\(message)); check ROOST_DATABASE_URL."
@@ -40,7 +40,7 @@ package struct PostgresError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// The SQLSTATEs that the feed tells apart.
+/// The SQLSTATEs that the feed distinguishes.
 package enum SQLState {
     package static let undefinedTable = "42P01"
     package static let undefinedFunction = "42883"
@@ -60,7 +60,7 @@ package enum SQLState {
 }
 
 extension String {
-    /// Without the line break and spaces libpq ends its messages with, and on one line.
+    /// The string on one line, without the line break and spaces that end libpq's messages.
     var trimmed: String {
         split(whereSeparator: \.isNewline).map { line in
             String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())

@@ -1,6 +1,6 @@
 import CPostgres
 
-/// The rows of one statement, as text; owns libpq's memory of them.
+/// The rows of one statement, as text; owns libpq's memory.
 package final class QueryResult {
     private let raw: OpaquePointer
 
@@ -8,13 +8,12 @@ package final class QueryResult {
 
     deinit { PQclear(raw) }
 
-    /// Whether the statement is one that returns rows, and went well.
+    /// True if the statement returns rows and succeeded.
     package var isTable: Bool { status == PGRES_TUPLES_OK }
 
     var status: ExecStatusType { PQresultStatus(raw) }
     package var count: Int { Int(PQntuples(raw)) }
     package var width: Int { Int(PQnfields(raw)) }
-    /// A column's name.
     package func name(ofColumn column: Int) -> String? { PQfname(raw, Int32(column)).map { String(cString: $0) } }
     package var affectedRows: Int { Int(String(cString: PQcmdTuples(raw))) ?? 0 }
 
@@ -33,7 +32,7 @@ package final class QueryResult {
 
     package func integer(_ row: Int, _ column: Int) -> Int64? { text(row, column).flatMap { Int64($0) } }
 
-    /// A number that is reckoned with, as a time is; one beyond ±2^53 counts as that, so that whatever is added to it fits.
+    /// A number for arithmetic, such as a time. Clamped to ±2^53, so that sums do not overflow.
     package func figure(_ row: Int, _ column: Int) -> Int64? {
         integer(row, column).map { min(max($0, -(1 << 53)), 1 << 53) }
     }
@@ -46,7 +45,7 @@ package final class QueryResult {
         let state = PQresultErrorField(raw, Int32(UInt8(ascii: "C"))).map { String(cString: $0) }
         let message = PQresultErrorField(raw, Int32(UInt8(ascii: "M"))).map { String(cString: $0) }
         let text = message ?? String(cString: PQresultErrorMessage(raw)).trimmed
-        // Class 57P: the server is going away, or has thrown this session out. Without a state libpq itself speaks.
+        // Class 57P: the server is shutting down or has ended this session. An error without a state is libpq's own.
         let isGone = state == nil || (state?.hasPrefix("57P") ?? false)
         return PostgresError(isGone ? .connection : .server, sqlState: state, text)
     }

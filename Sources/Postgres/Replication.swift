@@ -3,12 +3,13 @@ import Glibc
 package import Logging
 
 /// A walsender's session (Postgres' documentation, "Streaming Replication Protocol"): it takes replication commands and
-/// simple queries, and once a stream has begun, nothing but the stream.
+/// simple queries, and once a stream has begun, only the stream.
 extension PostgresConnection {
-    /// Connects a walsender, and sets its session up as every other one, so that values have the texts of the outbox.
+    /// Connects to a walsender, and sets its session up like any other, so that values have the same texts as in the
+    /// outbox.
     ///
-    /// - Throws: `PostgresError`, also where the role may not replicate, no walsender is free, or a pooler is in between,
-    ///   none of which lets replication through.
+    /// - Throws: `PostgresError`, also if the role may not replicate, no walsender is free, or there is a pooler in
+    ///   between: none of them passes replication through.
     package convenience init(
         replicating options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger,
         within limit: Duration = .seconds(10)
@@ -17,17 +18,17 @@ extension PostgresConnection {
         try runOnWalsender(SessionSQL.setUp, within: limit)
     }
 
-    /// Runs a script on a walsender's session, whose statements end with their lines: Postgres 13 takes one at a time, and
-    /// none that begins with a comment (replication/repl_gram.y in its source).
+    /// Runs a script on a walsender's session. Each of its statements ends at the end of a line: Postgres 13 takes one at a
+    /// time, and none that begins with a comment (replication/repl_gram.y in its source).
     package func runOnWalsender(_ script: some NamedStatement, within limit: Duration = .seconds(10)) throws {
         for statement in SQLTemplate.withoutComments(script.text).split(separator: ";\n") {
             try run(String(statement), within: limit)
         }
     }
 
-    /// Sends a replication command that ends in a stream (START_REPLICATION), and waits until the stream begins.
+    /// Sends a replication command that opens a stream (START_REPLICATION), and waits until the stream begins.
     ///
-    /// - Throws: `PostgresError` with what the server says against it.
+    /// - Throws: `PostgresError` with the server's reason for refusing.
     package func beginStream(_ command: String, within limit: Duration = .seconds(10)) throws {
         try usable()
         guard PQsendQuery(raw, command) == 1 else { throw broken() }
@@ -40,14 +41,14 @@ extension PostgresConnection {
 
     package enum StreamArrival {
         case message
-        /// Nothing whole has arrived; the socket says when.
+        /// No complete message has arrived; the socket becomes readable when more does.
         case pending
     }
 
-    /// Hands on the next message of the stream, without waiting.
+    /// Passes on the stream's next message, without waiting.
     ///
-    /// - Parameter body: the message's bytes are valid only in it.
-    /// - Throws: `PostgresError` where the stream has ended, with the reason; and what `body` throws.
+    /// - Parameter body: receives the message's bytes, which are valid only during the call.
+    /// - Throws: `PostgresError` with the reason if the stream has ended, and errors of `body`.
     package func takeStreamMessage(_ body: (UnsafeRawBufferPointer) throws -> Void) throws -> StreamArrival {
         var buffer: UnsafeMutablePointer<CChar>?
         var length = PQgetCopyData(raw, &buffer, 1)
@@ -62,7 +63,7 @@ extension PostgresConnection {
         return .message
     }
 
-    /// Sends a message into the stream, without waiting: what the socket does not take goes with the next one.
+    /// Sends a message into the stream without waiting; bytes that the socket does not take go with the next message.
     package func putStreamMessage(_ message: [UInt8]) throws {
         let status = message.withUnsafeBytes { bytes in
             PQputCopyData(raw, bytes.assumingMemoryBound(to: CChar.self).baseAddress, Int32(bytes.count))
@@ -70,10 +71,10 @@ extension PostgresConnection {
         guard status >= 0, PQflush(raw) >= 0 else { throw broken() }
     }
 
-    /// Ends the stream, and with it the session's use of the slot. Nothing more can be asked here.
+    /// Ends the stream, and with it the session's use of the slot. The session cannot be used again.
     package func endStream(within limit: Duration = .seconds(5)) throws {
         guard PQputCopyEnd(raw, nil) >= 0 else { throw broken() }
-        // What was under way still comes; then the end.
+        // Messages under way still arrive before the end.
         let deadline = ContinuousClock.now + limit
         while discardArrived() {
             try waiter.wait(for: descriptor, events: Int16(POLLIN), until: deadline)
@@ -82,9 +83,9 @@ extension PostgresConnection {
         _ = broken()
     }
 
-    /// Throws away what has arrived of the stream.
+    /// Discards the messages of the stream that have arrived.
     ///
-    /// - Returns: false at its end.
+    /// - Returns: false at the stream's end.
     private func discardArrived() -> Bool {
         while true {
             var buffer: UnsafeMutablePointer<CChar>?
@@ -96,7 +97,7 @@ extension PostgresConnection {
 
     private func endOfStream() throws -> PostgresError {
         let result = try nextResult(until: .now + .seconds(1))
-        // Whatever the reason, this session streams nothing any more.
+        // Whatever the reason, this session has stopped streaming.
         let error = broken()
         return result?.error
             ?? (error.message.isEmpty ? PostgresError(.connection, "Postgres ended the stream.") : error)

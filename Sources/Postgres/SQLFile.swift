@@ -1,6 +1,6 @@
 import CSQLFiles
 
-/// The `.sql` files of the rooms, embedded in the binary (`CSQLFiles`).
+/// The rooms' `.sql` files, embedded in the binary (`CSQLFiles`).
 package enum SQLFile {
     private static let texts: [String: String] = {
         var count = 0
@@ -12,10 +12,10 @@ package enum SQLFile {
             })
     }()
 
-    /// Every file, by its name.
+    /// Every file by its name.
     package static var all: [String: String] { texts }
 
-    /// - Parameter name: `Alerts.sql`. A test asks for all that the rooms name.
+    /// - Parameter name: for example `Alerts.sql`. A test looks up every name that the rooms use.
     package static func text(_ name: String) -> String {
         guard let text = texts[name] else { preconditionFailure("Sources/CSQLFiles embeds no \(name)") }
         return text

@@ -1,8 +1,7 @@
-/// A statement with places for parts, each of them a name in braces: `where relid = {table}`. It is cut up once and put
-/// together often.
+/// A statement with placeholders, each a name in braces: `where relid = {table}`. It is parsed once and filled often.
 ///
-/// What is put in is not looked at again, so that it may have braces of its own. Braces around anything but a name, such as
-/// those of `'{}'` and `'{a,b}'`, stand for themselves.
+/// Inserted parts are not parsed again, so they may contain braces. Braces around anything but a name, such as those of
+/// `'{}'` and `'{a,b}'`, stand for themselves.
 package struct SQLTemplate: Sendable {
     private enum Piece {
         case text(Substring)
@@ -25,10 +24,10 @@ package struct SQLTemplate: Sendable {
         self.pieces = pieces + [.text(text[start...])]
     }
 
-    /// A template for what is sent often, which needs no comments.
+    /// A template without the script's comments, for statements that are sent often.
     package init(withoutComments script: String) { self.init(Self.withoutComments(script)) }
 
-    /// A name without a part stays as it is written.
+    /// Fills in the parts. A placeholder without a part stays as written.
     package func filled(_ parts: [String: String]) -> String {
         var out = ""
         for piece in pieces {
@@ -40,7 +39,7 @@ package struct SQLTemplate: Sendable {
         return out
     }
 
-    /// The lines of a script that are no comments.
+    /// The lines of a script that are not comments.
     package static func withoutComments(_ script: String) -> String {
         script.split(separator: "\n").filter { !$0.hasPrefix("--") }.joined(separator: "\n")
     }

@@ -1,23 +1,24 @@
 /// The statements of one `.sql` file, by their names.
 ///
-/// Such a file holds the SQL of one job: in front what holds for all of it (invariants, the order in which locks are taken), then the
-/// statements, each below a line `-- name: TakeAlerts`. A room names what is in one by an enumeration:
+/// Such a file holds the SQL of one job: a header with what applies to all of it (invariants, the order in which locks are
+/// taken), then the statements, each below a line `-- name: TakeAlerts`. A room names the statements of a file in an
+/// enumeration:
 ///
 ///     enum AlertSQL: String, NamedStatement {
 ///         case takeAlerts, settleAlerts
 ///         static let file = StatementFile("Alerts.sql")
 ///     }
 ///
-/// It is read once, and a test of every target holds the enumeration to the file (`problems`).
+/// The file is read once, and each target has a test that compares the enumeration with the file (`problems`).
 package struct StatementFile: Sendable {
-    /// By names as Swift writes them: the first letter is small.
+    /// By names in Swift's spelling, with a small first letter.
     private let texts: [String: String]
-    /// Names that stand there twice, or with nothing below them.
+    /// Names that occur twice, or without a statement.
     private let faults: [String]
 
     private static let mark = "-- name: "
 
-    /// - Parameter name: of an embedded file.
+    /// - Parameter name: the name of an embedded file.
     package init(_ name: String) {
         self.init(text: SQLFile.text(name))
     }
@@ -60,7 +61,7 @@ package struct StatementFile: Sendable {
     }
 }
 
-/// A statement that stands in a `.sql` file below its name.
+/// A statement in a `.sql` file, by its name.
 package protocol NamedStatement: CaseIterable, RawRepresentable<String>, Sendable {
     static var file: StatementFile { get }
 }
@@ -68,28 +69,28 @@ package protocol NamedStatement: CaseIterable, RawRepresentable<String>, Sendabl
 extension NamedStatement {
     package var text: String { Self.file[rawValue] }
 
-    /// How the cases differ from what is in the file: nothing, or a test fails.
+    /// Differences between the cases and the file; a test fails if there are any.
     package static var problems: [String] {
         file.problems(where: Set(allCases.map(\.rawValue))).map { "\(Self.self): \($0)" }
     }
 }
 
 extension PostgresConnection {
-    /// One statement with text parameters; waits for its whole result.
+    /// Runs one statement with text parameters, and waits for its whole result.
     package func query(
         _ statement: some NamedStatement, _ parameters: [String?] = [], within limit: Duration = .seconds(10)
     ) throws -> QueryResult {
         try query(statement.text, parameters, within: limit)
     }
 
-    /// A script of several statements without parameters; the last result counts.
+    /// Runs a script of several statements without parameters, and returns the last result.
     @discardableResult
     package func run(_ script: some NamedStatement, within limit: Duration = .seconds(10)) throws -> QueryResult {
         try run(script.text, within: limit)
     }
 }
 
-/// What every session runs, and what the process asks about sessions.
+/// The setup of every session, and the process's queries about sessions.
 package enum SessionSQL: String, NamedStatement {
     case setUp, runningBackends
     package static let file = StatementFile("Sessions.sql")

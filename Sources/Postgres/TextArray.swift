@@ -1,4 +1,5 @@
-/// Builds the input of an array type (Postgres, "Array Input and Output Syntax"), for a statement that takes many values at once.
+/// Builds the input text of an array type (Postgres, "Array Input and Output Syntax"), for a statement that takes many
+/// values at once.
 package struct TextArray {
     @usableFromInline var bytes: [UInt8] = [UInt8(ascii: "{")]
 

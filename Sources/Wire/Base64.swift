@@ -1,4 +1,4 @@
-/// Base 64 with padding (RFC 4648, section 4), as bytes travel in JSON and in event streams.
+/// Base64 with padding (RFC 4648, section 4), used for bytes in JSON and in event streams.
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
@@ -22,7 +22,7 @@ package enum Base64 {
         out.append(UInt8(ascii: "="))
     }
 
-    /// Nil where `text` is not exactly such an encoding; each sequence of bytes has one.
+    /// Nil unless `text` is exactly such an encoding; each sequence of bytes has one.
     package static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
         guard text.count % 4 == 0 else { return nil }
         let padding = text.suffix(2).count { $0 == UInt8(ascii: "=") }

@@ -1,9 +1,9 @@
-/// Base 64 with the URL-safe alphabet and no padding (RFC 4648, section 5), as JWTs and cursors use it.
+/// Base64 with the URL-safe alphabet and no padding (RFC 4648, section 5), used by JWTs and cursors.
 package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// Nil where `text` is not exactly such an encoding. Each sequence of bytes has one, since bits behind the last byte
-    /// have to be zero.
+    /// Nil unless `text` is exactly such an encoding. Each sequence of bytes has one, since bits after the last byte
+    /// must be zero.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         var out: [UInt8] = []
         out.reserveCapacity(text.count * 3 / 4)
@@ -57,7 +57,7 @@ package enum Base64URL {
     }
 }
 
-/// Bytes and numbers as hexadecimal digits. What is written has lower-case digits.
+/// Bytes and numbers as hexadecimal digits. Output uses lower-case digits.
 package enum Hexadecimal {
     /// The value of a digit in either case.
     @inlinable
@@ -76,12 +76,12 @@ package enum Hexadecimal {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
-    /// Two digits for each byte.
+    /// Returns two digits for each byte.
     package static func text(_ bytes: some Collection<UInt8>) -> String {
         String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }, as: UTF8.self)
     }
 
-    /// The lowest `width` digits of a number.
+    /// Returns the lowest `width` digits of a number.
     package static func text(_ number: UInt64, width: Int) -> String {
         var bytes: [UInt8] = []
         append(number, width: width, to: &bytes)
@@ -96,7 +96,7 @@ package enum Hexadecimal {
         }
     }
 
-    /// The number that `width` lower-case digits from `start` on write; nil where there is something else.
+    /// Parses `width` lower-case digits from `start` on; nil if there is anything else.
     @inlinable @inline(__always)
     package static func number(_ bytes: UnsafeRawBufferPointer, _ start: Int, width: Int) -> UInt64? {
         var value: UInt64 = 0
@@ -109,7 +109,7 @@ package enum Hexadecimal {
         return value
     }
 
-    /// The bytes of Postgres' hex format of bytea (documentation, section 8.4.1): `\x00ff`.
+    /// Parses Postgres' hex format of bytea (documentation, section 8.4.1): `\x00ff`.
     @inlinable
     package static func bytea(_ text: some RandomAccessCollection<UInt8>) -> [UInt8]? {
         guard text.starts(with: "\\x".utf8), text.count % 2 == 0 else { return nil }
@@ -126,7 +126,7 @@ package enum Hexadecimal {
 
 /// The spellings of a UUID (RFC 9562, section 4).
 package enum UUIDText {
-    /// Reads 32 hexadecimal digits in either case, with or without braces, with or without a hyphen behind any group of
+    /// Parses 32 hexadecimal digits in either case, with or without braces, with or without a hyphen after any group of
     /// four: exactly what Postgres accepts.
     package static func parse(_ text: [UInt8]) -> UInt128? {
         var digits = text[...]
@@ -150,7 +150,7 @@ package enum UUIDText {
         return count == 32 ? value : nil
     }
 
-    /// As 8-4-4-4-12 digits in lower case.
+    /// Returns the digits as 8-4-4-4-12 in lower case.
     package static func write(_ value: UInt128) -> String {
         String(unsafeUninitializedCapacity: 36) { out in
             var at = 0
@@ -166,7 +166,7 @@ package enum UUIDText {
         }
     }
 
-    /// A UUID of some version in RFC 9562's variant, whose other bits are those given.
+    /// Returns a UUID of a version in RFC 9562's variant; its other bits are the given ones.
     package static func write(_ bits: UInt128, version: UInt8) -> String {
         let fixed: UInt128 = 0xF << 76 | 0b11 << 62
         return write(bits & ~fixed | UInt128(version) << 76 | 0b10 << 62)

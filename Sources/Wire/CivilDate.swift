@@ -1,4 +1,4 @@
-/// A day of the Gregorian calendar, which is continued to all years as ISO 8601 and Postgres do it; the year 0 is 1 BC.
+/// A day of the Gregorian calendar, extended to all years as in ISO 8601 and Postgres; the year 0 is 1 BC.
 package struct CivilDate: Equatable, Sendable {
     package let year: Int
     /// From 1 to 12.
@@ -21,7 +21,7 @@ package struct CivilDate: Equatable, Sendable {
         day = dayOfYear - (153 * months + 2) / 5 + 1
     }
 
-    /// A day that does not exist counts as the one that is as many days behind the first of its month.
+    /// A day that does not exist counts as the day that many days after the first of its month.
     package var daysSince1970: Int {
         let (era, yearOfEra) = (month <= 2 ? year - 1 : year).quotientAndModulus(400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
@@ -34,7 +34,7 @@ package struct CivilDate: Equatable, Sendable {
     }
 }
 
-/// A time of UTC as calendar and clock show it.
+/// A UTC time, split into calendar and clock fields.
 package struct CivilTime: Sendable {
     package let date: CivilDate
     package let hour: Int
@@ -59,7 +59,7 @@ package struct CivilTime: Sendable {
     /// `12:00:00`
     package var clock: String { "\(Self.digits(hour, 2)):\(Self.digits(minute, 2)):\(Self.digits(second, 2))" }
 
-    /// ISO 8601 with milliseconds, as clients are sent times: `2026-01-31T12:00:00.123Z`.
+    /// ISO 8601 with milliseconds, the form sent to clients: `2026-01-31T12:00:00.123Z`.
     package var text: String { "\(day)T\(clock).\(Self.digits(millisecond, 3))Z" }
 
     private static func digits(_ number: Int, _ width: Int) -> String {

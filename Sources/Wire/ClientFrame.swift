@@ -1,15 +1,16 @@
 /// One message from a client, in either protocol version.
 ///
-/// Refs stay the JSON text that the client wrote (`"7"`, `null`, from odd clients `7`), because all the hub does with
-/// them is to send them back.
+/// Refs stay the JSON text that the client wrote (`"7"`, `null`, from odd clients `7`), because the hub only sends them
+/// back.
 package struct ClientFrame: Sendable {
-    /// The ref of the join that this incarnation of the channel began with; `null` where the client gave none.
+    /// The ref of the join that this incarnation of the channel began with; `null` if the client gave none.
     package let joinRef: JSON
     package let ref: JSON
     package let topic: String
     package let event: String
     package let body: Body
-    /// What a binary frame says of its message besides, for the hub alone: a JSON object. Nil where it has none, or none that is one.
+    /// The metadata of a binary frame, for the hub only: a JSON object. Nil if there is none, or if it is not an
+    /// object.
     package let metadata: JSON?
 
     package enum Body: Sendable {
@@ -18,7 +19,7 @@ package struct ClientFrame: Sendable {
         case userBroadcast(UserBroadcast)
     }
 
-    /// Why a frame was dropped; for logs and tests, clients never see it.
+    /// The reason why a frame was dropped; for logs and tests, not for clients.
     package enum Malformed: Error, Equatable {
         case json(offset: Int)
         case notAnObject
@@ -31,7 +32,7 @@ package struct ClientFrame: Sendable {
         case binaryNeedsVersion2
     }
 
-    /// Reads a text frame.
+    /// Parses a text frame.
     package init(text: ArraySlice<UInt8>, version: ProtocolVersion) throws(Malformed) {
         let json: JSON
         do { json = try JSON(parsing: text) } catch { throw .json(offset: error.offset) }
@@ -63,7 +64,7 @@ package struct ClientFrame: Sendable {
         try self.init(joinRef: joinRef ?? .null, ref: ref, topic: topic, event: event, payload: payload)
     }
 
-    /// `[join_ref, ref, topic, event, payload]`; elements behind the fifth are ignored.
+    /// `[join_ref, ref, topic, event, payload]`; elements after the fifth are ignored.
     private init(array json: JSON) throws(Malformed) {
         guard json.kind == .array else { throw .notAnArrayOfFive }
         let parts = json.elements(upTo: 5)
@@ -88,7 +89,7 @@ package struct ClientFrame: Sendable {
         metadata = nil
     }
 
-    /// Reads a binary frame of kind 3: six length bytes behind the kind, then the fields, then the payload.
+    /// Parses a binary frame of kind 3: six length bytes after the kind, then the fields, then the payload.
     package init(binary: ArraySlice<UInt8>, version: ProtocolVersion) throws(Malformed) {
         guard version == .v2 else { throw .binaryNeedsVersion2 }
         guard let kind = binary.first else { throw .truncated }
@@ -132,13 +133,13 @@ package struct ClientFrame: Sendable {
     }
 }
 
-/// What one client says to the others of its channel by a binary frame (kind 3 in, kind 4 out).
+/// A client's message to the others in its channel, sent by a binary frame (kind 3 in, kind 4 out).
 package struct UserBroadcast: Sendable {
     package let event: String
     package let encoding: Encoding
-    /// The payload as it was sent; under `.json` nobody has looked at it yet.
+    /// The payload as sent; under `.json` it has not been validated yet.
     package let payload: ArraySlice<UInt8>
-    /// A JSON object that goes with it (`{"id":…}` for messages from the database), or none.
+    /// A JSON object that accompanies the message (`{"id":…}` for messages from the database), or nil.
     package let metadata: [UInt8]?
 
     package enum Encoding: UInt8, Sendable {
@@ -153,15 +154,15 @@ package struct UserBroadcast: Sendable {
         self.metadata = metadata
     }
 
-    /// The payload of the text frame that stands for this message where a client cannot take a binary one:
-    /// `{"event":…,"payload":…,"type":"broadcast"[,"meta":…]}`. Nil where text cannot carry it: raw bytes, or a payload
-    /// whose sender called it JSON and it is not.
+    /// Returns the payload of the equivalent text frame, for clients that cannot receive a binary one:
+    /// `{"event":…,"payload":…,"type":"broadcast"[,"meta":…]}`. Nil if text cannot carry the message: raw bytes, or a
+    /// payload whose sender wrongly called it JSON.
     package func textPayload() -> [UInt8]? {
         guard encoding == .json else { return nil }
         do { return Self.textPayload(event, try JSON(parsing: payload), metadata) } catch { return nil }
     }
 
-    /// The same of a payload that was parsed before.
+    /// Returns the same for a payload that is already parsed.
     package static func textPayload(_ event: String, _ payload: JSON, _ metadata: [UInt8]? = nil) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(event.utf8.count + payload.bytes.count + (metadata?.count ?? 0) + 64)
@@ -179,19 +180,19 @@ package struct UserBroadcast: Sendable {
     }
 }
 
-/// What a client speaks: the serializer that it asked for with `vsn` in the URL, or events of an HTTP answer.
+/// A client's protocol: the serializer chosen by `vsn` in the URL, or events in an HTTP response.
 package enum ProtocolVersion: Sendable, Hashable {
-    /// Phoenix' first serializer: JSON objects, text only.
+    /// Phoenix's first serializer: JSON objects, text only.
     case v1
-    /// Phoenix' second: JSON arrays of five, and binary frames of kinds 3 (in) and 4 (out).
+    /// Phoenix's second: JSON arrays of five, and binary frames of kinds 3 (in) and 4 (out).
     case v2
-    /// Of an HTTP answer, which its client only reads.
+    /// Events in an HTTP response, which the client only reads.
     case events(EventFormat)
 
     /// Nil for a WebSocket.
     package var eventFormat: EventFormat? { if case .events(let format) = self { format } else { nil } }
 
-    /// For people: the number of a serializer, or the name of a format of events.
+    /// A name for people: the version of a serializer, or a format of events.
     package var name: String {
         switch self {
         case .v1: "1.0.0"
@@ -200,7 +201,8 @@ package enum ProtocolVersion: Sendable, Hashable {
         }
     }
 
-    /// Reads `vsn` as the original does: absent means 1.0.0, else `~> 1.0.0` or `~> 2.0.0`. Nil where neither fits.
+    /// Parses `vsn` as the original does: absent means 1.0.0, otherwise `~> 1.0.0` or `~> 2.0.0`. Nil if neither
+    /// matches.
     package init?(vsn: String?) {
         guard let vsn else {
             self = .v1

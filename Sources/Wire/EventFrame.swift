@@ -1,8 +1,8 @@
-/// How events reach a client that reads them from an HTTP answer.
+/// The format in which a client reads events from an HTTP response.
 package struct EventFormat: Sendable, Hashable {
-    /// One JSON object a line (NDJSON) instead of server-sent events (WHATWG HTML, "Server-sent events").
+    /// One JSON object per line (NDJSON) instead of server-sent events (WHATWG HTML, "Server-sent events").
     package let isLines: Bool
-    /// Every frame is a chunk (RFC 9112, section 7.1); else the end of the connection is the end of the answer.
+    /// Every frame is a chunk (RFC 9112, section 7.1); otherwise the response ends with the connection.
     package let isChunked: Bool
 
     package init(isLines: Bool, isChunked: Bool) {
@@ -15,20 +15,21 @@ package struct EventFormat: Sendable, Hashable {
     }
 }
 
-/// Builds events of channels for clients that read them from an HTTP answer.
+/// Builds events of channels for clients that read them from an HTTP response.
 ///
-/// An event is one JSON object, `{"topic":…,"event":…,"payload":…}`, with the topic as HTTP names it, without `realtime:`;
-/// `type` is `broadcast` for what somebody sent. Its frame is shared by all who get the event, and where each of them is, is said by
-/// a frame of its own before it (`position`): so a thousand readers cost one event and a thousand short lines.
+/// An event is one JSON object, `{"topic":…,"event":…,"payload":…}`, with the topic as used over HTTP, without
+/// `realtime:`; `type` is `broadcast` for clients' messages. All readers of an event share its frame, and each reader's
+/// position comes in a frame of its own before it (`position`): a thousand readers cost one event and a thousand short
+/// lines.
 package struct EventFrame {
     private let format: EventFormat
-    /// As JSON text, quotes included; nil for what is about the connection.
+    /// As JSON text, quotes included; nil for events about the connection.
     private let topic: [UInt8]?
-    /// `position` goes before it.
+    /// A `position` frame precedes it.
     private let isBehindPosition: Bool
 
-    /// What the hub says itself by these names nobody else can: a broadcast of such a name is an event `broadcast`, whose
-    /// JSON has its own. `error` and `open` are the names of what a browser says.
+    /// Names that only the hub itself may use: a broadcast with such a name becomes an event `broadcast`, whose JSON
+    /// has the original name. Browsers use `error` and `open` for events of their own.
     package static let reserved: Set<String> = [
         "broadcast", "closed", "connected", "end", "error", "open", "postgres_changes", "presence_diff",
         "presence_state",
@@ -44,7 +45,7 @@ package struct EventFrame {
 
     // MARK: Events
 
-    /// - Parameter payload: the text of a JSON object, in pieces.
+    /// - Parameter payload: a JSON object as text, in pieces.
     package func event(_ name: StaticString, payload: [ArraySlice<UInt8>], retry: Int? = nil) -> Frame {
         let name = Array(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
         return frame(name, event: [UInt8(ascii: "\"")] + name + [UInt8(ascii: "\"")], retry: retry) { out in
@@ -53,8 +54,8 @@ package struct EventFrame {
         }
     }
 
-    /// A broadcast, by the payload of the text frame that WebSockets get: what a client put in there beside its event and its
-    /// payload is left out, so that nobody can say what its topic is.
+    /// Builds the event of a broadcast from the payload of its text frame for WebSockets: members that a client added
+    /// beside its event and its payload are omitted, so that no client can set the topic.
     package func broadcast(_ payload: [UInt8]) -> Frame {
         let message = JSON(trusted: payload[...])
         return broadcast(event: message["event"]?.string) { out in
@@ -67,7 +68,7 @@ package struct EventFrame {
         }
     }
 
-    /// A broadcast of bytes: `payload` is their base64 and `encoding` says so.
+    /// Builds the event of a binary broadcast: `payload` is base64, and `encoding` says so.
     package func broadcast(_ message: UserBroadcast) -> Frame {
         broadcast(event: message.event) { out in
             out += ",\"encoding\":\"base64\",\"payload\":\"".utf8
@@ -80,7 +81,8 @@ package struct EventFrame {
         }
     }
 
-    /// Its name is what an application listens for. One that would break a line, or pass for the hub's own, is `broadcast`.
+    /// The event's name is the one that an application listens for. A name that would break a line, or imitate the
+    /// hub's own, becomes `broadcast`.
     private func broadcast(event: String?, _ members: (inout [UInt8]) -> Void) -> Frame {
         let event = event ?? "broadcast"
         let isFree = !event.isEmpty && !Self.reserved.contains(event) && !event.utf8.contains { $0 < 0x20 }
@@ -111,7 +113,7 @@ package struct EventFrame {
         out += "\"event\":".utf8
         out += event
         members(&out)
-        // Between JSON's tokens a client may have broken lines; within its strings none can be.
+        // A client may have put line breaks between JSON's tokens; its strings cannot contain any.
         for at in start..<out.count where out[at] == UInt8(ascii: "\n") || out[at] == UInt8(ascii: "\r") {
             out[at] = UInt8(ascii: " ")
         }
@@ -119,14 +121,14 @@ package struct EventFrame {
         return Frame(body: out, isChunked: format.isChunked)
     }
 
-    /// Of `realtime:`.
+    /// The length of `realtime:`.
     private static let prefixLength = 9
 
     // MARK: Positions
 
-    /// Where a client is that has the event behind this, which was made with `isBehindPosition`.
+    /// Returns the frame with a reader's position, to be followed by an event made with `isBehindPosition`.
     ///
-    /// - Parameter id: visible ASCII; nil where it is where it was. Then server-sent events need nothing.
+    /// - Parameter id: visible ASCII; nil if the position is unchanged, for which server-sent events need no frame.
     package static func position(_ id: String?, _ format: EventFormat) -> Frame? {
         switch (format.isLines, id) {
         case (true, let id?): Frame(body: Array("{\"id\":\"\(id)\",".utf8), isChunked: format.isChunked)
@@ -136,18 +138,18 @@ package struct EventFrame {
         }
     }
 
-    /// Where a client is, with no event behind it: an empty block sets the id (WHATWG HTML, 9.2.6).
+    /// Returns a position without a following event: an empty block sets the ID (WHATWG HTML, 9.2.6).
     package static func position(alone id: String, _ format: EventFormat) -> Frame {
         let text = format.isLines ? "{\"id\":\"\(id)\"}\n" : "id: \(id)\n\n"
         return Frame(body: Array(text.utf8), isChunked: format.isChunked)
     }
 
-    /// Says nothing, so that nobody on the way takes the connection for dead.
+    /// Returns a frame without content, which keeps intermediaries from considering the connection dead.
     package static func comment(_ format: EventFormat) -> Frame {
         Frame(body: Array((format.isLines ? "\n" : ":\n\n").utf8), isChunked: format.isChunked)
     }
 
-    /// After how many milliseconds a browser is to come back. Lines of JSON have no word for it.
+    /// Returns the delay in milliseconds after which a browser should reconnect. NDJSON cannot express it.
     package static func retry(_ milliseconds: Int, _ format: EventFormat) -> Frame? {
         format.isLines ? nil : Frame(body: Array("retry: \(milliseconds)\n\n".utf8), isChunked: format.isChunked)
     }

@@ -1,15 +1,15 @@
-/// The beginning of a message, for an operator to read: short, and without what would let its reader in somewhere.
+/// The beginning of a message, for an operator to read: short, and without credentials.
 ///
-/// Hidden are the values of keys that name secrets, and what looks like a JWT (RFC 7515: its header is a JSON object, so
-/// in base 64 it begins with `eyJ`) or like a key of a Supabase project (`sb_…`), wherever it stands.
+/// It hides the values of keys that name secrets, and anything that looks like a JWT (RFC 7515: its header is a JSON
+/// object, so in base64 it begins with `eyJ`) or like a key of a Supabase project (`sb_…`), wherever it occurs.
 package struct Excerpt {
-    /// What stands for a secret.
+    /// Replaces a secret.
     package static let hidden = "***"
 
     private var out: [UInt8] = []
     private let limit: Int
 
-    /// A value's text, cut to so many bytes.
+    /// Returns a value's text, cut to this many bytes.
     package static func of(_ json: JSON, bytes limit: Int = 200) -> String {
         var excerpt = Excerpt(limit: limit)
         excerpt.append(json)
@@ -22,7 +22,7 @@ package struct Excerpt {
 
     private var isFull: Bool { out.count > limit }
 
-    /// What was written, cut between characters.
+    /// The output, cut between characters.
     private var text: String {
         guard isFull else { return String(decoding: out, as: UTF8.self) }
         var end = limit
@@ -61,7 +61,7 @@ package struct Excerpt {
 
     private mutating func append(elements json: JSON) {
         out.append(UInt8(ascii: "["))
-        // Each takes a byte at least.
+        // Each takes at least a byte.
         for (position, element) in json.elements(upTo: limit + 1).enumerated() {
             if position > 0 { out.append(UInt8(ascii: ",")) }
             append(element)
@@ -70,7 +70,7 @@ package struct Excerpt {
     }
 
     private mutating func append(string json: JSON) {
-        // What is hidden takes less room than it stood in, so some more is looked at than is shown.
+        // Hidden text takes less room than the original, so more is read than is shown.
         let raw = json.bytes.dropFirst()
         let isWhole = raw.count <= 8 * limit
         let text = JSONString.decode(isWhole ? raw.dropLast() : raw.prefix(8 * limit))
@@ -83,13 +83,13 @@ package struct Excerpt {
         "token", "apikey", "secret", "password", "passwd", "authorization", "jwt", "credential", "cookie",
     ]
 
-    /// Whether a key of an object names what only its owner may know: `access_token`, `apikey`, `X-API-Key`.
+    /// Whether a key of an object names a secret: `access_token`, `apikey`, `X-API-Key`.
     package static func namesSecret(_ key: String) -> Bool {
         let letters = key.lowercased().filter(\.isLetter)
         return secretNames.contains { letters.contains($0) }
     }
 
-    /// A text with `hidden` in place of its tokens.
+    /// Returns a text with `hidden` in place of its tokens.
     package static func redacted(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var out: [UInt8] = []
@@ -108,7 +108,7 @@ package struct Excerpt {
         return String(decoding: out, as: UTF8.self)
     }
 
-    /// The length of the token that `bytes` begin with; 0 if there is none. One that is cut off is one, too.
+    /// Returns the length of the token that `bytes` begin with, which may be cut off; 0 if there is none.
     private static func secretLength(_ bytes: ArraySlice<UInt8>) -> Int {
         guard let first = bytes.first, first == UInt8(ascii: "e") || first == UInt8(ascii: "s") else { return 0 }
         guard bytes.starts(with: "eyJ".utf8) || bytes.starts(with: "sb_".utf8) else { return 0 }
@@ -116,7 +116,7 @@ package struct Excerpt {
         return length >= 12 ? length : 0
     }
 
-    /// Whether a byte may stand in a JWT (RFC 7515, section 7.1) or a key.
+    /// Whether a byte may occur in a JWT (RFC 7515, section 7.1) or a key.
     package static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -128,7 +128,7 @@ package struct Excerpt {
     }
 }
 
-/// What an operator is told of a frame, whichever its direction and protocol version. Nothing of it is a secret.
+/// A frame's summary for an operator, whatever its direction and protocol version. Contains no secrets.
 package struct FrameHead: Sendable, Equatable {
     package let topic: String
     package let event: String
@@ -141,7 +141,7 @@ package struct FrameHead: Sendable, Equatable {
         self.excerpt = excerpt
     }
 
-    /// Reads a whole message, as it stands behind the header of its frame.
+    /// Parses a whole message, without its frame's header.
     package init(message: ArraySlice<UInt8>, isBinary: Bool) {
         if isBinary {
             self.init(binary: message)
@@ -154,7 +154,7 @@ package struct FrameHead: Sendable, Equatable {
         }
     }
 
-    /// Reads a frame that the hub made.
+    /// Parses a frame made by the hub.
     package init(_ frame: Frame) {
         switch frame.opcode {
         case .text: self.init(message: frame.payload, isBinary: false)
@@ -177,7 +177,7 @@ package struct FrameHead: Sendable, Equatable {
             excerpt: payload.map { Excerpt.of($0) } ?? "")
     }
 
-    /// Kind 3 has six length bytes behind the kind, kind 4 has four (see `ClientFrame` and `ServerFrame`).
+    /// Kind 3 has six length bytes after the kind, kind 4 has four (see `ClientFrame` and `ServerFrame`).
     private init(binary: ArraySlice<UInt8>) {
         let bytes = Array(binary.prefix(7))
         let isClients = bytes.first == 3
@@ -198,7 +198,7 @@ package struct FrameHead: Sendable, Equatable {
             excerpt: isJSON ? Self.excerpt(ofJSON: rest) : "\(rest.count) bytes that are not JSON")
     }
 
-    /// Nobody has looked at it yet, so it may be anything.
+    /// The bytes have not been validated, so they may be anything.
     package static func excerpt(ofJSON bytes: ArraySlice<UInt8>) -> String {
         do { return Excerpt.of(try JSON(parsing: bytes)) } catch { return "\(bytes.count) bytes that are not JSON" }
     }

@@ -1,5 +1,5 @@
-/// A WebSocket frame (RFC 6455, section 5.2) ready for the socket: header and payload in one immutable buffer. Or a piece of an
-/// HTTP answer that goes on.
+/// A WebSocket frame (RFC 6455, section 5.2) ready for the socket: header and payload in one immutable buffer. Or a
+/// piece of a streaming HTTP response.
 ///
 /// One frame is shared by every subscriber of a protocol version; nothing is copied per subscriber.
 package struct Frame: Sendable, Equatable {
@@ -34,12 +34,13 @@ package struct Frame: Sendable, Equatable {
 
     package static let ping = Frame.ping("roost")
 
-    /// - Parameter payload: comes back in the pong (RFC 6455, section 5.5.2); up to 125 bytes.
+    /// - Parameter payload: returned in the pong (RFC 6455, section 5.5.2); up to 125 bytes.
     package static func ping(_ payload: String) -> Frame {
         Frame(.ping, count: payload.utf8.count) { $0 += payload.utf8 }
     }
 
-    /// A close frame (RFC 6455, section 5.5.1): the code, and a reason of at most 123 bytes for whoever debugs the client.
+    /// A close frame (RFC 6455, section 5.5.1): the code, and a reason of at most 123 bytes for people who debug the
+    /// client.
     package static func close(_ code: CloseCode, reason: StaticString) -> Frame {
         let text = UnsafeBufferPointer(start: reason.utf8Start, count: min(reason.utf8CodeUnitCount, 123))
         return Frame(.close, count: 2 + text.count) { out in
@@ -50,12 +51,13 @@ package struct Frame: Sendable, Equatable {
 }
 
 extension Frame {
-    /// Bytes as they are: the head of an answer, or a piece of one whose end is the connection's.
+    /// Wraps bytes as they are: the head of a response, or a piece of one that ends with the connection.
     package init(raw bytes: [UInt8]) { self.bytes = bytes }
 
-    /// A piece of an answer's body.
+    /// Makes a piece of a response's body.
     ///
-    /// - Parameter isChunked: as HTTP/1.1 has it where nobody knows how long the body is (RFC 9112, section 7.1).
+    /// - Parameter isChunked: whether to make a chunk of HTTP/1.1, for a body of unknown length (RFC 9112, section
+    ///   7.1).
     package init(body: [UInt8], isChunked: Bool) {
         guard isChunked else {
             bytes = body
@@ -70,13 +72,13 @@ extension Frame {
         bytes = out
     }
 
-    /// The end of a chunked body: without it a client takes the answer for broken.
+    /// The end of a chunked body: without it, clients consider the response incomplete.
     package static let lastChunk = Frame(raw: Array("0\r\n\r\n".utf8))
 
-    /// What kind of frame it is; nil for one that the hub does not make.
+    /// The kind of frame; nil for one that the hub does not make.
     package var opcode: Opcode? { Opcode(rawValue: bytes[0] & 0x0F) }
 
-    /// What stands behind the header.
+    /// The bytes after the header.
     package var payload: ArraySlice<UInt8> {
         switch bytes[1] {
         case 126: bytes[4...]
@@ -99,12 +101,12 @@ package enum CloseCode: UInt16, Sendable, CaseIterable {
     case tryAgainLater = 1013
 }
 
-/// What a peer's close frame says (RFC 6455, section 5.5.1), and what is answered to it.
+/// The content of a peer's close frame (RFC 6455, section 5.5.1), and the answer to it.
 package struct PeerClose: Sendable, Equatable {
-    /// The code for the log and the metrics: 1005 stands for a frame without a code (section 7.1.5), 1002 for one that a peer must
-    /// not send.
+    /// The code for the log and the metrics: 1005 stands for a frame without a code (section 7.1.5), 1002 for one that
+    /// a peer must not send.
     package let code: UInt16
-    /// The only frame that may follow: the peer's code, or why its frame is none.
+    /// The only frame that may follow: the peer's code, or the reason why its frame is invalid.
     package let answer: Frame
 
     /// - Parameter payload: of the close frame.
@@ -139,7 +141,7 @@ package struct PeerClose: Sendable, Equatable {
         self.answer = answer
     }
 
-    /// Whether a code is of those that RFC 6455 and IANA name; from 3000 on a peer may send any number that it likes.
+    /// Whether RFC 6455 or IANA names the code; from 3000 on a peer may send any number.
     package static func isRegistered(_ code: UInt16) -> Bool {
         switch code {
         case 1000...1003, 1005...1015: true
@@ -147,8 +149,8 @@ package struct PeerClose: Sendable, Equatable {
         }
     }
 
-    /// Whether a code may stand in a frame: those of RFC 6455, section 7.4.2, and those that IANA has registered since. 1004,
-    /// 1005, 1006 and 1015 never do.
+    /// Whether a frame may carry the code: those of RFC 6455, section 7.4.2, and those registered with IANA since.
+    /// 1004, 1005, 1006 and 1015 are never allowed.
     private static func isAllowed(_ code: UInt16) -> Bool {
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: true

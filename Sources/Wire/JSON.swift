@@ -1,15 +1,15 @@
 /// One JSON value (RFC 8259), kept as the bytes it was written in.
 ///
-/// What passes through the hub is spliced, never re-encoded: a client gets back the very text of its subscription, and a
-/// payload keeps its number formats, key order and duplicate keys. The bytes are checked once, when they arrive
-/// (`init(parsing:)`); looking into a value afterwards is a walk over bytes known to be well formed.
+/// Values passing through the hub are spliced, never re-encoded: a client gets back the exact text of its subscription,
+/// and a payload keeps its number formats, key order and duplicate keys. The bytes are checked once, on arrival
+/// (`init(parsing:)`); later look-ups walk over bytes known to be well formed.
 package struct JSON: Sendable {
     /// The value's text without surrounding white space.
     package let bytes: ArraySlice<UInt8>
 
-    /// Why some bytes are not JSON.
+    /// A syntax error.
     package struct SyntaxError: Error, Equatable {
-        /// The offset of the byte that does not fit.
+        /// The offset of the offending byte.
         package let offset: Int
     }
 
@@ -58,7 +58,7 @@ package struct JSON: Sendable {
         kind == .bool ? bytes.first == UInt8(ascii: "t") : nil
     }
 
-    /// A number that is written as an integer and fits 64 bits.
+    /// The value of a number that is written as an integer and fits into 64 bits.
     package var int: Int? {
         kind == .number ? Int(String(decoding: bytes, as: UTF8.self)) : nil
     }
@@ -67,7 +67,7 @@ package struct JSON: Sendable {
         kind == .number ? Double(String(decoding: bytes, as: UTF8.self)) : nil
     }
 
-    /// The value of an object's member; the last one where a key is repeated, as most parsers have it.
+    /// The value of an object's member; the last one if a key is repeated, as in most parsers.
     package subscript(key: String) -> JSON? {
         var found: JSON?
         forEachMember { member in
@@ -100,8 +100,8 @@ package struct JSON: Sendable {
         package var key: String { JSONString.decode(rawKey) }
 
         package func isNamed(_ name: String) -> Bool {
-            // An escape in a key is legal but rare: only then is the key decoded. Bytes are compared, because to Swift
-            // strings that look alike are equal.
+            // An escape in a key is legal but rare: only then is the key decoded. Bytes are compared, because Swift
+            // equates strings that look alike.
             name.hasSameBytes(as: rawKey)
                 || (rawKey.contains(UInt8(ascii: "\\")) && key.hasSameBytes(as: name))
         }
@@ -127,11 +127,12 @@ extension JSON: CustomStringConvertible {
 }
 
 extension JSON {
-    /// Whether two values are one to whoever parses them: the order of an object's members and white space do not count,
-    /// and of a repeated key the last one does. Numbers are compared as they are written.
+    /// Whether two values mean the same to a parser: the order of an object's members and white space are ignored, and
+    /// the last of repeated keys counts. Numbers are compared as written.
     package func isEqual(to other: JSON) -> Bool { isEqual(to: other, depth: 0) }
 
-    /// - Parameter depth: of the value in what is compared. What was not checked may be nested deeper than the stack allows.
+    /// - Parameter depth: the depth of the value within the compared ones. Unchecked values may be nested more deeply
+    ///   than the stack allows.
     private func isEqual(to other: JSON, depth: Int) -> Bool {
         if bytes.elementsEqual(other.bytes) { return true }
         guard kind == other.kind, depth <= JSONScanner.depthLimit else { return false }

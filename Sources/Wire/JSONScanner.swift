@@ -1,9 +1,10 @@
-/// Walks JSON text (RFC 8259) by offsets: checks it once, finds values in it afterwards. Builds nothing.
+/// Walks JSON text (RFC 8259) by offsets: checks it once, and finds values in it afterwards. Builds nothing.
 package enum JSONScanner {
-    /// How deep arrays and objects may nest. Deeper input is refused, so that nobody can exhaust a loop's stack.
+    /// The maximum nesting of arrays and objects. Deeper input is refused, so that no client can exhaust a loop's
+    /// stack.
     package static let depthLimit = 128
 
-    /// The range of the one value that `bytes` hold, white space around it aside.
+    /// Returns the range of the only value in `bytes`, without white space around it.
     package static func wholeValue(in bytes: Span<UInt8>) throws(JSON.SyntaxError) -> Range<Int> {
         let start = skipSpace(in: bytes, from: 0)
         var at = start
@@ -157,7 +158,7 @@ package enum JSONScanner {
 
     // MARK: Walking over checked text
 
-    /// The offset behind the checked value that starts at `start`.
+    /// Returns the offset after the checked value that starts at `start`.
     static func endOfValue(in bytes: Span<UInt8>, from start: Int) -> Int {
         var at = start
         var depth = 0
@@ -195,10 +196,10 @@ package enum JSONScanner {
         return bytes.count
     }
 
-    // Bytes that are trusted wrongly, as other hubs may send them, end the list at the first place that is none of JSON: nothing here
-    // may end the process, or go on for ever.
+    // Bytes that are trusted wrongly, as from other hubs, end the list at the first byte that is not JSON: nothing here
+    // may crash the process or loop forever.
 
-    /// The next element of a checked array. `at` starts behind the opening bracket; nil at the closing one.
+    /// Returns the next element of a checked array. `at` starts after the opening bracket; nil at the closing one.
     static func nextElement(in bytes: Span<UInt8>, from at: inout Int) -> Range<Int>? {
         at = skipSpace(in: bytes, from: at)
         if at < bytes.count, bytes[at] == UInt8(ascii: ",") { at = skipSpace(in: bytes, from: at + 1) }
@@ -208,7 +209,7 @@ package enum JSONScanner {
         return at > start ? start..<at : nil
     }
 
-    /// The next member of a checked object, its key without quotes. `at` starts behind the opening brace.
+    /// Returns the next member of a checked object, its key without quotes. `at` starts after the opening brace.
     static func nextMember(in bytes: Span<UInt8>, from at: inout Int) -> (key: Range<Int>, value: Range<Int>)? {
         at = skipSpace(in: bytes, from: at)
         if at < bytes.count, bytes[at] == UInt8(ascii: ",") { at = skipSpace(in: bytes, from: at + 1) }
@@ -220,7 +221,7 @@ package enum JSONScanner {
         at = skipSpace(in: bytes, from: skipSpace(in: bytes, from: at) + 1)
         let start = at
         at = endOfValue(in: bytes, from: at)
-        // Behind the end where nothing follows the key.
+        // Past the end if nothing follows the key.
         guard at > start else { return nil }
         return (key, start..<at)
     }

@@ -1,6 +1,6 @@
 /// The escapes of JSON strings (RFC 8259, section 7).
 package enum JSONString {
-    /// The text of a checked string, given between its quotes. A lone surrogate becomes U+FFFD.
+    /// Returns the text of a checked string, given without its quotes. A lone surrogate becomes U+FFFD.
     package static func decode(_ raw: ArraySlice<UInt8>) -> String {
         guard raw.contains(UInt8(ascii: "\\")) else { return String(decoding: raw, as: UTF8.self) }
         var units: [UInt16] = []
@@ -65,7 +65,7 @@ package enum JSONString {
 
     private static func encode(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout [UInt8]) {
         out.append(UInt8(ascii: "\""))
-        // What needs no escape is copied at one go, and that is nearly always all of it.
+        // Text without escapes, nearly always the whole string, is copied at once.
         var plain = 0
         for at in bytes.indices {
             let byte = bytes[at]
@@ -92,7 +92,7 @@ package enum JSONString {
         }
     }
 
-    /// How many bytes `encode` makes of a text, its quotes included.
+    /// Returns the number of bytes that `encode` makes of a text, including the quotes.
     package static func encodedCount(_ text: String) -> Int {
         text.utf8.reduce(2) { count, byte in
             switch byte {
@@ -103,7 +103,7 @@ package enum JSONString {
         }
     }
 
-    /// `text` with its quotes as a String, for what is put together from Strings.
+    /// Returns `text` with its quotes as a String, for text that is composed of Strings.
     package static func quoted(_ text: String) -> String { String(decoding: encode(text), as: UTF8.self) }
 
     package static func encode(_ text: String) -> [UInt8] {

@@ -1,14 +1,14 @@
-/// Writes JSON text (RFC 8259) in the order in which it is told; commas come by themselves.
+/// Writes JSON text (RFC 8259) in the order of the calls, with commas added automatically.
 ///
-/// It is for text into which values are spliced that are JSON already, and keeps them to the byte. Frames whose shape never
-/// changes are put together without it (`ServerFrame`). An object or array that was opened is to be closed.
+/// Made for text into which existing JSON values are spliced unchanged. Frames of a fixed shape are built without it
+/// (`ServerFrame`). Objects and arrays that are opened must be closed.
 package struct JSONWriter: Sendable {
     package private(set) var bytes: [UInt8] = []
     private var needsComma = false
 
     package init() {}
 
-    /// - Parameter count: bytes for which there is to be room.
+    /// - Parameter count: the bytes to reserve.
     package init(reserving count: Int) { bytes.reserveCapacity(count) }
 
     package var text: String { String(decoding: bytes, as: UTF8.self) }
@@ -36,7 +36,7 @@ package struct JSONWriter: Sendable {
         closeArray()
     }
 
-    /// The text of one object.
+    /// Returns the text of one object.
     package static func object<Failure>(
         _ members: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) -> [UInt8] {
@@ -47,14 +47,14 @@ package struct JSONWriter: Sendable {
 
     // MARK: Keys
 
-    /// The key of the value that comes next.
+    /// Writes the key of the next value.
     package mutating func key(_ name: String) {
         separate()
         JSONString.encode(name, into: &bytes)
         colon()
     }
 
-    /// - Parameter rawKey: the key as JSON writes it between its quotes.
+    /// - Parameter rawKey: the key in its JSON form, without quotes.
     package mutating func key(raw rawKey: ArraySlice<UInt8>) {
         separate()
         bytes.append(UInt8(ascii: "\""))
@@ -80,7 +80,7 @@ package struct JSONWriter: Sendable {
         bytes.append(contentsOf: (flag ? "true" : "false").utf8)
     }
 
-    /// The shortest digits that mean exactly this number; JSON has no NaN and no infinity, which become null.
+    /// Writes the shortest digits that denote exactly this number; NaN and infinities, which JSON lacks, become null.
     package mutating func value(_ number: Double) {
         separate()
         let digits = number.isFinite ? "\(number)" : "null"
@@ -92,7 +92,7 @@ package struct JSONWriter: Sendable {
         bytes.append(contentsOf: "null".utf8)
     }
 
-    /// - Parameter json: a value that is JSON already.
+    /// - Parameter json: an encoded value.
     package mutating func value(json: ArraySlice<UInt8>) {
         separate()
         bytes.append(contentsOf: json)
@@ -134,7 +134,7 @@ package struct JSONWriter: Sendable {
 
     package mutating func member(_ key: String, json: [UInt8]) { member(key, json: json[...]) }
 
-    /// A member as it stands in another object, to the byte.
+    /// Writes a member of another object unchanged.
     package mutating func member(_ member: JSON.Member) {
         key(raw: member.rawKey)
         value(json: member.value.bytes)

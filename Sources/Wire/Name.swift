@@ -1,9 +1,9 @@
-/// A name that decides who somebody is or which thing is meant: a topic, a stream, a user, a role, a device, a table.
+/// A name that identifies a person or a thing: a topic, a stream, a user, a role, a device, a table.
 ///
-/// Two names are the same where their bytes are. That is how Postgres, tokens and clients compare them; Swift compares strings by
-/// Unicode's canonical equivalence (Unicode Standard Annex 15), so that `é` in one scalar equals `e` with an accent behind it, and a
-/// user who may choose his own name could take another's place. Keys of maps and sets are names, never strings:
-/// `scripts/check-names.py` looks for the others.
+/// Two names are equal if their bytes are. Postgres, tokens and clients compare them that way; Swift compares strings
+/// by Unicode's canonical equivalence (Unicode Standard Annex 15), so that `é` in one scalar equals `e` with a
+/// combining accent, and a user that may choose a name could take another's place. Keys of maps and sets are names,
+/// never strings: `scripts/check-names.py` finds violations.
 package struct Name: Sendable {
     package let text: String
 
@@ -25,7 +25,7 @@ extension Name: Hashable {
 }
 
 extension Name: Comparable {
-    /// The order of the bytes, which Postgres calls the collation "C".
+    /// Orders by bytes, which Postgres calls the collation "C".
     package static func < (one: Name, other: Name) -> Bool { one.text.utf8.lexicographicallyPrecedes(other.text.utf8) }
 }
 

@@ -1,7 +1,7 @@
-/// Finds the end of what needs no look in a JSON string or a field of HTTP, eight bytes at a time: strings are most of what
-/// is scanned.
+/// Finds the end of the bytes that need no inspection in a JSON string or an HTTP field, eight at a time: strings are
+/// most of what is scanned.
 package enum PlainRun {
-    /// The first place at or behind `start` where there is a quote, a backslash, a control character or no ASCII.
+    /// Returns the first offset from `start` on with a quote, a backslash, a control character or a non-ASCII byte.
     static func endOfASCII(in bytes: Span<UInt8>, from start: Int) -> Int {
         skip(in: bytes, from: start) { word in
             word & high | less(than: 0x20, word) | equal(to: UInt8(ascii: "\""), word)
@@ -9,19 +9,19 @@ package enum PlainRun {
         }
     }
 
-    /// The first place at or behind `start` where there is a quote or a backslash.
+    /// Returns the first offset from `start` on with a quote or a backslash.
     static func endOfText(in bytes: Span<UInt8>, from start: Int) -> Int {
         skip(in: bytes, from: start) { word in
             equal(to: UInt8(ascii: "\""), word) | equal(to: UInt8(ascii: "\\"), word)
         }
     }
 
-    /// The first place at or behind `start` where there is a line feed.
+    /// Returns the first offset from `start` on with a line feed.
     package static func endOfLine(in bytes: Span<UInt8>, from start: Int) -> Int {
         skip(in: bytes, from: start) { equal(to: UInt8(ascii: "\n"), $0) }
     }
 
-    /// The first place at or behind `start` where there is a control character, a tab included, or no ASCII.
+    /// Returns the first offset from `start` on with a control character, including a tab, or a non-ASCII byte.
     package static func endOfVisible(in bytes: Span<UInt8>, from start: Int) -> Int {
         skip(in: bytes, from: start) { word in
             word & high | less(than: 0x20, word) | equal(to: 0x7F, word)
@@ -31,8 +31,8 @@ package enum PlainRun {
     private static let low: UInt64 = 0x0101_0101_0101_0101
     private static let high: UInt64 = 0x8080_8080_8080_8080
 
-    /// - Parameter stops: the highest bit of each byte that stops; bytes behind the first one that does may be wrong.
-    /// - Returns: where it stops, or some place among the last seven bytes, which the caller looks at one by one.
+    /// - Parameter stops: returns the highest bit of each byte to stop at; bytes after the first of them may be wrong.
+    /// - Returns: the offset to stop at, or one among the last seven bytes, which the caller inspects one by one.
     @inline(__always)
     private static func skip(in bytes: Span<UInt8>, from start: Int, _ stops: (UInt64) -> UInt64) -> Int {
         var at = start
@@ -46,7 +46,7 @@ package enum PlainRun {
         return at
     }
 
-    /// Bytes less than `bound`, which is at most 128.
+    /// Marks bytes less than `bound`, which is at most 128.
     @inline(__always)
     private static func less(than bound: UInt8, _ word: UInt64) -> UInt64 {
         (word &- low &* UInt64(bound)) & ~word & high

@@ -1,8 +1,8 @@
-/// How a broadcast of a channel with `ack` is refused: with the original's code, which clients compare as a whole (supabase/realtime
-/// 2.174: `unauthorized`, `payload_size_exceeded`, `rls_policy_error`, `query_canceled`, `unable_to_connect_to_project`, …), and with the sentence
-/// that says what to do, which the original does not have.
+/// Refusals of a broadcast to a channel with `ack`: the original's code, which clients compare as a whole
+/// (supabase/realtime 2.174: `unauthorized`, `payload_size_exceeded`, `rls_policy_error`, `query_canceled`,
+/// `unable_to_connect_to_project`, …), and the sentence that says what to do, which the original lacks.
 extension Refusal {
-    /// The JSON object that the error reply carries.
+    /// The JSON object carried by the error reply.
     package var broadcastResponse: [UInt8] {
         JSONWriter.object {
             $0.member("error", broadcastCode)
@@ -10,7 +10,7 @@ extension Refusal {
         }
     }
 
-    /// The original's code where it has one; else our own, as the sentence begins with it.
+    /// The original's code if it has one; otherwise our own, with which the sentence begins.
     package var broadcastCode: String {
         switch self {
         case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly, .removed: "unauthorized"
@@ -24,7 +24,7 @@ extension Refusal {
     }
 }
 
-/// What a policy on `realtime.messages` met in place of an answer.
+/// The failure of a policy on `realtime.messages`.
 package enum PolicyFault: Sendable, Equatable, CaseIterable {
     case error
     case canceled

@@ -1,5 +1,5 @@
-/// Why the hub says no, with the text that clients know from the original (wire-protocol A1, A9) and what the client is
-/// to do next. `docs/errors.md` lists them; a test holds the two against each other.
+/// The reason for a refusal, with the text that clients know from the original (wire-protocol A1, A9) and the client's
+/// next step. `docs/errors.md` lists them; a test compares the two.
 package enum Refusal: Error, Sendable, Equatable {
     case apiKeyMissing
     case tokenExpired(secondsAgo: Int)
@@ -19,7 +19,7 @@ package enum Refusal: Error, Sendable, Equatable {
     case readRevoked(topic: String)
     case writeUnauthorized(topic: String)
     case trackUnauthorized(topic: String)
-    /// More messages than the hub keeps wait for the answer whether they may be sent.
+    /// Too many messages wait for a decision whether they may be sent.
     case writesPending
     case replayNotAllowed
     case replayInvalid
@@ -28,35 +28,36 @@ package enum Refusal: Error, Sendable, Equatable {
     /// A limit is reached; its value is in the unit of the setting.
     case over(Limit, Int)
     case databaseUnavailable
-    /// A policy raised an error on what the client missed, so that it is not known whether it may see it.
+    /// A policy raised an error on missed changes, so that it is unknown whether the client may see them.
     case policyFailed
-    /// A policy on `realtime.messages` met an error, so that it is not known what the client may do.
+    /// A policy on `realtime.messages` failed, so that the client's rights are unknown.
     case channelPolicyFailed(PolicyFault)
-    /// Changes were deleted from the outbox that the hub had not read.
+    /// Changes were deleted from the outbox before the hub had read them.
     case changesLost
     case restarting
     case presencePayloadNotAMap
     case presenceEventUnknown
     case appStateUnknown
-    /// A client may not say what only the hub says.
+    /// The event is reserved for the hub.
     case summaryReserved
-    /// A message is to be kept for a time that is none.
+    /// A message is to be stored with an invalid time to live.
     case persistTTLInvalid
-    /// A channel's list has no room, by which bound and its value. Who is not in it is counted all the same.
+    /// A channel's list is full by this bound, which has this value. A member that is not listed is counted all the
+    /// same.
     case presenceListFull(PresenceBound, Int, isCounted: Bool)
     case roleInvalid
     case invalidBinding(String)
-    /// A join waited for its row changes, as it asked, and it is not known yet whether they are served.
+    /// A join waited for its row changes, as it requested, and it is still unknown whether they are served.
     case changesTimeout(milliseconds: Int)
     case stream(StreamProblem)
-    /// A backend took the user out of the channel; for so many seconds more it is not let in again.
+    /// A backend removed the user from the channel; for this many more seconds the user is barred.
     case removed(topic: String, seconds: Int?)
 
-    /// What bounds the lists of those who are present.
+    /// The bounds of presence lists.
     package enum PresenceBound: Sendable, CaseIterable {
         case members
         case bytes
-        /// The bytes of all channels' lists together.
+        /// The total bytes of all channels' lists.
         case total
 
         func sentence(_ value: Int) -> String {
@@ -68,7 +69,7 @@ package enum Refusal: Error, Sendable, Equatable {
         }
     }
 
-    /// What a client should do after being told.
+    /// The client's next step.
     package enum NextAction: String, Sendable {
         /// Try again later with the same request.
         case retry
@@ -78,7 +79,7 @@ package enum Refusal: Error, Sendable, Equatable {
         case giveUp = "give up"
     }
 
-    /// `response.reason` of an error reply.
+    /// The `response.reason` of an error reply.
     package var reason: String {
         switch self {
         case .apiKeyMissing: "API key is missing"
@@ -99,7 +100,8 @@ package enum Refusal: Error, Sendable, Equatable {
         case .channelPolicyFailed(.canceled): "QueryCanceled: \(message)"
         case .changesLost: "ChangesLost: \(message)"
         case .restarting: "RealtimeRestarting: \(message)"
-        // The original's code for row changes that cannot be served as they were asked for; Dart's realtime_client 3 does not join again after it.
+        // The original's code for row changes that cannot be served as requested; Dart's realtime_client 3 does not
+        // rejoin after it.
         case .invalidBinding: "RealtimeDisabledForConfiguration: \(message)"
         case .changesTimeout: "PostgresChangesSubscribeTimeout: \(message)"
         case .presenceListFull: "PresenceListFull: \(message)"
@@ -110,7 +112,7 @@ package enum Refusal: Error, Sendable, Equatable {
         }
     }
 
-    /// The sentence alone, as HTTP refusals and `system` messages carry it.
+    /// The sentence alone, as used in HTTP refusals and `system` messages.
     package var message: String {
         switch self {
         case .apiKeyMissing: "API key is missing"
@@ -183,7 +185,7 @@ package enum Refusal: Error, Sendable, Equatable {
         }
     }
 
-    /// What says the same as a number: an HTTP status code (RFC 9110, section 15).
+    /// The equivalent HTTP status code (RFC 9110, section 15).
     package var status: Int {
         switch self {
         case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly, .summaryReserved,
@@ -198,23 +200,23 @@ package enum Refusal: Error, Sendable, Equatable {
         }
     }
 
-    /// The payload of the `phx_error` that ends a channel. realtime-js tells its user why where `code` is a number; without
-    /// one, all that it says is "transport failure".
+    /// The payload of the `phx_error` that ends a channel. realtime-js passes the reason to its user if `code` is a
+    /// number; otherwise all it says is "transport failure".
     package var ending: [UInt8] {
         Array("{\"code\":\(status),\"reason\":".utf8) + JSONString.encode(reason) + [UInt8(ascii: "}")]
     }
 
-    /// The JSON object that an error reply carries.
+    /// The JSON object carried by an error reply.
     package var response: [UInt8] {
         Array("{\"reason\":".utf8) + JSONString.encode(reason) + [UInt8(ascii: "}")]
     }
 }
 
-/// A limit that the hub answers with an error, by the name that its setting, its errors and its metric share.
+/// A limit that the hub enforces with an error; its name is shared by its setting, its errors and its metric.
 ///
-/// The original has codes for some of them; its clients know those by their beginning (PyPI realtime waits 30 s before
-/// it joins again after a reason that starts with `ConnectionRateLimitReached`, `ChannelRateLimitReached` or
-/// `ClientJoinRateLimitReached`), so the sentence comes behind the code.
+/// The original has codes for some of them; its clients recognize those as prefixes (PyPI realtime waits 30 s before
+/// rejoining after a reason that starts with `ConnectionRateLimitReached`, `ChannelRateLimitReached` or
+/// `ClientJoinRateLimitReached`), so the sentence follows the code.
 package enum Limit: String, Sendable, CaseIterable {
     case connections
     case connectionsPerAddress = "connections_per_address"
@@ -228,10 +230,10 @@ package enum Limit: String, Sendable, CaseIterable {
     case presencePerSecond = "presence_per_second"
     case presenceBytes = "presence_bytes"
 
-    /// The name of its setting, as `config/roost.yaml` has it.
+    /// The name of its setting, as in `config/roost.yaml`.
     package var setting: String { "limits." + rawValue }
 
-    /// What `response.reason` begins with.
+    /// The prefix of `response.reason`.
     var code: String {
         switch self {
         case .connections, .connectionsPerAddress, .connectionsPerUser: "ConnectionRateLimitReached"
@@ -244,7 +246,7 @@ package enum Limit: String, Sendable, CaseIterable {
         }
     }
 
-    /// What is too much, what is allowed, and what to do.
+    /// Says what is too much, what is allowed, and what to do.
     func sentence(_ value: Int) -> String {
         switch self {
         case .connections: "Too many connected users: this hub takes \(value) sockets (\(setting)); try again later"

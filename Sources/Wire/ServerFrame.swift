@@ -1,11 +1,11 @@
-/// Builds what the hub sends, in either protocol version.
+/// Builds the hub's messages, in either protocol version.
 ///
 /// Every `payload` given here is the text of a JSON object: clients break on anything else (wire-protocol A0.6).
 package struct ServerFrame {
     private let version: ProtocolVersion
     /// The topic as JSON text, quotes included.
     private let topic: [UInt8]
-    /// To readers of events their position goes before it.
+    /// For readers of events, a position frame precedes it.
     private let isBehindPosition: Bool
 
     package init(_ version: ProtocolVersion, topic: [UInt8], isBehindPosition: Bool = false) {
@@ -14,18 +14,18 @@ package struct ServerFrame {
         self.isBehindPosition = isBehindPosition
     }
 
-    /// `phx_reply` to a request.
+    /// Builds the `phx_reply` to a request.
     package func reply(joinRef: JSON, ref: JSON, ok: Bool, response: [UInt8]) -> Frame {
         let head = Array((ok ? "{\"status\":\"ok\",\"response\":" : "{\"status\":\"error\",\"response\":").utf8)
         return envelope(joinRef: joinRef, ref: ref, event: "phx_reply", payload: [head[...], response[...], [0x7D]])
     }
 
-    /// Anything the hub says of its own accord. `joinRef` and `ref` per the table in wire-protocol A2.
+    /// Builds an unsolicited message. `joinRef` and `ref` as in the table in wire-protocol A2.
     package func push(_ event: StaticString, joinRef: JSON = .null, ref: JSON = .null, payload: [UInt8]) -> Frame {
         envelope(joinRef: joinRef, ref: ref, event: event, payload: [payload[...]])
     }
 
-    /// Anything the hub says of its own accord, its payload given in pieces, so that a large one is copied once.
+    /// Builds an unsolicited message with its payload given in pieces, so that a large one is copied once.
     package func push(_ event: StaticString, payload: [ArraySlice<UInt8>]) -> Frame {
         envelope(joinRef: .null, ref: .null, event: event, payload: payload)
     }
@@ -69,13 +69,13 @@ package struct ServerFrame {
         }
     }
 
-    /// A message of raw bytes for readers of events; nil for WebSockets.
+    /// Builds a message of raw bytes for readers of events; nil for WebSockets.
     package func rawBroadcast(_ broadcast: UserBroadcast) -> Frame? {
         guard case .events(let format) = version else { return nil }
         return EventFrame(format, topic: topic, isBehindPosition: isBehindPosition).broadcast(broadcast)
     }
 
-    /// A binary frame of kind 4, for subscribers of version 2. Nil where a field is longer than its length byte allows.
+    /// Builds a binary frame of kind 4, for version 2. Nil if a field is longer than its length byte allows.
     package static func userBroadcast(_ broadcast: UserBroadcast, topic: String) -> Frame? {
         let metadata = broadcast.metadata ?? []
         let (t, e) = (topic.utf8.count, broadcast.event.utf8.count)

@@ -1,21 +1,21 @@
-/// Why something is not done to a stream, in the words of its channel.
+/// The reason why a request to a stream is refused, in the terms of its channel.
 package enum StreamProblem: Sendable, Equatable {
-    /// The channel of a stream is private.
+    /// A stream's channel must be private.
     case isPublic
     case name
-    /// A client may not say what only the hub says.
+    /// The event is reserved for the hub.
     case reserved
     case notFound
-    /// Its end, in bytes.
+    /// The end of the stream, in bytes.
     case ended(at: Int)
     case cancelled(at: Int)
-    /// The name has another stream than the one that was meant.
+    /// Another generation of the stream has the name now.
     case generation
     case content
     case order
     case fenced
     case tooLarge(Int)
-    /// The row of its close was refused, by Postgres' sentence; it is open still.
+    /// Postgres refused the row of the stream's close, with this sentence; the stream is still open.
     case closeFailed(String)
     case full
     case unavailable

@@ -1,6 +1,6 @@
-/// A text with places for variables: `{sender_name}: {preview}`. `{{` and `}}` stand for a brace each.
+/// A text with placeholders for variables: `{sender_name}: {preview}`. `{{` and `}}` stand for one brace each.
 ///
-/// Values are put in as they are: braces in them mean nothing.
+/// Values are inserted unchanged: braces in them have no meaning.
 package struct TextTemplate: Sendable, Equatable {
     package enum Piece: Sendable, Equatable {
         case text(String)
@@ -18,8 +18,8 @@ package struct TextTemplate: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - known: the only names that may be used; nil where any may.
-    ///   - hasPaths: names may be paths into a document, `record.id`.
+    ///   - known: the only permitted names; nil to permit any.
+    ///   - hasPaths: whether names may be paths into a document, such as `record.id`.
     package init(_ source: String, known: Set<String>? = nil, hasPaths: Bool = false) throws(TemplateError) {
         var pieces: [Piece] = []
         var plain = ""
@@ -69,9 +69,9 @@ package struct TextTemplate: Sendable, Equatable {
     }
 }
 
-/// What is wrong with a template, and where.
+/// An error in a template, and its place.
 package struct TemplateError: Error, Equatable, CustomStringConvertible {
-    /// Where the template is wrong, such as `character 12` or `the value of "sender", character 3`.
+    /// The place of the error, such as `character 12` or `the value of "sender", character 3`.
     package let place: String
     /// One sentence that says what to write instead.
     package let problem: String

@@ -1,4 +1,4 @@
-/// Names of topics or of streams, with `*` for any number of characters, none included: `room:*`.
+/// A pattern for names of topics or streams, in which `*` matches any number of characters, including none: `room:*`.
 package struct TopicPattern: Sendable, Equatable {
     private let pieces: [[UInt8]]
 
@@ -6,8 +6,8 @@ package struct TopicPattern: Sendable, Equatable {
         pieces = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map(Array.init)
     }
 
-    /// - Parameter literals: what has to stand in the name one after the other, with anything in between: one more than there
-    ///   are places for anything, so that some may be empty.
+    /// - Parameter literals: texts that must occur in the name in this order, with anything in between: one more than
+    ///   there are wildcards, so some may be empty.
     package init(literals: [String]) { pieces = literals.map { Array($0.utf8) } }
 
     /// - Parameter name: a topic without `realtime:`.
@@ -17,7 +17,7 @@ package struct TopicPattern: Sendable, Equatable {
         guard rest.starts(with: pieces[0]) else { return false }
         rest = rest.dropFirst(pieces[0].count)
         for piece in pieces[1..<(pieces.count - 1)] where !piece.isEmpty {
-            // The earliest place will do: whatever lies behind it stays available to the pieces that follow.
+            // The earliest match suffices: everything after it stays available to the following pieces.
             guard let start = rest.indices.first(where: { rest[$0...].starts(with: piece) }) else { return false }
             rest = rest[(start + piece.count)...]
         }

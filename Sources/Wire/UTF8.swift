@@ -20,7 +20,8 @@ package enum UTF8Scanner {
         at += length
     }
 
-    /// How many bytes at the end are the beginning of a character that goes on behind them. What is no UTF-8 at all counts as whole.
+    /// Returns the number of bytes at the end that begin an incomplete character. Bytes that are not UTF-8 at all count
+    /// as complete.
     package static func unfinished(in bytes: [UInt8]) -> Int {
         for count in 1...3 where count <= bytes.count {
             let lead = bytes[bytes.count - count]
@@ -45,9 +46,9 @@ package enum UTF8Scanner {
     }
 }
 
-/// Texts compared by their bytes, as clients and Postgres compare them: to Swift strings that look alike are equal.
+/// Strings compared by their bytes, as clients and Postgres do: Swift equates strings that look alike.
 ///
-/// The iterators of Swift's strings take some nanoseconds for a byte, and these comparisons are made for every member of
+/// The iterators of Swift's strings take some nanoseconds per byte, and these comparisons are made for every member of
 /// every frame.
 extension String {
     package func hasSameBytes(as other: String) -> Bool {
@@ -61,7 +62,7 @@ extension String {
     private func hasBytes(_ others: UnsafeBufferPointer<UInt8>) -> Bool {
         utf8.withContiguousStorageIfAvailable { mine in
             guard mine.count == others.count else { return false }
-            // Topics and ids begin alike, so they are told apart sooner from the end.
+            // Topics and IDs have common prefixes, so comparing from the end finds differences sooner.
             var at = mine.count
             while at > 0 {
                 at -= 1

@@ -3,7 +3,7 @@ import Matching
 import Postgres
 import Wire
 
-/// `realtime.messages` as the catalog has it (`MessagesTable in Authority.sql`).
+/// `realtime.messages` as described by the catalog (`MessagesTable in Authority.sql`).
 struct MessagesTable {
     let table: Table
     let version: String
@@ -12,7 +12,7 @@ struct MessagesTable {
     private let now: [UInt8]
     private let id: [UInt8]
 
-    /// - Returns: nil where there is no such table.
+    /// - Returns: nil if there is no such table.
     init?(_ result: QueryResult) {
         guard result.count == 1, let oid = result.text(0, 0).flatMap({ UInt32($0) }), let columns = result.bytes(0, 1),
             let version = result.text(0, 2), let now = result.bytes(0, 3), let id = result.bytes(0, 4)
@@ -24,12 +24,12 @@ struct MessagesTable {
         self.id = Array(id)
     }
 
-    /// Whether rows may expire (supabase/realtime 2.174).
+    /// True if rows may expire (supabase/realtime 2.174).
     var hasExpiry: Bool { columns.contains("expires_at") }
 
-    /// The row that the policies are asked about: what the original's probe has, so that a policy decides alike here and
-    /// there (its lib/realtime/tenants/authorization.ex). That is the topic, the extension, an id and the times; the
-    /// other columns have their defaults, among them `private`, which is false also for a private channel.
+    /// The row that the policies are asked about: it has what the original's probe has, so that a policy decides alike in
+    /// both (its lib/realtime/tenants/authorization.ex). That is the topic, the extension, an id and the times; the other
+    /// columns have their defaults, including `private`, which is false even for a private channel.
     func probe(topic: String, extension name: String) -> [UInt8] {
         JSONWriter.object { row in
             for column in columns {
@@ -48,8 +48,8 @@ struct MessagesTable {
     }
 }
 
-/// A batch of questions as the policy engine takes them: one for each role and command, with a row for each topic and
-/// extension that is asked about.
+/// A batch of questions in the form of the policy engine: one for each role and command, with a row for each topic and
+/// extension in question.
 struct ProbeBatch {
     private struct Kind: Hashable {
         let role: Name
@@ -63,7 +63,7 @@ struct ProbeBatch {
 
     private struct Draft {
         var rows: [[UInt8]] = []
-        /// What each row asks for.
+        /// The right that each row stands for.
         var rights: [ChannelExtensions] = []
         var numbers: [Probe: Int] = [:]
         var subjects: [PolicyQuestion.Subject] = []
@@ -85,7 +85,7 @@ struct ProbeBatch {
     }
 
     private mutating func add(_ question: AuthorizationQuestion, at place: Int) {
-        // Postgres has no text with a NUL, and libpq would send what comes before it: another topic, another role.
+        // Postgres has no text with a NUL, and libpq would send only the part before it: another topic, another role.
         guard !question.topic.utf8.contains(0), !question.claims.role.utf8.contains(0) else { return }
         let (command, wanted): (PolicyQuestion.Command, ChannelExtensions) =
             switch question.right {
@@ -95,7 +95,7 @@ struct ProbeBatch {
         let kind = Kind(role: question.claims.role, command: command)
         if drafts[kind] == nil { kinds.append(kind) }
         var draft = drafts[kind] ?? Draft()
-        drafts[kind] = nil  // So that the arrays are not shared, and appending does not copy them.
+        drafts[kind] = nil  // Avoids sharing the arrays, which appending would then copy.
         let rows = Self.extensions.filter { wanted.contains($0.right) }.map { name, right in
             let probe = Probe(topic: Name(question.topic), right: right)
             if let number = draft.numbers[probe] { return number }
@@ -118,7 +118,7 @@ struct ProbeBatch {
         }
     }
 
-    /// The questions, by their places in the batch, that policies did not answer, as they wait for a lock.
+    /// The questions, by their places in the batch, that policies did not answer because they wait for a lock.
     func locked(_ answers: [PolicyAnswer]) -> Set<Int> {
         var locked: Set<Int> = []
         for (kind, answer) in zip(kinds, answers) where !answer.locked.isEmpty {
@@ -128,13 +128,13 @@ struct ProbeBatch {
         return locked
     }
 
-    /// The faults that policies met, by the places in the batch of the questions of which some row got no answer for it.
+    /// The faults that policies met, by the places of the questions that got no answer for some row because of them.
     func faults(_ answers: [PolicyAnswer]) -> [Int: PolicyFault] {
         var faults: [Int: PolicyFault] = [:]
         for (kind, answer) in zip(kinds, answers) {
             guard let draft = drafts[kind] else { continue }
             for subject in answer.failed.subtracting(answer.locked).subtracting(answer.ending) {
-                // Those that took too long have no failure of Postgres'.
+                // Subjects that took too long have no failure from Postgres.
                 let isError = answer.failures[subject].map { $0.state != SQLState.queryCanceled } ?? false
                 faults[draft.places[subject]] = isError ? .error : .canceled
             }
@@ -142,7 +142,7 @@ struct ProbeBatch {
         return faults
     }
 
-    /// What the answers allow, for each question of the batch.
+    /// The rights that the answers allow, for each question of the batch.
     func rights(_ answers: [PolicyAnswer], count: Int) -> [ChannelExtensions] {
         var rights = [ChannelExtensions](repeating: [], count: count)
         for (kind, answer) in zip(kinds, answers) {

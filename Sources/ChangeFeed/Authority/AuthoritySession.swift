@@ -5,20 +5,20 @@ import Postgres
 import Wire
 import Workers
 
-/// One connected life of the authority: one connection asks the policies, the other reads the catalog and what is
-/// replayed.
+/// One connected life of the authority: one connection evaluates the policies, the other reads the catalog and replayed
+/// messages.
 final class AuthoritySession {
     private let reader: PostgresConnection
     private var engine: PolicyEngine
     private var messages: MessagesTable?
     private var looksAgainAt = ContinuousClock.now
-    /// What was found of roles under the present version.
+    /// Roles' privileges as found under the present version.
     private var readers: [Name: Bool] = [:]
 
-    /// How old the version of the policies may be that answers are given by.
+    /// Maximum age of the policies' version that answers are based on.
     private static let freshness = Duration.milliseconds(250)
     private static let limit = Duration.seconds(2)
-    /// All replays of a batch. Each has the session's `statement_timeout`.
+    /// Limit of all replays of a batch. Each has the session's `statement_timeout`.
     private static let replaysLimit = Duration.seconds(3)
 
     init(conninfo: String, logger: Logger) throws {
@@ -32,9 +32,9 @@ final class AuthoritySession {
 
     var isBroken: Bool { reader.isBroken }
 
-    /// Answers questions and takes them out of `batch`; what a failure leaves there has not been answered.
+    /// Answers questions and removes them from `batch`; questions that a failure leaves there have not been answered.
     ///
-    /// - Throws: `PostgresError` where the policies cannot be asked.
+    /// - Throws: `PostgresError` if the policies cannot be evaluated.
     func answer(_ batch: inout [PendingQuestion], _ log: inout RateLimitedLog) throws {
         try look()
         guard let messages else {
@@ -64,7 +64,7 @@ final class AuthoritySession {
             else { continue }
             rights[place] = []
         }
-        // From here on each answer is given as it is ready; the slower ones last.
+        // From here, each answer is given as soon as it is ready, the slower ones last.
         var replays: [(PendingQuestion, ReplayRequest, ChannelExtensions)] = []
         for (pending, rights) in zip(batch, rights) {
             if case .read(let replay?) = pending.question.right, rights.contains(.broadcast) {
@@ -76,7 +76,7 @@ final class AuthoritySession {
         batch = replays.map(\.0)
         let deadline = ContinuousClock.now + Self.replaysLimit
         for (pending, request, rights) in replays {
-            // Other joins wait meanwhile: whoever is not reached comes again.
+            // Other joins wait meanwhile: a client whose replay is not reached comes again.
             let outcome =
                 ContinuousClock.now < deadline
                 ? try replay(request, of: pending.question.topic, rights, &log) : .replayFailed
@@ -85,7 +85,7 @@ final class AuthoritySession {
         }
     }
 
-    /// Whether rights are a no to what is asked.
+    /// True if the rights amount to a refusal of the request.
     private func isWanting(_ rights: ChannelExtensions, _ right: AuthorizationQuestion.Right) -> Bool {
         switch right {
         case .read: rights.isEmpty
@@ -93,20 +93,20 @@ final class AuthoritySession {
         }
     }
 
-    /// Sees to it that a policy changed a moment ago counts.
+    /// Refreshes the policies' version, so that a recent change counts.
     private func look() throws {
         guard looksAgainAt <= .now else { return }
-        // Before it is read: what changes while it is on its way is found by the next look.
+        // Set before the read: a change made during the read is found by the next refresh.
         looksAgainAt = .now + Self.freshness
         let found = MessagesTable(try reader.query(AuthoritySQL.messagesTable, within: Self.limit))
         if found?.version != messages?.version { readers = [:] }
         messages = found
     }
 
-    /// The next answer is given by the policies as they are then, and not as they were up to `freshness` ago.
+    /// Makes the next answer use the policies of that moment, rather than those of up to `freshness` ago.
     func expireVersion() { looksAgainAt = .now }
 
-    /// The privileges that a SELECT takes besides its policies.
+    /// True if the role has the privileges that a SELECT needs besides its policies.
     private func mayRead(_ role: Name, _ messages: MessagesTable, _ log: inout RateLimitedLog) throws -> Bool {
         if let known = readers[role] { return known }
         let result = try reader.query(
@@ -144,7 +144,7 @@ final class AuthoritySession {
 extension ReplayedMessage {
     /// A row of `Replay in Authority.sql`.
     ///
-    /// - Returns: nil for a row without an id or a payload, which is no message.
+    /// - Returns: nil for a row without an id or a payload, which is not a message.
     init?(_ rows: QueryResult, _ row: Int) {
         guard let id = rows.text(row, 0) else { return nil }
         let body: Body

@@ -4,13 +4,14 @@ package import Logging
 import Postgres
 import Workers
 
-/// Decides about private channels by the policies on `realtime.messages` (wire-protocol B), and reads what is replayed.
+/// Decides access to private channels by the policies on `realtime.messages` (wire-protocol B), and reads replayed
+/// messages.
 ///
-/// It has one thread and two connections of its own, so that joins never wait for the feed, nor the feed for them.
-/// Questions that arrive while others are answered are answered together.
+/// Has one thread and two connections of its own, so that neither joins nor the feed ever wait for each other. Questions
+/// that arrive while others are being answered are answered together.
 ///
-/// **Shutdown**: `stop` answers what waits with `unavailable`. **Overload**: beyond what the inbox holds, new questions
-/// are answered `unavailable` at once; clients come again.
+/// **Shutdown**: `stop` answers waiting questions with `unavailable`. **Overload**: beyond the inbox's capacity, new
+/// questions are answered `unavailable` at once; clients come again.
 package final class PolicyAuthority: ChannelAuthority {
     private let conninfo: String
     private let logger: Logger
@@ -22,7 +23,7 @@ package final class PolicyAuthority: ChannelAuthority {
         self.logger = logger
     }
 
-    /// Starts the thread; it connects, and keeps trying. Once in the life of an authority.
+    /// Starts the thread, which connects and keeps trying. Call it once in the life of an authority.
     package func start() {
         let (conninfo, logger, inbox) = (conninfo, logger, inbox)
         thread.start {
@@ -31,8 +32,8 @@ package final class PolicyAuthority: ChannelAuthority {
         }
     }
 
-    /// Ends the thread. One that hangs in a policy or in the network is left behind after `patience`: whoever stops an
-    /// authority is about to end the process.
+    /// Ends the thread. A thread that hangs in a policy or in the network is left behind after `patience`: the caller is
+    /// about to end the process.
     package func stop(within patience: Duration = .seconds(3)) {
         inbox.stop()
         thread.join(by: .now + patience)
@@ -44,11 +45,12 @@ package final class PolicyAuthority: ChannelAuthority {
         if !inbox.post(PendingQuestion(question: question, answer: answer)) { answer(.unavailable) }
     }
 
-    /// Calls back once all that was asked before this call is answered; from the authority's thread, or this one where it has ended.
+    /// Calls back once everything asked before this call has been answered; on the authority's thread, or this one if that
+    /// has ended.
     package func awaitAnswers(_ done: @escaping @Sendable (Bool) -> Void) { inbox.await(done) }
 }
 
-/// A question and the way back.
+/// A question and its callback.
 struct PendingQuestion: Sendable {
     let question: AuthorizationQuestion
     let answer: @Sendable (AuthorizationOutcome) -> Void
@@ -57,33 +59,33 @@ struct PendingQuestion: Sendable {
     var user: [UInt8]? { question.claims.subject.map { Array($0.utf8) } }
 }
 
-/// Questions on their way to the authority's thread; posting never waits for it.
+/// Questions on their way to the authority's thread; posting never waits for the thread.
 struct AuthorityInbox: Sendable {
     private struct Content {
         var waiting: [PendingQuestion] = []
         var bytes = 0
         /// By the token's user.
         var ofUsers: [[UInt8]: (count: Int, bytes: Int)] = [:]
-        /// Questions that were ever taken.
+        /// Number of questions ever accepted.
         var asked = 0
-        /// Callbacks that wait until so many are answered.
+        /// Callbacks, each waiting until that many questions have been answered.
         var barriers: [(asked: Int, done: @Sendable (Bool) -> Void)] = []
         var isStopping = false
     }
 
-    /// Questions that may wait. A loop asks one for each join and each new writer, so this is every socket of a large hub
-    /// at once.
+    /// Limit of waiting questions. A loop asks one for each join and each new writer, so this is every socket of a large
+    /// hub at once.
     private static let capacity = 100_000
-    /// Bytes of what they say; a topic may be as long as a message.
+    /// Limit of the questions' bytes; a topic may be as long as a message.
     private static let capacityBytes = 64_000_000
-    /// One user's may be a tenth, so that others find room.
+    /// One user may take up a tenth, so that others find room.
     private static let parts = 10
-    /// Of those that are taken together.
+    /// Limit of the bytes taken together.
     private static let batchBytes = 1_000_000
 
     private let mailbox = WorkerMailbox(Content())
 
-    /// - Returns: false where the question cannot be taken.
+    /// - Returns: false if the question cannot be accepted.
     func post(_ question: PendingQuestion) -> Bool {
         mailbox.post { content in
             guard !content.isStopping, content.waiting.count < Self.capacity,
@@ -113,7 +115,7 @@ struct AuthorityInbox: Sendable {
         if !isTaken { done(true) }
     }
 
-    /// The barriers whose questions are all answered; to be called when everything that was taken is.
+    /// Takes the barriers whose questions have all been answered; call it when everything taken has been.
     func takeBarriers() -> [@Sendable (Bool) -> Void] {
         mailbox.look { content in
             let answered = content.asked - content.waiting.count
@@ -159,10 +161,11 @@ struct AuthorityLoop: ~Copyable {
     private var reconnector: Reconnector
     private var lastAttempt: ContinuousClock.Instant?
 
-    /// Between two attempts to connect, where questions ask for them.
+    /// Minimum time between two attempts to connect when questions trigger them.
     private static let leastPauseMicroseconds: UInt32 = 50_000
     private static let leastPause = Duration.microseconds(leastPauseMicroseconds)
-    /// Answered together. A batch is one round trip; a larger one keeps the first of it waiting for the last.
+    /// Questions answered together. A batch is one round trip; a larger one delays its first question until the last is
+    /// done.
     private static let batch = 500
 
     init(conninfo: String, logger: Logger, inbox: AuthorityInbox) {
@@ -202,8 +205,8 @@ struct AuthorityLoop: ~Copyable {
         while !left.isEmpty {
             let hadSession = session != nil
             if !hadSession {
-                // Clients are let in as soon as the feed is back, and some never repeat a join that is refused then: whoever asks is
-                // a reason to try, whatever the schedule says.
+                // Clients are let in as soon as the feed is back, and some never repeat a join that is then refused: so
+                // each question is a reason to try, whatever the schedule says.
                 if let lastAttempt, lastAttempt + Self.leastPause > .now { usleep(Self.leastPauseMicroseconds) }
                 connect()
             }
@@ -212,7 +215,7 @@ struct AuthorityLoop: ~Copyable {
                 try session.answer(&left, &log)
             } catch {
                 let wasFailure = note(error)
-                // A connection that was lost while nobody asked shows it only now: a fresh one answers.
+                // A connection that was lost while idle shows it only now: a fresh one answers.
                 guard wasFailure, hadSession else { break }
                 reconnector.retryNow()
             }
@@ -230,7 +233,7 @@ struct AuthorityLoop: ~Copyable {
         }
     }
 
-    /// - Returns: whether the connection is to be given up.
+    /// - Returns: true if the connection was given up.
     private mutating func note(_ error: any Error) -> Bool {
         if let error = error as? PostgresError, error.kind == .timeout, session?.isBroken == false {
             log.note("Permissions for private channels cannot be checked for now: \(error.message)")

@@ -5,17 +5,17 @@ package import Wire
 /// The watched tables at one moment, and what roles may read of them.
 package struct Catalog: Sendable {
     package let tables: [Table]
-    /// The sound ones, by the table's oid.
+    /// The sound scopes, by the table's oid.
     package let scopes: [UInt32: Scope]
-    /// Sentences about declarations that are not, and about faults.
+    /// Sentences about unsound declarations and about faults.
     let warnings: [String]
-    /// What keeps changes of a table from being written, by its oid.
+    /// Faults that keep changes of a table from being recorded, by the table's oid.
     let faults: [UInt32: [TableFault]]
     /// The tables that scopes name as members.
     package let memberTables: Set<UInt32>
-    /// Those of them of which it is known whom a change of a row concerns.
+    /// The members tables for which the users affected by a row's change are known.
     let narrowedMembers: Set<UInt32>
-    /// Differs wherever a table, a policy or a privilege differs; empty before the first reading.
+    /// Differs whenever a table, a policy or a privilege differs; empty before the first read.
     package let version: String
     private let roles: [Name: RoleAccess]
     private let byOID: [UInt32: Int]
@@ -55,13 +55,13 @@ package struct Catalog: Sendable {
 
     package func table(schema: Name, name: Name) -> Table? { byName[schema]?[name].map { tables[$0] } }
 
-    /// Nil for a role that was not asked about yet.
+    /// Nil for a role that has not been looked up yet.
     package func access(of role: Name) -> RoleAccess? { roles[role] }
 
-    /// The roles this catalog tells about that exist.
+    /// The roles covered by this catalog that exist.
     package var knownRoles: Set<Name> { Set(roles.lazy.filter(\.value.exists).map(\.key)) }
 
-    /// The same catalog, with the old objects for what did not change, so that identity tells whether a table did.
+    /// The same catalog, with the old objects for unchanged tables, so that identity tells whether a table changed.
     func keeping(_ old: Catalog) -> Catalog {
         Catalog(
             tables: tables.map { table in old.table(table.oid).flatMap { $0.isSame(as: table) ? $0 : nil } ?? table },
@@ -77,8 +77,8 @@ package struct Catalog: Sendable {
         tables.count == other.tables.count && zip(tables, other.tables).allSatisfy { $0 === $1 }
     }
 
-    /// Whether a record was written with the columns this catalog knows, in whatever order; that of a deleted row may have
-    /// those of the replica identity alone, which is all that the WAL has of it.
+    /// True if a record was written with the columns that this catalog knows, in any order. A deleted row's record may have
+    /// only the columns of the replica identity, because the WAL has no others.
     func describes(
         _ record: UnsafeBufferPointer<UInt8>, of oid: UInt32, after operation: RowChange.Operation
     ) -> Bool {
@@ -86,7 +86,7 @@ package struct Catalog: Sendable {
     }
 }
 
-/// The keys that records of a table have.
+/// The keys of a table's records.
 private struct RecordShape: Sendable {
     private let all: [[UInt8]]
     private let identity: [[UInt8]]
@@ -100,19 +100,19 @@ private struct RecordShape: Sendable {
         if RecordKeys.matches(record, all) { return true }
         let mayBeIdentity = operation == .delete && !identity.isEmpty
         if mayBeIdentity, RecordKeys.matches(record, identity) { return true }
-        // A partition that was attached may have its columns in another order than its root.
+        // An attached partition may have its columns in another order than its root.
         let found = RecordKeys.all(of: record)
         return found == Set(all) || mayBeIdentity && found == Set(identity)
     }
 }
 
-/// What a role of the database may read of the watched tables, before policies.
+/// A database role's access to the watched tables, before policies.
 package struct RoleAccess: Sendable, Equatable {
-    /// Whether the database has such a role.
+    /// True if the database has such a role.
     package let exists: Bool
-    /// Whether the hub's own role may act as it, as asking its policies takes.
+    /// True if the hub's own role may act as it, as policies have to be evaluated.
     package let isAssumable: Bool
-    /// By the table's oid; what the role may not read is missing.
+    /// By the table's oid; tables that the role may not read are missing.
     let tables: [UInt32: TableAccess]
 
     init(exists: Bool, isAssumable: Bool, tables: [UInt32: TableAccess]) {
@@ -145,15 +145,15 @@ package struct RoleAccess: Sendable, Equatable {
             })
     }
 
-    /// Nil where the role may read nothing of the table.
+    /// Nil if the role may read nothing of the table.
     package func table(_ oid: UInt32) -> TableAccess? { tables[oid] }
 }
 
-/// What a role may read of one table.
+/// A role's access to one table.
 package struct TableAccess: Sendable, Equatable {
-    /// The columns it may SELECT; nil for all, those that come later included.
+    /// The columns that it may SELECT; nil for all, including later ones.
     package let columns: Set<Name>?
-    /// Row level security applies to the role: its policies decide on each row.
+    /// True if row level security applies to the role: its policies decide on each row.
     package let isRestricted: Bool
 }
 
@@ -163,8 +163,8 @@ extension Table {
             && hasSurrogateKey == other.hasSurrogateKey
     }
 
-    /// The columns a record was written with, where the table was altered since: each as this table describes it, or as
-    /// the older one did.
+    /// The table with the columns that a record was written with, if the table has been altered since: each as this table
+    /// describes it, or else as the older one did.
     func restricted(to record: UnsafeBufferPointer<UInt8>, older: Table?) -> Table {
         let present = RecordKeys.all(of: record)
         let known = columns + (older?.columns ?? []).filter { column($0.name) == nil }

@@ -6,12 +6,12 @@ import Wire
 /// Reads the watched tables, and what roles may read of them, from Postgres' catalog.
 package enum CatalogReader {
     /// - Parameters:
-    ///   - roles: whose access is wanted.
-    ///   - readsWAL: whether this hub reads the WAL.
+    ///   - roles: roles whose access is wanted.
+    ///   - readsWAL: true if this hub reads the WAL.
     static func read(
         from connection: PostgresConnection, roles: Set<Name> = [], readsWAL: Bool = false
     ) throws -> Catalog {
-        // First: what changes while the rest is read makes the next version differ from this one.
+        // First: a change made during the rest of the read then makes the next version differ from this one.
         let version = try version(from: connection)
         let declared = try scopes(from: connection)
         let sound = declared.filter { $0.hasRowSecurity && $0.problems.isEmpty }
@@ -35,7 +35,7 @@ package enum CatalogReader {
             roles: try RoleAccess.read(roles, from: connection), version: version)
     }
 
-    /// Changes with whatever answers of policies and privileges rest on.
+    /// The version, which changes with everything that the results of policies and privileges depend on.
     package static func version(from connection: PostgresConnection) throws -> String {
         try connection.query(CatalogSQL.catalogVersion).text(0, 0) ?? ""
     }
@@ -43,9 +43,9 @@ package enum CatalogReader {
     /// The version as an expression.
     static let versionQuestion = "(" + SQLTemplate.withoutComments(CatalogSQL.catalogVersion.text) + ")"
 
-    /// Has a session keep the plan of the version, which costs more than reading it.
+    /// Makes a session keep the plan of the version query, which costs more than running it.
     ///
-    /// - Returns: an expression that is the version; where the hub may not create temporary functions, the question itself.
+    /// - Returns: an expression for the version; if the hub may not create temporary functions, the query itself.
     /// - Throws: `PostgresError`.
     package static func compileVersion(on connection: PostgresConnection) throws -> String {
         guard try connection.query(CatalogSQL.mayCompile).text(0, 0) == "t" else { return versionQuestion }
@@ -54,23 +54,23 @@ package enum CatalogReader {
         return "pg_temp.roost_catalog_version()"
     }
 
-    /// What keeps changes of watched tables from being written down once, for people: a row for each, with the table, the
-    /// fault by its name, and whether the table has it itself and not its partitions alone.
+    /// Faults that keep changes of watched tables from being recorded exactly once, for people: a row for each, with the
+    /// table, the fault's name, and whether the table itself has it or only its partitions.
     ///
-    /// - Parameter readsWAL: whether the hub that it is asked for reads the WAL.
+    /// - Parameter readsWAL: true if the hub in question reads the WAL.
     /// - Throws: `PostgresError`.
     package static func tableFaults(from connection: PostgresConnection, readsWAL: Bool) throws -> QueryResult {
         try connection.query(CatalogSQL.tableFaults, [readsWAL ? "true" : "false"])
     }
 
-    /// Tables that were put in the place of watched ones, as by renaming.
+    /// Tables that took the place of watched ones, as by renaming.
     package static func displacedTables(from connection: PostgresConnection) throws -> [DisplacedTable] {
         let rows = try connection.query(CatalogSQL.displacedTables)
         return (0..<rows.count).map { DisplacedTable(name: rows.text($0, 0) ?? "", watched: rows.text($0, 1)) }
     }
 
     private static func scopes(from connection: PostgresConnection) throws -> [DeclaredScope] {
-        // Examining takes milliseconds, and most databases have none.
+        // The examination takes milliseconds, and most databases have no scope.
         guard try connection.query("select from roost.scope limit 1").count > 0 else { return [] }
         return try DeclaredScope.read(on: connection)
     }
@@ -110,7 +110,7 @@ package enum CatalogReader {
 }
 
 extension Comparison {
-    /// By the names Catalog.sql uses; what it does not know, Postgres compares.
+    /// By the names used in Catalog.sql; unknown types are compared by Postgres.
     init(catalogName: String?) {
         switch catalogName {
         case "decimal": self = .decimal

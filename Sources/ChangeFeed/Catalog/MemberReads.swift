@@ -1,19 +1,19 @@
 package import Wire
 
-/// What the policies of a scoped table read of one members table: which of its changes concern whose answers.
+/// The part of a members table that a scoped table's policies read: it decides which changes affect which users' results.
 ///
-/// Only what was understood wholly is told here. A members table of which nothing is known concerns everybody with each change.
+/// Contains only what was fully understood. Each change of a members table without an entry affects every user.
 package struct MemberReads: Sendable, Equatable {
-    /// The columns that are read; nil where they may be all.
+    /// The columns that are read; nil if all may be.
     package var columns: Set<Name>?
-    /// The places where it is read. What one of them leaves open concerns all.
+    /// The places where the table is read. Whatever a place leaves open is unrestricted.
     package var accesses: [Access]
 
-    /// One place: of the table only those rows count there in which these columns have these values.
+    /// One place that reads the table: only rows in which these columns have these values count there.
     package struct Access: Sendable, Hashable {
-        /// The one that is compared with the scope column.
+        /// The column compared with the scope column.
         package var value: Name?
-        /// The one that is compared with the user's key (`Scope.userKey`).
+        /// The column compared with the user's key (`Scope.userKey`).
         package var user: Name?
 
         package init(value: Name? = nil, user: Name? = nil) {
@@ -33,11 +33,11 @@ package struct MemberReads: Sendable, Equatable {
     }
 }
 
-/// A change of a members table, as a window tells of it before its rows (MembersInWindow in Window.sql).
+/// A change of a members table, as a window reports it before its rows (MembersInWindow in Window.sql).
 package enum MemberChange: Sendable, Equatable {
-    /// Something of the table changed.
+    /// Some change of the table.
     case table(UInt32)
-    /// One row of the table did: JSON of what it was and of what it is, nil where it was not or is no more.
+    /// A change of one row: JSON of the old and the new row, nil before an insert and after a delete.
     case row(UInt32, old: [UInt8]?, new: [UInt8]?)
 
     package var table: UInt32 {

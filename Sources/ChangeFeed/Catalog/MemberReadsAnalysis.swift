@@ -1,13 +1,13 @@
 import Wire
 
-/// Finds out from the parsed policies of a table what they read of members tables.
+/// Derives from a table's parsed policies what they read of members tables.
 ///
-/// What a query sees of a table depends on those rows alone that meet its WHERE. So a comparison there with the scope column
-/// or the user, at its top or joined by AND, narrows what counts, whatever else the query does; and so does a comparison of
-/// the query's first column with the scope column (`conversation_id in (select …)`), where nothing comes between the rows and
-/// that column. Functions that are one query are followed.
+/// A query's view of a table depends only on the rows that meet its WHERE. So a comparison there with the scope column or
+/// the user, at the top level or joined by AND, narrows the rows that count, whatever else the query does; and so does a
+/// comparison of the query's first column with the scope column (`conversation_id in (select …)`), if nothing comes between
+/// the rows and that column. Functions that consist of one query are followed.
 struct MemberReadsAnalysis {
-    /// Something was met that may read anything.
+    /// A construct was met that may read anything.
     struct NotUnderstood: Error {}
 
     private enum Operand: Equatable {
@@ -17,14 +17,14 @@ struct MemberReadsAnalysis {
     }
 
     private struct Context {
-        /// Levels of queries around.
+        /// Number of enclosing queries.
         var level = 0
-        /// The row that is judged is what stands outside of all levels.
+        /// True if the judged row is outside of all levels.
         var hostsRow = true
         var arguments: [Operand] = []
         var owner: UInt32?
         var calls = 0
-        /// The first column of the query to come is compared with the scope column.
+        /// True if the first column of the next query is compared with the scope column.
         var outputIsScope = false
     }
 
@@ -35,10 +35,10 @@ struct MemberReadsAnalysis {
 
     private static let mostCalls = 5
     private let lookup: any PolicyLookup
-    /// The only scope column's number and kind; nil where there are several, or of another kind.
+    /// The number and kind of the only scope column; nil if there are several, or if its kind is not comparable.
     private let column: (number: Int, kind: String)?
     private(set) var reads: [UInt32: MemberReads] = [:]
-    /// The SQL of what users are compared by; the first that was met.
+    /// The SQL of the expression that users are compared by; the first one met.
     private(set) var userKey: Name?
 
     init(column: (number: Int, kind: String)?, lookup: any PolicyLookup) {
@@ -46,7 +46,7 @@ struct MemberReadsAnalysis {
         self.lookup = lookup
     }
 
-    /// Adds what one policy reads.
+    /// Adds the reads of one policy.
     ///
     /// - Throws: `NotUnderstood`, `PostgresError`.
     mutating func add(policy tree: NodeTree) throws { try walk(tree, Context()) }
@@ -82,7 +82,7 @@ struct MemberReadsAnalysis {
         case "OPEXPR", "DISTINCTEXPR", "NULLIFEXPR": try demandOfCatalog(node, "opfuncid")
         case "AGGREF": try demandOfCatalog(node, "aggfnoid")
         case "WINDOWFUNC": try demandOfCatalog(node, "winfnoid")
-        // What a domain checks may be a function.
+        // A domain's check may be a function.
         case "COERCETODOMAIN", "TABLESAMPLECLAUSE", "TABLEFUNC": throw NotUnderstood()
         default: break
         }
@@ -151,7 +151,7 @@ struct MemberReadsAnalysis {
         }
     }
 
-    /// A table that a query names.
+    /// Records a table that a query names.
     private mutating func note(
         _ table: NodeTree.Fields, of query: NodeTree.Fields, _ narrowing: Narrowing, _ context: Context
     ) throws {
@@ -160,7 +160,7 @@ struct MemberReadsAnalysis {
             !facts.isRestricted
         else { throw NotUnderstood() }
         var rights = table
-        // From Postgres 16 on the columns stand apart.
+        // Since Postgres 16, the columns are in a separate list.
         if let place = table.number("perminfoindex"), place > 0 {
             let all = query.list("rteperminfos")
             guard all.indices.contains(place - 1), let node = all[place - 1].node("RTEPERMISSIONINFO") else {
@@ -174,7 +174,7 @@ struct MemberReadsAnalysis {
         var columns: Set<Name>? = []
         for bit in selected.dropFirst() {
             guard let bit = bit.word.flatMap({ Int($0) }) else { throw NotUnderstood() }
-            // FirstLowInvalidHeapAttributeNumber: 0 would be the whole row, and what is below a system column.
+            // FirstLowInvalidHeapAttributeNumber: 0 would be the whole row, and lower numbers are system columns.
             columns = facts.columns[bit - 7].flatMap { column in columns?.union([column.name]) }
         }
         let value = narrowing.value.flatMap { facts.columns[$0] }
@@ -199,14 +199,14 @@ struct MemberReadsAnalysis {
         inner.owner = routine.isSecurityDefiner ? oid : context.owner
         inner.calls = context.calls + 1
         inner.outputIsScope = context.outputIsScope
-        // The body of a function is a list of lists of queries.
+        // A function's body is a list of lists of queries.
         var queries = [body]
         while queries.count == 1, let deeper = queries[0].elements { queries = deeper }
         guard queries.count == 1, let query = queries[0].node("QUERY") else { throw NotUnderstood() }
         try walk(query: query, inner)
     }
 
-    /// Functions of Postgres' own that read whatever they are told to.
+    /// Postgres' own functions that read whatever their arguments name.
     private static let readers: Set<String> = Set(
         ["table", "query", "cursor", "schema", "database"].flatMap { source in
             ["xml", "xmlschema", "xml_and_xmlschema"].map { "pg_catalog.\(source)_to_\($0)" }
@@ -216,7 +216,7 @@ struct MemberReadsAnalysis {
         guard let oid = node.oid(field), oid < 16384 else { throw NotUnderstood() }
     }
 
-    // MARK: What is compared
+    // MARK: Operands
 
     private func operand(_ tree: NodeTree, _ context: Context) throws -> Operand {
         guard case .node(let node) = tree else { return .other }
@@ -236,7 +236,7 @@ struct MemberReadsAnalysis {
             else { return .other }
             return .user(Name(routine.name + "()"))
         case "SUBLINK":
-            // (select auth.uid())
+            // For example: (select auth.uid())
             guard node.number("subLinkType") == 4, let query = node["subselect"]?.node("QUERY"),
                 query.isEmpty("rtable"), query.isEmpty("cteList"),
                 query["jointree"]?.node("FROMEXPR")?.isEmpty("quals") ?? false,
@@ -249,7 +249,8 @@ struct MemberReadsAnalysis {
         }
     }
 
-    /// Whether a function's value depends on the settings of the session alone: it reads no table, and nothing that passes.
+    /// True if a function's value depends only on the session's settings: it reads no table, and nothing that changes over
+    /// time.
     private func isOfClaims(_ routine: RoutineFacts, calls: Int) throws -> Bool {
         if routine.isOfCatalog { return routine.isImmutable || routine.name == "pg_catalog.current_setting" }
         guard !routine.isVolatile, let body = routine.body, calls < Self.mostCalls else { return false }
@@ -270,7 +271,7 @@ struct MemberReadsAnalysis {
         return try tree.parts.allSatisfy { try isOfClaims($0, calls: calls) }
     }
 
-    /// Whether a test of `in` compares the scope column with the sub-query's first column.
+    /// True if the test of an `in` compares the scope column with the subquery's first column.
     private func isScope(_ test: NodeTree, _ context: Context) throws -> Bool {
         guard let node = test.node("OPEXPR"), let operation = node.oid("opno"), try lookup.isEquality(operation) else {
             return false
@@ -286,7 +287,7 @@ struct MemberReadsAnalysis {
             || operand(sides[1], context) == .scope && isOutput(sides[0])
     }
 
-    /// A column of a query's own tables: the table's index and the column's number.
+    /// A column of the query's own tables: the table's index and the column's number.
     private static func column(_ tree: NodeTree) -> (table: Int, number: Int)? {
         let bare = tree.node("RELABELTYPE")?["arg"] ?? tree
         guard let node = bare.node("VAR"), node.number("varlevelsup") == 0, let table = node.number("varno"),
@@ -301,7 +302,7 @@ struct MemberReadsAnalysis {
         return node.list("args").flatMap { conjuncts(of: $0) }
     }
 
-    /// Whether each row of the result is one of the rows that meet the conditions, by itself.
+    /// True if each row of the result is, by itself, one of the rows that meet the conditions.
     private static func isPlain(_ query: NodeTree.Fields) -> Bool {
         !query.isTrue("hasAggs") && !query.isTrue("hasWindowFuncs") && !query.isTrue("hasDistinctOn")
             && ["groupClause", "groupingSets", "havingQual", "limitOffset", "limitCount", "setOperations"]

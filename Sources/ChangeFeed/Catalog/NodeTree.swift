@@ -1,9 +1,9 @@
 /// The parsed form of an expression or a query, as Postgres keeps it in its catalog (`pg_node_tree`, written by
-/// nodes/outfuncs.c and taken apart as nodes/read.c does).
+/// nodes/outfuncs.c and parsed in the same way as nodes/read.c does).
 ///
-/// It holds what names and types came to, so nothing has to be looked up or guessed that a text would leave open.
+/// Names and types are already resolved in it, so nothing has to be looked up or guessed that a text would leave open.
 package indirect enum NodeTree: Equatable {
-    /// A word as it stands there; `<>` is null.
+    /// A word as written; `<>` is null.
     case word(String)
     case list([NodeTree])
     case node(Fields)
@@ -25,7 +25,7 @@ package indirect enum NodeTree: Equatable {
         /// The elements of a list; none for null.
         func list(_ name: String) -> [NodeTree] { self[name]?.elements ?? [] }
 
-        /// Whether it is null, or no field of this version.
+        /// True if the field is null, or missing in this version.
         func isEmpty(_ name: String) -> Bool { self[name].map { $0 == .word("<>") } ?? true }
     }
 
@@ -45,7 +45,7 @@ package indirect enum NodeTree: Equatable {
         return fields
     }
 
-    /// All that it is made of, one level down.
+    /// All its parts, one level down.
     var parts: [NodeTree] {
         switch self {
         case .word: []
@@ -58,7 +58,7 @@ package indirect enum NodeTree: Equatable {
 private struct NodeTreeParser {
     private let words: [String]
     private var at = 0
-    /// Deeper than any policy that somebody wrote.
+    /// Deeper than any handwritten policy.
     private static let deepest = 500
     private var depth = 0
 
@@ -127,7 +127,7 @@ private struct NodeTreeParser {
         while at < words.count, words[at] != "}" {
             if words[at].hasPrefix(":") {
                 let name = String(words[at].dropFirst())
-                // A field that stands twice may be a name that looks like one.
+                // A field that occurs twice may be a name that looks like one.
                 guard values[name] == nil else { return nil }
                 values[name] = []
                 field = name

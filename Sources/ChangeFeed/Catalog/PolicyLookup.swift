@@ -1,49 +1,49 @@
 package import Postgres
 import Wire
 
-/// A routine as the catalog has it, with its parsed body where there is one.
+/// A routine as described by the catalog, with its parsed body if there is one.
 struct RoutineFacts {
-    /// As SQL calls it, without arguments: `auth.uid`.
+    /// The name as SQL calls it, without arguments: `auth.uid`.
     let name: String
     let isOfCatalog: Bool
     let isImmutable: Bool
     let isVolatile: Bool
     let isSecurityDefiner: Bool
-    /// The query that it is; nil where that cannot be known.
+    /// The query that it consists of; nil if that cannot be determined.
     let body: NodeTree?
 }
 
-/// A table that is read, for a reader with certain rights.
+/// A table that is read, as seen by a role with certain rights.
 struct RelationFacts {
     /// The table itself, or the root of a partition.
     let root: UInt32
     let isTable: Bool
-    /// Its own policies decide what the reader sees of it.
+    /// True if the table's own policies decide what that role sees of it.
     let isRestricted: Bool
     /// By attribute number.
     let columns: [Int: Column]
 
     struct Column: Equatable {
         let name: Name
-        /// Values of columns of one kind are equal where their JSON is; nil for types of which that is not certain.
+        /// Values of columns of the same kind are equal if their JSON is; nil for types for which that is not certain.
         let kind: String?
     }
 }
 
-/// What looks up functions and tables for an analysis. `nil` and errors end in nothing being known.
+/// Looks up functions and tables for an analysis. After `nil` or an error, nothing is considered known.
 protocol PolicyLookup {
     func routine(_ oid: UInt32) throws -> RoutineFacts?
-    /// - Parameter owner: the function, `security definer`, that reads it as its owner.
+    /// - Parameter owner: the `security definer` function that reads the table as its owner.
     func relation(_ oid: UInt32, asOwnerOf owner: UInt32?) throws -> RelationFacts?
-    /// Whether an operator is an equality of Postgres' own, of types whose JSON is equal where they are.
+    /// True if an operator is one of Postgres' own equalities, on types whose JSON is equal if the values are.
     func isEquality(_ oid: UInt32) throws -> Bool
 }
 
-/// Looks up functions and tables in a database, each once.
+/// Looks up functions and tables in a database, each of them once.
 ///
-/// The body of a function is a text that only says what it means where it is run. So Postgres is asked to make a function of the
-/// same query whose names are looked up at once (`begin atomic`), in a transaction that is rolled back; what it parsed is read,
-/// and nothing is ever run. Functions of one query can be had like this, in SQL or plpgsql, from Postgres 14 on.
+/// The text of a function's body has a definite meaning only when it runs. So Postgres is made to create a function of the
+/// same query whose names are resolved at once (`begin atomic`), in a transaction that is rolled back; the parsed form is
+/// read, and nothing is ever run. This works for functions of one query, in SQL or plpgsql, since Postgres 14.
 package final class CatalogPolicyLookup: PolicyLookup {
     private let connection: PostgresConnection
     private var routines: [UInt32: RoutineFacts] = [:]
@@ -71,12 +71,12 @@ package final class CatalogPolicyLookup: PolicyLookup {
         else { return nil }
         try connection.run("begin")
         do {
-            // As the session of a user has it, where the function sets none.
+            // The setting of a user's session, if the function sets none.
             try connection.run("set local search_path to default")
             if let path = row.text(0, 9) {
                 _ = try connection.query("select set_config('search_path', $1, true)", [path])
             }
-            // One statement, whatever the text holds.
+            // A single statement, whatever the text contains.
             _ = try connection.query(
                 "create function pg_temp.roost_twin(\(arguments)) returns \(result) language sql begin atomic \(query)\n; end"
             )
@@ -84,13 +84,13 @@ package final class CatalogPolicyLookup: PolicyLookup {
             try connection.run("rollback")
             return parsed.flatMap { NodeTree($0) }
         } catch let error as PostgresError where error.kind == .server {
-            // Another language's words, or a name that the hub may not look up.
+            // A body in another language, or a name that the hub may not look up.
             try connection.run("rollback")
             return nil
         }
     }
 
-    /// The query that a function is; nil where it is more than that.
+    /// The query that a function consists of; nil if it is more than that.
     package static func query(_ source: String, language: String) -> String? {
         var text = source[...]
         func trim() {
@@ -145,10 +145,10 @@ package final class CatalogPolicyLookup: PolicyLookup {
 }
 
 extension Scope {
-    /// Adds what the policies read of the members tables, as far as they can be understood.
+    /// Adds the policies' reads of the members tables, as far as they can be understood.
     ///
     /// - Parameter table: the oid.
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Throws: `PostgresError` if the database does not answer.
     package func withReads(
         of table: UInt32, by lookup: CatalogPolicyLookup, on connection: PostgresConnection
     ) throws -> Scope {

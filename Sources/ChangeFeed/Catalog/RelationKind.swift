@@ -1,4 +1,4 @@
-/// Kinds of relations that have names like tables and are none, in words, by `pg_class.relkind`.
+/// Words for the kinds of relations that share the names of tables but are not tables, by `pg_class.relkind`.
 package enum RelationKind {
     /// Nil for a table, partitioned or not.
     package static func words(_ kind: String) -> String? {

@@ -1,19 +1,20 @@
 package import Postgres
 package import Wire
 
-/// What is known of a table's policies: whether a user may see a row depends on some of its columns alone. The operator says
-/// so, or `roost watch` found it.
+/// A fact about a table's policies: a user's view of a row depends only on some of the row's columns. The operator declared
+/// it, or `roost watch` found it.
 ///
-/// It lets the hub keep answers of policies. It is held against what the catalog says of the policies (`DeclaredScope`),
-/// and against what they really read whenever they are asked; it counts for nothing where that is more.
+/// A scope lets the hub keep the results of policies. It is checked against what the catalog says of the policies
+/// (`DeclaredScope`), and against what they really read each time they run; if that is more, the scope is void.
 package struct Scope: Sendable, Equatable {
-    /// In the table's order; none where every row is seen by the same users.
+    /// In the table's order; none if every row is seen by the same users.
     package let columns: [Name]
-    /// The tables that decide who may see what; answers are dropped when one of them changes.
+    /// The tables that decide who may see what; kept results are dropped when one of them changes.
     package let members: Set<UInt32>
-    /// What policies read of the members tables, by their oids. Of those that are missing each change concerns everybody.
+    /// The policies' reads of the members tables, by oid. Each change of a members table without an entry affects
+    /// every user.
     package var reads: [UInt32: MemberReads] = [:]
-    /// The SQL of what policies compare users by, such as `auth.uid()`; nil where it is not known.
+    /// The SQL of what policies compare users by, such as `auth.uid()`; nil if unknown.
     package var userKey: Name?
 
     package init(columns: [Name], members: Set<UInt32>) {
@@ -21,28 +22,29 @@ package struct Scope: Sendable, Equatable {
         self.members = members
     }
 
-    /// What rows that are seen by the same users have in common: the JSON of the columns, one behind the other.
+    /// The value that rows seen by the same users have in common: the columns' JSON, concatenated.
     ///
-    /// - Returns: nil where the record lacks one, as a row too large does.
+    /// - Returns: nil if the record lacks a column, as that of a row too large does.
     package func value(of record: [UInt8]) -> [UInt8]? {
         var value: [UInt8] = []
         for column in columns {
             guard let found = JSON(trusted: record[...])[column.text] else { return nil }
             value += found.bytes
-            // No JSON goes on after a comma, so that two rows which differ have values that differ.
+            // No JSON value continues after a comma, so rows that differ have different values.
             if columns.count > 1 { value.append(UInt8(ascii: ",")) }
         }
         return value
     }
 }
 
-/// What `roost watch` wrote down: the visibility of a table's rows depends on some columns only, for as long as the members
+/// A record by `roost watch`: the visibility of a table's rows depends only on some columns, for as long as the members
 /// tables do not change.
 package struct DeclaredScope: Equatable {
-    /// What is wrong with a declaration. The hub does not use one that has any, and asks row by row, which is slower.
+    /// A fault in a declaration. The hub does not use a faulty declaration, but evaluates policies row by row, which is
+    /// slower.
     package struct Problem: Equatable {
         package enum Kind: String {
-            /// `roost watch` mends it.
+            /// `roost watch` repairs it.
             case watch
             /// A table or column is gone.
             case gone
@@ -56,15 +58,15 @@ package struct DeclaredScope: Equatable {
     }
 
     package let oid: UInt32
-    /// Schema and name, quoted where they must be; the oid where the table is gone.
+    /// Schema and name, quoted if necessary; the oid if the table is gone.
     package let table: String
-    /// One where it was declared; of a derived one those that the policies read now.
+    /// One if declared; for a derived scope, those that the policies read now.
     package let columns: [Name]
     package let members: [UInt32]
     package let memberNames: String
-    /// Without, everybody sees every row, and the declaration changes nothing.
+    /// Without row level security, every user sees every row, and the declaration has no effect.
     package let hasRowSecurity: Bool
-    /// Found by `roost watch` in the policies, and not declared by anybody.
+    /// True if `roost watch` found it in the policies, rather than a person declaring it.
     package let isDerived: Bool
     package var problems: [Problem]
 
@@ -73,10 +75,10 @@ package struct DeclaredScope: Equatable {
 
     /// Reads the declarations and examines them.
     ///
-    /// - Parameter table: only this one's, an oid.
+    /// - Parameter table: limits the read to this table, an oid.
     /// - Throws: `PostgresError`.
     package static func read(of table: String? = nil, on connection: PostgresConnection) throws -> [DeclaredScope] {
-        // To plan the examination takes 20 ms of the server's time, and most databases have no scope.
+        // Planning the examination takes 20 ms of the server's time, and most databases have no scope.
         guard try connection.query(CatalogSQL.hasScope).count > 0 else { return [] }
         let rows = try connection.query(CatalogSQL.scopes, [table])
         var scopes: [DeclaredScope] = []
@@ -94,7 +96,7 @@ package struct DeclaredScope: Equatable {
                         isDerived: rows.flag(row, 8), problems: []))
             }
             guard let kind = rows.text(row, 6), let text = rows.text(row, 7) else { continue }
-            // A kind that this version does not know is a problem all the same.
+            // A kind that this version does not know is still a problem.
             scopes[scopes.count - 1].problems.append(Problem(kind: .init(rawValue: kind) ?? .policy, text: text))
         }
         return scopes

@@ -2,14 +2,14 @@ import Hub
 import Matching
 import Postgres
 
-/// Something that keeps changes of a watched table from being written down once (TableFaults in Catalog.sql).
+/// A fault that keeps changes of a watched table from being recorded exactly once (TableFaults in Catalog.sql).
 struct TableFault: Sendable, Equatable {
-    /// As TableFaults in Catalog.sql names it.
+    /// The name given in TableFaults of Catalog.sql.
     let name: String
-    /// The table itself has it, not its partitions alone: of those only writes that name them are lost.
+    /// True if the table itself has the fault; if only its partitions do, only writes that name a partition are lost.
     let concernsItself: Bool
 
-    /// What a subscriber of the table is told, and the log; nil where nothing is lost.
+    /// The message for the table's subscribers and the log; nil if nothing is lost.
     func complaint(about table: Table) -> SubscriptionComplaint? {
         guard name != "twice" else { return nil }
         let name = SQLText.qualified(table.schema, table.name)
@@ -51,7 +51,7 @@ struct TableFault: Sendable, Equatable {
                 + "run: \(command)", isError: true)
     }
 
-    /// The faults by which changes of rows are lost or come twice, by the table's oid.
+    /// The faults that lose or duplicate changes of rows, by the table's oid.
     static func read(from connection: PostgresConnection, readsWAL: Bool) throws -> [UInt32: [TableFault]] {
         let rows = try CatalogReader.tableFaults(from: connection, readsWAL: readsWAL)
         var faults: [UInt32: [TableFault]] = [:]
@@ -63,13 +63,13 @@ struct TableFault: Sendable, Equatable {
     }
 }
 
-/// A table that has the name of a watched one and is not watched itself.
+/// A table that has the name of a watched one but is not watched itself.
 package struct DisplacedTable: Sendable {
     let name: String
-    /// What the watched one is called now; nil where it is gone.
+    /// The watched table's present name; nil if it is gone.
     let watched: String?
 
-    /// What is wrong, and what to do about it.
+    /// The fault and its remedy.
     package var sentence: String {
         let command = "roost watch \(ShellText.argument(name))"
         guard let watched else {
@@ -82,9 +82,9 @@ package struct DisplacedTable: Sendable {
     }
 }
 
-/// Text for a shell to read, in the commands that messages tell people to run.
+/// Text for a shell, in the commands that messages tell people to run.
 enum ShellText {
-    /// `text` as one argument, quoted where the shell would take it apart.
+    /// `text` as one argument, quoted if the shell would split it.
     static func argument(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {

@@ -4,13 +4,13 @@ import Postgres
 import Synchronization
 import Wire
 
-/// Whose filters take Postgres' time, and who is to be given up where it is too much.
+/// Measures which filters use Postgres' time, and chooses the filters to give up when they use too much.
 ///
-/// Filters are asked together, which tells nothing of each. Once that takes long, those that took part are suspected and
-/// asked one by one, which measures them; the cheap ones are cleared by that, the costly ones share a budget. When they
-/// overdraw it, the costliest are given up, half of their time at once. So what filters can cost everybody is bounded
-/// whoever asks for them and however many tokens they use, and a filter that is cheap is given up only where all of them
-/// together are more than Postgres can decide.
+/// Filters are evaluated together, which reveals nothing about a single one. Once that takes long, the filters involved are
+/// suspects and are evaluated one by one, which measures them: cheap ones are cleared, costly ones share a budget. When
+/// they overdraw it, the costliest are given up, half of their total time at once. So the cost of filters is bounded,
+/// whichever users and however many tokens they come from, and a cheap filter is given up only if all filters together are
+/// more than Postgres can decide.
 ///
 /// Time is passed in.
 package struct ConditionBudget {
@@ -32,7 +32,7 @@ package struct ConditionBudget {
 
     private struct Account {
         var asks = 0
-        /// Of one ask, in seconds: a moving average.
+        /// Seconds per question: a moving average.
         var mean = 0.0
     }
 
@@ -41,11 +41,11 @@ package struct ConditionBudget {
         let until: ContinuousClock.Instant
     }
 
-    /// More are forgotten, the oldest first.
+    /// Limit of remembered refusals; expired ones are dropped first, then all.
     private static let mostRefusals = 10_000
     private let limits: ConditionLimits
     private var suspects: [Key: Account] = [:]
-    /// Until when those that were found to be cheap are trusted.
+    /// The time until which filters found to be cheap are trusted.
     private var cleared: [Key: ContinuousClock.Instant] = [:]
     private var level = 0.0
     private var drainedAt: ContinuousClock.Instant
@@ -59,12 +59,12 @@ package struct ConditionBudget {
 
     package func isSuspect(_ key: Key) -> Bool { suspects[key] != nil }
 
-    /// What is known of a suspect's cost, in seconds; none of it is zero.
+    /// The known cost of a suspect, in seconds; zero if unknown.
     package func cost(of key: Key) -> Double { suspects[key]?.mean ?? 0 }
 
     // MARK: Measuring
 
-    /// Questions that were asked together took so long.
+    /// Records the time of questions that were asked together.
     package mutating func tookTogether(
         _ keys: some Sequence<Key>, questions: Int, _ took: Duration, at now: ContinuousClock.Instant
     ) {
@@ -79,13 +79,13 @@ package struct ConditionBudget {
 
     package var suspectKeys: Set<Key> { Set(suspects.keys) }
 
-    /// All of them took too long together, those that are trusted, too.
+    /// Suspects all of these filters, even trusted ones, because together they took too long.
     package mutating func suspectAll(_ keys: some Sequence<Key>) {
         cleared = [:]
         for key in keys where suspects[key] == nil { suspects[key] = Account() }
     }
 
-    /// The questions of one filter took so long.
+    /// Records the time of one filter's questions.
     package mutating func tookApart(_ key: Key, questions: Int, _ took: Duration, at now: ContinuousClock.Instant) {
         var account = suspects[key] ?? Account()
         let seconds = took / .seconds(1)
@@ -107,7 +107,7 @@ package struct ConditionBudget {
         drainedAt = now
     }
 
-    /// Who is to be given up, as the costly ones took more than they may.
+    /// The filters to give up because the costly ones took more than their budget.
     package mutating func overdrawn(at now: ContinuousClock.Instant) -> [Key] {
         drain(at: now)
         guard level > limits.budget / .seconds(1) else { return [] }
@@ -123,8 +123,8 @@ package struct ConditionBudget {
         return chosen
     }
 
-    /// Which filters are too many where they are more than Postgres can decide: the costliest, until the others take no more
-    /// than `allowed` for a row, all together.
+    /// The excess filters when all together are more than Postgres can decide: the costliest, until the others take no more
+    /// than `allowed` per row in total.
     package static func excess(of costs: [Key: Duration], over allowed: Duration) -> [Key] {
         var sum = costs.values.reduce(.zero, +)
         return costs.sorted { ($0.value, $0.key.expression) > ($1.value, $1.key.expression) }.prefix { cost in
@@ -137,7 +137,7 @@ package struct ConditionBudget {
 
     // MARK: Refusing
 
-    /// Has conditions refused for a while: they were given up because of what they cost.
+    /// Refuses conditions for a while, because they were given up for their cost.
     package mutating func refuse(_ conditions: [FilterCondition], on table: UInt32, at now: ContinuousClock.Instant) {
         if refusalCount >= Self.mostRefusals {
             refusals = refusals.compactMapValues { list in
@@ -151,7 +151,7 @@ package struct ConditionBudget {
         refusalCount += 1
     }
 
-    /// Whether a filter has conditions that are refused.
+    /// True if a filter includes refused conditions.
     package func refuses(_ filter: ChangeFilter, on table: UInt32, at now: ContinuousClock.Instant) -> Bool {
         guard let list = refusals[table] else { return false }
         let conditions = Set(filter.conditions)
@@ -159,24 +159,24 @@ package struct ConditionBudget {
     }
 }
 
-/// Why filters were given up.
+/// The reason why a filter was given up.
 package enum FilterEnd: String, Sendable, CaseIterable {
-    /// It, or all of them together.
+    /// The filter, or all filters together, took too long.
     case tookTooLong = "took_too_long"
-    /// It was not its turn before the time of all was over.
+    /// The time for all was over before its turn.
     case notInTime = "not_in_time"
     /// The comparison failed.
     case failed
-    /// There were more than Postgres may have to decide for a row, or than it could keep up with.
+    /// There were more filters than Postgres may decide for one row, or than it could keep up with.
     case tooMany = "too_many"
 }
 
-/// What filters have cost, for all that ask about them. From any thread.
+/// The cost of filters, shared by all callers that evaluate them. From any thread.
 final class SharedConditionBudget: Sendable {
     private let content: Mutex<ConditionBudget>
     private let ended = Mutex<[FilterEnd: Int]>([:])
 
-    /// How many filters were given up, by the reason.
+    /// Number of filters given up, by reason.
     var ends: [FilterEnd: Int] { ended.withLock { $0 } }
 
     func count(_ end: FilterEnd, _ filters: Int = 1) { ended.withLock { $0[end, default: 0] += filters } }
@@ -186,41 +186,41 @@ final class SharedConditionBudget: Sendable {
     func use<Result: Sendable>(_ body: (inout ConditionBudget) -> Result) -> Result { content.withLock { body(&$0) } }
 }
 
-/// How long clients' filters may take in Postgres. The changes of their own subscriptions wait for them, and no others.
+/// Time limits of clients' filters in Postgres. Only the changes of their own subscriptions wait for them.
 ///
 /// The server ends a statement at the time given here (`statement_timeout`); the hub waits for `network` beyond that before
 /// it cancels the statement and drops the session.
 package struct ConditionLimits: Sendable {
-    /// How many filters Postgres may have to decide for one row; more end, those of whom has the most.
+    /// Limit of filters that Postgres decides for one row; the excess ends, starting with the group that has most.
     package var mostForRow = 1000
-    /// Questions that are asked together, and what each of them adds: 1,000 take 56 ms where none is costly.
+    /// Limit of questions asked together, and the addition for each: 1,000 take 56 ms if none is costly.
     package var together = Duration.seconds(1)
     package var perQuestion = Duration.milliseconds(1)
-    /// The questions of one filter, asked apart, where it is not known which of many takes long.
+    /// Limit of one filter's questions, asked apart because it is unknown which of many takes long.
     package var apart = Duration.milliseconds(250)
-    /// All that are asked apart in one batch; filters that are not reached are given up.
+    /// Limit of everything asked apart in one batch; filters that are not reached are given up.
     package var allApart = Duration.seconds(3)
-    /// A filter of a new subscription, whose values Postgres reads.
+    /// Limit for a new subscription's filter, whose values Postgres reads.
     package var validation = Duration.seconds(1)
-    /// What connecting and the network may take on top.
+    /// Additional time for connecting and the network.
     package var network = Duration.seconds(2)
-    /// How long filters that wait for a lock are asked again, before they count as taking too long.
+    /// Time for which filters that wait for a lock are tried again before they count as taking too long.
     package var locks = Duration.seconds(10)
 
-    /// Questions asked together that take longer than this are asked apart from then on, to find whose time it is.
+    /// Questions asked together that take longer than this are then asked apart, to find the costly ones.
     package var suspicious = Duration.milliseconds(10)
     package var suspiciousPerQuestion = Duration.microseconds(100)
-    /// A filter is cheap that takes no more than this for a batch's rows.
+    /// A filter is cheap if it takes no more than this for a batch's rows.
     package var cheap = Duration.milliseconds(1)
     package var cheapPerQuestion = Duration.microseconds(50)
-    /// How long a filter that was found to be cheap is not suspected again.
+    /// Time that a filter found to be cheap is not suspected again.
     package var trust = Duration.seconds(2)
-    /// Time of Postgres' that costly filters may use at once, all together, and for how much of the time.
+    /// Time of Postgres that all costly filters together may use at once, and the share of time in the long run.
     package var budget = Duration.milliseconds(500)
     package var share = 0.1
-    /// What all filters may take for a row where they are more than Postgres can decide.
+    /// Limit per row for all filters together when they are more than Postgres can decide.
     package var eachRow = Duration.milliseconds(1)
-    /// How long a filter that was given up because of its cost is refused when it comes again.
+    /// Time that a filter which was given up for its cost is refused when it comes again.
     package var refusal = Duration.seconds(600)
 
     package init() {}

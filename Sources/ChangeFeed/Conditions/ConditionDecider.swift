@@ -6,13 +6,13 @@ import Postgres
 import Synchronization
 import Workers
 
-/// Has Postgres decide filters beside the feed, on a thread and a session of their own, so that nobody but those whose filters
-/// they are waits for it.
+/// Has Postgres decide filters beside the feed, on a thread and a session of its own, so that only the filters' own
+/// subscriptions wait for it.
 ///
-/// It works half of the time at most: after each answer it rests for as long as that took, so that filters leave the other
-/// half of one core to everything else. From any thread, one question at a time.
+/// It works half of the time at most: after each answer it pauses for as long as the answer took, which leaves half of one
+/// core to everything else. From any thread, one question at a time.
 final class ConditionDecider: Sendable {
-    /// One question, and where its answers will be.
+    /// One question and its future answers.
     final class Job: Sendable {
         fileprivate let rows: Int
         fileprivate let conditions: @Sendable () -> [PostgresCondition]
@@ -32,30 +32,30 @@ final class ConditionDecider: Sendable {
             self.whenDone = whenDone
         }
 
-        /// Nil while they are being found.
+        /// Nil while the answers are being found.
         var result: ConditionEvaluator.Answers? { answers.withLock { $0 } }
 
         fileprivate func finish(_ found: ConditionEvaluator.Answers) { answers.withLock { $0 = found } }
 
-        /// Nobody waits for it any more, so it is not asked again.
+        /// Stops asking: no caller waits for the answers any more.
         func abandon() { isGivenUp.withLock { $0 = true } }
 
         fileprivate var isAbandoned: Bool { isGivenUp.withLock { $0 } }
 
-        /// Nothing more is done for it.
+        /// Signals that no more work is done for this job.
         fileprivate func end() {
             done.signal()
             whenDone()
         }
 
-        /// - Throws: `PostgresError` of kind `timeout` where it takes longer.
+        /// - Throws: `PostgresError` of kind `timeout` if it takes longer.
         func wait(for limit: Duration) throws {
             guard isDone(within: limit) else {
                 throw PostgresError(.timeout, "Postgres did not decide filters in time.")
             }
         }
 
-        /// Waits for it, for so long.
+        /// Waits for the answers for at most `limit`.
         func isDone(within limit: Duration) -> Bool {
             if result == nil { _ = done.wait(timeout: .now() + .milliseconds(Int(limit.milliseconds))) }
             return result != nil
@@ -69,7 +69,7 @@ final class ConditionDecider: Sendable {
 
     private let thread = WorkerThread(named: "roost-filters")
     private let mailbox = WorkerMailbox(Mail())
-    /// Readable once nothing is to be asked any more.
+    /// Readable once no more questions may be asked.
     private let stopped = EventDescriptor()
     private let conninfo: String
     private let limits: ConditionLimits
@@ -85,12 +85,12 @@ final class ConditionDecider: Sendable {
         self.logger = logger
     }
 
-    /// Begins to decide what changes wait for; while Postgres does not answer, it is asked again.
+    /// Begins to decide the filters that changes wait for; as long as Postgres does not answer, the question is repeated.
     ///
     /// - Parameters:
-    ///   - rows: how many changes wait.
-    ///   - conditions: what they wait for; called on this decider's thread.
-    ///   - isOverdue: filters are more than Postgres can decide, so that the costliest have to end.
+    ///   - rows: number of waiting changes.
+    ///   - conditions: the conditions they wait for; called on this decider's thread.
+    ///   - isOverdue: true if filters are more than Postgres can decide, so that the costliest have to end.
     ///   - whenDone: called on this decider's thread.
     func decide(
         of rows: Int, _ conditions: @escaping @Sendable () -> [PostgresCondition], isOverdue: Bool,
@@ -98,18 +98,18 @@ final class ConditionDecider: Sendable {
     ) -> Job {
         let job = Job(rows, conditions, isOverdue: isOverdue, whenDone: whenDone)
         mailbox.post { $0.jobs.append(job) }
-        // With the first question: most hubs have no such filter.
+        // Started by the first question, because most hubs have no such filter.
         if !thread.wasStarted { thread.start { [self] in run() } }
         return job
     }
 
-    /// Nothing is asked again from now on.
+    /// Stops further questions.
     func stop() {
         mailbox.post { $0.isStopping = true }
         stopped.signal()
     }
 
-    /// Ends the thread, after `stop`. One that hangs in a filter or in the network is left behind: it ends by itself.
+    /// Ends the thread, after `stop`. A thread that hangs in a filter or in the network is left behind: it ends by itself.
     func join(within patience: Duration) { thread.join(by: .now + patience) }
 
     private func run() {

@@ -4,17 +4,17 @@ import Matching
 import Postgres
 import Workers
 
-/// Asks Postgres what only it knows of clients' filters: whether rows meet conditions on collations, regular expressions and
-/// types of its own, and what the values of new filters mean.
+/// Has Postgres answer questions about clients' filters that only Postgres can: do rows meet conditions on collations,
+/// regular expressions and types of its own, and what do the values of new filters mean?
 ///
-/// Many are asked together; where that takes long, or fails, one filter after the other, so that those end that are to blame
-/// and all others are answered. Used by one thread at a time, which waits for it, within `ConditionLimits`.
+/// Many questions are asked together; if that takes long or fails, one filter after the other, so that only the filters at
+/// fault end and all others are answered. Used by one thread at a time, which waits for it, within `ConditionLimits`.
 struct ConditionEvaluator: ~Copyable {
     /// One answer for each condition.
     struct Answers: Sendable {
         var met: [Bool]
-        /// Conditions that were not decided, by their place: why, as the end of a sentence that begins with the filter.
-        /// They are not met: what cannot be decided is not delivered.
+        /// The reasons for undecided conditions, by their place, as the end of a sentence that begins with the filter.
+        /// These conditions are not met: an undecided change is not delivered.
         var givenUp: [Int: String] = [:]
     }
 
@@ -22,9 +22,9 @@ struct ConditionEvaluator: ~Copyable {
     private let logger: Logger
     private let limits: ConditionLimits
     private let budget: SharedConditionBudget
-    /// All filters together are more than Postgres can decide, so the costliest of those that are asked apart end.
+    /// True if all filters together are more than Postgres can decide, so that the costliest of those asked apart end.
     private var endsExcess = false
-    /// Planning grows faster than the statement: 1,000 questions take 56 ms, 2,000 take 291.
+    /// Planning time grows faster than the statement: 1,000 questions take 56 ms, 2,000 take 291.
     private static let questionsPerStatement = 1000
     static let tookTooLong = "took too long to decide"
     private static let endsSession = "ends the session of Postgres"
@@ -36,13 +36,14 @@ struct ConditionEvaluator: ~Copyable {
         self.budget = budget
     }
 
-    /// Decides conditions. Those that take long concern their own filter alone: it is given up, and the others are answered.
+    /// Decides conditions. A condition that takes long affects only its own filter: the filter is given up, and the others
+    /// are answered.
     ///
     /// - Parameters:
-    ///   - isOverdue: these wait longer than they should; where it is their cost, the costliest end.
-    ///   - rows: how many rows they are about.
-    /// - Throws: `PostgresError` where the database does not answer, or a table is locked: nothing is decided then, and the
-    ///   same is to be asked again.
+    ///   - isOverdue: true if these wait longer than they should; if their cost is the reason, the costliest end.
+    ///   - rows: number of rows that they are about.
+    /// - Throws: `PostgresError` if the database does not answer, or a table is locked: then nothing is decided, and the
+    ///   same conditions must be asked again.
     mutating func answers(
         to conditions: [PostgresCondition], isOverdue: Bool = false, rows: Int = 1
     ) throws -> Answers {
@@ -54,7 +55,7 @@ struct ConditionEvaluator: ~Copyable {
             let key = ConditionBudget.Key(condition)
             if suspects.contains(key) { apart[key, default: []].append(place) } else { together.append(place) }
         }
-        // What one filter asks of many rows is planned once.
+        // A filter's question about many rows is planned once.
         if rows > 1, together.count > Self.questionsPerStatement {
             together.sort { (conditions[$0].expression, $0) < (conditions[$1].expression, $1) }
         }
@@ -67,21 +68,21 @@ struct ConditionEvaluator: ~Copyable {
         let took = ContinuousClock.now - began
         if !apart.isEmpty { try askApart(apart, conditions, &answers) }
         if isOverdue, took / max(1, rows) > limits.eachRow {
-            // Found out whose time it is by the next batch, in which they are asked apart.
+            // The next batch asks them apart and finds the costly ones.
             budget.use { $0.suspectAll(together.lazy.map { ConditionBudget.Key(conditions[$0]) }) }
             endsExcess = true
         }
         return answers
     }
 
-    /// What `SubscriptionBinder` has to ask of a new filter's values: rows of texts.
+    /// Runs the question of a `SubscriptionBinder` about a new filter's values, and returns rows of texts.
     ///
-    /// - Throws: as `ConditionSession.validate` does.
+    /// - Throws: the same errors as the session.
     mutating func validate(_ statement: String) throws -> [[String?]] { try session.validate(statement) }
 
     // MARK: Together
 
-    /// - Returns: false where they have to be asked apart.
+    /// - Returns: false if they have to be asked apart.
     private mutating func askTogether(
         _ places: ArraySlice<Int>, _ conditions: [PostgresCondition], _ answers: inout Answers
     ) throws -> Bool {
@@ -96,7 +97,7 @@ struct ConditionEvaluator: ~Copyable {
             }
             return true
         case .endedSession:
-            // Apart from now on, also where the server has crashed and is away for a while.
+            // Asked apart from now on, even if the server has crashed and is away for a while.
             budget.use { $0.suspectAll(asked.lazy.map { ConditionBudget.Key($0) }) }
             return false
         case .outOfTime, .failed:
@@ -106,7 +107,7 @@ struct ConditionEvaluator: ~Copyable {
 
     // MARK: Apart
 
-    /// Asks for one filter after the other, the cheap ones first, so that those are given up that cost most.
+    /// Asks about one filter after the other, the cheap ones first, so that the costliest are given up.
     private mutating func askApart(
         _ places: [ConditionBudget.Key: [Int]], _ conditions: [PostgresCondition], _ answers: inout Answers
     ) throws {
@@ -117,7 +118,7 @@ struct ConditionEvaluator: ~Copyable {
                     < (budget.cost(of: other.key), other.key.expression.utf8.count)
             }
         }
-        /// What a question of each filter takes.
+        /// Time per question of each filter.
         var costs: [ConditionBudget.Key: Duration] = [:]
         for (key, places) in order {
             for start in stride(from: 0, to: places.count, by: Self.questionsPerStatement) {
@@ -143,14 +144,14 @@ struct ConditionEvaluator: ~Copyable {
                     guard let error = try askEach(some, conditions, until: deadline, &answers) else { continue }
                     giveUp(key, places, conditions, .failed, "cannot be decided: \(error.message)", &answers)
                 case .failed(let error) where error.isAboutData:
-                    // Written before the column had its type: it is none of the type's values, so it meets no condition.
+                    // Written before the column had its type: the value is not one of the type, so it meets no condition.
                     continue
                 case .failed(let error):
                     giveUp(key, places, conditions, .failed, "cannot be decided: \(error.message)", &answers)
                 case .endedSession:
                     giveUp(key, places, conditions, .failed, "\(Self.endsSession) that decides it", &answers)
                 case .outOfTime:
-                    // Everything takes long where the server is busy or stands still; that is no filter's fault.
+                    // On a busy or stalled server everything takes long, which is no filter's fault.
                     try session.demandQuickAnswer()
                     refuse(key, places, conditions, &answers)
                 }
@@ -161,15 +162,15 @@ struct ConditionEvaluator: ~Copyable {
         if endsExcess { costly.formUnion(ConditionBudget.excess(of: costs, over: limits.eachRow)) }
         endsExcess = false
         for key in costly {
-            // Those that ask nothing at the moment are found by their next rows.
+            // Filters without a question at the moment are found with their next rows.
             guard let places = places[key] else { continue }
             refuse(key, places, conditions, &answers)
         }
     }
 
-    /// Asks for one row after the other, because there is one whose value cannot be read.
+    /// Asks about one row after the other, because one of them has an unreadable value.
     ///
-    /// - Returns: why the filter cannot be decided, nil where it was.
+    /// - Returns: the reason why the filter cannot be decided; nil if it was.
     private mutating func askEach(
         _ places: ArraySlice<Int>, _ conditions: [PostgresCondition], until deadline: ContinuousClock.Instant,
         _ answers: inout Answers
@@ -216,6 +217,6 @@ struct ConditionEvaluator: ~Copyable {
 }
 
 extension PostgresError {
-    /// Class 22: a value that its type does not take.
+    /// Class 22: a value that its type does not accept.
     fileprivate var isAboutData: Bool { sqlState?.hasPrefix("22") == true }
 }

@@ -4,18 +4,18 @@ import Matching
 import Postgres
 import Workers
 
-/// The session that clients' filters are asked on: one statement at a time, each with a time of its own.
+/// The session for clients' filters: one statement at a time, each with its own time limit.
 ///
-/// It is opened at the first question, and is not the feed's: that one is in the middle of a window then, and what clients
-/// ask for must not cost the feed its session. Used by one thread at a time, which waits for it.
+/// It is opened for the first question, and is not the feed's session: that is in the middle of a window then, and a
+/// client's filter must not cost the feed its session. Used by one thread at a time, which waits for it.
 struct ConditionSession: ~Copyable {
     enum Reply {
         /// One answer for each condition.
         case answered([Bool])
         case outOfTime
-        /// A value cannot be read, an operator is gone: the table was altered meanwhile.
+        /// A value cannot be read, or an operator is gone: the table was altered meanwhile.
         case failed(PostgresError)
-        /// The session ended at it, twice, or once where it is asked apart.
+        /// The session ended during it, twice, or once if asked apart.
         case endedSession
     }
 
@@ -23,12 +23,11 @@ struct ConditionSession: ~Copyable {
     private let limits: ConditionLimits
     private let logger: Logger
     private var connection: PostgresConnection?
-    /// Sessions that ended at a statement, one after the other. Kept while the server is away: it may be that which a filter
-    /// has crashed.
+    /// Consecutive sessions that ended during a statement. Kept while the server is away: a filter may have crashed it.
     private var losses = 0
-    /// Since when statements wait for locks, and when the last did.
+    /// Since when statements wait for locks, and when the last one did.
     private var locked: (since: ContinuousClock.Instant, last: ContinuousClock.Instant)?
-    /// A wait that came back after so long is another one.
+    /// A wait that recurs after this time counts as a new one.
     private static let lockMemory = Duration.seconds(30)
 
     init(conninfo: String, limits: ConditionLimits, logger: Logger) {
@@ -37,16 +36,16 @@ struct ConditionSession: ~Copyable {
         self.logger = logger
     }
 
-    /// Decides conditions, all by one statement.
+    /// Decides conditions in a single statement.
     ///
-    /// - Parameter areApart: they are of one filter, and all of them together have ended sessions already, or hung.
-    /// - Throws: `PostgresError` where the database does not answer, or a table is locked, and has not been for long: those whose
-    ///   filters wait for it must not keep all others' for ever.
+    /// - Parameter areApart: true if they are of one filter, after all filters together have ended sessions or hung.
+    /// - Throws: `PostgresError` if the database does not answer, or if a table is locked and has not been for long:
+    ///   filters that wait for a lock must not delay all others for ever.
     mutating func ask(
         _ conditions: [PostgresCondition], within limit: Duration, areApart: Bool = false
     ) throws -> Reply {
         let batch = PostgresBatch(conditions)
-        // One that was open may have been ended by somebody while nothing was asked.
+        // An open session may have been ended from outside while it was idle.
         let most = areApart && connection == nil ? 1 : 2
         if areApart { losses = 0 }
         do {
@@ -79,9 +78,9 @@ struct ConditionSession: ~Copyable {
         return now - since >= limits.locks
     }
 
-    /// What `SubscriptionBinder` has to ask of a new filter's values: rows of texts.
+    /// Runs the question of a `SubscriptionBinder` about a new filter's values, and returns rows of texts.
     ///
-    /// - Throws: `PostgresError` of kind `server` where a value is refused; the other kinds say nothing about it.
+    /// - Throws: `PostgresError` of kind `server` if a value is refused; the other kinds say nothing about it.
     mutating func validate(_ statement: String) throws -> [[String?]] {
         do {
             let rows = try run(statement, within: limits.validation)
@@ -93,11 +92,12 @@ struct ConditionSession: ~Copyable {
         }
     }
 
-    /// A statement that is given its time along with it, in one round trip.
+    /// Runs a statement together with its time limit, in one round trip.
     ///
-    /// Once more where the session ends at it: somebody may have ended it while nothing was asked, which shows only now.
+    /// Tries once more if the session ends during it: an idle session may have been ended from outside, which shows only
+    /// now.
     ///
-    /// - Parameter most: not where so many sessions have ended by then.
+    /// - Parameter most: number of ended sessions at which it does not try again.
     private mutating func run(_ sql: String, within limit: Duration, upTo most: Int = .max) throws -> QueryResult {
         let milliseconds = max(10, limit.milliseconds)
         let statement = "set statement_timeout = \(milliseconds); set lock_timeout = \(milliseconds * 4 / 5); \(sql)"
@@ -115,7 +115,7 @@ struct ConditionSession: ~Copyable {
         }
     }
 
-    /// - Throws: `PostgresError` where Postgres takes long for everything: that is no filter's fault.
+    /// - Throws: `PostgresError` if Postgres takes long for everything, which is no filter's fault.
     mutating func demandQuickAnswer() throws {
         do {
             _ = try run("select 1", within: .milliseconds(500))

@@ -2,12 +2,12 @@ import Hub
 import Matching
 import Wire
 
-/// What the policies say of the rows of a batch: they are asked all together, and looked up for each row and user.
+/// The policies' verdicts on a batch's rows: evaluated all together, then looked up for each row and user.
 struct BatchVisibility {
     private struct Key: Hashable {
         let table: UInt32
         let role: Name
-        /// A table altered within the batch is two.
+        /// A table that is altered within the batch counts as two.
         let layout: ObjectIdentifier
 
         init(_ table: Table, _ role: Name) {
@@ -17,7 +17,7 @@ struct BatchVisibility {
         }
     }
 
-    /// Rows that a transaction deleted.
+    /// The rows that one transaction deleted.
     private struct DeletionKey: Hashable {
         let key: Key
         let transaction: WriterTransaction
@@ -27,12 +27,13 @@ struct BatchVisibility {
     /// Second questions, with the rows that were deleted together put back.
     private var former: [DeletionKey: VisibilityQuestion] = [:]
 
-    /// Asks the policies about every row and everybody whose filters it matched; again, where a scope did not hold.
+    /// Asks the policies about every row and every user whose filters it matched; again, if a scope turned out to be wrong.
     ///
-    /// Deleted rows are judged as they were. Who is not shown one by what is there now is asked about once more, with what the same
-    /// transaction deleted put back where it was (`Revival`): of a conversation that is gone, its members are gone, too.
+    /// Deleted rows are judged by their old values. Users to whom the present state does not show a deleted row are asked
+    /// about once more, with all rows that the same transaction deleted put back (`Revival`): when a conversation is
+    /// deleted, so are its members.
     ///
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Throws: `PostgresError` if the database does not answer.
     mutating func judge(
         _ matches: [Int: DeliveryBatch.Match], for registry: borrowing SubscriptionRegistry,
         among audience: BatchAudience,
@@ -47,7 +48,7 @@ struct BatchVisibility {
         try judgeFormer(matches, for: registry, among: audience, catalog: catalog, by: &visibility, at: now)
     }
 
-    /// What was found of a row for the users of a role; nil where nobody was asked.
+    /// The verdict on a row for the users of a role; nil if no policy was asked.
     func verdict(on match: DeliveryBatch.Match, for role: Name) -> Verdict? {
         let key = Key(match.change.table, role)
         let version = Self.judged(match)
@@ -61,7 +62,7 @@ struct BatchVisibility {
         return Verdict(question: question, row: row, oldRow: old)
     }
 
-    /// The version of the row that decides who is told of a change.
+    /// The row version that decides who receives a change.
     private static func judged(_ match: DeliveryBatch.Match) -> VisibilityQuestion.RowID {
         .init(change: match.place, isOld: match.change.operation == .delete)
     }
@@ -87,7 +88,7 @@ struct BatchVisibility {
         }
     }
 
-    /// Asks once more about deleted rows and those who are not shown them.
+    /// Asks once more about deleted rows, for the users who are not shown them.
     private mutating func judgeFormer(
         _ matches: [Int: DeliveryBatch.Match], for registry: borrowing SubscriptionRegistry,
         among audience: BatchAudience, catalog: Catalog, by visibility: inout Visibility,
@@ -124,7 +125,7 @@ struct BatchVisibility {
                 }
             for principal in principals { question.ask(principal, row) }
         }
-        // A scope that did not hold was found out before.
+        // A wrong scope was detected before.
         _ = try visibility.decide(Array(former.values))
     }
 
@@ -138,7 +139,7 @@ struct BatchVisibility {
         return question
     }
 
-    /// The row as it is now, and as it was where the replica identity shows more of it than its key, or where it is gone.
+    /// The row's new version, and its old one if the replica identity shows more of it than its key, or if the row is gone.
     private func rows(
         of match: DeliveryBatch.Match, in question: VisibilityQuestion, _ visibility: inout Visibility,
         _ now: ContinuousClock.Instant
@@ -168,7 +169,7 @@ struct BatchVisibility {
         return question
     }
 
-    /// What policies say of one row, and of what it was before, where that is shown too.
+    /// The policies' verdict on one row, and on its old version if that is shown too.
     struct Verdict {
         fileprivate let question: VisibilityQuestion
         fileprivate let row: Int
@@ -182,25 +183,25 @@ struct BatchVisibility {
 
         func seesOld(_ principal: Principal) -> Bool { oldRow.map { question.sees(principal, $0) } ?? true }
 
-        /// A policy failed on something that the user may be shown.
+        /// True if a policy failed on something that the user may be allowed to see.
         func isUndecided(_ principal: Principal) -> Bool {
             if let former, former.question.isUndecided(principal, former.row) { return !sees(principal) }
             return question.isUndecided(principal, row)
                 || oldRow.map { question.sees(principal, row) && question.isUndecided(principal, $0) } ?? false
         }
 
-        /// The policies were asked about the row for the user, and did not fail.
+        /// True if the policies were asked about the row for the user, and did not fail.
         func isDecided(_ principal: Principal) -> Bool {
             question.isDecided(principal, row)
                 && former.map { sees(principal) || $0.question.isDecided(principal, $0.row) } ?? true
         }
 
-        /// That error is about values, which may lie in the row.
+        /// True if that error is about values, which may be in the row.
         func isOfData(_ principal: Principal) -> Bool {
             question.isOfData(principal) || former?.question.isOfData(principal) ?? false
         }
 
-        /// Nothing failed: a policy waits for a lock.
+        /// True if a policy waits for a lock rather than fails.
         func isLocked(_ principal: Principal) -> Bool {
             question.isLocked(principal) || former?.question.isLocked(principal) ?? false
         }

@@ -1,40 +1,40 @@
 import Hub
 import Matching
 
-/// What a `DecisionQueue` hands changes to.
+/// Receives the changes of a `DecisionQueue`.
 protocol DecisionDelivery: AnyObject {
-    /// Delivers the first of what waits.
+    /// Delivers the first waiting changes.
     ///
-    /// - Throws: `PostgresError` where policies cannot be asked; the same is tried again.
+    /// - Throws: `PostgresError` if policies cannot be evaluated; the same call is then repeated.
     func deliver(_ items: [UndecidedChanges.Item], _ answers: ConditionEvaluator.Answers) throws
 
-    /// All up to this mark is delivered.
+    /// Everything up to this mark has been delivered.
     func covered(_ mark: Int)
 
-    /// Ends filters so that no more than `most` questions of those that were counted are left, and tells whose they were.
+    /// Ends filters so that no more than `most` of the counted questions are left.
     ///
-    /// - Returns: the definitions some of whose filters ended; nil where none did.
+    /// - Returns: the definitions that lost filters; nil if none did.
     func endExcess(of tally: UndecidedCount, over most: Int) -> Set<Int>?
 }
 
-/// Has the filters that changes wait for decided by Postgres, and the changes delivered in their order; all others go on
-/// meanwhile. At any time one question is asked, for the first that wait.
+/// Has Postgres decide the filters that changes wait for, and delivers the changes in their order; all other changes pass
+/// meanwhile. One question is asked at a time, for the first waiting changes.
 ///
 /// Confined to the feed's thread.
 final class DecisionQueue {
     private(set) var changes = UndecidedChanges()
-    /// What is being decided, and the question under way.
+    /// The changes being decided, and the question under way.
     private var beingDecided: [UndecidedChanges.Item] = []
     private var job: ConditionDecider.Job?
     private let decider: ConditionDecider
     private unowned let delivery: any DecisionDelivery
     private let publish: (Int) -> Void
     private let whenDecided: @Sendable () -> Void
-    /// How long the feed waits for a decision where it has to.
+    /// Limit of the feed's wait for a decision.
     private static let limit = Duration.seconds(15)
 
     /// - Parameters:
-    ///   - publish: is told how many changes wait.
+    ///   - publish: receives the number of waiting changes.
     ///   - whenDecided: called on the decider's thread; it has `takeDecisions` called on the feed's.
     init(
         decider: ConditionDecider, delivery: any DecisionDelivery, publish: @escaping (Int) -> Void,
@@ -46,13 +46,13 @@ final class DecisionQueue {
         self.whenDecided = whenDecided
     }
 
-    /// Changes wait from now on.
+    /// Adds changes that wait.
     func add(_ items: [UndecidedChanges.Item]) {
         changes.add(items)
         ask()
     }
 
-    /// A mark covers all that waits here.
+    /// Holds a mark that covers everything waiting here.
     func hold(_ mark: Int) { changes.hold(mark) }
 
     private func ask() {
@@ -65,9 +65,9 @@ final class DecisionQueue {
             of: items.count, { items.flatMap(\.matches.conditions) }, isOverdue: isOverdue, whenDone: whenDecided)
     }
 
-    /// Delivers what was decided, if anything was.
+    /// Delivers the changes that have been decided, if any.
     ///
-    /// - Throws: as `DecisionDelivery.deliver` does.
+    /// - Throws: the same errors as the delivery.
     func takeDecisions() throws {
         guard let answers = job?.result else { return }
         try delivery.deliver(beingDecided, answers)
@@ -78,19 +78,19 @@ final class DecisionQueue {
         if let mark { delivery.covered(mark) }
     }
 
-    /// Waits until what is being decided is delivered.
+    /// Waits until the changes being decided are delivered.
     ///
-    /// - Throws: `PostgresError` where Postgres does not decide it, or policies cannot be asked.
+    /// - Throws: `PostgresError` if Postgres does not decide them, or policies cannot be evaluated.
     private func waitForDecisions() throws {
         ask()
         try job?.wait(for: Self.limit)
         try takeDecisions()
     }
 
-    /// Sees to it that more may wait. Everybody waits for that, but not for filters that are more than Postgres can decide: of
-    /// these end the most numerous, until what comes first waits for none any more.
+    /// Makes room for more waiting changes. The whole feed waits for that, but not for filters that are more than Postgres
+    /// can decide: of these the most numerous end, until the first changes wait for none any more.
     ///
-    /// - Throws: as `waitForDecisions` does.
+    /// - Throws: the same errors as `waitForDecisions`.
     func makeRoom() throws {
         while changes.isFull {
             let patience = changes.patience(at: .now)
@@ -111,7 +111,7 @@ final class DecisionQueue {
         }
     }
 
-    /// Delivers what comes first and waits for no decision any more.
+    /// Delivers the first changes that no longer wait for a decision.
     private func deliverCertain() throws {
         let items = changes.takeCertain()
         do {

@@ -2,8 +2,8 @@ import Hub
 import Matching
 import Wire
 
-/// One batch of entries on its way to the loops, in three steps: whose filters they match (here), who of them may see the
-/// rows (`BatchVisibility`), and what each loop is to send (`DeliveryPipeline`).
+/// One batch of entries on its way to the loops, in three steps: the subscriptions they match (here), the users among these
+/// who may see the rows (`BatchVisibility`), and each loop's events (`DeliveryPipeline`).
 ///
 /// Confined to the feed's thread.
 struct DeliveryBatch: ~Copyable {
@@ -12,7 +12,8 @@ struct DeliveryBatch: ~Copyable {
         /// Its place in the batch.
         let place: Int
         let deliveries: [Matches.Delivery]
-        /// Nobody can judge it, and all that is known of it means nothing: a deleted row of which the WAL has a surrogate key.
+        /// True if it cannot be judged and its content is meaningless: a deleted row of which the WAL has only a surrogate
+        /// key.
         let isKeyAlone: Bool
 
         init(change: RowChange, place: Int, deliveries: [Matches.Delivery]) {
@@ -31,17 +32,18 @@ struct DeliveryBatch: ~Copyable {
     /// By the place of the change.
     private(set) var matches: [Int: Match] = [:]
     private(set) var visible = BatchVisibility()
-    /// For whom each change has to wait, by its place, as a policy failed on it or something else waits.
+    /// The members that have to wait for each change, by its place, because a policy failed on it or an earlier change
+    /// waits.
     var postponed: [Int: Set<PostponedChanges.Member>] = [:]
-    /// For whom some change of this batch has to wait.
+    /// The members that have to wait for some change of this batch.
     var behind: Set<PostponedChanges.Member> = []
-    /// For whom the policies of a table work; nil until it is asked for.
+    /// The users for whom a table's policies work; nil until first needed.
     private var working: Set<WorkingPolicies>?
-    /// `DeliveryPipeline.messageTables`.
+    /// See `DeliveryPipeline.messageTables`.
     var messageTables: Set<UInt32> = []
-    /// `DeliveryPipeline.receiptTables`.
+    /// See `DeliveryPipeline.receiptTables`.
     var receiptTables: Set<UInt32> = []
-    /// Members that recover, and for whom a policy failed on what they missed.
+    /// Recovering members for which a policy failed on a missed change.
     var failed: Set<ChangeGroupID> = []
     let now = ContinuousClock.now
 
@@ -63,7 +65,7 @@ struct DeliveryBatch: ~Copyable {
         }
     }
 
-    /// Another try with changes that waited because a policy failed.
+    /// Another attempt with changes that waited because a policy failed.
     init(_ waiting: [PostponedChanges.Item], catalog: Catalog) {
         self.init(waiting.map { .change($0.change) }, catalog: catalog, for: .postponed(waiting))
     }
@@ -71,14 +73,14 @@ struct DeliveryBatch: ~Copyable {
     private struct WorkingPolicies: Hashable {
         let table: UInt32
         let role: Name
-        /// Nil for whoever it is.
+        /// Nil for any user.
         let claims: Claims?
     }
 
-    /// Whether the policies of a table work in this batch: they show somebody a row, or, for a role as a whole, they failed for
-    /// somebody on nothing.
+    /// True if a table's policies work in this batch: they show the user a row, or, for a role as a whole, they succeeded
+    /// for some user.
     ///
-    /// - Parameter claims: who; nil for anybody of the role.
+    /// - Parameter claims: the user; nil for any user of the role.
     mutating func arePoliciesWorking(
         of table: UInt32, for claims: Claims?, _ role: Name, in registry: borrowing SubscriptionRegistry
     ) -> Bool {
@@ -110,10 +112,10 @@ struct DeliveryBatch: ~Copyable {
         return working
     }
 
-    /// Finds out whose filters the changes match, as far as the hub can tell.
+    /// Finds the subscriptions that the changes match, as far as the hub can tell.
     ///
-    /// - Parameter undecided: what waits already.
-    /// - Returns: what has to wait until Postgres has decided.
+    /// - Parameter undecided: changes that already wait.
+    /// - Returns: changes that have to wait for Postgres to decide.
     mutating func match(
         in registry: inout SubscriptionRegistry, behind undecided: UndecidedChanges
     ) -> [UndecidedChanges.Item] {
@@ -143,10 +145,11 @@ struct DeliveryBatch: ~Copyable {
         return later
     }
 
-    /// Finds out whose filters the changes match; `ask` answers what only Postgres knows, for all of them in one go.
+    /// Finds the subscriptions that the changes match; `ask` answers the questions that only Postgres can, all in one call.
     ///
-    /// - Returns: bindings that were shown nothing of what they asked for, as it could not be decided: they have to be told.
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Returns: bindings that did not get their changes because these could not be decided: their clients have to be
+    ///   told.
+    /// - Throws: `PostgresError` if the database does not answer.
     mutating func match(
         in registry: inout SubscriptionRegistry, asking ask: ([PostgresCondition]) throws -> ConditionEvaluator.Answers
     ) throws -> Set<GivenUpFilter> {
@@ -156,7 +159,7 @@ struct DeliveryBatch: ~Copyable {
         for (place, entry) in entries.enumerated() {
             guard case .change(let change) = entry else { continue }
             var matches = registry.match(change)
-            // Who has the change already waits for no answer about it.
+            // A group that already has the change does not wait for an answer about it.
             let unsure = matches.groupsOfUndecided
             if !unsure.isEmpty {
                 matches.give(
@@ -188,31 +191,31 @@ struct DeliveryBatch: ~Copyable {
         return definition.groups.keys.contains { audience.includes($0, of: definition, at: place) }
     }
 
-    /// Asks the policies about every row and everybody whose filters it matched.
+    /// Asks the policies about every row and every user whose filters it matched.
     ///
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Throws: `PostgresError` if the database does not answer.
     mutating func judge(for registry: borrowing SubscriptionRegistry, by visibility: inout Visibility) throws {
         try visible.judge(matches, for: registry, among: audience, catalog: catalog, by: &visibility, at: now)
     }
 }
 
-/// For whom the changes of a batch are meant.
+/// The intended audience of a batch's changes.
 enum BatchAudience {
-    /// Everybody who is subscribed: they come live from the feed, in a window with these cursors.
+    /// All subscribers: the changes come live from the feed, in a window with these cursors.
     case everybody(CursorWindow?)
-    /// Members who recover: each of them what it lacks.
+    /// Recovering members: each gets the changes that it lacks.
     case recovering(RecoveryAudience)
-    /// Members for whom changes waited as a policy failed, by place.
+    /// Members for which changes waited because a policy failed, by place.
     case postponed([PostponedChanges.Item])
     /// The groups for which changes waited until filters were decided, by place.
     case decided([UndecidedChanges.Item])
 
-    /// Of the window that the changes come from, where they come live.
+    /// The cursors of the window that live changes come from.
     var cursors: CursorWindow? {
         if case .everybody(let cursors) = self { cursors } else { nil }
     }
 
-    /// Whether the change at a place is for anybody of a group.
+    /// True if the change at a place is for any member of a group.
     func includes(_ group: ChangeGroupID, of definition: SubscriptionDefinition, at place: Int) -> Bool {
         switch self {
         case .everybody: true
@@ -222,12 +225,12 @@ enum BatchAudience {
         }
     }
 
-    /// Whether the change at a place is for some of a group's members; of those that the group's other changes are for.
+    /// True if the change at a place is for certain members of a group that the change is for.
     func includes(_ member: PostponedChanges.Member, at place: Int) -> Bool {
         if case .postponed(let items) = self { items[place].members.contains(member) } else { true }
     }
 
-    /// What tells a client where it is that has the change at a place; nil where the window tells.
+    /// The cursor of a client that has the change at a place; nil if the window has it.
     func cursor(for group: ChangeGroupID, at place: Int) -> String? {
         switch self {
         case .everybody: nil
@@ -237,7 +240,7 @@ enum BatchAudience {
         }
     }
 
-    /// How long changes took from their commit is measured by those that come for the first time.
+    /// True if the changes are delivered for the first time, so that the time since their commit is measured.
     var isMeasured: Bool {
         switch self {
         case .everybody, .decided: true
@@ -246,9 +249,9 @@ enum BatchAudience {
     }
 }
 
-/// For whom among those who recover a change is meant: while many catch up from many places, not everybody lacks the same.
+/// The recovering members for which a change is meant: members that catch up from different positions do not lack the same.
 struct RecoveryAudience {
-    /// Whether a group, which is one member here, lacks the change at a place of the batch.
+    /// True if a group, which is one member here, lacks the change at a place of the batch.
     let lacks: (ChangeGroupID, Int) -> Bool
     let cursor: (ChangeGroupID, Int) -> String
 }

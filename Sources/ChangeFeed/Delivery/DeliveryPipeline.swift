@@ -4,47 +4,47 @@ import Matching
 import Synchronization
 import Wire
 
-/// What every batch goes through once it is matched, be it live or missed: policies say who may see its rows, each loop's events
-/// are made of it, and who has to wait for a policy is kept.
+/// The steps of every batch after matching, live or missed: policies decide who may see its rows, each loop's events are
+/// made, and members that have to wait for a policy are recorded.
 ///
 /// Confined to the feed's thread.
 final class DeliveryPipeline {
-    /// What deciding who sees which rows took; from any thread.
+    /// The cost of deciding who sees which rows; from any thread.
     let statistics = Mutex(VisibilityStatistics())
     var postponed = PostponedChanges()
-    /// The tables whose inserts are messages that somebody asks after (`ReceiptQuestion`), by oid.
+    /// Tables whose inserts are messages with receipts (`ReceiptQuestion`), by oid.
     var messageTables: Set<UInt32> = []
-    /// Those whose rows' receipts are written back.
+    /// Tables whose rows' receipts are written back.
     var receiptTables: Set<UInt32> = []
     private var visibility: Visibility
     private var encoder = ChangeEncoder()
     private let loops: Int
     private let helpers: [PolicyHelper]
 
-    /// - Parameter sessions: on how many sessions policies are asked.
+    /// - Parameter sessions: number of sessions on which policies are evaluated.
     init(conninfo: String, sessions: Int, loops: Int, logger: Logger) {
         self.loops = loops
         helpers = (1..<max(sessions, 1)).map { _ in PolicyHelper(conninfo: conninfo, logger: logger) }
         visibility = Visibility(conninfo: conninfo, helpers: helpers, logger: logger)
     }
 
-    /// Ends the threads that ask policies, after the feed's. From any thread.
+    /// Ends the threads that evaluate policies, after the feed's thread. From any thread.
     func stop() { for helper in helpers { helper.stop() } }
 
     func catalogChanged(_ catalog: Catalog) { visibility.catalogChanged(catalog) }
 
     func membersChanged(_ changes: [MemberChange]) { visibility.membersChanged(changes) }
 
-    /// Asks the policies about every row and everybody whose filters it matched.
+    /// Asks the policies about every row and every user whose filters it matched.
     ///
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Throws: `PostgresError` if the database does not answer.
     func judge(_ batch: inout DeliveryBatch, for registry: borrowing SubscriptionRegistry) throws {
         try batch.judge(for: registry, by: &visibility)
         let decided = visibility.statistics
         statistics.withLock { $0 = decided }
     }
 
-    /// What each loop is to tell those who are shown nothing of a table for a while.
+    /// Each loop's complaints to users who are shown nothing of a table for a while.
     func complaints(in registry: borrowing SubscriptionRegistry) -> [[FeedEvent]] {
         var events = [[FeedEvent]](repeating: [], count: loops)
         for ending in visibility.takeEndings() {
@@ -55,7 +55,7 @@ final class DeliveryPipeline {
         return events
     }
 
-    /// The complaints for whoever comes to a group with these claims and is known to be shown nothing of a table.
+    /// The complaints to a user who joins a group with these claims and is known to be shown nothing of a table.
     func complaints(
         about claims: Claims, in group: ChangeGroupID, of registry: borrowing SubscriptionRegistry
     ) -> [FeedEvent] {
@@ -66,13 +66,14 @@ final class DeliveryPipeline {
         }
     }
 
-    /// What each loop is to send, in the order of the batch's entries.
+    /// Each loop's events, in the order of the batch's entries.
     func events(of batch: inout DeliveryBatch, for registry: borrowing SubscriptionRegistry) -> [[FeedEvent]] {
         (batch.messageTables, batch.receiptTables) = (messageTables, receiptTables)
         return batch.events(for: registry, loops: loops, encodingWith: &encoder, beside: &postponed)
     }
 
-    /// Tells the loops, behind what they are sent, for whom a message waits now, so that nobody takes it for not sent (`Receipts`).
+    /// Tells the loops, after their events, for whom a message now waits, so that it does not count as not sent
+    /// (`Receipts`).
     func tellWaits(of change: RowChange, _ waits: [MessageWait], to events: inout [[FeedEvent]]) {
         guard change.operation == .insert, messageTables.contains(change.table.oid) else { return }
         for (loop, waits) in Dictionary(grouping: waits, by: \.group.loop) {
@@ -81,9 +82,9 @@ final class DeliveryPipeline {
     }
 }
 
-/// The last step of a batch: what each loop is to send to whom, and who has to wait for what.
+/// The last step of a batch: each loop's events and their recipients, and the members that have to wait.
 extension DeliveryBatch {
-    /// What each of the loops is to deliver, in the order of the entries.
+    /// Each loop's events, in the order of the entries.
     mutating func events(
         for registry: borrowing SubscriptionRegistry, loops: Int, encodingWith encoder: inout ChangeEncoder,
         beside postponement: inout PostponedChanges
@@ -159,12 +160,13 @@ extension DeliveryBatch {
 
     // MARK: Waiting for policies
 
-    /// Who of a group gets a change that no policy decides about; nil for nobody. For those who wait it waits, too.
+    /// The recipients in a group of a change that no policy decides; nil for none. The change also waits for members that
+    /// wait.
     private mutating func recipients(
         of place: Int, in group: ChangeGroupID, _ principals: [Claims: Principal],
         _ postponement: PostponedChanges
     ) -> ChangeDelivery.Recipients? {
-        // Members of whom nothing is known yet, as their claims were not admitted, wait for nothing.
+        // Members that are not known yet, because their claims were not admitted, wait for nothing.
         let audience = audience
         let isRetried: Bool
         switch audience {
@@ -190,21 +192,21 @@ extension DeliveryBatch {
         return present.isEmpty ? nil : .bearers(present)
     }
 
-    /// How a policy failed on a row.
+    /// The way in which a policy failed on a row.
     private enum RowFailure {
         case none
         /// Whatever the row is.
         case ofPolicy
         /// By an error about values.
         case ofData
-        /// It waits for a lock.
+        /// By waiting for a lock.
         case ofLock
     }
 
-    /// How a policy failed on a row for somebody.
+    /// The way in which a policy failed on a row for a user.
     ///
-    /// An error about values lies in the claims if it fails for others of the role on nothing: it will in a while. And it lies in
-    /// the row if it comes again while they are shown another row of the table. Such a row is hidden.
+    /// An error about values is due to the claims if the policies succeed for another user of the role: it will recur. It is
+    /// due to the row if it recurs while the user is shown another row of the table. Such a row is hidden.
     private mutating func failure(
         of verdict: BatchVisibility.Verdict, for principal: Principal, _ match: Match, _ role: Name,
         _ registry: borrowing SubscriptionRegistry, _ postponement: inout PostponedChanges
@@ -224,7 +226,7 @@ extension DeliveryBatch {
         return .none
     }
 
-    /// Whether a member has to wait for a change, because a policy failed on it or something else waits.
+    /// True if a member has to wait for a change, because a policy failed on it or an earlier change waits.
     private mutating func mustWait(
         _ member: PostponedChanges.Member, _ failure: RowFailure, _ match: Match, _ role: Name,
         _ postponement: inout PostponedChanges
@@ -237,7 +239,7 @@ extension DeliveryBatch {
         let audience = audience
         switch audience {
         case .recovering:
-            // Nothing waits for a member that recovers: its recovery ends.
+            // No change waits for a recovering member: its recovery ends instead.
             if failed.contains(member.group) { return true }
             guard isUndecided, postponement.endsRecovery(match.change.id, of: table, role, reader, at: now) else {
                 return false
@@ -248,8 +250,8 @@ extension DeliveryBatch {
         case .everybody, .decided: waits = waits || postponement.isBehind(member)
         }
         if failure == .ofLock, !waits {
-            // Each change has its time: whoever is told that changes were hidden loads its data when the lock is gone, and what is
-            // committed then must come.
+            // Each change has its own time limit: a user who is told that changes were hidden loads its data when the lock
+            // is gone, and must get what commits then.
             waits = hopelessAt.map { now < $0 } ?? true
         } else if isUndecided, !waits {
             waits = postponement.isWorthWaiting(table, role, reader, at: now)
@@ -265,7 +267,7 @@ extension DeliveryBatch {
     }
 }
 
-/// The encodings of one change; nearly always there is one view, so a list is the quickest memory.
+/// The encodings of one change; nearly always there is only one view, so a list is the fastest store.
 private struct EncodedViews {
     private let change: RowChange
     private var known: [(view: ChangeView, data: [UInt8])] = []
@@ -283,7 +285,7 @@ private struct EncodedViews {
         return made
     }
 
-    /// - Parameter tables: those whose rows' receipts are written back.
+    /// - Parameter tables: tables whose rows' receipts are written back.
     mutating func receipt(in tables: Set<UInt32>) -> ReceiptRow? {
         if let receipt { return receipt }
         let made = change.operation == .insert && tables.contains(change.table.oid) ? change.receiptRow : nil

@@ -3,17 +3,18 @@ package import Matching
 import Postgres
 package import Wire
 
-/// Changes whose readers are not known, as a policy failed: they are judged again until it works.
+/// Changes without known recipients, because a policy failed: they are judged again until it works.
 ///
-/// - A member for whom one change waits gets none of the later ones before it: its order is that of the feed.
-/// - What cannot be decided within `patience` is hidden, as one row that a policy always fails on must not silence its
-///   readers for good. From then on, for `resignation`, what fails for that table and role is hidden at once.
-/// - An error about values may lie in the row, or in a user's claims. So a row is hidden as soon as its reader is shown another
-///   one of the table while this one still fails, and resigned is for that reader alone.
-/// - A lock that a policy waits for is no failure: each change waits for `patience`, and nothing is resigned. Whoever is hidden some
-///   is told so, and that it is over (`PolicyEnding`).
-/// - Nothing waits for a member that recovers: its recovery ends, and begins again when its client has joined again.
-/// - While anything waits, no mark is told to be covered, so whoever loses its connection meanwhile misses nothing.
+/// - A member for which one change waits gets no later change first: the feed's order is kept.
+/// - A change that cannot be decided within `patience` is hidden, because one row that a policy always fails on must not
+///   silence its users for good. After that, for the time `resignation`, failures for that table and role are hidden at
+///   once.
+/// - An error about values may be due to the row or to a user's claims. So a row is hidden as soon as its user is shown
+///   another row of the table while this one still fails, and resignation then applies to that user alone.
+/// - A policy that waits for a lock has not failed: each change waits for `patience`, and nothing is resigned. Users with
+///   hidden changes are told so, and also when that is over (`PolicyEnding`).
+/// - No change waits for a recovering member: its recovery ends, and begins again when its client has joined again.
+/// - While anything waits, no mark counts as covered, so a client that loses its connection meanwhile misses nothing.
 /// - Confined to the feed's thread. Time is passed in.
 package struct PostponedChanges {
     package typealias Instant = ContinuousClock.Instant
@@ -31,7 +32,7 @@ package struct PostponedChanges {
 
     struct Item {
         let change: RowChange
-        /// What tells a client where it is that has the change.
+        /// The cursor of a client that has the change.
         let cursor: String
         let since: Instant
         var members: Set<Member>
@@ -42,11 +43,11 @@ package struct PostponedChanges {
     private struct TableRole: Hashable {
         let table: UInt32
         let role: Name
-        /// Where the errors are about values: of whom the role is.
+        /// The user, if the errors are about values.
         var reader: Claims?
     }
 
-    /// What a recovery could not be told of.
+    /// A change that a recovery could not deliver.
     private struct MissedChange: Hashable {
         let policies: TableRole
         let id: Int64
@@ -55,32 +56,32 @@ package struct PostponedChanges {
     package static let patience = Duration.seconds(10)
     package static let resignation = Duration.seconds(300)
     private static let pause = Duration.milliseconds(500)
-    /// Beyond it what waits longest is hidden.
+    /// Above this count, the change that has waited longest is hidden.
     private static let mostItems = 10_000
 
     private(set) var items: [Item] = []
-    /// How many changes wait for each member.
+    /// Number of waiting changes for each member.
     private var waiting: [Member: Int] = [:]
     private var resigned: [TableRole: Instant] = [:]
     private var retryAt: Instant?
-    /// Since when a policy fails on changes that members missed.
+    /// Since when a policy has failed on changes that members missed.
     private var missed: [MissedChange: Instant] = [:]
 
     package init() {}
 
     package var isEmpty: Bool { items.isEmpty }
 
-    /// Something waits for the member, so what comes now has to wait, too.
+    /// True if something waits for the member, so that later changes have to wait, too.
     package func isBehind(_ member: Member) -> Bool { !waiting.isEmpty && waiting[member] != nil }
 
-    /// Whether anything waits for members of the group that came by a moment.
+    /// True if something waits for members of the group that arrived by a moment.
     func holds(anythingFor group: ChangeGroupID, until moment: Instant) -> Bool {
         items.contains { $0.since <= moment && $0.members.contains { $0.group == group } }
     }
 
-    /// Whether what a policy of the table fails on for the role is worth waiting for.
+    /// True if a failure of the table's policies for the role is worth waiting for.
     ///
-    /// - Parameter reader: whose row it is, where the error is about values.
+    /// - Parameter reader: the user, if the error is about values.
     package func isWorthWaiting(_ table: UInt32, _ role: Name, _ reader: Claims? = nil, at now: Instant) -> Bool {
         if resigned.isEmpty { return true }
         func isOver(_ policies: TableRole) -> Bool { resigned[policies].map { $0 <= now } ?? true }
@@ -88,7 +89,7 @@ package struct PostponedChanges {
             && (reader == nil || isOver(TableRole(table: table, role: role, reader: reader)))
     }
 
-    /// A change waits from `now` on for these members.
+    /// Adds a change that waits for these members from `now` on.
     package mutating func add(_ change: RowChange, cursor: String, for members: Set<Member>, at now: Instant) {
         guard !members.isEmpty else { return }
         if items.isEmpty { retryAt = now + Self.pause }
@@ -97,16 +98,16 @@ package struct PostponedChanges {
         while items.count > Self.mostItems { forget(items.removeFirst().members) }
     }
 
-    /// Whether the items are to be judged again; if so, the next time is a pause away.
+    /// True if the items must be judged again; then the next time is a pause away.
     package mutating func isDue(at now: Instant) -> Bool {
         guard !items.isEmpty, let due = retryAt, now >= due else { return false }
         retryAt = now + Self.pause
         return true
     }
 
-    /// Who of each group waits.
+    /// The waiting members of each group.
     ///
-    /// - Parameter before: who waited so far.
+    /// - Parameter before: the members that waited until now.
     static func waits(of members: Set<Member>, before: Set<Member> = []) -> [MessageWait] {
         let waiting = Dictionary(grouping: members, by: \.group).mapValues { $0.map(\.claims) }
         return Set(before.lazy.map(\.group)).union(waiting.keys).map { group in
@@ -114,7 +115,7 @@ package struct PostponedChanges {
         }
     }
 
-    /// What was judged again: for each item, in order, those for whom it waits still.
+    /// Takes the results of another judgement: for each item, in order, the members that it still waits for.
     package mutating func settle(_ left: [Set<Member>]) {
         for index in items.indices.reversed() where left.indices.contains(index) {
             forget(items[index].members.subtracting(left[index]))
@@ -123,16 +124,16 @@ package struct PostponedChanges {
         }
     }
 
-    /// Whether a recovery has to end because a policy failed on a change: its client joins again, and is told then.
+    /// True if a recovery has to end because a policy failed on a change: its client joins again, and gets the change then.
     ///
-    /// Where the same change fails for longer than `patience`, the hub resigns: one row that a policy always fails on must
-    /// not keep its readers from ever catching up.
+    /// If the same change fails for longer than `patience`, the hub resigns: one row that a policy always fails on must not
+    /// keep its users from ever catching up.
     package mutating func endsRecovery(
         _ change: Int64, of table: UInt32, _ role: Name, _ reader: Claims? = nil, at now: Instant
     ) -> Bool {
         guard isWorthWaiting(table, role, reader, at: now) else { return false }
         let key = MissedChange(policies: TableRole(table: table, role: role, reader: reader), id: change)
-        // An older failure is another one: nobody asked in between.
+        // An older failure is a different one: no policy was asked in between.
         if let since = missed[key], now < since + Self.resignation {
             guard now >= since + Self.patience else { return true }
             resign(table, role, reader, at: now)
@@ -143,7 +144,7 @@ package struct PostponedChanges {
         return true
     }
 
-    /// The patience with a table's policies for a role is over; with those of whom it is, where a reader is named.
+    /// Ends the patience with a table's policies for a role; with a user given, for that user alone.
     package mutating func resign(_ table: UInt32, _ role: Name, _ reader: Claims? = nil, at now: Instant) {
         resigned = resigned.filter { $0.value > now }
         if resigned.count >= Self.mostItems { resigned.removeAll() }

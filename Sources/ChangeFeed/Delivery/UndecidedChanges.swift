@@ -1,31 +1,32 @@
 import Hub
 import Matching
 
-/// Changes that wait until Postgres has decided filters, in the order in which they came.
+/// Changes that wait until Postgres has decided filters, in the order of their arrival.
 ///
-/// - Nobody else waits for them. A definition for which one change waits gets none of the later ones before it: its order
-///   is that of the feed.
-/// - They are meant for the groups that were there when they came: to whoever comes later they are of the past.
-/// - A mark covers what waits only when that was delivered, so whoever loses its connection meanwhile misses nothing.
+/// - Only their own definitions wait for them. A definition for which one change waits gets no later change first: the
+///   feed's order is kept.
+/// - They are meant for the groups that existed when they arrived: to later groups they belong to the past.
+/// - A mark covers a waiting change only after its delivery, so a client that loses its connection meanwhile misses
+///   nothing.
 /// - Confined to the feed's thread. Time is passed in.
 struct UndecidedChanges {
     struct Item {
         let change: RowChange
-        /// What tells a client where it is that has the change.
+        /// The cursor of a client that has the change.
         let cursor: String
-        /// Of the definitions that wait, no others.
+        /// The matches of waiting definitions only.
         var matches: Matches
-        /// Who was in those definitions.
+        /// The groups of those definitions.
         let groups: [Int: Set<ChangeGroupID>]
         let since: ContinuousClock.Instant
 
         var definitions: Set<Int> { Set(groups.keys) }
 
-        /// Who waits for it, and that they wait no more.
+        /// The groups that wait for the change, and the end of their wait.
         var waits: [MessageWait] { groups.values.joined().map { MessageWait(group: $0, readers: .everybody) } }
         var ends: [MessageWait] { groups.values.joined().map { MessageWait(group: $0, readers: nil) } }
 
-        /// What somebody has that has all that came before this change; nil where its cursor is too long to be read.
+        /// The cursor of a client that has everything before this change; nil if its cursor is too long to be read.
         var before: FeedCursor? {
             FeedCursor(cursor).map {
                 FeedCursor(epoch: $0.epoch, seen: $0.seen, window: $0.window, id: change.id - 1)
@@ -33,39 +34,39 @@ struct UndecidedChanges {
         }
     }
 
-    /// Beyond it the feed waits, but for `patience` at most; then filters end.
+    /// At this limit the feed waits, but at most for `patience`; then filters end.
     private static let mostItems = 10_000
     private static let mostQuestions = 500_000
-    /// Asked at a time, so that what comes meanwhile does not wait long.
+    /// Questions asked at a time, so that later changes do not wait long.
     private static let questionsAtATime = 4000
     /// Filters that are this far behind are more than Postgres can decide.
     private static let patience = Duration.seconds(1)
 
     private var items: [Item] = []
     private var questions = 0
-    /// How many of the first are being decided.
+    /// Number of the first items that are being decided.
     private var asked = 0
-    /// How many changes wait for each definition.
+    /// Number of waiting changes for each definition.
     private var waiting: [Int: Int] = [:]
-    /// How many there ever were, and how many of them are delivered.
+    /// Total number of changes ever added, and how many of them are delivered.
     private var added = 0
     private var settled = 0
-    /// Marks that cover so many of all there ever were.
+    /// Marks, with the total number of changes that each covers.
     private var marks: [(mark: Int, added: Int)] = []
 
     var count: Int { items.count }
     var isFull: Bool { items.count >= Self.mostItems || questions >= Self.mostQuestions }
     var isEmpty: Bool { items.isEmpty }
 
-    /// Something waits for the definition, so what comes now has to wait, too.
+    /// True if something waits for the definition, so that later changes have to wait, too.
     func isBehind(_ definition: Int) -> Bool { waiting[definition] != nil }
 
-    /// Whether anything waits for the group that came by a moment.
+    /// True if something waits for the group that arrived by a moment.
     func holds(anythingFor group: ChangeGroupID, until moment: ContinuousClock.Instant) -> Bool {
         items.contains { $0.since <= moment && $0.groups.values.contains { $0.contains(group) } }
     }
 
-    /// The first change that waits for each of these groups, where one does.
+    /// The first waiting change of each of these groups, if any.
     func first(for groups: Set<ChangeGroupID>) -> [ChangeGroupID: Item] {
         var first: [ChangeGroupID: Item] = [:]
         var left = groups
@@ -88,9 +89,9 @@ struct UndecidedChanges {
         }
     }
 
-    /// The first that wait, to be decided together.
+    /// Takes the first waiting items, to be decided together.
     mutating func takeNext(at now: ContinuousClock.Instant) -> [Item] {
-        // One statement for many rows costs Postgres less than many: who is behind catches up by that.
+        // One statement for many rows costs Postgres less than many statements, which helps it catch up.
         let most = isOverdue(at: now) ? 10 * Self.questionsAtATime : Self.questionsAtATime
         var count = 0
         asked = 0
@@ -104,24 +105,25 @@ struct UndecidedChanges {
 
     func isOverdue(at now: ContinuousClock.Instant) -> Bool { patience(at: now) <= .zero }
 
-    /// How long the first that waits may wait before filters are more than Postgres can decide.
+    /// Time that the first item may still wait before filters are more than Postgres can decide.
     func patience(at now: ContinuousClock.Instant) -> Duration {
         items.first.map { $0.since + Self.patience - now } ?? Self.patience
     }
 
-    // MARK: Too much
+    // MARK: Overload
 
-    /// What Postgres has to decide.
+    /// The questions that Postgres has to decide.
     var tally: UndecidedCount {
         var tally = UndecidedCount()
         for item in items { tally.count(item.matches) }
         return tally
     }
 
-    /// How many questions may be left where too many wait: half, so that it is not the same again in a moment.
+    /// Number of questions that may be left when too many wait: half, so that the limit is not reached again at once.
     var mostLeft: Int { questions / 2 }
 
-    /// Asks no more for definitions whose filters ended, and counts none as asked. What they get for certain keeps its place.
+    /// Drops the questions of definitions whose filters ended, and counts no item as asked. Certain deliveries keep their
+    /// place.
     mutating func give(up definitions: Set<Int>) {
         takeBack()
         for place in items.indices {
@@ -131,19 +133,19 @@ struct UndecidedChanges {
         }
     }
 
-    /// The first that wait for no decision any more, to be delivered.
+    /// Takes the first items that no longer wait for a decision, to be delivered.
     mutating func takeCertain() -> [Item] {
         let certain = items.prefix { $0.matches.undecided.isEmpty }
         asked = certain.count
         return Array(certain)
     }
 
-    /// Those that were taken still wait.
+    /// The items that were taken keep waiting.
     mutating func takeBack() { asked = 0 }
 
-    /// Those that were taken are delivered.
+    /// The items that were taken are delivered.
     ///
-    /// - Returns: the newest mark that covers no other; nil where there is none.
+    /// - Returns: the newest mark that is now covered; nil if there is none.
     mutating func settle() -> Int? {
         for item in items.prefix(asked) {
             questions -= item.matches.undecided.count
@@ -160,7 +162,7 @@ struct UndecidedChanges {
         return covered.last?.mark
     }
 
-    /// A mark that covers all that is here.
+    /// Holds a mark that covers everything here.
     mutating func hold(_ mark: Int) {
         if marks.last?.added == added { marks.removeLast() }
         marks.append((mark, added))

@@ -1,31 +1,31 @@
 import Postgres
 
-/// When to poll the outbox and when to hold the advisory lock that makes writers ring.
+/// Decides when to poll the outbox and when to hold the advisory lock that makes writers ring.
 ///
-/// Pure: events in, actions out, time passed in. Two sessions carry it out: A polls and LISTENs, B asks for the lock
-/// exclusively and waits in its queue. A writer tries the lock shared, and Postgres refuses a try while somebody waits.
-/// So each writer either stands before B in the queue, then his commit precedes B's grant and the poll after the grant
-/// sees his row, or he rings. Nobody ever waits for the hub.
+/// Pure: events in, actions out, time passed in. Two sessions carry it out: A polls and LISTENs, B requests the lock
+/// exclusively and waits in its queue. A writer tries the lock in shared mode, and Postgres refuses the attempt while
+/// another session waits. So each writer either is ahead of B in the queue, in which case its commit precedes B's grant and
+/// the poll after the grant sees its row, or it rings. No writer ever waits for the hub.
 package struct Doorbell: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
     package enum Mode: Sendable {
-        /// Polling; the lock is free (or on its way to be), writers do not ring.
+        /// Polling; the lock is free (or about to be), and writers do not ring.
         case awake
-        /// B waits for the lock: new writers ring, those in flight are polled for at growing intervals.
+        /// B waits for the lock: new writers ring, and rows of those in flight are polled for at growing intervals.
         case arming
         /// B has the lock; one poll begun after the grant is still owed.
         case dozing
-        /// Nothing is polled until somebody rings.
+        /// No polling until a writer rings.
         case asleep
     }
 
     package enum Action: Sendable, Equatable {
-        /// B: `pg_advisory_lock`, without waiting for the answer.
+        /// B: `pg_advisory_lock`, without waiting for the result.
         case requestLock
         /// B: `pg_advisory_unlock`.
         case releaseLock
-        /// End B's waiting through A: `pg_cancel_backend`.
+        /// Ends B's wait through A: `pg_cancel_backend`.
         case cancelRequest
     }
 
@@ -33,31 +33,31 @@ package struct Doorbell: Sendable {
 
     /// The rhythm of one feed.
     package struct Rhythm: Sendable {
-        /// Between polls while rows come, and while they might.
+        /// Interval between polls while rows arrive, and while they might.
         package var busy: Duration = .milliseconds(1)
         package var idle: Duration = .milliseconds(2)
-        /// Between polls while a window brings `crowd` rows and more: there polling would cost writers more than it
-        /// gives.
+        /// Interval between polls while a window brings at least `crowd` rows: faster polling would then cost writers more
+        /// than it gains.
         package var crowded: Duration = .milliseconds(3)
         package var crowd = 8
-        /// How long empty polls go on before the lock is asked for.
+        /// Time of empty polls before the lock is requested.
         package var linger: Duration = .milliseconds(20)
         package var longestBackoff: Duration = .milliseconds(64)
-        /// Asleep: a poll that should find nothing. It looks at the catalog, too (`CatalogWatch`).
+        /// Interval of polls while asleep, which should find nothing. They also check the catalog (`CatalogWatch`).
         package var safety: Duration = .seconds(3)
-        /// Writers never ring, as on a server where transactions may be prepared, which those that notified may not be: a
-        /// sleeper has to look often.
+        /// True if writers never ring, as on a server with prepared transactions, which must not have notified: a sleeping
+        /// hub then has to poll often.
         package var areWritersSilent = false {
             didSet { if areWritersSilent { safety = min(safety, .milliseconds(200)) } }
         }
-        /// So many rings while B waits mean that writers pay more than polling costs.
+        /// At this many rings while B waits, writers pay more than polling would cost.
         package var ringsWorthCancelling = 16
 
         package init() {}
     }
 
     package private(set) var mode = Mode.awake
-    /// Rows that a safety poll found and nobody rang for: always 0, unless the doorbell is broken.
+    /// Rows that a safety poll found without a ring: always 0, unless the doorbell is broken.
     package private(set) var missedRings = 0
     /// When the next poll is due.
     package private(set) var pollAt: Instant
@@ -77,7 +77,7 @@ package struct Doorbell: Sendable {
         backoff = rhythm.idle
     }
 
-    /// A is about to take a snapshot: what rang before is seen by it.
+    /// A is about to take a snapshot, which sees everything that rang before.
     package mutating func pollBegan() {
         hasRung = false
     }
@@ -122,7 +122,7 @@ package struct Doorbell: Sendable {
         suspicion = nil
         switch mode {
         case .awake:
-            // Another hub sleeps, or the lock is not free yet; in both cases the next poll is near.
+            // Another hub is asleep, or the lock is not free yet; either way the next poll is near.
             if lock != .free { pollAt = now }
             return nil
         case .arming:
@@ -154,7 +154,7 @@ package struct Doorbell: Sendable {
         }
     }
 
-    /// B's waiting ended without the lock.
+    /// B's wait ended without the lock.
     package mutating func lockRefused(at now: Instant) {
         lock = .free
         if mode == .arming {

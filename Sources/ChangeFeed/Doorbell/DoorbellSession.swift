@@ -1,21 +1,21 @@
 import Postgres
 
-/// Session B: waits in the queue of the hub's advisory lock and holds it while the hub sleeps.
+/// Session B: waits in the queue of the hub's advisory lock, and holds the lock while the hub sleeps.
 package final class DoorbellSession {
     enum Event { case granted, refused, released }
 
     private enum Question { case lock, unlock }
 
-    /// The first key of every advisory lock of roost's ("roos" in ASCII); the second is the hub's doorbell, or 0 for
-    /// migrations. The triggers in SQL/ name it too.
+    /// The first key of each of Roost's advisory locks ("roos" in ASCII); the second is the hub's doorbell, or 0 for
+    /// migrations. The triggers in SQL/ use it too.
     package static let lockClass = "1919905651"
 
     private let connection: PostgresConnection
     private let doorbell: String
     private var pending: Question?
-    /// When a question that Postgres answers at once must have its answer.
+    /// Deadline for a question that Postgres answers at once.
     private var answerDue: ContinuousClock.Instant?
-    /// When to ask beside this session whether the lock was granted after all.
+    /// When to check through another session whether the lock has in fact been granted.
     private var suspicionDue: ContinuousClock.Instant?
     private var events: [Event] = []
     private static let patience = Duration.seconds(4)
@@ -35,9 +35,9 @@ package final class DoorbellSession {
         suspicionDue = .now + Self.patience
     }
 
-    /// Ends the waiting for the lock.
+    /// Ends the wait for the lock.
     ///
-    /// - Parameter reader: another session, which this one cannot end its own waiting from.
+    /// - Parameter reader: another session; this one cannot end its own wait.
     func cancelRequest(through reader: PostgresConnection) throws {
         _ = try reader.query("select pg_cancel_backend($1)", [String(backendID)], within: Self.patience)
         if pending == .lock { answerDue = .now + Self.patience }
@@ -49,7 +49,7 @@ package final class DoorbellSession {
         answerDue = .now + Self.patience
     }
 
-    /// Reads what arrived on this session's socket, unless it is the one somebody else is waiting for.
+    /// Reads what arrived on this session's socket, unless another caller is waiting on it.
     func collect(beside descriptor: Int32) throws {
         if descriptor != self.descriptor { try collect() }
     }
@@ -60,10 +60,10 @@ package final class DoorbellSession {
         return events
     }
 
-    /// Waiting for the lock has no deadline, as writers' transactions have none; so a session that hangs then is told
-    /// by another one: Postgres has granted the lock, and no answer comes.
+    /// Detects a session that hangs while waiting for the lock. The wait has no deadline, because writers' transactions
+    /// have none; so another session checks whether Postgres has granted the lock without an answer arriving.
     ///
-    /// - Throws: `PostgresError` where the session hangs. Writers would ring for ever.
+    /// - Throws: `PostgresError` if the session hangs: writers would ring for ever.
     func demandAnswer(asking reader: PostgresConnection) throws {
         let now = ContinuousClock.now
         if let answerDue, now > answerDue {
@@ -75,11 +75,11 @@ package final class DoorbellSession {
         if isGranted { answerDue = now + Self.patience }
     }
 
-    /// When `demandAnswer` has something to look at.
+    /// When `demandAnswer` has something to check.
     var nextDemand: ContinuousClock.Instant? { pending == .lock ? answerDue ?? suspicionDue : answerDue }
 
-    /// Asks a sleeping hub's two sessions whether they still live: without this one nobody rings, without the reader
-    /// nobody hears it. A wait that fails breaks the session that it waited for.
+    /// Checks that a sleeping hub's two sessions are alive: without this one no writer rings, and without the reader no
+    /// ring arrives. A failed wait breaks its session.
     func check(beside reader: PostgresConnection) throws {
         let deadline = ContinuousClock.now + Self.patience
         if pending == nil { _ = try connection.query("select 1", within: deadline - .now) }
@@ -88,7 +88,7 @@ package final class DoorbellSession {
 
     private func collect() throws {
         guard let question = pending else {
-            // Nothing is expected, but a closed connection shows only when it is read.
+            // Nothing is expected, but a closed connection is noticed only by reading.
             _ = try connection.takeNotifications()
             return
         }
@@ -101,13 +101,14 @@ package final class DoorbellSession {
         case (.unlock, nil): events.append(.released)
         case (_, let error?) where error.kind != .server: throw error
         case (.lock, _): events.append(.refused)
-        // A cancellation that came late hit this statement instead.
+        // A late cancellation hit this statement instead.
         case (.unlock, _): try releaseLock()
         }
     }
 }
 
-/// Carries out on a feed's two sessions what its `Doorbell` decides. One for each connection of the feed, on its thread.
+/// Carries out the decisions of a feed's `Doorbell` on its two sessions. One for each connection of the feed, on its
+/// thread.
 final class DoorbellController {
     private var doorbell: Doorbell
     private let reader: PostgresConnection
@@ -123,10 +124,10 @@ final class DoorbellController {
     /// When the next poll is due.
     var pollAt: ContinuousClock.Instant { doorbell.pollAt }
     var missedRings: Int { doorbell.missedRings }
-    /// When the doorbell's session wants to be looked at, whatever arrives.
+    /// When the doorbell's session must be checked, even if nothing arrives.
     var dueAt: ContinuousClock.Instant? { session.nextDemand }
 
-    /// Takes in what the doorbell's session was answered.
+    /// Processes the answers to the doorbell's session.
     func serve() throws {
         for event in try session.takeEvents() {
             switch event {
@@ -138,9 +139,9 @@ final class DoorbellController {
         try session.demandAnswer(asking: reader)
     }
 
-    /// Takes in notifications that have arrived on session A.
+    /// Processes notifications that have arrived on session A.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of notifications.
     func takeRings() throws -> Int {
         let rings = try reader.takeNotifications()
         for _ in 0..<rings { try perform(doorbell.rang(at: .now)) }
@@ -153,7 +154,7 @@ final class DoorbellController {
         doorbell.pollBegan()
     }
 
-    /// - Returns: whether the hub has fallen asleep by it.
+    /// - Returns: true if the hub has just fallen asleep.
     func pollEnded(rows: Int) throws -> Bool {
         let wasDozing = doorbell.mode == .dozing
         try perform(doorbell.pollEnded(rows: rows, at: .now))

@@ -1,19 +1,19 @@
 import Logging
 import Wire
 
-/// Keeps the catalog current, and tells the consumer where it changed. One for each connection of the feed.
+/// Keeps the catalog current, and tells the consumer when it changes. One for each connection of the feed.
 final class CatalogWatch {
     private let environment: FeedEnvironment
-    /// When a window is to bring the catalog's version along.
+    /// When a window should next include the catalog's version.
     var dueAt: ContinuousClock.Instant
-    /// The statement that found the catalog current was sent then: what was committed before is in it.
+    /// The time when the statement that found the catalog current was sent: the catalog includes all earlier commits.
     private(set) var asOf: ContinuousClock.Instant
-    /// How a window asks for the catalog's version, in SQL.
+    /// The SQL by which a window reads the catalog's version.
     private(set) var version = CatalogReader.versionQuestion
-    /// No row is judged by a catalog that was last found current longer ago, so what is revoked counts for all that is committed
-    /// this much later, on a machine that stands still as well (`WindowReader`).
+    /// Rows are never judged by a catalog last confirmed longer ago, so a revocation applies to everything committed this
+    /// much later, even on a machine that stands still (`WindowReader`).
     static let longestAge = Duration.seconds(1)
-    /// The least time between two looks. Where nothing comes, and nobody rings where triggers are off, each safety poll is one
+    /// Minimum time between two checks. Without changes (with triggers off no writer rings), each safety poll is a check
     /// (`Doorbell.Rhythm.safety`).
     static let interval = Duration.milliseconds(500)
 
@@ -38,7 +38,7 @@ final class CatalogWatch {
         isCurrent(asOf: began)
     }
 
-    /// - Parameter roles: whose access it is to tell, besides those it told of before.
+    /// - Parameter roles: roles whose access the catalog must cover, in addition to those it already covers.
     func refresh(knowing roles: Set<Name> = []) throws {
         let state = environment.state
         let old = state.tables.catalog
@@ -57,14 +57,15 @@ final class CatalogWatch {
         environment.consumer.catalogChanged(fresh)
     }
 
-    /// A window brought the version along, and it was the catalog's.
+    /// Records that a window brought the version along and it matched the catalog's.
     func isCurrent(asOf began: ContinuousClock.Instant) {
         asOf = began
         dueAt = began + Self.interval
     }
 
-    /// What captures a table is not what it was. It may have been put right already; what was written in between is missing,
-    /// and this says so for all hubs (Migration016Watched.sql): the next look at the outbox finds it (`LossDetector`).
+    /// Detects a table whose capture has changed. The capture may have been repaired already, but changes written in
+    /// between are missing; this records the fact for all hubs (Migration016Watched.sql), and the next check of the outbox
+    /// finds it (`LossDetector`).
     private func noteInterruptions() throws {
         let rows = try environment.reader.query(CatalogSQL.noteCaptures)
         guard rows.count > 0 else { return }

@@ -4,10 +4,10 @@ package import Logging
 import Postgres
 import Workers
 
-/// Reads the committed changes of watched tables and hands them to its consumer, in order, none lost.
+/// Reads the committed changes of watched tables and hands them to its consumer, in order and without loss.
 ///
-/// Inside one process nothing is repeated either. A new process starts at the cursor its predecessor stored, and
-/// after a crash may repeat what was handed on in the last moments.
+/// Within one process, nothing is repeated either. A new process starts at the cursor that its predecessor stored, and
+/// after a crash may repeat the changes of the last moments.
 package final class ChangeFeed: Sendable {
     private let configuration: FeedConfiguration
     private let logger: Logger
@@ -24,8 +24,8 @@ package final class ChangeFeed: Sendable {
     }
 
     /// - Parameters:
-    ///   - inbox: where its consumer leaves work for the feed's thread.
-    ///   - places: where the feed says how far it was when.
+    ///   - inbox: holds work that the consumer leaves for the feed's thread.
+    ///   - places: records how far the feed was at which time.
     init(
         configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: FeedInbox,
         places: RecoveryPlaces
@@ -37,7 +37,7 @@ package final class ChangeFeed: Sendable {
         self.consumer = consumer
     }
 
-    /// Starts the thread; it connects, and keeps trying. Once in the life of a feed.
+    /// Starts the thread, which connects and keeps trying. Call it once in the life of a feed.
     package func start() {
         let (configuration, logger, consumer) = (configuration, logger, consumer)
         let (inbox, places, published) = (inbox, places, published)
@@ -49,29 +49,29 @@ package final class ChangeFeed: Sendable {
         }
     }
 
-    /// Finishes the window at hand (a database that does not answer is left), stores the cursor and joins the thread.
-    /// Never call it from the consumer.
+    /// Finishes the current window (unless the database does not answer), stores the cursor and joins the thread. Never
+    /// call it from the consumer.
     package func stop() {
         inbox.stop()
         thread.join()
     }
 
-    /// `FeedInbox.perform`.
+    /// Posts work for the feed's thread; see `FeedInbox`.
     package func perform(_ work: @escaping FeedWork) { inbox.perform(work) }
 
-    /// `FeedInbox.performWhenIdle`.
+    /// Posts work that may query the database; see `FeedInbox`.
     package func performWhenIdle(_ work: @escaping FeedWork) { inbox.performWhenIdle(work) }
 
-    /// From any thread.
+    /// The current status; from any thread.
     package var status: FeedStatus { published.status }
-    /// How long ago what was handed on was all there was: the lag of changes, and while there are none the time since the
-    /// last look, up to `rhythm.safety`. Nil while the feed is down. From any thread.
+    /// Time since the feed was last known to have handed on everything: the lag of changes, or without any the time since
+    /// the last poll, up to `rhythm.safety`. Nil while the feed is down. From any thread.
     package var behind: Duration? { published.levelAt.map { .now - $0 } }
-    /// From any thread; a moment old.
+    /// Counters; from any thread, slightly out of date.
     package var statistics: FeedStatistics { published.statistics }
 }
 
-/// The life of the feed's thread: connect, serve until something breaks, wait, again.
+/// The life of the feed's thread: connect, serve until something breaks, wait, repeat.
 final class FeedLoop {
     let configuration: FeedConfiguration
     let logger: Logger
@@ -79,7 +79,7 @@ final class FeedLoop {
     let inbox: FeedInbox
     let published: Published<FeedReport>
     let state: FeedState
-    /// Since when connections have come that read no window to its end: each of them is no new beginning.
+    /// The start of a run of connections that read no window to its end; a further connection does not restart it.
     private var stalledSince: ContinuousClock.Instant?
 
     init(
@@ -113,7 +113,7 @@ final class FeedLoop {
         let old = published.status
         guard old != status else { return }
         published.status = status
-        // From here on it has to show that it gets on; what was missed before counts, too.
+        // The lag counts from the first connection of the run, until a window has been read to its end.
         if status == .ready { stalledSince = stalledSince ?? .now }
         published.levelAt = status == .ready ? stalledSince : nil
         switch status {
@@ -125,7 +125,7 @@ final class FeedLoop {
         consumer.statusChanged(status)
     }
 
-    /// All that there was to read when a poll began was handed on.
+    /// Records that everything readable when a poll began has been handed on.
     func isLevel(at began: ContinuousClock.Instant) {
         stalledSince = nil
         published.levelAt = began
@@ -151,7 +151,7 @@ final class FeedLoop {
         refuseWindows()
     }
 
-    /// There is no database to read a window from.
+    /// Refuses all callers that wait for a window: there is no database to read one from.
     private func refuseWindows() {
         for waiter in inbox.takeWindowWaiters() { waiter(false) }
     }
@@ -171,36 +171,36 @@ final class FeedLoop {
     }
 }
 
-/// Counters since the feed was made.
+/// Counters since the feed was created.
 package struct FeedStatistics: Sendable, Equatable {
     package var changes = 0
-    /// Changes of tables that nobody heard, and that were not read; of one window `WindowStatements.mostPassed` count at most.
+    /// Skipped changes of unheard tables; at most `WindowStatements.mostPassed` count per window.
     package var passed = 0
-    /// Windows read, empty ones too.
+    /// Windows read, including empty ones.
     package var polls = 0
     package var rings = 0
     package var dozes = 0
-    /// Rows nobody rang for; anything but 0 is a bug worth reporting.
+    /// Rows for which no writer rang; anything but 0 is a bug worth reporting.
     package var missedRings = 0
     package var connections = 0
-    /// Changes of tables that are not watched any more.
+    /// Changes of tables that are no longer watched.
     package var orphans = 0
     package var pruned = 0
-    /// Tables and partitions whose capture was found to have been interrupted; of several hubs one counts them.
+    /// Tables and partitions whose capture was found interrupted; among several hubs, only one counts each.
     package var interruptions = 0
-    /// Watched tables of which changes are lost or come twice at present.
+    /// Watched tables whose changes are currently lost or duplicated.
     package var faultyTables = 0
 
-    /// Readings of what members missed, each for all who waited.
+    /// Scans for missed changes, each on behalf of all waiting members.
     package var recoveryReads = 0
 
     package init() {}
 }
 
-/// What other threads may know of the feed's.
+/// The part of the feed's state that other threads may read.
 struct FeedReport: Sendable {
     var status = FeedStatus.connecting(reason: nil)
     var statistics = FeedStatistics()
-    /// When what has been handed on was all there was; nil while the feed is down.
+    /// The time when everything readable had been handed on; nil while the feed is down.
     var levelAt: ContinuousClock.Instant?
 }

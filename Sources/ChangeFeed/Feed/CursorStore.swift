@@ -2,14 +2,14 @@ import Glibc
 import Logging
 import Postgres
 
-/// Stores how far changes were handed on, so that the next process goes on there: the cursor itself, and what clients still
-/// need of what came before it. One for each connection of the feed.
+/// Stores how far changes were handed on, so that the next process continues from there: the cursor itself, and the older
+/// position that clients still need. One for each connection of the feed.
 final class CursorStore {
     private let environment: FeedEnvironment
     private let epochs: EpochWriter
     private var storeAt: ContinuousClock.Instant
     private var isRefused = false
-    /// When clients' needs are looked at again.
+    /// When clients' needs are checked next.
     private var followAt: ContinuousClock.Instant
     private static let interval = Duration.milliseconds(100)
 
@@ -20,12 +20,12 @@ final class CursorStore {
         followAt = now
     }
 
-    /// When there is something to be stored; nil while there is nothing.
+    /// When the next store is due; nil while there is nothing to store.
     var dueAt: ContinuousClock.Instant? { environment.state.position.isUnstored ? storeAt : nil }
 
-    /// Stores the newest place behind which all is settled that the consumer's observer took.
+    /// Stores the newest place up to which the consumer's observer has settled everything it took.
     ///
-    /// - Throws: `PostgresError`, also where Postgres takes no cursor and has none of this hub's.
+    /// - Throws: `PostgresError`, also if Postgres refuses the cursor and has none of this hub's.
     func store() throws {
         let (state, configuration) = (environment.state, environment.configuration)
         guard let system = state.position.systemIdentifier else { return }
@@ -54,8 +54,8 @@ final class CursorStore {
         try epochs.renew(insertedAt: insertedAt, flushedTo: flushedTo)
     }
 
-    /// Asks what clients still need, about once a second, and has it stored where it moved. Part of a poll, so that an idle
-    /// hub does not wake up for it.
+    /// Checks, about once a second, what clients still need, and schedules a store if it moved. Part of a poll, so that an
+    /// idle hub does not wake up for it.
     func followRecovery(now: ContinuousClock.Instant) {
         guard now >= followAt else { return }
         followAt = now + .seconds(1)
@@ -69,8 +69,8 @@ final class CursorStore {
         }
     }
 
-    /// The hub stops: the last cursor is stored. What is not settled comes again when it starts, to clients as well; so it is
-    /// given a moment.
+    /// Stores the last cursor when the hub stops. Unsettled changes come again at the next start, to clients as well, so
+    /// they get a moment to settle.
     func finish() throws {
         followAt = .now
         followRecovery(now: .now)
@@ -80,11 +80,11 @@ final class CursorStore {
         if environment.state.position.isUnstored { try store() }
     }
 
-    /// As where the disk is full. Changes are handed on all the same: the price is that a hub that is started anew
-    /// repeats more.
+    /// Handles a refused store, as when the disk is full. Changes are still handed on, but a restarted hub would repeat
+    /// more of them.
     ///
-    /// - Throws: where there is none at all: the next process would take it that nobody was served before, and bring nobody
-    ///   what it missed.
+    /// - Throws: if no cursor is stored at all: the next process would assume that no client was served before, and would
+    ///   deliver no missed changes.
     private func wasRefused(_ error: PostgresError) throws {
         guard environment.state.position.hasStoredCursor else {
             throw PostgresError(

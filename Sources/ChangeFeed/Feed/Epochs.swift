@@ -1,28 +1,28 @@
 import Logging
 import Postgres
 
-/// Keeps the feed to the history of its database (Migration010Epochs.sql): writes the epochs that cursors are tagged with,
-/// finds out what the database knows of others' cursors, and deletes what another database left.
+/// Ties the feed to the history of its database (Migration010Epochs.sql): writes the epochs that cursors are tagged with,
+/// looks up the epochs of other cursors, and deletes changes left by another database.
 ///
 /// One for each connection of the feed.
 final class EpochWriter {
     private let environment: FeedEnvironment
-    /// Names the time since the server was started or crashed; nil where it takes no writes.
+    /// Identifies the period since the server started or crashed; nil if the server takes no writes.
     private var run: String?
 
     init(_ environment: FeedEnvironment) { self.environment = environment }
 
-    /// The script that begins another history, where roost's tables came out of a dump.
+    /// The script that starts another history, for a database whose Roost tables came from a dump.
     ///
-    /// - Parameter restore: what was there when the dump had been restored.
+    /// - Parameter restore: the snapshot when the dump had been restored.
     static func newIncarnation(behind restore: Snapshot) -> String {
         SQLTemplate(withoutComments: EpochSQL.newIncarnation.text).filled(["base": restore.text])
     }
 
-    /// Writes the epoch of this connection, and waits until a crash of the server does not forget it.
+    /// Writes this connection's epoch, and waits until a crash of the server cannot lose it.
     ///
-    /// A database without room takes no writes; cursors then are tagged with what it does not know, so that whoever comes
-    /// with one after the next reconnect is told to load the data again.
+    /// A database without disk space takes no writes; cursors then carry a tag that the database does not know, so a client
+    /// that presents one after the next reconnect is told to load its data again.
     func begin() throws {
         let (reader, state) = (environment.reader, environment.state)
         let epoch = DatabaseEpoch.random()
@@ -40,7 +40,7 @@ final class EpochWriter {
         }
     }
 
-    /// A cursor was stored; now and then this is the moment for another epoch.
+    /// Called after each store of a cursor; writes another epoch when one is due.
     func renew(insertedAt: Int64, flushedTo: Int64) throws {
         environment.state.epochs.proven(insertedAt: insertedAt, flushedTo: flushedTo)
         guard environment.state.epochs.isDue(at: .now) else { return }
@@ -68,7 +68,7 @@ final class EpochWriter {
             """)
     }
 
-    /// What the database knows of the epochs of some cursors.
+    /// Looks up the epochs of some cursors in the database.
     func known(of epochs: Set<DatabaseEpoch>) throws -> [DatabaseEpoch: KnownEpoch] {
         let position = environment.state.position
         guard !epochs.isEmpty, let system = position.systemIdentifier, let timeline = position.timeline else {
@@ -95,7 +95,8 @@ final class EpochWriter {
         return known
     }
 
-    /// Deletes changes whose transactions have yet to happen. Once at each connect, and whenever old ones are deleted.
+    /// Deletes changes whose transactions are still in the future. Runs once at each connect, and whenever old ones are
+    /// deleted.
     func deleteForeignChanges() throws {
         do {
             let count = try environment.reader.query(EpochSQL.foreignChanges).affectedRows
@@ -111,32 +112,32 @@ final class EpochWriter {
     }
 }
 
-/// The epochs that this process has written, and when another is due. Pure.
+/// The epochs that this process has written, and the time when another is due. Pure.
 ///
-/// An epoch that a crash of the server can forget is of no use, and a commit that waits for the disk holds changes up. So
-/// between two connects an epoch is written without waiting, and tags cursors once the WAL is known to be safe beyond it.
+/// An epoch that a crash of the server can lose is useless, and a commit that waits for the disk delays changes. So between
+/// two connects an epoch is written without waiting, and tags cursors only once the WAL is known to be flushed past it.
 package struct EpochRenewal: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
-    /// How far behind what is restored a cursor's epoch can be known, at most.
+    /// The farthest that a cursor can lie past a restored state that still knows the cursor's epoch.
     package static let interval = Duration.seconds(5)
-    /// Enough to tell a server that was put back from another one.
+    /// Enough to distinguish a server that was put back from another one.
     private static let mostKept = 64
 
-    /// What cursors are tagged with; nil until the database was reached once.
+    /// The epoch that cursors are tagged with; nil until the database was first reached.
     package private(set) var current: DatabaseEpoch?
-    /// The latest last.
+    /// The epochs written and safe, in the order of writing.
     package private(set) var known: [DatabaseEpoch] = []
-    /// Written, and not yet known to be safe; with a place in the WAL that lies after it, once there is one.
+    /// The epoch written but not known to be flushed, with a later place in the WAL once there is one.
     private var pending: (epoch: DatabaseEpoch, provenBy: Int64?)?
     private var dueAt: Instant?
 
     package init() {}
 
-    /// From here on cursors are tagged with this one, whether or not the database takes a row of it.
+    /// Tags cursors with this epoch, even if the database does not take a row of it.
     package mutating func began(with epoch: DatabaseEpoch) { current = epoch }
 
-    /// A row was written, and is safe.
+    /// The connection's row was written and is safe.
     package mutating func connected(with epoch: DatabaseEpoch, at now: Instant) {
         pending = nil
         add(epoch)
@@ -158,9 +159,9 @@ package struct EpochRenewal: Sendable {
     }
 
     /// - Parameters:
-    ///   - insertedAt: a place in the WAL behind all that was written before.
-    ///   - flushedTo: up to where the WAL was safe then.
-    /// - Returns: what cursors are to be tagged with from now on, if it is another.
+    ///   - insertedAt: a place in the WAL after everything written before.
+    ///   - flushedTo: the place up to which the WAL was flushed then.
+    /// - Returns: the new epoch for cursors, if it changes.
     @discardableResult
     package mutating func proven(insertedAt: Int64, flushedTo: Int64) -> DatabaseEpoch? {
         guard let (epoch, place) = pending else { return nil }

@@ -1,32 +1,32 @@
 package import Hub
 
-/// How a feed reaches its database and what it keeps there.
+/// Settings of a feed: its database connection, and the data it keeps there.
 package struct FeedConfiguration: Sendable {
     /// A libpq conninfo or URL. A transaction pooler in front of the database cannot serve a feed.
     package var conninfo: String
     /// Identifies this hub across restarts: its stored cursor and its doorbell belong to the name.
     package var node: String
-    /// How long changes are kept for hubs and clients that were away.
+    /// Time that changes are kept for hubs and clients that are away.
     package var retention: Duration
-    /// How often older changes are deleted.
+    /// The interval at which older changes are deleted.
     package var pruneInterval: Duration
-    /// How long a statement may take before the connection counts as dead.
+    /// Time limit of a statement; after that, the connection counts as dead.
     package var statementLimit: Duration
     package var rhythm: Doorbell.Rhythm
-    /// How long clients' filters may take.
+    /// Time limits of clients' filters.
     package var filters = ConditionLimits()
-    /// Bounds of reading the rows that clients begin with.
+    /// Limits of reading the rows that clients start from.
     package var rows = RowLimits()
-    /// Whether this hub reads tables from the WAL (`feed.capture`), so that somebody does where nobody else is there.
+    /// True if this hub reads tables from the WAL (`feed.capture`), so that they are captured even without another hub.
     package var readsWAL = false
-    /// The tables whose rows' receipts are written back; nil where none are.
+    /// The tables whose rows' receipts are written back; nil if none.
     package var receiptTables: ReceiptTables?
-    /// On how many sessions policies are asked at once.
+    /// Number of sessions on which policies are evaluated in parallel.
     package var policySessions = 2
-    /// The longest first wait after a lost connection; doubled up to 15 s.
+    /// The longest first wait after a lost connection; doubles up to 15 s.
     package var firstRetry: Duration = .seconds(1)
 
-    /// How long after the hub's start those come back whom its last process served.
+    /// Time after the hub's start in which clients of its last process come back.
     package var recoveryWindow: Duration = .seconds(120)
 
     package init(

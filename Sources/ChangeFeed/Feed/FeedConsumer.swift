@@ -2,43 +2,43 @@ import Hub
 package import Matching
 import Postgres
 
-/// Takes what the feed reads, and tells it what it needs to know. Called on the feed's thread only, one call at a time.
+/// Consumes what the feed reads, and answers its queries. Called on the feed's thread only, one call at a time.
 package protocol FeedConsumer: WindowConsumer {
-    /// The feed is connected and listens: every commit after this call is delivered. Comes again after a reconnect.
+    /// The feed is connected and listens: every commit after this call is delivered. Called again after a reconnect.
     func feedDidBecomeReady(_ catalog: Catalog)
 
-    /// Tables were watched, unwatched, altered or dropped, or who may see them changed. An unchanged table stays the
+    /// Tables were watched, unwatched, altered or dropped, or access to them changed. An unchanged table stays the
     /// identical object.
     func catalogChanged(_ catalog: Catalog)
 
     func statusChanged(_ status: FeedStatus)
 
-    /// All of what there was to read has been consumed.
+    /// All changes readable at the poll's start have been consumed.
     ///
-    /// - Throws: as `consume`.
+    /// - Throws: the same errors as the consumption of entries.
     func pollEnded() throws
 
-    /// All that was consumed up to now is covered by this mark, and by the cursor. Not after every window; marks grow.
+    /// This mark, and the cursor, cover everything consumed so far. Not called after every window; marks grow.
     func marked(_ mark: Int, at cursor: FeedCursor)
 
-    /// Changes were deleted that were not consumed yet. Comes before a mark that covers what came after them.
+    /// Changes were deleted before they were consumed. Called before any mark that covers later changes.
     ///
-    /// - Parameter pruned: sees every transaction of which a change may be gone.
+    /// - Parameter pruned: sees every transaction that may have lost a change.
     func changesAreGone(upTo pruned: Snapshot)
 
-    /// Changes of these tables could not be recorded. Comes when the window that says so is read.
+    /// Changes of these tables could not be recorded. Called when the window that reports the loss is read.
     func changesAreLost(of tables: Set<UInt32>)
 
-    /// The mark from where on snapshots are to be kept; nil where nobody needs any. Asked for about once a second.
+    /// The oldest mark whose snapshots must be kept; nil if none is needed. Read about once a second.
     var oldestMark: Int? { get }
 
-    /// No hub of this name ever served this database, so nobody can have missed anything of one.
+    /// No hub of this name ever served this database, so no client can have missed anything from one.
     func nobodyIsFromBefore()
 
-    /// How many changes the observer took, and has settled.
+    /// Number of changes that the observer took, and number that it settled.
     var observed: (taken: Int, settled: Int) { get }
 
-    /// Members who are to be sent what they missed.
+    /// Members that must be sent the changes they missed.
     var recoveries: RecoveryScheduler? { get }
 }
 
@@ -55,21 +55,21 @@ extension FeedConsumer {
     package var observed: (taken: Int, settled: Int) { (0, 0) }
 }
 
-/// Somebody beside the subscribers who is handed changes, and may not lose any when the hub is killed: push.
+/// A recipient of changes besides the subscribers that must not lose any when the hub is killed: push.
 ///
-/// It takes them without waiting and settles them later, on a thread of its own. The place to go on from that the feed
-/// stores never passes what is not settled, so whatever a killed hub had taken and not settled comes again.
+/// The observer takes changes without waiting and settles them later, on its own thread. The position that the feed stores
+/// never passes an unsettled change, so whatever a killed hub had taken and not settled comes again.
 package protocol ChangeObserver: AnyObject, Sendable {
-    /// On the feed's thread; must not wait.
+    /// Called on the feed's thread; must not wait.
     func take(_ changes: [RowChange])
 
-    /// Whether it needs changes of a table; of others it may be handed some or none. The same for as long as it lives.
+    /// True if the observer needs changes of a table; of other tables it may get some or none. Constant for its lifetime.
     func observes(_ table: Table) -> Bool
 
-    /// Whether it asks the loops for receipts of a table's new rows (`ReceiptQuestion`).
+    /// True if the observer asks the loops for receipts of a table's new rows (`ReceiptQuestion`).
     func asksAfter(_ table: Table) -> Bool
 
-    /// How many changes it took, and how many of these, counted from the first, are settled. From any thread.
+    /// Number of changes taken, and how many of these, counted from the first, are settled. From any thread.
     var taken: Int { get }
     var settled: Int { get }
 }

@@ -1,44 +1,45 @@
 import Postgres
 
-/// How far this process has read the outbox, and what of that survives a lost connection or the end of the process.
+/// This process's position in the outbox, and the part of it that survives a lost connection or the end of the process.
 ///
 /// Pure; confined to the feed's thread.
 struct FeedPosition {
-    /// All that this snapshot sees was handed on; nil until the database was reached once.
+    /// Everything that this snapshot sees was handed on; nil until the database was first reached.
     private(set) var cursor: Snapshot?
-    /// pg_control_system()'s: another cluster's transaction ids mean nothing to this cursor.
+    /// From pg_control_system(): another cluster's transaction ids mean nothing to this cursor.
     private(set) var systemIdentifier: String?
     /// See `ServerPosition.timeline`.
     private(set) var timeline: Int?
-    /// The server goes on where this process knew it to be, or somewhat before; not another database, nor a dump.
+    /// True if the server continues at this process's position or somewhat earlier, rather than being another database or a
+    /// dump.
     private(set) var isSameHistory = true
-    /// Handed on since the cursor; to be left out of the next window.
+    /// Changes handed on since the cursor, which the next window must skip.
     private(set) var skip: Set<DeliveredChanges.Key> = []
-    /// The database has a cursor of this hub's, of whatever history.
+    /// True if the database has a cursor of this hub's, from any history.
     private(set) var hasStoredCursor = false
-    /// Something is to be stored: the cursor moved past changes, or what clients still need moved.
+    /// True if a store is needed: the cursor moved past changes, or the position that clients still need moved.
     var isUnstored = false
     private var delivered = DeliveredChanges()
     private var places = StorablePlaces()
 
-    /// What was found when the process began: whether a hub of this name ever stored a cursor here.
+    /// Records whether a hub of this name had ever stored a cursor here when the process began.
     mutating func found(storedCursor: Bool) { hasStoredCursor = storedCursor }
 
     // MARK: Windows
 
-    /// Changes were handed on, of a window that may not be complete.
+    /// Changes were handed on, from a window that may not be complete.
     mutating func handedOn(_ keys: [DeliveredChanges.Key]) {
         for key in keys { delivered.handed(key) }
     }
 
-    /// A window has to be read again; what was handed on of it is skipped then.
+    /// A window has to be read again, without the changes already handed on.
     mutating func windowBroke() { skip = delivered.toSkip() }
 
-    /// All of a window was handed on.
+    /// A whole window was handed on.
     ///
     /// - Parameters:
-    ///   - isEmpty: nothing was handed on, nor passed over: to go on before it costs nothing.
-    ///   - taken: how many changes the observer has taken by now.
+    ///   - isEmpty: true if nothing was handed on or skipped, so that resuming before the window costs nothing.
+    ///   - taken: number of changes that the observer has taken so far.
     mutating func windowEnded(at end: Snapshot, isEmpty: Bool, taken: Int) {
         cursor = end
         skip = []
@@ -50,15 +51,15 @@ struct FeedPosition {
 
     // MARK: Storing
 
-    /// The newest place that may be stored, and whether it is the newest there is; nil where there is none.
+    /// The newest place that may be stored, and whether it is the newest of all; nil if there is none.
     ///
-    /// - Parameter settled: how many of the changes that the observer took are settled.
+    /// - Parameter settled: number of the observer's changes that are settled.
     mutating func storable(settled: Int) -> (place: StorablePlaces.Place, isNewest: Bool)? {
         guard let place = places.storable(settled: settled) else { return nil }
         return (place, !places.isWaiting)
     }
 
-    /// - Parameters: `insertedAt` and `flushedTo` as `DeliveredChanges.stored` takes them.
+    /// - Parameters: `insertedAt` and `flushedTo` as for `DeliveredChanges`.
     mutating func stored(_ place: StorablePlaces.Place, isNewest: Bool, insertedAt: Int64, flushedTo: Int64) {
         hasStoredCursor = true
         isUnstored = !isNewest
@@ -67,13 +68,13 @@ struct FeedPosition {
 
     // MARK: Connecting
 
-    /// Chooses where to go on: at the stored cursor, which certainly fits the server's history; else at the one in
-    /// memory, if it is this server's; else now.
+    /// Chooses where to continue: at the stored cursor, which certainly fits the server's history; else at the cursor in
+    /// memory, if it is this server's; else at the present.
     ///
     /// - Parameters:
-    ///   - isRestored: whether the database was found to be restored from a dump.
-    ///   - epochs: that this process has written.
-    /// - Returns: what the operator is to be told.
+    ///   - isRestored: true if the database was found to be restored from a dump.
+    ///   - epochs: epochs that this process has written.
+    /// - Returns: a message for the operator.
     mutating func adopt(_ server: ServerPosition, isRestored: Bool, knowing epochs: [DatabaseEpoch]) -> String? {
         let isFirst = systemIdentifier == nil
         isSameHistory =
@@ -95,7 +96,7 @@ struct FeedPosition {
         return news
     }
 
-    /// What the operator is told of a server that is not as it was left.
+    /// The message for the operator about a server that is not in the state it was left in.
     private func news(
         of server: ServerPosition, isFirst: Bool, isRestored: Bool, knowing epochs: [DatabaseEpoch]
     ) -> String? {
@@ -138,29 +139,29 @@ struct FeedPosition {
     }
 }
 
-/// What the database knows of this hub when it connects.
+/// The database's knowledge of this hub when it connects.
 struct ServerPosition {
     let doorbell: String
-    /// Nil where none is stored, or where it was taken in another history than this server's.
+    /// Nil if none is stored, or if it was taken in another history than this server's.
     let stored: Snapshot?
     let systemIdentifier: String
     let now: Snapshot
     let hasCommitTimestamps: Bool
-    /// Grows with each promotion of a standby. Transactions of an older timeline may be missing from a newer one, and
-    /// their ids may be others' there.
+    /// Grows with each promotion of a standby. Transactions of an older timeline may be missing from a newer one, where
+    /// other transactions may have their ids.
     let timeline: Int
-    /// Where roost's tables came out of a dump, how much was there when they were restored.
+    /// If Roost's tables came from a dump, the snapshot when they were restored.
     let restore: Snapshot?
     /// Epochs of this process that the database knows.
     let known: Set<DatabaseEpoch>
-    /// The server was once told up to where to recover, so an archive was replayed and no standby promoted.
+    /// True if the server was once given a recovery target, so that an archive was replayed rather than a standby promoted.
     let wasRecoveredToPoint: Bool
 
-    /// - Parameter epochs: that this process has written.
+    /// - Parameter epochs: epochs that this process has written.
     init(of node: String, knowing epochs: [DatabaseEpoch], on connection: PostgresConnection) throws {
         let parameters = [node, "{" + epochs.map { String($0.value) }.joined(separator: ",") + "}"]
         var row = try connection.query(FeedSQL.position, parameters)
-        // Only where it has to be: a database without room takes no writes, and yet has changes to read.
+        // Only if necessary: a database without disk space takes no writes, but still has changes to read.
         if row.count == 0 {
             _ = try connection.query(FeedSQL.register, [node])
             row = try connection.query(FeedSQL.position, parameters)
@@ -180,9 +181,9 @@ struct ServerPosition {
         wasRecoveredToPoint = row.flag(0, 10)
     }
 
-    /// What was there when the last of some transactions ended.
+    /// The snapshot as of the end of the last of some transactions.
     ///
-    /// - Parameter writers: the lower halves of their ids.
+    /// - Parameter writers: the lower 32 bits of their ids.
     private static func place(behind writers: [UInt32], before now: Snapshot) -> Snapshot {
         let whole = writers.map { writer -> UInt64 in
             let near = now.xmax & ~0xFFFF_FFFF | UInt64(writer)
@@ -192,12 +193,12 @@ struct ServerPosition {
     }
 }
 
-/// Which of the places that the feed reached may be stored: those behind which all is settled that was observed.
+/// The places the feed has reached that may be stored: those up to which all observed changes are settled.
 package struct StorablePlaces: Sendable {
     /// A place between two windows.
     package struct Place: Sendable {
         package let cursor: Snapshot
-        /// How many changes had been handed on there, see `DeliveredChanges.stored`.
+        /// Number of changes that had been handed on there, see `DeliveredChanges`.
         package let covered: Int
 
         package init(cursor: Snapshot, covered: Int) {
@@ -208,18 +209,18 @@ package struct StorablePlaces: Sendable {
 
     private var waiting: [(taken: Int, place: Place)] = []
     private var settledPlace: Place?
-    /// Beyond that the newest places are one.
+    /// Above this count, the newest places are merged into one.
     private static let most = 1000
 
     package init() {}
 
-    /// A window ended, or reading begins here.
+    /// A window ended at this place, or reading begins here.
     package mutating func reached(_ place: Place, taken: Int) {
         if waiting.count >= Self.most { waiting.removeLast() }
         waiting.append((taken, place))
     }
 
-    /// Reading begins somewhere else.
+    /// Reading begins at a different place.
     package mutating func startAnew(at place: Place?) {
         waiting.removeAll()
         settledPlace = place
@@ -227,7 +228,7 @@ package struct StorablePlaces: Sendable {
 
     package var isWaiting: Bool { !waiting.isEmpty }
 
-    /// The newest place behind which all is settled; nil where there is none.
+    /// The newest place up to which everything is settled; nil if there is none.
     package mutating func storable(settled: Int) -> Place? {
         if let last = waiting.lastIndex(where: { $0.taken <= settled }) {
             settledPlace = waiting[last].place

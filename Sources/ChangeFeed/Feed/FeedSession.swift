@@ -6,9 +6,9 @@ import Schema
 
 /// One connected life of the feed: session A reads and listens, session B waits for the doorbell's lock.
 ///
-/// It connects, and then serves what is due, one thing at a time: the next window above all, and between two windows work
-/// that was posted, members who recover, the stored cursor, other hubs of the name, and deleting what is old. Each of these
-/// is a type with a time of its own (`dueAt`).
+/// It connects, then serves whatever is due, one thing at a time: above all the next window, and between two windows posted
+/// work, recovering members, the stored cursor, other hubs of the same name, and the deletion of old changes. Each of these
+/// is a type with its own due time (`dueAt`).
 final class FeedSession {
     private let loop: FeedLoop
     private let state: FeedState
@@ -24,17 +24,17 @@ final class FeedSession {
     private let rivals: RivalWatch
     private let pruning: PruneSchedule
     private let recoveries: RecoveryReader
-    /// When members who have just come are seen to: many come at once, and one look serves them all.
+    /// When newly arrived members are served: many arrive at once, and one poll serves them all.
     private var newcomersAt: ContinuousClock.Instant
-    /// Tables of this poll's changes that the catalog was read anew for, as it described them before.
+    /// Tables in this poll for which the catalog was already read again, with their previous description.
     private var settled: [UInt32: Table?] = [:]
     private var refreshes = 0
-    /// In this poll somebody began to hear a table that was being passed over.
+    /// True if a skipped table gained a subscriber during this poll.
     private var hasNewListener = false
-    /// More tables are not named in a window's statement.
+    /// Limit of skipped tables named in a window's statement.
     private static let mostUnheard = 500
 
-    /// Connects, finds the place to go on from, and listens.
+    /// Connects, finds the position to continue from, and listens.
     init(loop: FeedLoop) throws {
         self.loop = loop
         state = loop.state
@@ -46,7 +46,7 @@ final class FeedSession {
         try reader.run(FeedSQL.sessionOfFeed)
         try Primary.demand(on: reader)
         try RoostSchema.demandCurrent(on: reader)
-        // Before anything is read: what commits from here on rings here.
+        // Listen before anything is read, so that every later commit rings here.
         try reader.run("listen roost")
         var position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)
         let restore = position.restore
@@ -85,12 +85,12 @@ final class FeedSession {
         try epochs.deleteForeignChanges()
         try epochs.begin()
         try catalog.begin()
-        // A cursor that came from the table is there already; to store it again would claim that it covers all that was
+        // A cursor that came from the table is stored already; storing it again would claim that it covers everything
         // handed on since.
         if position.stored == nil { try cursors.store() }
     }
 
-    /// Finds out on which history the feed is now, and, once in a process, what the last one left.
+    /// Determines the history that the feed is now on and, once per process, what the previous process left.
     private func beginRecovery(storedAt position: Snapshot?) throws {
         guard let cursor = state.position.cursor else { return }
         guard state.recovery.use({ $0.restart }) == nil else {
@@ -104,7 +104,7 @@ final class FeedSession {
         if left == nil { loop.consumer.nobodyIsFromBefore() }
     }
 
-    // MARK: What is due
+    // MARK: Due work
 
     func serve() throws {
         state.retry.connected(at: .now)
@@ -116,7 +116,7 @@ final class FeedSession {
             try serveIdleWork()
             try serveWindowWaiters()
             let isRecovering = try serveRecoveries()
-            // A ring that came with the answer to any statement is not on the socket any more.
+            // A notification that came with a statement's result is no longer on the socket.
             try takeRings()
             let now = ContinuousClock.now
             if now >= doorbell.pollAt {
@@ -157,7 +157,7 @@ final class FeedSession {
     /// Runs posted work that may query.
     private func serveIdleWork() throws {
         guard loop.inbox.hasIdleWork else { return }
-        // Work that waits for its own query must not be overtaken by other work in the middle.
+        // Work that waits for its own query must not be interrupted by other work.
         sockets.servesInbox = false
         defer { sockets.servesInbox = true }
         for work in loop.inbox.takeWhenIdle() {
@@ -171,7 +171,8 @@ final class FeedSession {
         if reader.isBroken { throw PostgresError(.connection, "The connection to Postgres broke during a query.") }
     }
 
-    /// Reads a window for those who wait for one that begins after they asked. A catalog that changed before counts in it.
+    /// Reads a window for callers that wait for one begun after their request. Catalog changes before the request apply to
+    /// it.
     private func serveWindowWaiters() throws {
         let waiters = loop.inbox.takeWindowWaiters()
         guard !waiters.isEmpty else { return }
@@ -184,16 +185,17 @@ final class FeedSession {
         for waiter in waiters { waiter(true) }
     }
 
-    /// Rows of texts.
+    /// Queries rows as texts.
     private func ask(_ sql: String, _ parameters: [String?] = []) throws -> [[String?]] {
         let rows = try reader.query(sql, parameters, within: loop.configuration.statementLimit)
         return (0..<rows.count).map { row in (0..<rows.width).map { rows.text(row, $0) } }
     }
 
-    /// As `ask`. Whoever came meanwhile would be taken in by the registry that is just being bound.
+    /// Queries without serving the inbox: a subscription that arrived meanwhile would enter the registry while it is being
+    /// bound.
     private func askAlone(_ sql: String) throws -> [[String?]] { try alone { try ask(sql) } }
 
-    /// Lets nobody in while Postgres is asked.
+    /// Runs a question to Postgres without serving the inbox.
     private func alone<Answer>(_ question: () throws -> Answer) throws -> Answer {
         sockets.servesInbox = false
         defer { sockets.servesInbox = true }
@@ -202,9 +204,9 @@ final class FeedSession {
 
     // MARK: Recovery
 
-    /// Brings members to the present between two windows.
+    /// Brings members up to date between two windows.
     ///
-    /// - Returns: whether there is more to do at once.
+    /// - Returns: true if there is more to do at once.
     private func serveRecoveries() throws -> Bool {
         guard let scheduler = loop.consumer.recoveries, !scheduler.isEmpty else {
             recoveries.endScans()
@@ -223,7 +225,7 @@ final class FeedSession {
         guard scheduler.hasNewcomers, ContinuousClock.now >= newcomersAt else { return }
         newcomersAt = .now + .milliseconds(5)
         // A cursor may come from another hub that is ahead of this one, and a policy may have changed while this one slept:
-        // both are settled by a look that begins now.
+        // a poll that begins now settles both.
         catalog.dueAt = .now
         losses.dueAt = .now
         try poll()
@@ -231,7 +233,7 @@ final class FeedSession {
         guard let epoch = state.epochs.current, let present = state.position.cursor,
             case let (marks, left?, restored) = state.recovery.use({ ($0.marks, $0.restart, $0.restored) })
         else { return }
-        // Of whoever came behind this question the epoch would not be known, and a good cursor would be refused.
+        // The epoch of a newcomer that arrived after this question would be unknown, and its good cursor refused.
         let known = try alone { try epochs.known(of: scheduler.epochsOfNewcomers.subtracting([epoch])) }
         scheduler.begin(
             on: FeedHistory(
@@ -242,8 +244,8 @@ final class FeedSession {
 
     // MARK: Windows
 
-    /// Reads all that is new; where the catalog turns out to be old, once more with a new one, and where somebody began to hear
-    /// a table that was passed over, once more with all tables.
+    /// Reads everything new; if the catalog turns out to be old, once more with a new one, and if a skipped table gained a
+    /// subscriber, once more with all tables.
     private func poll() throws {
         let began = ContinuousClock.now
         try doorbell.pollBegins()
@@ -279,14 +281,14 @@ final class FeedSession {
         loop.publishStatistics()
     }
 
-    /// The tables whose rows the next window passes over. In a poll in which somebody began to hear one of them it is none, so
-    /// that a client that comes and goes all the time does not have a window read forever.
+    /// The tables whose rows the next window skips. Once one of them has gained a subscriber in this poll there are none,
+    /// so that a client that keeps coming and going does not cause windows to be read again for ever.
     private func unheardTables() -> [Table] {
         if hasNewListener { return [] }
         return Array(state.tables.catalog.tables.lazy.filter { !self.loop.consumer.hears($0) }.prefix(Self.mostUnheard))
     }
 
-    /// - Returns: nil when the window is done; else why it has to be read again, and the catalog perhaps before it.
+    /// - Returns: nil when the window is done; otherwise the reason to read it again, perhaps after the catalog.
     private func readWindow() throws -> WindowReader.Obstacle? {
         guard let cursor = state.position.cursor, let epoch = state.epochs.current else { return nil }
         let unheard = unheardTables()
@@ -295,7 +297,7 @@ final class FeedSession {
             catalogAsOf: catalog.asOf, skip: state.position.skip,
             passingOver: unheard, after: FeedCursor(epoch: epoch, at: cursor)
         ) { [unowned loop] in loop.serveAnytimeWork() }
-        // Also where the connection broke: what was handed on must not come again.
+        // Even if the connection broke: changes that were handed on must not be repeated.
         defer { note(window) }
         let began = ContinuousClock.now
         let (isVersionDue, isLookDue) = (began >= catalog.dueAt, began >= losses.dueAt)
@@ -333,7 +335,7 @@ final class FeedSession {
         return nil
     }
 
-    /// - Throws: `PostgresError`, of the kind `timeout` where Postgres took longer than a window is given.
+    /// - Throws: `PostgresError`, of kind `timeout` if Postgres took longer than the window's limit.
     private func stream(
         _ contents: WindowStatements.Contents, after cursor: Snapshot, into window: WindowReader
     ) throws {
@@ -354,7 +356,8 @@ final class FeedSession {
         state.patience.sufficed()
     }
 
-    /// Counts what was handed on of a window, complete or not. After its end was marked: a mark covers the windows before.
+    /// Counts the changes handed on from a window, complete or not. Runs after the end was marked: a mark covers the
+    /// windows before.
     private func note(_ window: WindowReader) {
         state.position.handedOn(window.handed)
         state.statistics.changes += window.handed.count

@@ -2,11 +2,11 @@ import Glibc
 import Postgres
 import Workers
 
-/// Waits for a session's socket and serves the inbox and the doorbell's session meanwhile.
+/// Waits for a session's socket, and meanwhile serves the inbox and the doorbell's session.
 final class FeedSockets: SocketWaiter {
     private let inbox: FeedInbox
     weak var bell: DoorbellSession?
-    /// Further sockets that end a rest.
+    /// Further sockets that end a wait.
     var others: [Int32] = []
     var onWake: () -> Void = {}
     var servesInbox = true
@@ -25,20 +25,20 @@ final class FeedSockets: SocketWaiter {
         }
     }
 
-    /// Returns when anything at all happened, or at `deadline`.
+    /// Returns when anything at all happens, or at `deadline`.
     func rest(watching descriptor: Int32, until deadline: ContinuousClock.Instant) {
         _ = look(at: descriptor, events: Int16(POLLIN), until: deadline, beside: others)
     }
 
-    /// One poll(2).
+    /// Calls poll(2) once.
     ///
-    /// - Returns: whether the socket is ready.
+    /// - Returns: true if the socket is ready.
     private func look(
         at descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant, beside others: [Int32] = []
     ) -> Bool {
         var polled = [pollfd(fd: descriptor, events: events, revents: 0)]
         let bellDescriptor = bell?.descriptor ?? -1
-        // poll(2) leaves negative descriptors out.
+        // poll(2) skips negative descriptors.
         polled.append(pollfd(fd: bellDescriptor == descriptor ? -1 : bellDescriptor, events: Int16(POLLIN), revents: 0))
         polled.append(pollfd(fd: servesInbox ? inbox.descriptor : -1, events: Int16(POLLIN), revents: 0))
         polled += others.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }

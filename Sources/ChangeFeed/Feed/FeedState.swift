@@ -4,22 +4,22 @@ import Postgres
 import Wire
 import Workers
 
-/// What a feed knows that outlives a connection. Confined to the feed's thread.
+/// The feed's knowledge that outlives a connection. Confined to the feed's thread.
 ///
-/// Each part owns its rules: where the feed is in the outbox, what cursors are tagged with, what clients may still need,
-/// which tables there are. The parts of a session that ask Postgres about them are in `FeedSession`.
+/// Each part owns its rules: the position in the outbox, the tags of cursors, the needs of clients, the tables. The parts
+/// of a session that query Postgres about them are in `FeedSession`.
 final class FeedState {
     var position = FeedPosition()
     var epochs = EpochRenewal()
     let recovery: RecoveryPlaces
     var patience: WindowPatience
     var tables = KnownTables()
-    /// What the outbox was like when it was last looked at; nil before the first time in this history.
+    /// The outbox at the last check; nil before the first check in this history.
     var outbox: OutboxCheck?
     var statistics = FeedStatistics()
-    /// The backends that this process has read by; the server may not have ended them all.
+    /// The backends that this process has read with; the server may not have ended them all.
     var readers: Set<Int32> = []
-    /// Where connecting starts over is decided by this alone.
+    /// The only judge of when connecting starts over.
     var retry: RetrySchedule
 
     init(_ configuration: FeedConfiguration, _ recovery: RecoveryPlaces) {
@@ -28,15 +28,15 @@ final class FeedState {
         patience = WindowPatience(least: configuration.statementLimit)
     }
 
-    /// How clients are told where they are, if nothing is under way.
+    /// The position that clients are told, if nothing is under way.
     var present: FeedCursor? {
         guard let epoch = epochs.current, let cursor = position.cursor else { return nil }
         return FeedCursor(epoch: epoch, at: cursor)
     }
 
-    /// Takes over what the database knows of this hub.
+    /// Adopts the database's knowledge of this hub.
     ///
-    /// - Parameter isRestored: whether the database was found to be restored from a dump.
+    /// - Parameter isRestored: true if the database was found to be restored from a dump.
     func adopt(_ server: ServerPosition, isRestored: Bool, logger: Logger) {
         let news = position.adopt(server, isRestored: isRestored, knowing: epochs.known)
         if let news { logger.warning("\(news)") }
@@ -44,13 +44,13 @@ final class FeedState {
     }
 }
 
-/// The watched tables as the feed last read them, and since when they are so. Confined to the feed's thread.
+/// The watched tables as the feed last read them, and since when they have been so. Confined to the feed's thread.
 struct KnownTables {
     private(set) var catalog = Catalog()
-    /// Who was told all that this sees lacks nothing that was written while tables were others than in `catalog`. Nil
-    /// until a window was read by that.
+    /// A client that has everything this snapshot sees lacks no change written while the tables differed from `catalog`.
+    /// Nil until a window was read with `catalog`.
     private(set) var since: Snapshot?
-    /// Whose access the catalog is to tell.
+    /// Roles whose access the catalog must cover.
     var roles: Set<Name> = []
 
     mutating func adopt(_ fresh: Catalog, logger: Logger) {
@@ -59,16 +59,16 @@ struct KnownTables {
         catalog = fresh
     }
 
-    /// Tables may have been altered, and altered back, while nobody looked.
+    /// Tables may have been altered, and altered back, while the feed was disconnected.
     mutating func mayHaveChanged() { since = nil }
 
-    /// All up to here was read by the catalog.
+    /// Everything up to this snapshot was read with the current catalog.
     mutating func windowRead(upTo end: Snapshot) {
         if since == nil { since = end }
     }
 }
 
-/// What the parts of one connected session share: the connection that reads, what outlives it, and whom they tell.
+/// The shared environment of a connected session's parts: the reading connection, the lasting state, and the consumer.
 struct FeedEnvironment {
     let configuration: FeedConfiguration
     let logger: Logger

@@ -2,11 +2,12 @@ import Logging
 import Postgres
 import Wire
 
-/// Notices what was deleted from the outbox before it was read (Migration012Losses.sql). One for each connection of the feed.
+/// Detects changes that were deleted from the outbox before they were read (Migration012Losses.sql). One for each
+/// connection of the feed.
 final class LossDetector {
     private let environment: FeedEnvironment
-    /// When a window is to bring along what tells whether changes went. The catalog is read anew in between, also because the
-    /// outbox was emptied, so this has a time of its own.
+    /// When a window should next include the check for lost changes. Separate from the catalog's due time, because the
+    /// catalog is also read again in between, even because the outbox was emptied.
     var dueAt: ContinuousClock.Instant
 
     init(_ environment: FeedEnvironment, at now: ContinuousClock.Instant) {
@@ -14,14 +15,14 @@ final class LossDetector {
         dueAt = now
     }
 
-    /// To be called for every window once all of it is handed on, and before its end is marked.
+    /// Call this for every window after all of it was handed on, and before its end is marked.
     ///
-    /// A window looks twice a second, and by what was read at the last look; at once, and by what was read when it began,
-    /// where one of its rows says that something young was deleted.
+    /// A window is checked twice a second, against everything read by the previous check. If one of its rows reports that
+    /// something young was deleted, it is checked at once, against everything read when it began.
     func look(_ window: WindowReader, from start: Snapshot, to end: Snapshot) throws {
         let state = environment.state
         let isFirst = state.outbox == nil
-        // After a crash of the server the place in memory may lie beyond what it knows.
+        // After a crash of the server, the place in memory may lie past what the server knows.
         let isAhead = state.outbox.map { !$0.place.precedes(start) } ?? false
         if isAhead {
             state.outbox?.place = start
@@ -45,24 +46,24 @@ final class LossDetector {
         state.outbox?.witness = latest.count > 0 ? latest.text(0, 0).flatMap { UInt64($0) } : nil
     }
 
-    /// - Parameter place: sees what was read before anything of this look's news can have happened.
+    /// - Parameter place: sees everything read before any of this check's news can have happened.
     private func compare(_ look: OutboxCheck, with place: Snapshot, _ window: WindowReader, _ end: Snapshot) throws {
         let state = environment.state
         var look = look
         var pruned = look.pruned
         let last = state.outbox
-        // A new process has told nobody anything; who comes back to it is judged by its cursor.
+        // A new process has no clients to inform; returning clients are judged by their cursors.
         let isFirst = last == nil
-        // What is deleted in the open is noted, and says nothing of the file.
+        // A recorded deletion may have removed the witness, which then proves nothing about the file.
         look.witness = last?.witness.flatMap { pruned?.sees($0) == true ? nil : $0 }
         if let last, last.file != look.file, let witness = look.witness, try isGone(witness) {
-            // That came after this window, so it is for the next one to tell.
+            // The emptying came after this window, so the next one reports it.
             guard !window.hasNewsOfOutbox else { return dueAt = .now }
             look.witness = nil
             pruned = end
             try noteEmptied(by: end)
         }
-        // Not before: where the connection broke, the next look has to find the same.
+        // Only now: if the connection had broken, the next check would have to find the same difference.
         state.outbox = look
         guard !isFirst, let pruned, !pruned.precedes(place) else { return }
         environment.logger.warning(
@@ -72,16 +73,16 @@ final class LossDetector {
             again and to load their data again.
             """)
         environment.consumer.changesAreGone(upTo: pruned)
-        // What comes after them gets a mark of its own.
+        // Later changes get a mark of their own.
         state.recovery.use { $0.handedOn(0) }
     }
 
-    /// Nothing is left of a transaction of which a change was there.
+    /// True if nothing is left of a transaction that had a change in the outbox.
     private func isGone(_ witness: UInt64) throws -> Bool {
         try environment.reader.query(LossSQL.hasChangeOf, [String(witness)]).text(0, 0) != "t"
     }
 
-    /// Does what the trigger would have done, for cursors that come later.
+    /// Records what the trigger would have recorded, for cursors that come later.
     private func noteEmptied(by end: Snapshot) throws {
         do {
             let running = "{" + end.running.map(String.init).joined(separator: ",") + "}"
@@ -96,20 +97,20 @@ final class LossDetector {
     }
 }
 
-/// What tells whether anything went from the outbox that was not read (Migration012Losses.sql), and when it was looked at.
+/// The state of the outbox that shows whether unread changes were deleted (Migration012Losses.sql), and when it was read.
 struct OutboxCheck {
-    /// As OutboxLook in Losses.sql makes it. While it is the same, nothing went.
+    /// The result of OutboxLook in Losses.sql. While it does not change, nothing was deleted.
     let text: [UInt8]
-    /// What was read by then.
+    /// The snapshot of everything read by then.
     var place: Snapshot
-    /// The table's; another one when it was emptied or written anew.
+    /// The table's file, which changes when the table is emptied or rewritten.
     let file: String
-    /// A transaction of which a change was certainly there; nil where none is known.
+    /// A transaction that certainly had a change in the outbox; nil if none is known.
     var witness: UInt64?
-    /// Sees every transaction of which a change may be gone; nil where nothing is.
+    /// Sees every transaction that may have lost a change; nil if nothing is gone.
     let pruned: Snapshot?
 
-    /// - Throws: where the text is none that Postgres makes.
+    /// - Throws: if Postgres does not write such a text.
     init(_ text: [UInt8], at place: Snapshot) throws {
         let fields = try JSON(parsing: text).elements
         guard fields.count == 3 else {

@@ -1,38 +1,39 @@
 import Logging
 package import Postgres
 
-/// A hub's share of its name, and what it finds of others that have one.
+/// A hub's claim to its name, and its detection of other hubs that claim the same name.
 ///
-/// Two hubs of one name overwrite each other's place in the feed and what they write of presence. Neither is kept from
-/// its work, as which of them is the right one cannot be told: the log says so, and `roost doctor`.
+/// Two hubs of one name overwrite each other's position in the feed and presence records. Neither is stopped, because there
+/// is no telling which is the right one: the log reports it, and so does `roost doctor`.
 package struct NodeClaim {
     package typealias Instant = ContinuousClock.Instant
 
-    /// When others are looked for again.
+    /// When the next search for others is due.
     package private(set) var lookAt: Instant
-    /// When each of the others was first seen, and when it had last done something then.
+    /// When each of the others was first seen, and its last activity at that time.
     private var seen: [Int32: (at: Instant, change: String?)] = [:]
 
-    /// Between two looks; what is said of others, too, is said no more often.
+    /// Interval between two searches, and thus the shortest one between two warnings.
     private static let interval = Duration.seconds(60)
-    /// Between two looks while it is not known what somebody is.
+    /// Interval between two searches while a session's nature is unknown.
     private static let suspense = Duration.seconds(2)
-    /// A session whose hub is gone is ended by the server within 11 s (Sessions.sql); what is there for longer is a hub.
+    /// The server ends the session of a vanished hub within 11 s (Sessions.sql); a session that stays longer belongs to a
+    /// live hub.
     private static let leftover = Duration.seconds(15)
 
     package init(at now: Instant) { lookAt = now }
 
     /// - Parameters:
-    ///   - sessions: that have a share of the name.
-    ///   - own: sessions that this process had before; the server may not have ended them all.
-    /// - Returns: one that certainly belongs to another hub.
+    ///   - sessions: sessions that claim the name.
+    ///   - own: earlier sessions of this process; the server may not have ended them all.
+    /// - Returns: a session that certainly belongs to another hub.
     package mutating func judge(_ sessions: [HubSession], own: Set<Int32>, at now: Instant) -> HubSession? {
         let others = sessions.filter { !own.contains($0.backendID) }
         seen = seen.filter { id, _ in others.contains { $0.backendID == id } }
         for other in others where seen[other.backendID] == nil { seen[other.backendID] = (now, other.change) }
         let rival = others.first { other in
             guard let first = seen[other.backendID] else { return false }
-            // What does something is alive; a leftover does nothing more.
+            // Activity proves that a session is alive; a leftover shows none.
             return now - first.at >= Self.leftover || other.change != first.change
         }
         lookAt = now + (rival == nil && !others.isEmpty ? Self.suspense : Self.interval)
@@ -40,7 +41,7 @@ package struct NodeClaim {
     }
 }
 
-/// Looks now and then for other hubs of the same name. One for each connection of the feed.
+/// Searches now and then for other hubs of the same name. One for each connection of the feed.
 final class RivalWatch {
     private let environment: FeedEnvironment
     /// The number of this hub's doorbell, which stands for its name.
@@ -66,15 +67,15 @@ final class RivalWatch {
     }
 }
 
-/// A session that has a share of a hub's name.
+/// A session that claims a hub's name.
 package struct HubSession: Equatable {
     let backendID: Int32
-    /// Where it is and since when: `at 10.0.0.7 since …`.
+    /// Its address and start: `at 10.0.0.7 since …`.
     package let place: String
-    /// When it last did something, as text; nil where this role may not know.
+    /// Time of its last activity, as text; nil if this role may not see it.
     let change: String?
 
-    /// Those that hold the doorbell of a hub's name.
+    /// The sessions that hold the doorbell of a hub's name.
     ///
     /// - Throws: `PostgresError`.
     package static func all(of doorbell: String, on connection: PostgresConnection) throws -> [HubSession] {

@@ -2,16 +2,17 @@ import Logging
 import Postgres
 import Synchronization
 
-/// What the outbox holds.
+/// The size and age of the outbox.
 package struct OutboxFigures: Sendable, Equatable {
-    /// About.
+    /// Approximate.
     package let rows: Int
     package let bytes: Int
-    /// Of the oldest change that is kept.
+    /// Age of the oldest change kept.
     package let ageSeconds: Double
 }
 
-/// Knows about how much the outbox holds: asks Postgres while somebody wants to know, and not more often than it matters.
+/// Measures approximately how much the outbox holds: queries Postgres only while the figures are wanted, and no more often
+/// than is useful.
 ///
 /// Safe from any thread.
 final class OutboxGauge: Sendable {
@@ -28,7 +29,7 @@ final class OutboxGauge: Sendable {
         self.logger = logger
     }
 
-    /// What was found last; what is true now is asked for meanwhile.
+    /// The last figures; requests new ones in the background.
     func latest(asking feed: FeedInbox) -> OutboxFigures? {
         let now = ContinuousClock.now
         let (figures, isDue) = state.withLock { state in

@@ -1,12 +1,12 @@
 import Logging
 import Postgres
 
-/// Deletes what is older than the retention, in batches so small that windows do not wait for them.
+/// Deletes changes older than the retention, in batches small enough not to delay windows.
 ///
-/// After a long outage there may be millions of rows to delete: batches then follow one another so that they take a
-/// fifth of the time, and the other four fifths are the feed's.
+/// After a long outage there may be millions of rows to delete: batches then follow one another in such a way that they
+/// take a fifth of the time and leave four fifths to the feed.
 struct Pruner {
-    /// The primary key of the row that the last batch looked at last; every pass begins at the beginning.
+    /// The primary key of the last row that the last batch examined; every pass starts from the beginning.
     private var place = Self.beginning
     private var isInOutbox = true
     private var hasWarnedOfQueue = false
@@ -15,9 +15,8 @@ struct Pruner {
     private static let messagesBatch = 5000
 
     /// - Parameter retention: in whole seconds.
-    /// - Returns: how many changes were deleted, and how long to wait before the next batch; nil where the pass is
-    ///   over.
-    /// - Throws: `PostgresError`; the next batch begins another pass.
+    /// - Returns: the number of changes deleted, and the pause before the next batch; nil when the pass is over.
+    /// - Throws: `PostgresError`; the next batch starts another pass.
     mutating func deleteBatch(
         on connection: PostgresConnection, retention: String, logger: Logger
     ) throws -> (changes: Int, pause: Duration?) {
@@ -64,7 +63,7 @@ struct Pruner {
     }
 }
 
-/// What the log is told of a pass of deleting that takes long, as after an outage. Pure.
+/// Log messages about a deletion pass that takes long, as after an outage. Pure.
 package struct PruneReport {
     package typealias Instant = ContinuousClock.Instant
 
@@ -72,17 +71,17 @@ package struct PruneReport {
     private var deleted = 0
     private var sayAt: Instant?
     private var hasSpoken = false
-    /// Between two sentences, and before the first.
+    /// Interval between two messages, and before the first.
     private static let rhythm = Duration.seconds(10)
 
     package init() {}
 
-    /// Takes a batch in.
+    /// Counts a batch.
     ///
     /// - Parameters:
-    ///   - count: of the changes that it deleted.
-    ///   - isLast: whether the pass ends with it.
-    /// - Returns: what is to be said now.
+    ///   - count: number of changes that it deleted.
+    ///   - isLast: true if the pass ends with this batch.
+    /// - Returns: the message to log now.
     package mutating func took(_ count: Int, isLast: Bool, at now: Instant) -> String? {
         let start = began ?? now
         began = start
@@ -99,7 +98,7 @@ package struct PruneReport {
     }
 }
 
-/// Deletes old changes and messages whenever it is time for it. One for each connection of the feed.
+/// Deletes old changes and messages whenever it is due. One for each connection of the feed.
 final class PruneSchedule {
     private let environment: FeedEnvironment
     private let epochs: EpochWriter
@@ -113,10 +112,12 @@ final class PruneSchedule {
         dueAt = now + environment.configuration.pruneInterval
     }
 
-    /// Deletes one batch; after the last one, also what another database left, and epochs that no cursor has any more.
+    /// Deletes one batch; after the last one, also changes left by another database, and epochs that no cursor carries any
+    /// more.
     ///
-    /// - Returns: how many changes were deleted.
-    /// - Throws: `PostgresError` where the database is away; what it refuses is tried again after the usual interval.
+    /// - Returns: the number of changes deleted.
+    /// - Throws: `PostgresError` if the database is unreachable; a refused deletion is tried again after the usual
+    ///   interval.
     func deleteBatch() throws -> Int {
         let (reader, configuration) = (environment.reader, environment.configuration)
         var deleted = 0

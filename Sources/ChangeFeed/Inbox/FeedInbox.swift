@@ -3,8 +3,8 @@ import Postgres
 package import Wire
 import Workers
 
-/// Work that other threads leave for the feed's thread; posting never waits for it. What is left before the feed starts waits
-/// for that, and what comes after its end is dropped.
+/// Work that other threads leave for the feed's thread; posting never waits. Work posted before the feed starts waits for
+/// the start, and work posted after its end is dropped.
 struct FeedInbox: Sendable {
     private struct Content {
         var anytime: [FeedWork] = []
@@ -16,14 +16,14 @@ struct FeedInbox: Sendable {
 
     private let mailbox = WorkerMailbox(Content())
 
-    /// Runs work on the feed's thread as soon as it waits for anything, also for an answer of the database and while
-    /// there is none; such work cannot query. It may come between two batches of one window.
+    /// Runs work on the feed's thread as soon as the thread waits for anything, even for a result of the database or while
+    /// the database is away; such work cannot query. It may run between two batches of one window.
     func perform(_ work: @escaping FeedWork) { mailbox.post { if !$0.isClosed { $0.anytime.append(work) } } }
 
-    /// Runs work on the feed's thread between two windows, when it can query; and also while the database is away, when
-    /// `context.canQuery` is false.
+    /// Runs work on the feed's thread between two windows, when it can query; also while the database is away, with
+    /// `context.canQuery` false.
     ///
-    /// - Returns: false where the feed has ended, so that the work is not done.
+    /// - Returns: false if the feed has ended, so that the work is not done.
     @discardableResult
     func performWhenIdle(_ work: @escaping FeedWork) -> Bool {
         mailbox.post { content in
@@ -32,10 +32,10 @@ struct FeedInbox: Sendable {
         }
     }
 
-    /// Has a window read that begins after the call.
+    /// Requests a window that begins after the call.
     ///
-    /// - Parameter done: is told on the feed's thread, once: true behind the delivery of that window, false where there
-    ///   will be none, as the database is away or the feed has ended.
+    /// - Parameter done: called once on the feed's thread: with true after that window was delivered, or false if there
+    ///   will be none, because the database is away or the feed has ended.
     func awaitWindow(_ done: @escaping @Sendable (Bool) -> Void) {
         let isPosted = mailbox.post { content in
             if !content.isClosed { content.windowWaiters.append(done) }
@@ -48,7 +48,7 @@ struct FeedInbox: Sendable {
 
     // MARK: For the feed's thread
 
-    /// Readable while there is something to look at.
+    /// Readable while there is work.
     var descriptor: Int32 { mailbox.descriptor }
 
     var isStopping: Bool { mailbox.look { $0.isStopping } }
@@ -77,7 +77,7 @@ struct FeedInbox: Sendable {
 
     var hasIdleWork: Bool { mailbox.look { !$0.whenIdle.isEmpty } }
 
-    /// Takes nothing any more, and gives what is left.
+    /// Closes the inbox and returns the remaining work.
     func close() -> [FeedWork] {
         mailbox.take { content in
             defer { content = Content(isStopping: true, isClosed: true) }
@@ -89,7 +89,7 @@ struct FeedInbox: Sendable {
 /// Work for the feed's thread.
 package typealias FeedWork = @Sendable (FeedContext) -> Void
 
-/// What work posted to the feed's thread may see and ask. Valid only during the work.
+/// The view of the feed for posted work. Valid only during the work.
 package struct FeedContext {
     private let ask: ((String, [String?]) throws -> [[String?]])?
     private let refresh: ((Set<Name>) throws -> Catalog)?
@@ -108,16 +108,16 @@ package struct FeedContext {
         self.find = find
     }
 
-    /// Where a point of this process lies for every hub of the database: a cursor. Nil where that is not known, as while the
-    /// database is away.
+    /// Converts a point of this process to a cursor that every hub of the database understands. Nil if that is unknown, as
+    /// while the database is away.
     package func locate(_ point: RecoveryPoint) -> String? { status == .ready ? find?(point) : nil }
 
-    /// Whether `query` would be sent.
+    /// True if `query` would reach the database.
     package var canQuery: Bool { ask != nil }
 
     /// Runs one statement on the feed's connection and waits for it.
     ///
-    /// - Parameter parameters: for `$1`, `$2`, …, as text.
+    /// - Parameter parameters: values of `$1`, `$2`, …, as text.
     /// - Throws: `PostgresError`; kind `server` is the statement's fault, the others mean that the database is away.
     package func query(_ sql: String, _ parameters: [String?] = []) throws -> [[String?]] {
         guard let ask else {
@@ -126,10 +126,10 @@ package struct FeedContext {
         return try ask(sql, parameters)
     }
 
-    /// The catalog as it is this very moment: what was watched or altered since the last poll counts.
-    /// The consumer hears of it, too.
+    /// The catalog at this very moment, including tables watched or altered since the last poll. The consumer is told of
+    /// changes, too.
     ///
-    /// - Parameter roles: whose access it is to tell, besides those it told of before.
+    /// - Parameter roles: roles whose access it must cover, in addition to those it already covers.
     /// - Throws: `PostgresError`.
     package func currentCatalog(knowing roles: Set<Name> = []) throws -> Catalog {
         guard let refresh else {
@@ -138,17 +138,17 @@ package struct FeedContext {
         return try refresh(roles)
     }
 
-    /// Tells "not watched" from "does not exist".
+    /// Distinguishes "not watched" from "does not exist".
     package func tableExists(schema: String, name: String) throws -> Bool {
         try !query(CatalogSQL.findTable.text, [schema, name]).isEmpty
     }
 }
 
-/// Whether the feed delivers; for the log, `/readyz` and the dashboard.
+/// The feed's state, for the log, `/readyz` and the dashboard.
 package enum FeedStatus: Sendable, Equatable {
-    /// Not connected. The reason is a sentence that says what to do; nil before the first attempt failed.
+    /// Not connected. The reason is a sentence that says what to do; nil until the first attempt has failed.
     case connecting(reason: String?)
-    /// Every commit from here on is delivered.
+    /// Every later commit is delivered.
     case ready
     case stopped
 }

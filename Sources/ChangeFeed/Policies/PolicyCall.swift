@@ -4,19 +4,19 @@ import Postgres
 import Wire
 import Workers
 
-/// One call of a policy function: what is sent, and whose answer is whose.
+/// One call of a policy function: what is sent, and which answer belongs to whom.
 struct PolicyCall {
     let records: PolicyRecords
     /// Indices of the question's subjects, in the order in which they are sent.
     private(set) var subjects: [Int] = []
-    /// For each subject that is sent its records, ascending and each once.
+    /// The records of each subject sent, ascending and without duplicates.
     private(set) var picks: [[Int]] = []
-    /// Subjects whose claims Postgres has no text for.
+    /// Number of subjects whose claims cannot be a text in Postgres.
     private(set) var unsendable = 0
 
     init(_ question: PolicyQuestion, _ description: PolicyDescription) {
         records = PolicyRecords(question, description)
-        // A record is among a subject's if it bears the subject's stamp.
+        // A record is already among a subject's if it bears the subject's stamp.
         var stamps = [Int](repeating: -1, count: records.records.count)
         for (index, subject) in question.subjects.enumerated() {
             var wanted: [Int] = []
@@ -36,13 +36,13 @@ struct PolicyCall {
         }
     }
 
-    /// Postgres ends a text at a NUL.
+    /// True if Postgres can receive the texts: it ends a text at a NUL.
     private static func isSendable(_ subject: PolicyQuestion.Subject) -> Bool {
         !subject.claims.json.contains(0) && !(subject.claims.subject ?? "").utf8.contains(0)
             && !(subject.topic ?? "").utf8.contains(0)
     }
 
-    /// The same call for one of its subjects.
+    /// The same call for a single one of its subjects.
     func alone(_ position: Int) -> PolicyCall {
         var call = self
         call.subjects = [subjects[position]]
@@ -56,14 +56,14 @@ struct PolicyCall {
     }
 }
 
-/// A question's rows as they are sent: with the columns that policies look at, and rows equal in those only once.
+/// A question's rows as sent: with the columns that policies look at, and without duplicates by these columns.
 struct PolicyRecords {
     private(set) var records: [[UInt8]] = []
-    /// For each row of the question its record; nil for one that lacks a column, and so cannot be decided.
+    /// The record of each of the question's rows; nil for a row that lacks a column and so cannot be decided.
     private(set) var places: [Int?] = []
     /// A column that some row lacks.
     private(set) var missing: Name?
-    /// A column of which some row does not say whether a null is JSON's or SQL's.
+    /// A column for which some row does not say whether a null is JSON's or SQL's.
     private(set) var ambiguous: Name?
 
     /// A column that policies look at.
@@ -73,9 +73,9 @@ struct PolicyRecords {
         let isJSON: Bool
         let holdsJSON: Bool
 
-        /// Whether a value may be another than it was.
+        /// True if a value may be a different one than was written.
         ///
-        /// - Parameter nulls: what the record says of its nulls (`JudgedRecord`).
+        /// - Parameter nulls: the record's statement about its nulls (`JudgedRecord`).
         func isAmbiguous(_ value: ArraySlice<UInt8>, _ nulls: JSON?) -> Bool {
             isJSON && nulls == nil && JudgedRecord.isNull(value)
                 || holdsJSON && nulls?.kind != .object && !value.ranges(of: Array("null".utf8)).isEmpty
@@ -118,7 +118,7 @@ struct PolicyRecords {
         }
     }
 
-    /// The members of these columns, in their order, and the texts of those that are JSON nulls, if any are.
+    /// The members of these columns, in their order, and the texts of the JSON nulls among them, if any.
     private static func reduced(_ row: [UInt8], to wanted: [Wanted]) -> Reduced {
         var found = [ArraySlice<UInt8>?](repeating: nil, count: wanted.count)
         var nulls: JSON?
@@ -144,7 +144,7 @@ struct PolicyRecords {
             texts.append(null)
             if !column.isJSON { other = column.name }
         }
-        // The table was altered since it was described.
+        // The table was altered after it was described.
         if let other { return .ambiguous(other) }
         if !texts.isEmpty {
             out.key(JudgedRecord.marker)
@@ -157,12 +157,12 @@ struct PolicyRecords {
     }
 }
 
-/// The statements that ask questions, each in a transaction of its own; each gives one result with rows.
+/// The script that asks questions, each in a transaction of its own; each returns one result with rows.
 struct PolicyScript {
     private(set) var bytes: [UInt8] = []
 
-    /// - Parameter patience: how long one statement may take. A wait for a lock ends a little earlier, so that it is
-    ///   not taken for a policy that hangs.
+    /// - Parameter patience: time limit of one statement. A wait for a lock ends a little earlier, so that it is not
+    ///   mistaken for a hanging policy.
     mutating func append(
         _ call: PolicyCall, to question: PolicyQuestion, _ function: PolicyFunction, patience: Duration
     ) {
@@ -215,11 +215,11 @@ struct PolicyScript {
         add(separator == "," ? "]::\(type)[]" : "'{}'")
     }
 
-    /// Means the same whatever `standard_conforming_strings` says. `value` has no NUL.
+    /// Adds a literal that has the same meaning under any `standard_conforming_strings`. `value` has no NUL.
     private mutating func literal(_ value: [UInt8]) {
         let quote = UInt8(ascii: "'")
         let escape = UInt8(ascii: "\\")
-        // A space in front: an E must not touch what comes before.
+        // A space in front: an E must not touch the text before it.
         if value.contains(escape) { add(" E") }
         bytes.append(quote)
         for byte in value {

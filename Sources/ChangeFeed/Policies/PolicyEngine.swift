@@ -2,16 +2,16 @@ import Hub
 package import Logging
 package import Postgres
 
-/// Decides as Postgres' row level security would which rows a user may see or write.
+/// Decides which rows a user may see or write, as Postgres' row level security would.
 ///
-/// It asks the table's own policies about the row as the change has it, as the user's role and with the settings that
-/// PostgREST makes of a token. The row itself is not looked up: it may have changed again, and a version that was
-/// hidden must not be shown because a later one is not.
+/// It evaluates the table's own policies on the row as the change has it, under the user's role and with the settings that
+/// PostgREST derives from a token. The row itself is not looked up: it may have changed again, and a hidden version must
+/// not be shown because a later one is visible.
 ///
-/// - Whatever cannot be decided is hidden, and from those alone whom it cannot be decided for.
-/// - A policy that reads system columns (`ctid`, `tableoid`) cannot be asked, and hides everything.
-/// - Confined to one thread, on which it waits. It owns its connection: opened with the first question, and again where
-///   it was lost.
+/// - Whatever cannot be decided is hidden, but only from the users for whom it cannot be decided.
+/// - A policy that reads system columns (`ctid`, `tableoid`) cannot be evaluated, and hides everything.
+/// - Confined to one thread, on which it waits. It owns its connection: opened for the first question, and again after a
+///   loss.
 package struct PolicyEngine: ~Copyable {
     private let conninfo: String
     private let logger: Logger
@@ -24,22 +24,22 @@ package struct PolicyEngine: ~Copyable {
         self.init(conninfo: conninfo, logger: logger, limits: PolicyLimits())
     }
 
-    /// - Parameter limits: how long policies may think.
+    /// - Parameter limits: time limits of policies.
     package init(conninfo: String, logger: Logger, limits: PolicyLimits) {
         self.conninfo = conninfo
         self.logger = logger
         self.limits = limits
     }
 
-    /// One answer for each question, all in one round trip where nothing has to be looked up in the catalog.
+    /// Answers each question, all in one round trip if nothing has to be looked up in the catalog.
     ///
-    /// A session that was lost since the last questions is replaced here and now: the caller may be the feed, which would
-    /// take the loss for its own and begin anew. Whoever's policies end the session that asks them is hidden the rows, and the
-    /// others are answered (`PolicyTrials`). So it is with those for whom a policy waits for a lock.
+    /// A session lost since the last questions is replaced at once: the caller may be the feed, which would take the loss
+    /// for its own and reconnect. Users whose policies end the session are shown no rows, and the others are answered
+    /// (`PolicyTrials`). The same goes for users for whom a policy waits for a lock.
     ///
-    /// - Parameter version: differs whenever a table, a policy, a role or a privilege does: what was looked up under
-    ///   another is forgotten. Between a change and the new version the old policies answer.
-    /// - Throws: `PostgresError` of kind `connection` or `timeout` where nothing is decided, as the database is away. Ask
+    /// - Parameter version: differs whenever a table, a policy, a role or a privilege does; results of catalog look-ups
+    ///   under another version are dropped. Between a change and the new version, the old policies answer.
+    /// - Throws: `PostgresError` of kind `connection` or `timeout` if nothing was decided because the database is away. Ask
     ///   again then.
     package mutating func answers(
         to questions: [PolicyQuestion], version: String
@@ -57,7 +57,7 @@ package struct PolicyEngine: ~Copyable {
         return answers
     }
 
-    /// - Returns: nil where the questions cost the session that asked them.
+    /// - Returns: nil if the questions ended the session.
     private mutating func attempt(
         _ questions: [PolicyQuestion], _ version: String
     ) throws(PostgresError) -> [PolicyAnswer]? {
@@ -69,7 +69,7 @@ package struct PolicyEngine: ~Copyable {
             let barred = trials.barred(of: question)
             for subject in barred { answers[place].endsSession(subject) }
             let open = question.subjects.indices.filter { !barred.contains($0) }
-            // It is asked all the same where it has no subjects: whether its role may see anything is an answer, too.
+            // A question without subjects is asked too: that its role may see nothing at all is also an answer.
             guard !open.isEmpty || barred.isEmpty else { continue }
             guard !trials.rests(question, at: now) else {
                 answers[place].waitsForLock(open)
@@ -114,9 +114,9 @@ package struct PolicyEngine: ~Copyable {
                 return try parts.flatMap { try fresh.answers(to: [$0]) }
             }
         } catch let error as PostgresError {
-            // A session that hangs, whatever Postgres' own limits are, is lost, too.
+            // A session that hangs in spite of Postgres' own limits is lost, too.
             let isLost = session?.isBroken == true
-            // A refusal that nobody expected leaves a session in an unknown state, and would come again.
+            // An unexpected refusal leaves a session in an unknown state, and would recur.
             let isRefused = error.kind == .server && session != nil
             if error.kind != .timeout || isLost { session = nil }
             if isLost || isRefused { return nil }
@@ -128,7 +128,7 @@ package struct PolicyEngine: ~Copyable {
         }
     }
 
-    /// Asks one question after the other, and one that costs its session for one subject after the other.
+    /// Asks one question after the other, and asks one that ends the session for one subject after the other.
     private mutating func answersApart(
         to questions: [PolicyQuestion], _ version: String
     ) throws(PostgresError) -> [PolicyAnswer] {
@@ -139,7 +139,7 @@ package struct PolicyEngine: ~Copyable {
                 answers[place] = found[0]
                 continue
             }
-            // Before they are asked: where the server is gone after one, the others are not asked together again.
+            // Marked before they are asked: if the server is gone after one, the others are not asked together again.
             trials.suspect(question, at: .now)
             for subject in question.subjects.indices {
                 guard ContinuousClock.now < deadline else {
@@ -167,7 +167,7 @@ package struct PolicyEngine: ~Copyable {
         return answers
     }
 
-    /// Reads something that no policy has a part in; on another session where this one was lost.
+    /// Reads something without policies; on another session if this one was lost.
     mutating func reading<Answer>(
         _ version: String, _ read: (PolicySession) throws -> Answer
     ) throws(PostgresError) -> Answer {
@@ -207,13 +207,13 @@ package struct PolicyEngine: ~Copyable {
     }
 }
 
-/// A question, or a part of its subjects, as it is asked.
+/// A question, or part of its subjects, as it is asked.
 struct AskedPart {
     /// Place of the question among those asked together.
     let place: Int
     let question: PolicyQuestion
-    /// Which of the question's the part's are.
+    /// The part's subjects, as indices into the question's.
     let subjects: [Int]
-    /// Whether all of them waited for a lock the last time, so that there is little patience with them.
+    /// True if all of them waited for a lock the last time, so that they get little time.
     let isDoubtful: Bool
 }

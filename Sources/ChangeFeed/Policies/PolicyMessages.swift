@@ -3,8 +3,8 @@ import Matching
 import Postgres
 import Wire
 
-/// Sentences for the log about policies that could not be asked. They say nothing of claims and rows, which Postgres'
-/// messages quote.
+/// Sentences for the log about policies that could not be evaluated. They repeat nothing of claims and rows, which
+/// Postgres' messages quote.
 struct PolicyProblem {
     let question: PolicyQuestion
 
@@ -65,12 +65,12 @@ struct PolicyProblem {
     }
 }
 
-/// Why a role's rows of a table cannot be asked about, or are none of its business, and what to do.
+/// The reason why a role's rows of a table cannot be judged, or are withheld from it, and the remedy.
 struct PolicyDenial {
     let sentence: String
     static let noSuchRole = "A token names a role that has a NUL in its name, which no role of a database has."
 
-    /// - Returns: nil where nothing is in the way.
+    /// - Returns: nil if there is no obstacle.
     init?(_ question: PolicyQuestion, _ facts: PolicyDescription, serverVersion: Int) {
         let table = SQLText.qualified(question.table.schema, question.table.name)
         let role = SQLText.identifier(question.role)

@@ -3,7 +3,7 @@ import Matching
 import Postgres
 import Wire
 
-/// How the engine answers for one table, role and command, until the catalog changes.
+/// The engine's way to answer for one table, role and command, until the catalog changes.
 struct PolicyPlan {
     struct Key: Hashable {
         let table: UInt32
@@ -25,7 +25,7 @@ struct PolicyPlan {
         case unrestricted
         /// No policy grants anything.
         case nothing
-        /// The sentence says why Postgres takes no such function.
+        /// The sentence says why Postgres does not accept such a function.
         case failed(String, PolicyFailure)
         case ask(PolicyFunction)
     }
@@ -33,10 +33,10 @@ struct PolicyPlan {
     let description: PolicyDescription
     private(set) var way: Way
     private let madeAt = ContinuousClock.now
-    /// Between tries of what Postgres did not take.
+    /// Interval between retries of a function that Postgres did not accept.
     private static let rest = Duration.seconds(1)
 
-    /// - Parameter name: of the function to create, where one is needed.
+    /// - Parameter name: the name of the function to create, if one is needed.
     init(_ question: PolicyQuestion, _ description: PolicyDescription, name: String, serverVersion: Int) {
         self.description = description
         if let denial = PolicyDenial(question, description, serverVersion: serverVersion) {
@@ -50,13 +50,13 @@ struct PolicyPlan {
         }
     }
 
-    /// Its function, where one has to be asked.
+    /// The plan's function, if one has to be asked.
     var function: PolicyFunction? {
         guard case .ask(let function) = way else { return nil }
         return function
     }
 
-    /// Postgres took no such function, and might by now: what the policies call may be there again.
+    /// True if Postgres did not accept the function and might now: the objects that the policies call may be back.
     func isWorthRetrying(at now: ContinuousClock.Instant) -> Bool {
         guard case .failed = way else { return false }
         return now - madeAt > Self.rest
@@ -65,7 +65,7 @@ struct PolicyPlan {
     mutating func fail(_ sentence: String, _ failure: PolicyFailure) { way = .failed(sentence, failure) }
 }
 
-/// What the catalog says of a role's rights to a table's rows (`PolicyDescription in Policies.sql`).
+/// A role's rights to a table's rows, according to the catalog (`PolicyDescription in Policies.sql`).
 struct PolicyDescription: Equatable {
     let roleExists: Bool
     let isAssumable: Bool
@@ -77,17 +77,17 @@ struct PolicyDescription: Equatable {
     let mayUseSchema: Bool
     let mayWrite: Bool
     let isRestricted: Bool
-    /// SQL; nil where no policy grants anything. A policy is another one if a byte of it is.
+    /// SQL; nil if no policy grants anything. A policy that differs in one byte is a different policy.
     let permissive: Name?
     let restrictive: Name?
-    /// A policy may look at the row as a whole.
+    /// True if a policy may look at the row as a whole.
     let readsRow: Bool
     private let columns: Set<Name>
-    /// The columns a record has to have to be asked about.
+    /// The columns that a record needs in order to be judged.
     let columnsSent: Set<Name>
-    /// A text array that differs when one of them is not the same any more.
+    /// A text array that differs when one of them has changed.
     let marks: Name
-    /// Those of the columns sent whose null JSON does not tell from SQL's, and those that have such values inside.
+    /// Columns sent whose null JSON does not distinguish from SQL's, and columns sent that contain such values.
     let jsonColumns: Set<Name>
     let nestedColumns: Set<Name>
     /// Schemas that the policies name and the role may not use, as SQL.
@@ -120,7 +120,7 @@ struct PolicyDescription: Equatable {
         nestedColumns = names(17)
     }
 
-    /// The condition that a row has to meet; nil where none does.
+    /// The condition that a row has to meet; nil if no row can.
     var condition: String? {
         guard let permissive else { return nil }
         return restrictive.map { "(\(permissive)) AND \($0)" } ?? "(\(permissive))"
@@ -130,20 +130,20 @@ struct PolicyDescription: Equatable {
     var columnsRead: Set<Name>? { readsRow ? nil : columns }
 }
 
-/// The SQL of the temporary function that asks a table's policies for one role.
+/// The SQL of the temporary function that evaluates a table's policies for one role.
 ///
-/// The table's name stands in a policy for the row, so the row goes by that name where the policy is evaluated, and
-/// nothing else there may be called like one of its columns.
+/// In a policy, the table's name stands for the row. So the row goes by that name where the policy is evaluated, and
+/// nothing else there may have the name of one of its columns.
 struct PolicyFunction {
     /// In `pg_temp`.
     let name: String
-    /// Creates what lasts as long as the session.
+    /// Creates the objects that last as long as the session.
     let creation: String
-    /// Creates what has to be created in each transaction that asks; see PolicyStored in Policies.sql.
+    /// Creates the objects needed in each transaction that asks; see PolicyStored in Policies.sql.
     let preparation: String?
     let isReadOnly: Bool
 
-    /// - Returns: nil where no policy grants anything.
+    /// - Returns: nil if no policy grants anything.
     init?(name: String, question: PolicyQuestion, description: PolicyDescription) {
         guard let condition = description.condition, let schema = description.schema, let table = description.name
         else {
@@ -181,7 +181,7 @@ struct PolicyFunction {
             : nil
     }
 
-    /// SQL that puts JSON nulls where they were.
+    /// SQL that puts JSON nulls back in their places.
     private static func nulls(in columns: Set<Name>) -> String {
         guard !columns.isEmpty else { return "" }
         let line = SQLTemplate(withoutComments: PolicySQL.policyNull.text)
@@ -193,12 +193,12 @@ struct PolicyFunction {
     }
 }
 
-/// A row of the table, as its policies name it.
+/// A row of the table, under the name that its policies use.
 private struct PolicyRow {
     let type: String
     private let alias: String
     private let isWhole: Bool
-    /// A name that nothing in a policy has.
+    /// A name that occurs in no policy.
     private let number: String
 
     init(schema: Name, table: Name, description: PolicyDescription) {
@@ -210,15 +210,15 @@ private struct PolicyRow {
         self.number = number
     }
 
-    /// A FROM item with the row `rows[index]`. Only the second has the type of the table, which a policy that hands the
-    /// whole row to a function asks for; the first costs less, as Postgres makes nothing but expressions of it.
+    /// A FROM item with the row `rows[index]`. Only the first form has the table's type, as needed by a policy that passes
+    /// the whole row to a function; the second costs less, because Postgres reduces it to expressions.
     func item(_ rows: String, at index: String) -> String {
         isWhole
             ? "pg_catalog.unnest(\(rows)[\(index):\(index)]) as \(alias)"
             : "(select (\(rows)[\(index)]).*) as \(alias)"
     }
 
-    /// The numbers out of `picks` whose rows meet the condition.
+    /// The numbers from `picks` whose rows meet the condition.
     func query(of picks: String, where condition: String) -> String {
         "select \(number).\(number) from pg_catalog.unnest(\(picks)) as \(number) (\(number)), "
             + "lateral \(item("rows_", at: "\(number).\(number)")) where \(condition)"

@@ -5,31 +5,31 @@ package import Postgres
 import Synchronization
 import Workers
 
-/// Asks policies on several sessions at once: the subjects of each question are dealt out among them, so that a row which many
-/// users wait for takes several cores of Postgres and not one.
+/// Evaluates policies on several sessions in parallel: the subjects of each question are divided among them, so that a row
+/// which many users wait for occupies several of Postgres' cores instead of one.
 ///
-/// The caller waits until all of them have answered, so whatever comes later comes later for everybody. Confined to one thread.
+/// The caller waits until all of them have answered, so later changes stay later for every user. Confined to one thread.
 package struct PolicyPool: ~Copyable {
-    /// Fewer subjects are asked about sooner than they are handed over: waking a thread takes as long as some of them.
+    /// With fewer subjects, asking is faster than handing over: waking a thread takes as long as some of them.
     package static let leastSubjects = 32
 
     private var own: PolicyEngine
     private let helpers: [PolicyHelper]
 
-    /// - Parameter helpers: the others that ask; none are needed.
+    /// - Parameter helpers: additional sessions; may be empty.
     package init(_ own: consuming PolicyEngine, helpers: [PolicyHelper]) {
         self.own = own
         self.helpers = helpers
     }
 
-    /// As `PolicyEngine.deletedTables`.
+    /// See `PolicyEngine`.
     mutating func deletedTables(
         by transactions: [WriterTransaction], version: String
     ) throws(PostgresError) -> [WriterTransaction: Set<UInt32>] {
         try own.deletedTables(by: transactions, version: version)
     }
 
-    /// As `PolicyEngine.answers`.
+    /// See `PolicyEngine`.
     package mutating func answers(
         to questions: [PolicyQuestion], version: String
     ) throws(PostgresError) -> [PolicyAnswer] {
@@ -47,7 +47,7 @@ package struct PolicyPool: ~Copyable {
         } catch {
             first = .failure(error)
         }
-        // All are waited for, also where one fails: the next questions must not meet a helper that is still busy.
+        // Waits for all, even if one fails: the next questions must not meet a helper that is still busy.
         let results = [first] + jobs.map { $0.wait() }
         var answers = questions.map { PolicyAnswer(hiding: $0) }
         for (hand, result) in results.enumerated() {
@@ -60,9 +60,9 @@ package struct PolicyPool: ~Copyable {
     }
 }
 
-/// Asks policies on a thread and a session of its own, for a `PolicyPool`. From any thread.
+/// Evaluates policies on its own thread and session, for a `PolicyPool`. From any thread.
 package final class PolicyHelper: Sendable {
-    /// Questions, and where their answers will be.
+    /// Questions and their future answers.
     final class Job: Sendable {
         fileprivate let questions: [PolicyQuestion]
         fileprivate let version: String
@@ -74,7 +74,7 @@ package final class PolicyHelper: Sendable {
             self.version = version
         }
 
-        /// Takes as long as an engine does, which has limits of its own. Once.
+        /// Waits as long as an engine takes, which has its own limits. Call it once.
         func wait() -> Result<[PolicyAnswer], PostgresError> {
             done.wait()
             return result.withLock { $0 } ?? .failure(PostgresError(.connection, "Policies were not asked."))
@@ -104,12 +104,12 @@ package final class PolicyHelper: Sendable {
     func begin(_ questions: [PolicyQuestion], version: String) -> Job {
         let job = Job(questions, version: version)
         mailbox.post { $0.jobs.append(job) }
-        // With the first question that is large enough: most hubs have none.
+        // Started by the first question that is large enough, because most hubs have none.
         if !thread.wasStarted { thread.start { [self] in run() } }
         return job
     }
 
-    /// Ends the thread and its session, once nobody asks any more.
+    /// Ends the thread and its session. Call it once no more questions are asked.
     package func stop() { mailbox.post { $0.isStopping = true } }
 
     private func run() {
@@ -133,7 +133,7 @@ package final class PolicyHelper: Sendable {
 }
 
 extension PolicyQuestion {
-    /// The subjects that fall to one of several hands.
+    /// The subjects that one of several sessions gets.
     fileprivate func bounds(of hand: Int, among hands: Int) -> Range<Int> {
         subjects.count * hand / hands..<subjects.count * (hand + 1) / hands
     }
@@ -149,9 +149,9 @@ extension PolicyQuestion {
 }
 
 extension PolicyAnswer {
-    /// Adds what was answered to a part. What holds for the question as a whole has to hold for each of its parts.
+    /// Adds the answer to a part. A property of the whole question has to hold for each of its parts.
     ///
-    /// - Parameter subjects: which the part was about.
+    /// - Parameter subjects: the subjects of the part.
     mutating func take(_ part: PolicyAnswer, for subjects: [Int], isFirst: Bool) {
         for (place, subject) in subjects.enumerated() {
             visible[subject] = part.visible[place]

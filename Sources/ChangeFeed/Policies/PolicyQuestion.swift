@@ -2,7 +2,7 @@ package import Hub
 package import Matching
 package import Wire
 
-/// Which rows of one table a role's users may see or write, as Postgres' row level security decides.
+/// A question to Postgres' row level security: which rows of one table may a role's users see or write?
 package struct PolicyQuestion: Sendable {
     package enum Command: String, Sendable, Hashable {
         // The letters of pg_policy.polcmd.
@@ -10,7 +10,7 @@ package struct PolicyQuestion: Sendable {
         case insert = "a"
     }
 
-    /// Who asks. Two subjects of one question never learn anything of each other.
+    /// A user in question. Two subjects of one question never learn anything about each other.
     package struct Subject: Sendable {
         package let claims: Claims
         /// `realtime.topic`, for policies on channels; nil leaves it empty.
@@ -32,9 +32,9 @@ package struct PolicyQuestion: Sendable {
     /// JSON objects as `JudgedRecord` makes them.
     package let rows: [[UInt8]]
     package let subjects: [Subject]
-    /// Whether the answer should tell `tablesRead`: it costs some microseconds for each subject.
+    /// True if the answer should include `tablesRead`, which costs some microseconds per subject.
     package let wantsTablesRead: Bool
-    /// SQL whose value for each subject the answer should tell (`keys`).
+    /// SQL whose value for each subject the answer should include (`keys`).
     package let userKey: Name?
     /// Deleted rows that are put back for the question.
     package let revival: Revival?
@@ -54,51 +54,51 @@ package struct PolicyQuestion: Sendable {
     }
 }
 
-/// Which rows each subject of a question may see or write. What could not be decided is not visible.
+/// The rows that each subject of a question may see or write. Rows that could not be decided are not visible.
 package struct PolicyAnswer: Sendable {
-    /// For each subject the rows it may see, ascending indices into the question's rows.
+    /// The rows that each subject may see, as ascending indices into the question's rows.
     package var visible: [[Int]]
-    /// For each subject the value of the question's `userKey`; nil where nobody asked, or where it failed.
+    /// The value of the question's `userKey` for each subject; nil if not requested, or if it failed.
     package var keys: [String?]
-    /// Row level security does not apply to this role on this table: every row that was asked for is visible.
+    /// True if row level security does not apply to this role on this table: every requested row is visible.
     package var isUnrestricted = false
-    /// The role may not do this whatever the row, its policies aside: a privilege is missing; `problems` says which.
+    /// True if the role may not do this for any row, regardless of policies: a privilege is missing; `problems` says which.
     package var isDenied = false
-    /// The tables (a partition as its root) that the policies read in this evaluation, through functions and views too.
-    /// Nil where nobody asked, and where an error left it unknown; what it was for those in `failed` is not in it.
+    /// The tables (a partition as its root) that the policies read in this evaluation, including through functions and
+    /// views. Nil if not requested, or if an error left it unknown; reads for subjects in `failed` are not included.
     package var tablesRead: Set<UInt32>?
-    /// The columns of the table that the policies may look at; nil where it may be any.
+    /// The columns of the table that the policies may look at; nil for any.
     package var columnsRead: Set<Name>?
-    /// The subjects, as indices, for whom an error stood in the way: another time they may see more.
+    /// The subjects, as indices, for whom there was an error: another time they may see more.
     package var failed: Set<Int> = []
-    /// Those of them for whom it may be worth while to ask again soon: not those whose policies took too long.
+    /// Those of `failed` for whom it may be worthwhile to ask again soon: not those whose policies took too long.
     package var undecided: Set<Int> = []
-    /// How the policies failed for those of these whom Postgres answered with an error.
+    /// The errors of the policies, for those of `failed` that Postgres answered with one.
     package var failures: [Int: PolicyFailure] = [:]
-    /// Those of `undecided` who wait for a lock that somebody else holds.
+    /// Those of `undecided` who wait for a lock that another session holds.
     package var locked: Set<Int> = []
-    /// Those of these who waited for it when they were asked for alone.
+    /// Those of `locked` who waited for it when asked about alone.
     var lockedAlone: Set<Int> = []
-    /// Those for whom the policies end the session that asks them: they are not asked for again for a while.
+    /// Those for whom the policies end the session: they are not asked about again for a while.
     package var ending: Set<Int> = []
-    /// Whether rows were not put back because somebody holds a lock on their table.
+    /// True if rows were not put back because another session holds a lock on their table.
     package var isRevivalLocked = false
-    /// Sentences for the log, without anything of claims or rows. They come again with each answer they are true of.
+    /// Sentences for the log, without anything of claims or rows. Each answer repeats those that are true of it.
     package var problems: [String] = []
 
-    /// Nothing is visible.
+    /// An answer in which nothing is visible.
     init(hiding question: PolicyQuestion) {
         visible = Array(repeating: [], count: question.subjects.count)
         keys = Array(repeating: nil, count: question.subjects.count)
     }
 
-    /// Postgres answered with an error: another time they may see more.
+    /// Records an error from Postgres: another time the subject may see more.
     mutating func fails(_ subject: Int, by failure: PolicyFailure) {
         undecided.insert(subject)
         failures[subject] = failure
     }
 
-    /// A lock is in the way: what the policies read is not known, and nothing of it is shown.
+    /// Records a wait for a lock: what the policies read is unknown, and nothing is shown.
     mutating func waitsForLock(_ subjects: some Sequence<Int>) {
         for subject in subjects {
             locked.insert(subject)
@@ -109,7 +109,7 @@ package struct PolicyAnswer: Sendable {
         columnsRead = columnsRead ?? []
     }
 
-    /// Nothing is known of what policies read that nobody asks; nothing of it is shown either.
+    /// Records that the policies ended the session: what they read is unknown, and nothing is shown.
     mutating func endsSession(_ subject: Int) {
         ending.insert(subject)
         failed.insert(subject)
@@ -118,18 +118,18 @@ package struct PolicyAnswer: Sendable {
     }
 }
 
-/// How long policies may think. A feed waits for them, and everybody's changes with it.
+/// Time limits of policies. The feed waits for them, and every client's changes with it.
 package struct PolicyLimits: Sendable {
-    /// One question, all its subjects.
+    /// One question, with all its subjects.
     package var question = Duration.seconds(2)
-    /// One subject, where its question took longer.
+    /// One subject, if its question took longer.
     package var subject = Duration.milliseconds(250)
-    /// All the subjects of a question that took longer; who is not reached sees nothing.
+    /// All the subjects of a question that took longer; those not reached see nothing.
     package var subjects = Duration.seconds(2)
-    /// Questions that are asked together, beyond which each is asked alone, on a connection of its own: a session that
-    /// hangs looks like one that has much to think about.
+    /// Questions asked together. Beyond this limit each is asked alone, on a connection of its own: a hanging session looks
+    /// like a busy one.
     package var together = Duration.seconds(3)
-    /// What connecting, the network and the catalog may take on top.
+    /// Additional time for connecting, the network and the catalog.
     package var network = Duration.seconds(5)
 
     package init() {}

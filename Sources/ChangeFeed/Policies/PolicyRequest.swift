@@ -1,19 +1,19 @@
 import Hub
 import Postgres
 
-/// A question that a policy function has to be asked, and how its reply becomes an answer.
+/// A question for a policy function, and the conversion of the reply to an answer.
 struct PolicyRequest {
     /// Place of the question among those asked together.
     let index: Int
     let question: PolicyQuestion
     let function: PolicyFunction
-    /// How long it may take.
+    /// Time limit.
     private(set) var patience: Duration
     private(set) var call: PolicyCall
 
-    /// Answers what the plan answers by itself.
+    /// Answers whatever the plan answers by itself.
     ///
-    /// - Returns: nil where that is all. A request may also have no subjects left, which lack columns or claims.
+    /// - Returns: nil if that is all. A request may also have no subjects left, if they lack columns or claims.
     init?(
         _ question: PolicyQuestion, at index: Int, _ plan: PolicyPlan, within patience: Duration,
         _ answer: inout PolicyAnswer
@@ -52,7 +52,7 @@ struct PolicyRequest {
         if call.unsendable > 0 { answer.problems.append(problem.unsendable(subjects: call.unsendable)) }
     }
 
-    /// The same question of one of the subjects that are asked about.
+    /// The same question about a single subject.
     func alone(_ position: Int, within patience: Duration) -> PolicyRequest {
         var request = self
         request.call = call.alone(position)
@@ -78,17 +78,17 @@ struct PolicyRequest {
     }
 }
 
-/// What a policy function returned (`PolicyBody in Policies.sql`).
+/// The result of a policy function (`PolicyBody in Policies.sql`).
 struct PolicyReply {
-    /// For each subject of the call the records it may see, as indices.
+    /// The records that each subject of the call may see, as indices.
     private(set) var seen: [Set<Int>]
     private(set) var keys: [String?]
-    /// The subjects of the call, as indices, whose policies met an error, with the last one.
+    /// The subjects of the call, as indices, whose policies met an error, with the last error.
     private(set) var failures: [Int: PolicyFailure] = [:]
-    /// Records that are no rows of the table any more.
+    /// True if some records are no longer rows of the table.
     private(set) var isBroken = false
     private(set) var tablesRead: Set<UInt32> = []
-    /// Rows that were to be put back and were not.
+    /// Rows that should have been put back and were not.
     var omissions: [Revival.Omission] = []
 
     /// - Returns: nil for a result of another shape.
@@ -114,14 +114,14 @@ struct PolicyReply {
         }
     }
 
-    /// Whether an error is one that a table altered meanwhile may have caused.
+    /// True if an error may be due to a table altered meanwhile.
     var mayBeStale: Bool {
         isBroken || failures.values.contains(where: \.isOfPolicy)
     }
 
-    /// `{1,2,3}`
+    /// Parses a list such as `{1,2,3}`.
     ///
-    /// - Returns: nil where one is larger than any index or oid.
+    /// - Returns: nil if a number is larger than any index or oid.
     private static func numbers(_ text: UnsafeBufferPointer<UInt8>?) -> [UInt32]? {
         var numbers: [UInt32] = []
         var number: UInt32?
@@ -141,17 +141,18 @@ struct PolicyReply {
 }
 
 extension PolicyAnswer {
-    /// More than a few sentences about one question tell nothing more.
+    /// Further sentences about one question add no information.
     private static let mostProblems = 5
 
-    /// What failed for everybody may have read anything.
+    /// Adds problems of every subject. Policies that failed for all may have read anything.
     mutating func add(_ sentences: [String]) {
         guard !sentences.isEmpty else { return }
         tablesRead = nil
         note(sentences)
     }
 
-    /// What failed for some says nothing about the others: one user's odd claims must not cost all the rest a scope.
+    /// Adds problems of some subjects. They say nothing about the others: one user's odd claims must not cost all others a
+    /// scope.
     mutating func add(_ sentences: [String], for subjects: [Int]) {
         failed.formUnion(subjects)
         note(sentences)

@@ -2,13 +2,13 @@ import Hub
 import Logging
 import Postgres
 
-/// A connection that asks policies, and the functions it has created for that.
+/// A connection that evaluates policies, and the functions it has created for that.
 final class PolicySession {
     private let connection: PostgresConnection
     let limits: PolicyLimits
     private var plans: [PolicyPlan.Key: PolicyPlan] = [:]
     private var names = 0
-    /// With locks that keep the catalog from showing a policy.
+    /// Time limit of locks that keep the catalog from showing a policy.
     private var catalogPatience = Duration.seconds(1)
 
     var isBroken: Bool { connection.isBroken }
@@ -21,7 +21,7 @@ final class PolicySession {
         try AbandonedStatements.shared.demandFew(on: connection)
     }
 
-    /// Drops what was looked up in the catalog, and the functions made of it.
+    /// Drops the results of catalog look-ups, and the functions made from them.
     func forget() throws {
         let functions = plans.values.compactMap(\.function)
         plans = [:]
@@ -33,7 +33,7 @@ final class PolicySession {
         return try makePlan(question)
     }
 
-    /// - Returns: whether the catalog says anything else than it did when the plan was made; the plan follows it then.
+    /// - Returns: true if the catalog differs from when the plan was made; then the plan is made again.
     func replan(_ question: PolicyQuestion) throws -> Bool {
         let old = plans[PolicyPlan.Key(question)]
         guard let old, try describe(question) != old.description else { return false }
@@ -42,7 +42,7 @@ final class PolicySession {
         return true
     }
 
-    /// Sends the questions; what is behind a failure gets no reply.
+    /// Sends the questions; those after a failure get no reply.
     func ask(_ requests: [PolicyRequest]) throws -> (replies: [PolicyReply], failure: PostgresError?) {
         var script = PolicyScript()
         for request in requests {
@@ -96,8 +96,8 @@ final class PolicySession {
         return description
     }
 
-    /// The search_path under which policies are shown as text, and have to be read again. To show one, Postgres opens
-    /// the tables it names, which somebody may have locked.
+    /// Wraps SQL in the search_path under which policies are shown as text, and have to be read again. To show one,
+    /// Postgres opens the tables it names, which another session may have locked.
     private func inCatalog(_ sql: String) -> String {
         "begin read write; set local search_path = pg_catalog, pg_temp; "
             + "set local lock_timeout = '\(catalogPatience.milliseconds) ms'; \(sql)"
@@ -115,7 +115,7 @@ final class PolicySession {
 }
 
 extension PolicySession {
-    /// Subjects who are asked for one after the other before a lock is taken for one that all wait for.
+    /// Number of subjects tried one by one before a lock is assumed to block all of them.
     private static let chancesAtLock = 3
 
     func answers(to parts: [AskedPart]) throws -> [PolicyAnswer] {
@@ -147,7 +147,7 @@ extension PolicySession {
             let isDoubtful = parts[faulty.index].isDoubtful
             try settle(faulty, failure, isDoubtful: isDoubtful, &answers[faulty.index])
             guard failure.isAboutLocks, isDoubtful else { continue }
-            // Many who wait for locks together must not take as long as they are many.
+            // The wait for locks must not grow with the number of waiting questions.
             deadline = deadline ?? .now + limits.subjects
             let isOver = deadline.map { $0 <= .now } ?? false
             let isLocked = parts[faulty.index].subjects.count > 1
@@ -167,7 +167,7 @@ extension PolicySession {
         let question = part.question
         let patience = part.isDoubtful ? limits.subject : limits.question
         let request = PolicyRequest(question, at: index, try plan(for: question), within: patience, &answer)
-        // A column that rows do not have may be one that the table has no more.
+        // A column that rows lack may be one that the table no longer has.
         guard let request, request.call.records.missing != nil, try replan(question) else { return request }
         return PolicyRequest(question, at: index, try plan(for: question), within: patience, &answer)
     }
@@ -191,12 +191,12 @@ extension PolicySession {
         }
     }
 
-    /// Whether there is another plan to try; an earlier question of the same kind may have made it.
+    /// True if there is another plan to try; an earlier question of the same kind may have made it.
     private func isOutdated(_ request: PolicyRequest) throws -> Bool {
         do {
             return try plan(for: request.question).function?.name != request.function.name || replan(request.question)
         } catch let error as PostgresError where error.kind == .server && error.isAboutLocks {
-            // The next question looks again.
+            // The next question checks again.
             try run("rollback")
             return false
         }
@@ -215,9 +215,9 @@ extension PolicySession {
         }
     }
 
-    /// One subject must not hide the others' rows.
+    /// Asks about the subjects one by one, because one subject must not hide the others' rows.
     ///
-    /// A lock that several wait for one by one, and none of them in vain for others, is one that all wait for.
+    /// If several in a row wait for a lock and none of them gets an answer, all are assumed to wait for it.
     private func askEachSubject(
         of request: PolicyRequest, after failure: PostgresError, isDoubtful: Bool, _ answer: inout PolicyAnswer
     ) throws {
@@ -230,7 +230,8 @@ extension PolicySession {
         }
         let deadline = ContinuousClock.now + limits.subjects
         var hung = 0
-        /// Subjects who may yet wait for the lock before it is taken for everybody's; nil where somebody was answered.
+        /// Number of subjects that may still wait for the lock before it is assumed to block all; nil once one was
+        /// answered.
         var chances: Int? = wasLocked ? isDoubtful ? 1 : Self.chancesAtLock : nil
         for (position, subject) in subjects.enumerated() {
             guard ContinuousClock.now < deadline, chances != 0 else {
@@ -267,9 +268,9 @@ extension PolicySession {
 }
 
 extension PostgresError {
-    /// Somebody holds a lock that a reader waits for, or two wait for each other.
+    /// True if another session holds a lock that the statement waits for, or two wait for each other.
     fileprivate var isAboutLocks: Bool { [SQLState.lockNotAvailable, SQLState.deadlock].contains(sqlState) }
 
-    /// Postgres ended the statement when its time was over.
+    /// True if Postgres ended the statement at its time limit.
     fileprivate var isOutOfTime: Bool { sqlState == "57014" }
 }

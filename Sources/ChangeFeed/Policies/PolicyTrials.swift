@@ -1,14 +1,15 @@
 import Hub
 import Wire
 
-/// What asking policies has cost: a user for whom a policy ends the session that asks it must not end every session for ever.
+/// The record of what evaluating policies has cost: a user for whom a policy ends the Postgres session that evaluates it
+/// must not end every session for ever.
 ///
-/// Questions that cost their session twice are asked apart, and of one that costs it by itself each subject alone; a subject
-/// that does so twice is not asked for again for a while. It is remembered over sessions, as a server that crashes takes some time
-/// to come back.
+/// Questions that ended the session twice are asked apart, and if one ends it by itself, each of its subjects alone; a
+/// subject that does so twice is not asked about for a while. The record outlives sessions, because a crashed server takes
+/// some time to come back.
 ///
-/// Nor must a lock that a policy waits for hold up everybody: whom it was waited for is asked for again after a pause, and then
-/// without the others and for a moment only, until there is an answer. Pure; time is passed in.
+/// Nor must a lock that a policy waits for hold up all users: subjects that waited for one are asked about again after a
+/// pause, and then without the others and only for a moment, until there is an answer. Pure; time is passed in.
 package struct PolicyTrials {
     package typealias Instant = ContinuousClock.Instant
 
@@ -30,42 +31,42 @@ package struct PolicyTrials {
         let topic: Name?
     }
 
-    /// Sessions that ended while questions were asked together, one after the other.
+    /// Consecutive sessions that ended while questions were asked together.
     private var losses = 0
-    /// Questions that cost their session when they were asked by themselves.
+    /// Questions that ended the session when they were asked by themselves.
     private var suspects: [Policies: Instant] = [:]
-    /// Subjects that have cost a session alone, once; and those that did so twice.
+    /// Subjects that have ended a session alone once, and those that did so twice.
     private var struck: Set<Asker> = []
     private var barred: [Asker: Instant] = [:]
-    /// When to ask again after a lock: questions of which nobody was answered, and subjects who waited for it alone.
+    /// When to ask again after a lock: questions without any answer, and subjects that waited for it alone.
     private var lockedPolicies: [Policies: Instant] = [:]
     private var lockedAskers: [Asker: Instant] = [:]
 
-    /// A session may end for any reason; two in a row for the same questions are no chance.
+    /// A session may end for any reason; twice in a row for the same questions is no coincidence.
     private static let mostLosses = 2
-    /// How long somebody is not asked for, and the patience that `PostponedChanges` has with policies that fail.
+    /// Time that a subject is not asked about: the same that `PostponedChanges` resigns itself to failing policies.
     package static let bar = PostponedChanges.resignation
-    /// More are not remembered: each has cost a session, or a wait.
+    /// Limit of remembered subjects: each has cost a session, or a wait.
     private static let mostBarred = 10_000
-    /// How long whom a lock is waited for is not asked for: a fraction of the patience that `PostponedChanges` has.
+    /// Pause before subjects that wait for a lock are asked about again: a fraction of the patience of `PostponedChanges`.
     static let lockPause = Duration.seconds(2)
 
     package init() {}
 
-    /// Whether questions are to be asked apart.
+    /// True if questions have to be asked apart.
     package func isApart(_ questions: [PolicyQuestion]) -> Bool {
         losses >= Self.mostLosses || !suspects.isEmpty && questions.contains { isSuspect($0) }
     }
 
     package func isSuspect(_ question: PolicyQuestion) -> Bool { suspects[Policies(question)] != nil }
 
-    /// The subjects of a question that are not to be asked for, by their places.
+    /// The subjects of a question that must not be asked about, by their places.
     package func barred(of question: PolicyQuestion) -> Set<Int> {
         guard !barred.isEmpty else { return [] }
         return Set(question.subjects.indices.filter { barred[asker($0, of: question)] != nil })
     }
 
-    /// What was noted long ago counts no more.
+    /// Forgets old records.
     package mutating func forgetOld(at now: Instant) {
         if !suspects.isEmpty { suspects = suspects.filter { $0.value > now } }
         if !barred.isEmpty { barred = barred.filter { $0.value > now } }
@@ -75,16 +76,16 @@ package struct PolicyTrials {
 
     // MARK: Locks
 
-    /// Whether all of a question waited for a lock the last time.
+    /// True if all of a question waited for a lock the last time.
     package func isLocked(_ question: PolicyQuestion) -> Bool { lockedPolicies[Policies(question)] != nil }
 
-    /// Whether a question is not to be asked now, as all of it waited for a lock a moment ago.
+    /// True if a question must not be asked now, because all of it waited for a lock a moment ago.
     package func rests(_ question: PolicyQuestion, at now: Instant) -> Bool {
         lockedPolicies[Policies(question)].map { $0 > now } ?? false
     }
 
-    /// The subjects of a question who waited for a lock by themselves the last time, by their places, and whether they are to be
-    /// asked for again now.
+    /// The subjects of a question that waited for a lock by themselves the last time, by their places, and whether they may
+    /// be asked about again now.
     package func locked(of question: PolicyQuestion, at now: Instant) -> [Int: Bool] {
         guard !lockedAskers.isEmpty else { return [:] }
         var found: [Int: Bool] = [:]
@@ -97,8 +98,8 @@ package struct PolicyTrials {
     /// A question was asked, or some of its subjects were.
     ///
     /// - Parameters:
-    ///   - locked: the subjects who waited for a lock.
-    ///   - alone: those of them who did so by themselves; of the others it is presumed.
+    ///   - locked: the subjects that waited for a lock.
+    ///   - alone: those of them that did so by themselves; for the others it is presumed.
     package mutating func asked(
         _ question: PolicyQuestion, locked: Set<Int>, alone: Set<Int>, at now: Instant
     ) {
@@ -124,20 +125,20 @@ package struct PolicyTrials {
 
     package mutating func answered() { losses = 0 }
 
-    /// A question cost its session by itself.
+    /// A question ended the session by itself.
     package mutating func suspect(_ question: PolicyQuestion, at now: Instant) {
         suspects[Policies(question)] = now + Self.bar
     }
 
-    /// Each of its subjects was asked for alone.
+    /// Each of the question's subjects was asked about alone.
     package mutating func acquit(_ question: PolicyQuestion) {
         suspects[Policies(question)] = nil
         struck.removeAll()
     }
 
-    /// A subject cost its session alone.
+    /// A subject ended the session alone.
     ///
-    /// - Returns: whether that was the second time, so that it is not asked for any more.
+    /// - Returns: true if that was the second time, so that the subject is no longer asked about.
     package mutating func strike(_ subject: Int, of question: PolicyQuestion, at now: Instant) -> Bool {
         if barred.count >= Self.mostBarred { barred.removeAll() }
         if struck.count >= Self.mostBarred { struck.removeAll() }

@@ -1,14 +1,15 @@
 import Matching
 import Postgres
 
-/// What is put back while deleted rows are judged: rows of the same transaction, which decide who could see them
+/// Rows that are put back while deleted rows are judged: rows of the same transaction, which decide who could see them
 /// (Migration029Deletions.sql).
 package struct Revival: Hashable, Sendable {
     let transaction: WriterTransaction
-    /// By oid, in order.
+    /// By oid, ascending.
     let tables: [UInt32]
 
-    /// Of a table of which a transaction deleted more, nothing is put back: it would be for each batch of its rows.
+    /// If a transaction deleted more from a table, nothing of it is put back: that would be repeated for each batch of its
+    /// rows.
     static let mostRows = 2000
 
     /// Ends in one row, with what was left out.
@@ -18,7 +19,7 @@ package struct Revival: Hashable, Sendable {
         return "select roost.revive('\(transaction.id)',\(place),'{\(oids)}',\(Self.mostRows));"
     }
 
-    /// What could not be put back, and why.
+    /// Rows that could not be put back, and the reason.
     struct Omission {
         let isLock: Bool
         /// A table and the reason.
@@ -32,9 +33,9 @@ package struct Revival: Hashable, Sendable {
 }
 
 extension PolicyEngine {
-    /// From which tables transactions deleted rows that can be put back.
+    /// The tables from which transactions deleted rows that can be put back.
     ///
-    /// - Throws: as `answers`.
+    /// - Throws: the same errors as `answers`.
     mutating func deletedTables(
         by transactions: [WriterTransaction], version: String
     ) throws(PostgresError) -> [WriterTransaction: Set<UInt32>] {

@@ -2,23 +2,23 @@ package import Hub
 import Postgres
 import Synchronization
 
-/// What the feed knows of the past while recoveries begin.
+/// The feed's knowledge of the past when recoveries begin.
 struct FeedHistory {
     let epoch: DatabaseEpoch
-    /// What the database knows of the epochs of the cursors that members bring.
+    /// The database's knowledge of the epochs of members' cursors.
     let epochs: [DatabaseEpoch: KnownEpoch]
-    /// Up to here all was handed on; what a member misses ends here.
+    /// Everything up to here was handed on; a member's gap ends here.
     let present: Snapshot
     let marks: Watermarks
     let restart: RestartPoint
-    /// `RecoveryPoints.restored`.
+    /// See `RecoveryPoints.restored`.
     let restored: Snapshot?
-    /// As `pruned(on:)` tells it.
+    /// Sees every transaction that may have lost a change; nil if none has.
     let pruned: Snapshot?
 
     enum Start {
         case from(FeedCursor)
-        /// - Parameter rest: from where on everything is there and can be told; nil where that is not known.
+        /// - Parameter rest: the position from which everything is still there and can be sent; nil if unknown.
         case refused(RecoveryRefusal, rest: FeedCursor?)
     }
 
@@ -42,10 +42,10 @@ struct FeedHistory {
             return kept(FeedCursor(epoch: epoch, at: place.intersection(present)))
         case .snapshot(let text):
             guard let snapshot = Snapshot(text) else { return .refused(.malformed, rest: nil) }
-            // The other hub may be ahead of this one, where all that comes next comes live.
+            // The other hub may be ahead of this one; everything past this one's present comes live.
             return kept(FeedCursor(epoch: epoch, at: snapshot.intersection(present)))
         case .peer(let cursor, let otherwise):
-            // What cannot be told from there cannot be told from what lies before it, either.
+            // If changes after the cursor are gone, so are changes after any earlier position.
             switch judged(cursor) {
             case .refused(let refusal, _) where refusal != .tooOld: return start(from: .snapshot(otherwise))
             case let start: return start
@@ -54,7 +54,8 @@ struct FeedHistory {
             var (earliest, refused, lost): (Snapshot?, RecoveryRefusal?, RecoveryRefusal?)
             for point in points {
                 switch (start(from: point), point) {
-                // It stands for one client alone, who may have made it up: the others are sent what they missed.
+                // A cursor stands for a single client, which may have made it up: the other clients are still sent what
+                // they missed.
                 case (.refused(let refusal, _), .cursor): refused = refusal
                 case (.refused(let refusal, let rest), _):
                     lost = refusal
@@ -68,7 +69,7 @@ struct FeedHistory {
         }
     }
 
-    /// About how many changes lie between there and the present; nil where that is not known.
+    /// Approximate number of changes between a point and the present; nil if unknown.
     func distance(from point: RecoveryPoint) -> Int? {
         if case .mark(let mark) = point, mark > 0 { marks.changes(since: mark) } else { nil }
     }
@@ -80,7 +81,7 @@ struct FeedHistory {
             guard let known = epochs[cursor.epoch]?.start(from: cursor) else {
                 return .refused(.otherDatabase, rest: nil)
             }
-            // What it is told from here on is this hub's word.
+            // From now on, the client's cursors carry this hub's epoch.
             start = FeedCursor(epoch: epoch, seen: known.seen, window: known.window, id: known.id)
         }
         // The present was read after the client asked, so no hub can have handed on more than it sees.
@@ -88,14 +89,14 @@ struct FeedHistory {
         return kept(start)
     }
 
-    /// Changes that are left from before the last loss are not told: its client loads its data when it is told of the loss, and an older
-    /// version that comes then would stay for good where the one behind it is what was lost.
+    /// Changes left over from before the last loss are not sent: the client reloads its data when it is told of the loss,
+    /// and an older version that arrived later would stay for good if its successor was lost.
     private func kept(_ cursor: FeedCursor) -> Start {
         guard let pruned, !pruned.precedes(cursor.seen) else { return .from(cursor) }
         return .refused(.tooOld, rest: FeedCursor(epoch: epoch, at: pruned.intersection(present)))
     }
 
-    /// Sees every transaction of which a change may be gone; nil where nothing is.
+    /// The snapshot that sees every transaction that may have lost a change; nil if none has.
     static func pruned(on reader: PostgresConnection) throws -> Snapshot? {
         let row = try reader.query(RecoverySQL.recoveryGround)
         return Snapshot(prunedUpTo: row.text(0, 0), sparing: row.text(0, 1))
@@ -103,10 +104,10 @@ struct FeedHistory {
 }
 
 extension RecoveryPoint {
-    /// Its client said it itself, and loads its data anew where it is refused.
+    /// True for a position that the client itself brought; it reloads its data if refused.
     var isCursor: Bool { if case .cursor = self { true } else { false } }
 
-    /// Of all cursors that it is made of: whoever judges it has to know them (`FeedHistory.epochs`).
+    /// The epochs of all its cursors, which its judge has to know (`FeedHistory.epochs`).
     package var epochs: Set<DatabaseEpoch> {
         switch self {
         case .cursor(let text), .peer(let text, otherwise: _): FeedCursor(text).map { [$0.epoch] } ?? []
@@ -116,16 +117,17 @@ extension RecoveryPoint {
     }
 }
 
-/// Where clients go on that the hub's last process served.
+/// The point from which clients of the hub's last process continue.
 package enum RestartPoint: Sendable, Equatable {
-    /// Where nothing was stored, where this process began: a member that came before the first mark starts there, too.
+    /// The stored position, or without one, where this process began: a member that joined before the first mark also
+    /// starts there.
     case snapshot(Snapshot)
-    /// What was stored does not fit this database.
+    /// The stored position does not fit this database.
     case foreign
 
-    /// Where one of them stood, which lies between there and where this process began.
+    /// The position of one of these clients, between the stored position and where this process began.
     ///
-    /// - Returns: nil where nothing is known of that.
+    /// - Returns: nil if nothing is known about it.
     package func place(_ text: String, upTo limit: Snapshot?) -> Snapshot? {
         guard case .snapshot(let left) = self, let limit else { return nil }
         guard let place = Snapshot(text)?.intersection(limit), left.precedes(place) else { return left }
@@ -133,7 +135,7 @@ package enum RestartPoint: Sendable, Equatable {
     }
 }
 
-/// The same for several threads: how far the feed was when is asked by whoever writes down who is where.
+/// Recovery points shared by threads: the session writer also looks up how far the feed was at which time.
 package final class RecoveryPlaces: Sendable {
     private let points: Mutex<RecoveryPoints>
 
@@ -143,30 +145,30 @@ package final class RecoveryPlaces: Sendable {
         points.withLock { body(&$0) }
     }
 
-    /// What whoever stands there certainly has, as Postgres writes snapshots; nil where that is not known.
+    /// The snapshot that a client at this point certainly has, in Postgres' text; nil if unknown.
     package func snapshot(at point: RecoveryPoint) -> String? {
-        // Before the first window there is no cursor of this history, and the marks are there.
+        // Before the first window, no cursor of this history exists, but marks do.
         points.withLock { $0.seen(by: point, in: $0.epoch ?? DatabaseEpoch(value: 0))?.text }
     }
 }
 
-/// From where on clients may yet be sent what they missed: what they remember as marks, and where the hub's last process
-/// left its own. Outlives a connection; pure.
+/// The positions from which clients can still be sent missed changes: those that they remember as marks, and where the
+/// hub's last process left its clients. Outlives a connection; pure.
 package struct RecoveryPoints {
     package private(set) var marks = Watermarks()
-    /// As it was found when this process began; nil before.
+    /// Found when this process began; nil before.
     package private(set) var restart: RestartPoint?
-    /// Up to where it counts what that process wrote down of single clients.
+    /// The limit up to which the last process's records of single clients are valid.
     package private(set) var restored: Snapshot?
-    /// In which history windows are read; nil before the first.
+    /// The history in which windows are read; nil before the first window.
     private(set) var epoch: DatabaseEpoch?
-    /// What was last stored for the next process to begin with; nil where it has to be stored anew.
+    /// The position last stored for the next process; nil if a new store is needed.
     package var stored: Snapshot?
-    /// Until when clients of the last process may come back.
+    /// The time until which clients of the last process may come back.
     private var restartUntil: ContinuousClock.Instant?
-    /// The mark from where on snapshots are needed, as it was when it was last asked for.
+    /// The oldest mark whose snapshot is needed, as of the last update.
     private var oldestMark = 0
-    /// For how long after the hub's start those come back whom its last process served.
+    /// Time after the hub's start in which clients of its last process come back.
     private let window: Duration
 
     package init(window: Duration) {
@@ -174,12 +176,12 @@ package struct RecoveryPoints {
         marks.grace = window + .seconds(10)
     }
 
-    /// What every client certainly has, or will be asked for; nil where no mark tells.
+    /// The position that every client has reached or may ask for; nil if no mark covers it.
     package var needed: Snapshot? { marks.snapshot(at: oldestMark) }
 
-    /// Where a point lies for every hub of the database; nil where it cannot be told.
+    /// A point as a cursor that every hub of the database understands; nil if unknown.
     package func locate(_ point: RecoveryPoint, in epoch: DatabaseEpoch) -> FeedCursor? {
-        // Whoever said it may have had it from another history: that is for whoever reads it to judge.
+        // The cursor may be from another history; its reader judges that.
         if case .cursor(let text) = point { return FeedCursor(text) }
         return seen(by: point, in: epoch).map { FeedCursor(epoch: epoch, at: $0) }
     }
@@ -208,9 +210,9 @@ package struct RecoveryPoints {
     /// This process has connected for the first time.
     ///
     /// - Parameters:
-    ///   - left: where the last process left its clients; nil where there was none.
-    ///   - position: the stored place, nil where it does not fit this database.
-    ///   - cursor: where the feed goes on.
+    ///   - left: where the last process left its clients; nil if there was none.
+    ///   - position: the stored position, nil if it does not fit this database.
+    ///   - cursor: where the feed continues.
     package mutating func began(
         after left: Snapshot?, storedAt position: Snapshot?, at cursor: Snapshot, now: ContinuousClock.Instant
     ) {
@@ -223,17 +225,17 @@ package struct RecoveryPoints {
             restartUntil = nil
         case (_?, nil): restart = .foreign
         case (let left?, let position?):
-            // Mark 0 stands for it, so that it is stored again for as long as anybody may need it.
+            // Mark 0 stands for this position, so that it keeps being stored for as long as a client may need it.
             start = left.precedes(position) ? left : position
             restart = .snapshot(start)
         }
         marks.connected(at: start, isSameHistory: true, now: now)
-        // A first mark at once, so that hardly anybody has none, which would count as having come with the last process.
+        // Sets a first mark at once: a client without a mark would count as one of the last process's.
         marks.handedOn()
         stored = nil
     }
 
-    /// The feed has connected again and goes on at `cursor`.
+    /// The feed has connected again and continues at `cursor`.
     package mutating func reconnected(at cursor: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
         if case .snapshot(let snapshot) = restart, !isSameHistory || !snapshot.precedes(cursor) {
             (restart, restored) = (.snapshot(cursor), cursor)
@@ -245,12 +247,12 @@ package struct RecoveryPoints {
 
     // MARK: Handing on
 
-    /// Something was handed on, or happened, that the next mark has to come after.
+    /// Something was handed on, or happened, that the next mark has to follow.
     package mutating func handedOn(_ count: Int) { marks.handedOn(count) }
 
     /// A window ended here.
     ///
-    /// - Returns: the new mark, if it is time for one.
+    /// - Returns: the new mark, if one is due.
     package mutating func windowEnded(
         at end: Snapshot, in epoch: DatabaseEpoch? = nil, now: ContinuousClock.Instant
     ) -> Int? {
@@ -258,10 +260,10 @@ package struct RecoveryPoints {
         return marks.windowEnded(at: end, oldest: oldestMark, now: now)
     }
 
-    /// Looks again at what clients still need.
+    /// Updates what clients still need.
     ///
-    /// - Parameter oldest: the mark from where on members may recover; nil where nobody may. Not asked while clients of the
-    ///   last process may come back, who need all.
+    /// - Parameter oldest: the oldest mark from which members may recover; nil if none may. Not evaluated while clients of
+    ///   the last process may come back, because these need everything.
     package mutating func follow(oldest: @autoclosure () -> Int?, now: ContinuousClock.Instant) {
         if let restartUntil, now < restartUntil { oldestMark = 0 } else { oldestMark = oldest() ?? marks.latest }
     }

@@ -3,12 +3,12 @@ import Logging
 import Matching
 import Postgres
 
-/// Reads what members missed and has it told to them, between two windows of the feed: *slices* on the feed's own session,
-/// *scans* on sessions beside it. `RecoveryScheduler` says who is served by which.
+/// Reads members' missed changes and has them sent, between two windows of the feed: *slices* on the feed's own session,
+/// *scans* on sessions beside it. `RecoveryScheduler` decides which one serves a member.
 ///
 /// One for each connection of the feed, on its thread.
 final class RecoveryReader {
-    /// Where the feed is while it reads for members.
+    /// The feed's position while it reads for members.
     struct Present {
         let cursor: FeedCursor
         let catalog: Catalog
@@ -16,14 +16,15 @@ final class RecoveryReader {
         let tablesSince: Snapshot?
     }
 
-    /// Rows that a slice looks at at most: about as many milliseconds' worth of them as a window may take.
+    /// Limit of rows that a slice examines: about as many milliseconds' worth as a window may take.
     static let sliceRows = 2000
     private static let sliceBytes = 262_144
-    /// How long scans are served in one go.
+    /// Time for which scans are served at once.
     private static let scanTime = Duration.milliseconds(10)
-    /// What the second scan is kept for, in transactions: whoever lacks a day must not stop those who lack a minute.
+    /// Largest distance, in transactions, for the second scan: members that lack a day must not stop those that lack a
+    /// minute.
     private static let shortDistance: UInt64 = 100_000
-    /// How long the session of a scan is kept for the next one.
+    /// Time that a scan's session is kept for the next scan.
     private static let scanRest = Duration.seconds(10)
 
     private let reader: PostgresConnection
@@ -32,9 +33,9 @@ final class RecoveryReader {
     private let form: OutboxForm
     private let logger: Logger
     private let countReading: () -> Void
-    /// What is read beside the windows for members who missed much.
+    /// The scans beside the windows, for members that missed much.
     private var scans: [(scan: RecoveryScan, state: RecoveryScan.State)] = []
-    /// What the last of them was read on: the next may begin at once.
+    /// The last scan's session, so that the next scan may begin at once.
     private var scanSession: (connection: PostgresConnection, until: ContinuousClock.Instant)?
 
     init(
@@ -49,12 +50,12 @@ final class RecoveryReader {
         self.countReading = countReading
     }
 
-    /// Nobody recovers any more.
+    /// Ends all scans, because no member is recovering any more.
     func endScans() { scans = [] }
 
-    /// Reads for those who wait, for as long as a window may wait.
+    /// Reads for waiting members, for as long as a window may wait.
     ///
-    /// - Returns: whether there is more to do at once.
+    /// - Returns: true if there is more to do at once.
     func serve(_ scheduler: RecoveryScheduler, at present: Present) throws -> Bool {
         try serveSlice(scheduler, present)
         try serveScans(scheduler, present)
@@ -64,26 +65,26 @@ final class RecoveryReader {
     /// The sockets of scans that wait for Postgres.
     var descriptors: [Int32] { scans.compactMap(\.scan.descriptor) }
 
-    /// When a scan wants to be looked at, whatever arrives.
+    /// When a scan must be checked, even if nothing arrives.
     var dueAt: ContinuousClock.Instant? {
         scans.compactMap { if case .waiting(let until) = $0.state { until } else { nil } }.min()
     }
 
-    /// Closes the session that was kept for the next scan, if nobody needed it for long.
+    /// Closes the session kept for the next scan once it has been idle for long.
     func closeRestingSession(at now: ContinuousClock.Instant) {
         if let until = scanSession?.until, until < now { scanSession = nil }
     }
 
     // MARK: Slices
 
-    /// Reads what is left for all who wait, if it is little, and brings them to the present: nothing is read live before
-    /// they have been told that it comes live.
+    /// Reads the rest for all waiting members, if it is little, and brings them up to date: nothing is read live before
+    /// they have been told that changes come live.
     private func serveSlice(_ scheduler: RecoveryScheduler, _ present: Present) throws {
         guard scheduler.hasNear else { return }
         let members = scheduler.takeNear()
         guard !members.isEmpty else { return }
         let upper = present.cursor.window
-        // Where windows bring more than a slice, slices must grow, or nobody would ever arrive.
+        // If windows bring more than a slice, slices must grow, or no member would ever catch up.
         let growth = min(4, members.map(\.overflows).min() ?? 0)
         let limit = Self.sliceRows << growth
         let starts = members.compactMap(\.start)
@@ -102,7 +103,7 @@ final class RecoveryReader {
                 return count <= limit
             }
         }
-        // What was there when they began may be gone since.
+        // Changes that existed when they began may have been deleted since.
         if let pruned = try FeedHistory.pruned(on: reader) { scheduler.changesAreGone(upTo: pruned, for: members) }
         guard count <= limit, rows.count == wanted else { return scheduler.overflowed(members) }
         rows.sort { $0.id < $1.id }
@@ -114,8 +115,8 @@ final class RecoveryReader {
         scheduler.finish(members, at: present.cursor)
     }
 
-    /// Which rows can concern them; nil where tables were others than today when one of them was last told something: what
-    /// a filter matches is written there in a way that today's columns do not tell.
+    /// The rows that can concern the members; nil if tables have changed since one of them was last sent something: older
+    /// rows may spell the values that a filter matches differently than today's columns do.
     private func prefilter(
         _ scheduler: RecoveryScheduler, _ members: [RecoveryMember], _ present: Present
     ) -> RowPrefilter? {
@@ -151,7 +152,7 @@ final class RecoveryReader {
         }
     }
 
-    /// One scan for all, and a second one for those who lack little, while the first lasts.
+    /// Starts one scan for all, and a second one for members that lack little, while the first runs.
     private func beginScan(_ scheduler: RecoveryScheduler, _ present: Present) throws {
         guard scheduler.hasFar, scans.count < 2 else { return }
         let upper = present.cursor.window
@@ -164,7 +165,8 @@ final class RecoveryReader {
                 members, upTo: upper, of: prefilter(scheduler, members, present), form,
                 on: connection, within: .seconds(60))
             scans.append((scan, .ready))
-            // They may have waited long, and what they lack been pruned meanwhile; they are told when they join again.
+            // They may have waited long, and their changes may have been pruned meanwhile; they are told when they join
+            // again.
             if let pruned = try FeedHistory.pruned(on: reader) { scheduler.changesAreGone(upTo: pruned, for: members) }
         } catch {
             logger.warning("Missed changes cannot be read, so clients are asked to join again: \(error)")
@@ -175,7 +177,7 @@ final class RecoveryReader {
     private func openScanSession() throws -> PostgresConnection {
         let kept = scanSession?.connection
         scanSession = nil
-        // Postgres may have ended it while it rested.
+        // Postgres may have ended it while it was idle.
         if let kept, kept.isSilent { return kept }
         let connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: reader.waiter, logger: logger)

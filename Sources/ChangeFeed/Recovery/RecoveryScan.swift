@@ -2,25 +2,25 @@ import Hub
 import Matching
 import Postgres
 
-/// One long reading for all who lacked too much, on a session of its own: Postgres sorts and sends while the feed goes on,
-/// and the feed takes what has arrived between its windows.
+/// One long read for all members that lacked too much, on a session of its own: Postgres sorts and sends while the feed
+/// continues, and the feed takes the rows that have arrived between its windows.
 ///
-/// It is the size of the past that is read, so it is read once, and sorted by Postgres; slices with a limit would sort
-/// what is left each time anew.
+/// The amount to read is as large as the past, so it is read once, and sorted by Postgres; slices with a limit would sort
+/// the rest again each time.
 final class RecoveryScan {
     enum State {
-        /// There is more to take right now.
+        /// More rows can be taken right now.
         case ready
-        /// Postgres sends, or somebody's socket lags; look again then at the latest.
+        /// Waiting for Postgres or for a member's lagging socket; check again at this time at the latest.
         case waiting(until: ContinuousClock.Instant)
         case ended
     }
 
     static let batchRows = 256
     private static let batchBytes = 262_144
-    /// How long those who keep up wait for those who do not.
+    /// Time that members which keep up wait for those that do not.
     private static let patience = Duration.seconds(1)
-    /// How long all of them may lag: the reading holds a snapshot, which keeps vacuum from its work.
+    /// Time for which all of them may lag: the read holds a snapshot, which keeps vacuum from its work.
     private static let longestPause = Duration.seconds(10)
 
     let upper: Snapshot
@@ -35,7 +35,7 @@ final class RecoveryScan {
     private var heardAt = ContinuousClock.now
 
     /// - Parameters:
-    ///   - prefilter: which rows can concern them; nil if all can.
+    ///   - prefilter: the rows that can concern the members; nil if all can.
     ///   - limit: how long Postgres may take for the next row.
     init(
         _ members: [RecoveryMember], upTo upper: Snapshot, of prefilter: RowPrefilter?, _ form: OutboxForm,
@@ -53,16 +53,15 @@ final class RecoveryScan {
 
     var members: [RecoveryMember] { Array(served.values) }
 
-    /// What it was read on, if that is of use for the next.
+    /// The session of this scan, if the next one can use it.
     var session: PostgresConnection? { isRead && !connection.isBroken ? connection : nil }
 
-    /// Nil while nothing that Postgres sends could be taken.
+    /// Nil while rows that Postgres sends could not be taken.
     var descriptor: Int32? { pausedAt == nil ? connection.descriptor : nil }
 
-    /// Hands on what there is, for no longer than a window may wait.
+    /// Sends the rows that have arrived, for no longer than a window may wait.
     ///
-    /// - Throws: `PostgresError` with kind `connection` or `timeout` where policies cannot be asked; what is wrong with the
-    ///   reading itself is the third kind.
+    /// - Throws: `ScanError`: `judging` if policies cannot be evaluated, `reading` if the read itself fails.
     func serve(_ scheduler: RecoveryScheduler, _ catalog: Catalog, for time: Duration) throws(ScanError) -> State {
         let end = ContinuousClock.now + time
         var reader = RecoveredRowReader(catalog: catalog)
@@ -81,7 +80,7 @@ final class RecoveryScan {
         }
     }
 
-    /// - Returns: until when to wait for sockets that lag, nil if for none.
+    /// - Returns: the time until which to wait for lagging sockets, nil if there are none.
     private func pause(_ scheduler: RecoveryScheduler) -> ContinuousClock.Instant? {
         let behind = served.values.filter(\.isBehind)
         guard !behind.isEmpty else {
@@ -103,7 +102,7 @@ final class RecoveryScan {
         return served.isEmpty ? .now : nil
     }
 
-    /// - Returns: whether Postgres has no more to give at the moment.
+    /// - Returns: true if Postgres has no more rows at the moment.
     private func read(_ reader: inout RecoveredRowReader) throws(ScanError) -> Bool {
         do {
             while rows.count < Self.batchRows, bytes < Self.batchBytes {
@@ -139,8 +138,8 @@ final class RecoveryScan {
 }
 
 enum ScanError: Error {
-    /// The scan is over; the feed goes on.
+    /// The scan is over; the feed continues.
     case reading(any Error)
-    /// The feed cannot go on either.
+    /// The feed cannot continue either.
     case judging(any Error)
 }

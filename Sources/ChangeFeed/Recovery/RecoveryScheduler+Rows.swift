@@ -3,8 +3,8 @@ import Matching
 import Postgres
 import Wire
 
-/// Members who begin with rows: these are read as one snapshot shows them, and then the member is told what that snapshot does
-/// not see, as if it had been cut off there. So nothing is missed in between, and nothing comes twice.
+/// Members that start from rows: the rows are read as one snapshot shows them, and then the member is sent what that
+/// snapshot does not see, as if it had been cut off there. So nothing is missed in between, and nothing comes twice.
 extension RecoveryScheduler {
     /// Rows of one step.
     private static let batchRows = 128
@@ -32,7 +32,7 @@ extension RecoveryScheduler {
         rowReader.read(reading)
     }
 
-    /// Tells a member the rows, and has what follows them found.
+    /// Sends a member its rows, and has the changes after them looked up.
     private func send(
         _ outcome: RowReading.Outcome, of wishes: [RowWish], for bindings: [ChangeBinding], to member: RecoveryMember,
         _ context: FeedContext, whenTaken: @escaping @Sendable () -> Void
@@ -52,7 +52,7 @@ extension RecoveryScheduler {
         let served = zip(wishes.compactMap(\.part), answers).filter { if case .success = $0.1 { true } else { false } }
         let coverage = RowCoverage(of: bindings, by: served.map(\.0.statement))
         let goesOnAtRows = shown != nil && (member.question.isNew || coverage.isWhole)
-        // A member whose rows were not read, or do not show all that it missed, goes on from where it came.
+        // A member whose rows were not read, or do not show everything it missed, continues from its original position.
         let point = goesOnAtRows ? shown.map { RecoveryPoint.snapshot($0) } : nil
         guard
             let cursor = context.locate(point ?? member.from) ?? shown.flatMap({ context.locate(.snapshot($0)) })
@@ -98,14 +98,14 @@ extension RecoveryScheduler {
 
 /// A member's wish for the rows of one table.
 struct RowWish: Sendable {
-    /// As it was written, as far as it could be read.
+    /// The name as the client wrote it, as far as it could be read.
     let schema: String
     let table: String
-    /// Nil where it cannot be served.
+    /// Nil if the wish cannot be served.
     let part: RowReading.Part?
-    /// Why.
+    /// The reason for a refusal.
     let problem: SubscriptionError
-    /// The bindings by which its rows are told.
+    /// The bindings with which its rows are sent.
     let ids: [Int]
 
     init(
@@ -133,7 +133,7 @@ struct RowWish: Sendable {
 }
 
 extension SubscriptionDefinition {
-    /// The bindings that hear inserts of a statement's table: those with its filter, or all where none has it.
+    /// The bindings that subscribe to inserts of a statement's table: those with the same filter, or all if none has it.
     fileprivate func ids(for statement: RowsStatement) -> [Int] {
         var (same, all): ([Int], [Int]) = ([], [])
         for (id, binding) in zip(ids, bindings) {
@@ -147,11 +147,11 @@ extension SubscriptionDefinition {
     }
 }
 
-/// Which of what a member hears its rows show.
+/// The part of a member's subscriptions that its rows show.
 struct RowCoverage {
-    /// All that it hears of these tables.
+    /// Tables for which the rows show everything the member subscribed to.
     private(set) var tables: Set<UInt32> = []
-    /// All that it hears.
+    /// True if the rows show everything the member subscribed to.
     private(set) var isWhole = true
 
     init(of bindings: [ChangeBinding], by statements: [RowsStatement]) {

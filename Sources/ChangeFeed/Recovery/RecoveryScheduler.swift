@@ -2,16 +2,17 @@ import Hub
 import Matching
 import Postgres
 
-/// Members who are sent what they missed: who they are, how far they have come, and what of a reading is for whom.
+/// The members that are sent missed changes: who they are, how far they have come, and which part of a read is for whom.
 ///
-/// Confined to the feed's thread. It reads nothing; the feed's session does (`RecoveryReader`). A member is in one of
-/// four places: it has just come; it waits for a *slice*, which reads so little that the feed does it between two windows,
-/// and which ends at the present; there was too much for a slice, and it waits for a *scan*, which runs beside the feed; or
-/// it has already what others wait for until Postgres has decided filters. After a scan a slice has the rest.
+/// Confined to the feed's thread. The scheduler reads nothing; the feed's session does (`RecoveryReader`). A member is in
+/// one of four places: it has just arrived; it waits for a *slice*, which reads so little that the feed does it between two
+/// windows, and which ends at the present; it lacked too much for a slice, and waits for a *scan*, which runs beside the
+/// feed; or it already has the changes that others wait for until Postgres has decided filters. After a scan, a slice has
+/// the rest.
 ///
-/// Readings are shared: all who wait are served by one.
+/// Reads are shared: one serves all waiting members.
 ///
-/// Unchecked: confined to the feed's thread, as all that it is made of.
+/// Unchecked: confined to the feed's thread, like everything it consists of.
 package final class RecoveryScheduler: @unchecked Sendable {
     private let subscriptions: LiveSubscriptions
     private let pipeline: DeliveryPipeline
@@ -24,17 +25,18 @@ package final class RecoveryScheduler: @unchecked Sendable {
     private(set) var newcomers: [RecoveryMember] = []
     private var near: [RecoveryMember] = []
     private var far: [RecoveryMember] = []
-    /// Who has what waits for filters of its group, so that it must not come to them live.
+    /// Members that already have a change which still waits for filters of their group, and must not get it live again.
     private var ahead: [RecoveryMember] = []
     private var unbound: [Int] = []
-    /// Members in a slice; more wait for the next.
+    /// Members per slice; more wait for the next.
     private static let crowd = 4096
-    /// Windows that a member waits for whose rows are ahead of them: one is enough, unless the rows are of another server.
+    /// Windows that a member waits for when its rows are ahead of them: one is enough, unless the rows came from another
+    /// server.
     private static let mostWaits = 10
-    /// Each is looked for in every row, 0.2 us for 600 bytes.
+    /// Each text is searched for in every row, 0.2 µs for 600 bytes.
     private static let mostTexts = 8
 
-    /// - Parameter undecided: what waits for filters of those who are subscribed live.
+    /// - Parameter undecided: changes that wait for filters of live subscribers.
     init(
         _ subscriptions: LiveSubscriptions, _ pipeline: DeliveryPipeline, _ undecided: DecisionQueue,
         principals: PrincipalTable, sink: any ChangeSink, inbox: FeedInbox, rowReader: RowReader
@@ -50,7 +52,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
 
     // MARK: Members
 
-    /// Begins to bring a member what it missed of a group's changes.
+    /// Begins to bring a member the changes of a group that it missed.
     func add(_ id: RecoveryID, _ question: RecoveryQuestion, _ context: FeedContext) {
         guard context.status == .ready, let wanted = subscriptions.registry.definition(of: question.group) else {
             return sink.recovery(id, [.unavailable], whenTaken: {})
@@ -67,10 +69,10 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
     }
 
-    /// The member whose number it is; nil where it is gone.
+    /// The member with this id; nil if it is gone.
     func member(_ id: RecoveryID) -> RecoveryMember? { members[ChangeGroupID(loop: id.loop, serial: id.serial)] }
 
-    /// A member has the rows that it begins with, and comes now for what follows them.
+    /// A member has the rows that it starts from, and now needs the changes after them.
     func comes(_ member: RecoveryMember) { newcomers.append(member) }
 
     func abandon(_ id: RecoveryID) { forget(ChangeGroupID(loop: id.loop, serial: id.serial)) }
@@ -79,7 +81,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
         members[ChangeGroupID(loop: id.loop, serial: id.serial)]?.underway -= 1
     }
 
-    /// Nobody can be told anything more, and what a member has means nothing to a server that may have forgotten it.
+    /// Ends all recoveries: the database is away, and a member's position means nothing to a server that may have lost it.
     func databaseIsAway() {
         for member in members.values {
             sink.recovery(member.id, [.unavailable], whenTaken: {})
@@ -95,16 +97,16 @@ package final class RecoveryScheduler: @unchecked Sendable {
 
     func catalogChanged(_ catalog: Catalog) { unbound += registry.catalogChanged(catalog) }
 
-    /// Binds what has to be bound.
+    /// Binds the subscriptions that are waiting for it.
     func bind(asking ask: @escaping SubscriptionBinder.Ask) {
         guard !unbound.isEmpty, let catalog = registry.catalog else { return }
         let binder = subscriptions.binder(catalog, asking: ask)
-        // What cannot be bound any more, its group has been told; there is nothing to be missed.
+        // A subscription that cannot be bound any more was reported to its group; its member misses nothing.
         let settled = unbound
         unbound = []
         for number in settled {
             for case (let key, .unavailable) in registry.bind(number, with: binder, isLastTry: true) ?? [] {
-                // Nothing would be found for it, which must not look as if there were nothing.
+                // No change would be found for it, which must not look as if there were none.
                 if let member = members[key] { fail([member]) }
             }
         }
@@ -114,16 +116,16 @@ package final class RecoveryScheduler: @unchecked Sendable {
 
     var isEmpty: Bool { members.isEmpty }
     var hasNewcomers: Bool { newcomers.contains { !$0.isGone } }
-    /// Of the cursors that those who have just come bring.
+    /// The epochs of newly arrived members' cursors.
     var epochsOfNewcomers: Set<DatabaseEpoch> {
         newcomers.reduce(into: []) { $0.formUnion($1.from.epochs) }
     }
 
-    /// Tells those who have just come whether they can be told what they missed.
+    /// Tells newly arrived members whether they can be sent what they missed.
     ///
     /// - Parameters:
-    ///   - rows: what a slice can look at; for whoever is known to lack more it is not tried.
-    ///   - ask: for those who came since the last binding: whoever begins has to be found by what is read next.
+    ///   - rows: limit of rows that a slice examines; for members known to lack more, no slice is tried.
+    ///   - ask: binds members that arrived since the last binding: the next read must find every member that begins.
     func begin(on history: FeedHistory, slicesOf rows: Int, asking ask: @escaping SubscriptionBinder.Ask) {
         let came = newcomers
         newcomers = []
@@ -141,13 +143,13 @@ package final class RecoveryScheduler: @unchecked Sendable {
                 }
                 member.isAt(start)
             case .refused(.ahead, _) where member.hasBegun && member.waits < Self.mostWaits:
-                // Its rows were read while this window was: the next one sees as much.
+                // Its rows were read during this window; the next one sees as much as they do.
                 member.waits += 1
                 newcomers.append(member)
                 continue
             case .refused where member.hasBegun:
-                // Of other tables than those whose rows it has something is lost. Where the rows' own snapshot is gone already, it
-                // joins again, and begins with others.
+                // Changes of tables other than those of its rows are lost. If even the rows' own snapshot is gone, the
+                // member joins again and starts from new rows.
                 guard let shown = member.shown, shown.precedes(history.present), !member.from.isCursor else {
                     fail([member])
                     continue
@@ -179,7 +181,8 @@ package final class RecoveryScheduler: @unchecked Sendable {
         begin(member, with: rows, of: wanted, catalog)
     }
 
-    /// Who can be served by a slice now, and up to where. Nobody waits for filters here: what waits for them comes live.
+    /// The members that a slice can serve now, with their ends. No filter is waited for: changes that wait for one come
+    /// live.
     func takeNear() -> [RecoveryMember] {
         let ready = near.filter { !$0.isGone && !$0.isBehind }.prefix(Self.crowd)
         let chosen = Set(ready.map(\.key))
@@ -201,12 +204,13 @@ package final class RecoveryScheduler: @unchecked Sendable {
         ahead = []
     }
 
-    /// Which rows can concern them; nil where all must be looked at.
+    /// The rows that can concern the members; nil if all rows must be examined.
     func prefilter(for served: [RecoveryMember]) -> RowPrefilter? {
         registry.prefilter(of: served.lazy.map(\.key), mostTexts: Self.mostTexts)
     }
 
-    /// They lacked too much for one slice. Those who lack most go to a scan, so that the others find it smaller.
+    /// The members lacked too much for one slice. Those that lack most go to a scan, so that a slice is smaller for the
+    /// others.
     func overflowed(_ served: [RecoveryMember]) {
         for member in served {
             member.overflows += 1
@@ -214,13 +218,13 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
         let sorted = served.filter { !$0.isGone }.sorted { ($0.start?.seen.xmax ?? 0) < ($1.start?.seen.xmax ?? 0) }
         let middle = sorted.isEmpty ? nil : sorted[(sorted.count - 1) / 2].start?.seen
-        // Who stands at one place stays together.
+        // Members at the same position stay together.
         let older = sorted.prefix { ($0.start?.seen.xmax ?? 0) <= (middle?.xmax ?? 0) }
         far += older
         near += sorted.dropFirst(older.count)
     }
 
-    /// Who waits for a scan, of those that lack no more than so many transactions.
+    /// Takes the members that wait for a scan and lack at most this many transactions.
     func takeFar(within distance: UInt64, of present: Snapshot) -> [RecoveryMember] {
         let chosen = far.filter { member in
             guard !member.isGone, !member.isBehind, let start = member.start else { return false }
@@ -234,7 +238,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
     var hasFar: Bool { far.contains { !$0.isGone && !$0.isBehind } }
     var hasNear: Bool { near.contains { !$0.isGone && !$0.isBehind } }
 
-    /// A scan told them all that `upper` sees.
+    /// A scan sent the members everything that `upper` sees.
     func scanned(_ served: [RecoveryMember], upTo upper: Snapshot) {
         for member in served where !member.isGone {
             if let start = member.start { member.isAt(FeedCursor(epoch: start.epoch, at: upper)) }
@@ -242,15 +246,15 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
     }
 
-    /// They are to be served by another scan, when their sockets have caught up.
+    /// Returns members to the queue for another scan, for when their sockets have caught up.
     func putBack(_ left: [RecoveryMember]) { far += left.filter { !$0.isGone } }
 
-    /// Of what some lack a part may be gone. Who does not know is told when it joins again.
+    /// Fails the members that lack changes which may be gone and have not been told; they are told when they join again.
     func changesAreGone(upTo pruned: Snapshot, for concerned: [RecoveryMember]? = nil) {
         fail((concerned ?? Array(members.values)).filter { $0.mayMiss(pruned) })
     }
 
-    /// They cannot be served.
+    /// Ends recoveries that cannot be served.
     func fail(_ failed: [RecoveryMember], _ end: RecoveryStep = .unavailable) {
         for member in failed where !member.isGone {
             sink.recovery(member.id, [end], whenTaken: {})
@@ -258,8 +262,8 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
     }
 
-    /// All that the present sees was told: what comes next comes live. Where what was to come live for a member was decided and
-    /// delivered while it was read for, it goes on from there.
+    /// The members have everything that the present sees, and later changes come live. If the changes due to come live for
+    /// a member were decided and delivered during the read, the member continues from there.
     func finish(_ served: [RecoveryMember], at present: FeedCursor) {
         let first = undecided.changes.first(for: Set(served.lazy.filter { $0.end != nil }.map(\.question.group)))
         for member in served {
@@ -279,11 +283,11 @@ package final class RecoveryScheduler: @unchecked Sendable {
         forget(member.key)
     }
 
-    /// Tells members what they lack of some rows, which are in the order of their ids; and behind that, once for these
-    /// rows, that changes are missing which could not be recorded. An application loads its data at that word, and a
-    /// version from before the loss that came behind it would stay.
+    /// Sends members the rows that they lack, in the order of ids, and after them, once per call, the message that
+    /// unrecorded changes are missing. An application reloads its data on this message, and an older version that arrived
+    /// later would stay.
     ///
-    /// - Throws: `PostgresError` where policies cannot be asked.
+    /// - Throws: `PostgresError` if policies cannot be evaluated.
     func tell(_ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot) throws {
         let losses = self.losses(among: rows, for: served)
         try tellOfChanges(rows, to: served, of: upper, before: losses)
@@ -293,8 +297,8 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
     }
 
-    /// - Parameter losses: who is told of losses behind these changes, and the first one's id: what comes behind that
-    ///   leaves the member before it, so that whoever breaks off before the word hears it when it comes back.
+    /// - Parameter losses: the members that are told of losses after these changes, with the id of the first loss: later
+    ///   changes carry a cursor before it, so that a client that breaks off before the message gets it when it comes back.
     private func tellOfChanges(
         _ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot,
         before losses: [ChangeGroupID: Int64]
@@ -317,13 +321,13 @@ package final class RecoveryScheduler: @unchecked Sendable {
             subscriptions.end(end.binding, of: definition.key, because: end.reason)
         }
         try pipeline.judge(&batch, for: registry)
-        // Policies ended the session that asked them: whoever hears the same live is told now, the others when they do.
+        // Complaints about policies reach affected live subscribers now, and the others once they are live.
         for (loop, complaints) in pipeline.complaints(in: subscriptions.registry).enumerated()
         where !complaints.isEmpty {
             sink.deliver(complaints, to: loop, whenTaken: {})
         }
         let loops = pipeline.events(of: &batch, for: registry)
-        // Of these it is not known what they missed: they join again, and are told then what their filter lacks.
+        // It is unknown what these members missed: they join again, and are then told what is wrong with their filter.
         fail(unbound.compactMap { members[$0] })
         fail(batch.failed.compactMap { members[$0] }, .undecided)
         var batches: [ChangeGroupID: [ChangeDelivery]] = [:]
@@ -341,7 +345,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
     }
 
-    /// The members that lack changes which could not be recorded, and the id of the first row that stands for one.
+    /// The members that lack unrecorded changes, with the id of the first row that stands for one.
     private func losses(
         among rows: ArraySlice<RecoveredRow>, for served: [ChangeGroupID: RecoveryMember]
     ) -> [ChangeGroupID: Int64] {
@@ -361,7 +365,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
 }
 
 extension ChangeDelivery {
-    /// The same for a member of a group: nobody else is told.
+    /// The same delivery for a single member of a group.
     fileprivate func meant(for group: ChangeGroupID) -> ChangeDelivery {
         ChangeDelivery(
             group: group, operation: operation, ids: ids, data: data, recipients: recipients, cursor: cursor,

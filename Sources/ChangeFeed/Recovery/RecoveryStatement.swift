@@ -2,28 +2,28 @@ import Hub
 import Matching
 import Postgres
 
-/// RecoveryWindow in Recovery.sql for some starts at once.
+/// RecoveryWindow in Recovery.sql, for several starts at once.
 enum RecoveryStatement {
     private static let window = SQLTemplate(withoutComments: RecoverySQL.recoveryWindow.text)
     private static let slice = SQLTemplate(withoutComments: RecoverySQL.recoverySlice.text)
 
     enum Reading {
-        /// Looks at so many rows at most, and brings about so many bytes of them, in no order.
+        /// Examines at most this many rows, and returns about this many bytes of them, in no particular order.
         case limit(Int, bytes: Int)
-        /// All that is wanted, by id.
+        /// Everything that is wanted, by id.
         case ordered
     }
 
     /// - Parameters:
-    ///   - upper: what is recovered up to; every start precedes it.
-    ///   - prefilter: which rows can concern those who start; nil if all can.
+    ///   - upper: the end of the recovery; every start precedes it.
+    ///   - prefilter: the rows that can concern the members; nil if all can.
     static func text(
         starts: [FeedCursor], upTo upper: Snapshot, of prefilter: RowPrefilter?, _ form: OutboxForm,
         _ reading: Reading
     ) -> String {
         let lowest = starts.map(\.seen.xmax).min() ?? upper.xmax
         var running: Set<UInt64> = []
-        // Many start at one place, so that this is done once for it.
+        // Many members share one start, for which this is done only once.
         var before: Snapshot?
         for start in starts where start.seen != before {
             running.formUnion(start.seen.running.lazy.filter { $0 < lowest })
@@ -34,7 +34,7 @@ enum RecoveryStatement {
             "xip": "{" + running.sorted().map(String.init).joined(separator: ",") + "}",
             "committed": form.committed, "record": form.record, "old": form.oldRecord,
             "text": form.text, "oldtext": form.oldText, "deletion": OutboxForm.deletion,
-            // A change that could not be recorded has no values to look at.
+            // An unrecorded change has no values to test.
             "wanted": "op <> 'M'" + (prefilter.map { " and (op = 'L' or \($0.sql(isUTF8: form.isUTF8)))" } ?? ""),
         ]
         switch reading {
@@ -51,14 +51,14 @@ enum RecoveryStatement {
 }
 
 extension RowPrefilter {
-    /// Stored at more than this, a row is not looked into: it may be compressed or stored apart, and a thousand of such rows
-    /// would take too long to unpack.
+    /// Rows stored with more bytes than this are not searched: they may be compressed or stored out of line, and unpacking
+    /// a thousand of them would take too long.
     private static let largestRow = 2000
 
     /// The condition on a row of roost.change.
     ///
-    /// A deleted row is judged by what it was, any other by what it is. Of a reduced one values are missing, so it always
-    /// counts. A database in another encoding may not have a text's characters, and would refuse the whole statement.
+    /// A deleted row is judged by its old values, any other by its new ones. A reduced row lacks values, so it always
+    /// counts. A database in another encoding may lack a text's characters, and would refuse the whole statement.
     func sql(isUTF8: Bool) -> String {
         var conditions: [String] = []
         for (oid, rows) in tables.sorted(by: { $0.key < $1.key }) {
@@ -83,17 +83,17 @@ extension RowPrefilter {
 struct RecoveredRow {
     let id: Int64
     let transaction: UInt64
-    /// Nil where nobody can be shown it: it is a message, or its table is gone, or is not watched any more.
+    /// Nil if it cannot be shown to any member: it is a message, or its table is gone or no longer watched.
     let change: RowChange?
-    /// The table of which a change could not be recorded, which is all that is known of it.
+    /// The table of an unrecorded change, which is all that is known about the change.
     var lossOf: UInt32?
     let bytes: Int
 }
 
-/// Reads rows of RecoveryWindow in Recovery.sql by the tables as they are today.
+/// Reads the rows of RecoveryWindow in Recovery.sql according to today's tables.
 struct RecoveredRowReader {
     private let catalog: Catalog
-    /// Tables as some rows were written, for rows in the same shape: each new object would be judged by itself.
+    /// Tables as some rows were written, shared by rows of the same shape: each new object would be judged separately.
     private var shapes: [UInt32: (keys: Set<[UInt8]>, table: Table)] = [:]
 
     init(catalog: Catalog) { self.catalog = catalog }
@@ -119,7 +119,7 @@ struct RecoveredRowReader {
             bytes: (record?.count ?? 0) + (old?.count ?? 0) + (row.text?.count ?? 0) + (row.oldText?.count ?? 0))
     }
 
-    /// The table as it is today, without the columns that a record from before it was altered does not have.
+    /// Today's table, without the columns that a record from before an alteration does not have.
     private mutating func table(
         _ oid: UInt32, of record: UnsafeBufferPointer<UInt8>?, _ operation: RowChange.Operation
     ) -> Table? {

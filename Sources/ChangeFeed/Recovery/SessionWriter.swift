@@ -6,10 +6,10 @@ import Schema
 import Wire
 import Workers
 
-/// Writes down whom the hub serves with row changes (`roost.session`), so that the next process knows who was there.
+/// Records which sessions the hub serves with row changes (`roost.session`), so that the next process knows its clients.
 ///
-/// One thread and one connection of its own. A join whose session is not written yet waits for it, for some milliseconds;
-/// all else is written within a second.
+/// Has one thread and one connection of its own. A join whose session is not written yet waits for that, for some
+/// milliseconds; everything else is written within a second.
 package final class SessionWriter: Sendable {
     private let conninfo: String
     private let node: String
@@ -18,17 +18,17 @@ package final class SessionWriter: Sendable {
     private let logger: Logger
     private let stopSignal = StopSignal()
     private let heldMark: @Sendable () -> Int?
-    /// A join waits to be written down.
+    /// Signals that a join waits for its record.
     private let awaited = EventDescriptor()
     private let thread = WorkerThread(named: "roost-sessions")
-    /// For reading at start-up, and for writing the rest at the end.
+    /// For reading at startup, and for writing the rest at the end.
     private static let patience = Duration.seconds(3)
 
     /// - Parameters:
-    ///   - registry: where it looks elsewhere (`SessionRegistry.lookElsewhere`), each write asks for other hubs, too.
-    ///   - places: where the feed says how far it was when.
-    ///   - heldMark: no more is written down as proven than up to there, however much is: what was proven beyond has to be sent again
-    ///     by a next process. Nil for nobody.
+    ///   - registry: if it looks elsewhere (`SessionRegistry.lookElsewhere`), each write also queries other hubs' sessions.
+    ///   - places: records how far the feed was at which time.
+    ///   - heldMark: the limit of what is recorded as proven: the next process must send everything after it again. Nil for
+    ///     no limit.
     package init(
         conninfo: String, node: String, registry: SessionRegistry, places: RecoveryPlaces, logger: Logger,
         heldMark: @escaping @Sendable () -> Int? = { nil }
@@ -41,14 +41,14 @@ package final class SessionWriter: Sendable {
         self.logger = logger
     }
 
-    /// Reads whom the last process served. To be called before the hub listens. Where it fails, nobody is known, and what
-    /// was missed is sent to everybody who joins.
+    /// Reads the sessions of the last process. Call it before the hub listens. If it fails, no session is known, and every
+    /// client that joins is sent all changes since then.
     package func restore() {
         let (conninfo, node, registry, logger) = (conninfo, node, registry, logger)
         let stopSignal = StopSignal()
         let deadline = ContinuousClock.now + Self.patience
         stopSignal.stop(by: deadline)
-        // The look-up of a host's name has no deadline in libpq, so the thread may have to be left behind.
+        // libpq's look-up of a host name has no deadline, so the thread may have to be left behind.
         let reader = WorkerThread(named: "roost-restore")
         reader.start {
             do {
@@ -71,10 +71,10 @@ package final class SessionWriter: Sendable {
         reader.join(by: deadline + .milliseconds(100))
     }
 
-    /// From here on joins wait to be written down, which `start` begins with.
+    /// Makes joins wait for their records, which `start` begins to write.
     ///
-    /// - Parameter withdraw: sees to it that what is written does not count as complete any more, by another way than this
-    ///   one, and says whether that worked (`ChangeService.withdrawSessionList`). From any thread.
+    /// - Parameter withdraw: withdraws the claim that the records are complete, by a route other than this connection, and
+    ///   reports whether that worked (`ChangeService.withdrawSessionList`). From any thread.
     package func record(withdrawingBy withdraw: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void) {
         let (awaited, registry) = (awaited, registry)
         registry.record(whenAwaited: { awaited.signal() }) {
@@ -82,8 +82,8 @@ package final class SessionWriter: Sendable {
         }
     }
 
-    /// Starts the thread, which takes the place of what a hub of this name wrote down before. From any thread; only the first
-    /// time counts.
+    /// Starts the thread, which replaces the records of any earlier hub of this name. From any thread; only the first call
+    /// counts.
     package func start() {
         thread.start { [self] in
             var loop = SessionLoop(
@@ -93,7 +93,7 @@ package final class SessionWriter: Sendable {
         }
     }
 
-    /// Writes what waits and ends the thread; one that hangs is left behind.
+    /// Writes the waiting records and ends the thread; a hanging thread is left behind.
     package func stop() {
         let deadline = ContinuousClock.now + Self.patience
         stopSignal.stop(by: deadline)
@@ -112,7 +112,7 @@ package final class SessionWriter: Sendable {
     }
 }
 
-/// The life of the writer's thread: connect, write all, then what changes.
+/// The life of the writer's thread: connect, write everything, then the changes.
 private struct SessionLoop: ~Copyable {
     private let node: String
     private let registry: SessionRegistry
@@ -122,23 +122,23 @@ private struct SessionLoop: ~Copyable {
     private let awaited: EventDescriptor
     private let heldMark: @Sendable () -> Int?
     private var connection: PostgresConnection?
-    /// After how many withdrawals the list was last called complete; nil where it is not.
+    /// The number of withdrawals after which the list was last declared complete; nil if it is not complete.
     private var claimed: Int?
-    /// When it is said next that the list is written.
+    /// When the list's next sign of life is due.
     private var seenAt = ContinuousClock.now
-    /// When it is looked at next how far everybody is; and what was found proven then, as it is written and as it is to be.
+    /// When the next survey of clients' positions is due; `proven` has its result, as written and as last found.
     private var surveyAt = ContinuousClock.now
-    /// When claims of other hubs are looked for; every time where there are others.
+    /// When other hubs' claims are looked for next; if there are other hubs, every time.
     private var claimsAt = ContinuousClock.now
     private var hasOthers = false
     private var proven: (written: Int?, found: Int?) = (nil, nil)
     private var reconnector: Reconnector
 
-    /// Written by one statement.
+    /// Records written by one statement.
     private static let batch = 2000
     private static let interval = Duration.seconds(1)
-    /// Between two words that the list is written, and the seconds after the recovery window for which another hub's list counts
-    /// that says nothing any more: while a hub is down for them, clients still come.
+    /// Interval between the list's signs of life; and the seconds after the recovery window for which a silent hub's list
+    /// still counts (`absence`): while a hub is down for that long, its clients still come.
     private static let sight = Duration.seconds(15)
     private static let absence = 60
 
@@ -161,7 +161,7 @@ private struct SessionLoop: ~Copyable {
 
     mutating func run(_ open: () throws -> PostgresConnection) {
         while true {
-            // Before the last look: what changes after it is written by the next one.
+            // Read before the write, so that another round writes whatever changes after it.
             let isLast = stopSignal.isStopping
             serve(open, isLast: isLast)
             if isLast { break }
@@ -186,8 +186,9 @@ private struct SessionLoop: ~Copyable {
         }
     }
 
-    /// Whatever happened to the tables meanwhile. What the last process wrote counts until this does: in between, other hubs would not
-    /// know whom this one served, and send whoever joins there all that anybody may lack.
+    /// Writes all records, whatever happened to the tables meanwhile. The last process's records count until this commits:
+    /// without any, other hubs would not know this hub's clients, and would send each client that joins there everything
+    /// that any client may lack.
     private mutating func writeAll(on connection: PostgresConnection) throws {
         let withdrawals = registry.withdrawals
         registry.nothingIsWritten()
@@ -218,7 +219,7 @@ private struct SessionLoop: ~Copyable {
                 claimsAt = .now + Self.sight
                 try exchangeClaims(on: connection)
             }
-            // In this order: what a pong holds is held before it counts.
+            // In this order: whatever a pong holds back is held back before the pong counts.
             let surveyed = registry.survey(at: Self.now)
             proven.found = surveyed.map { min($0, heldMark() ?? .max) } ?? proven.found
         }
@@ -247,7 +248,7 @@ private struct SessionLoop: ~Copyable {
         }
     }
 
-    /// Takes what other hubs claim of this one's sessions, and claims what they keep of clients that are here.
+    /// Takes other hubs' claims on this hub's sessions, and claims the records that they keep of clients which are here.
     private func exchangeClaims(on connection: PostgresConnection) throws {
         let rows = try connection.query(SessionListSQL.takeClaims, [node])
         let now = Self.now
@@ -270,8 +271,8 @@ private struct SessionLoop: ~Copyable {
 
     private var provenText: String? { proven.found.flatMap { places.snapshot(at: .mark($0)) } }
 
-    /// Which other hubs have had somebody of these keys. To be asked when the keys are written: whoever asks second finds the
-    /// other.
+    /// The other hubs that have had clients with these keys. Queried when the keys have been written: of two hubs, the one
+    /// that queries second finds the other.
     private func elsewhere(
         _ records: [SessionRegistry.Record], on connection: PostgresConnection
     ) throws -> [RecoveryKey: [SessionRegistry.Elsewhere]] {
@@ -292,10 +293,10 @@ private struct SessionLoop: ~Copyable {
         return found
     }
 
-    /// Calls the list complete. In this order: the count, the turn, whether it is true.
+    /// Declares the list complete. The order matters: the count, the turn, then the check that the claim is true.
     ///
-    /// - Parameter withdrawals: how many there were before what is written was taken.
-    /// - Returns: whether it is called so.
+    /// - Parameter withdrawals: the number of withdrawals before the written records were taken.
+    /// - Returns: true if the list was declared complete.
     private mutating func claim(on connection: PostgresConnection, after withdrawals: Int) throws -> Bool {
         let row = try connection.query(SessionListSQL.listTurn, [node])
         guard row.count > 0, let turn = row.text(0, 0), registry.beginsClaim(at: Self.now, after: withdrawals) else {
@@ -331,8 +332,8 @@ private struct SessionLoop: ~Copyable {
             ])
     }
 
-    /// Until a join waits, the interval is over, or the end; a connection that goes away is noticed at once, as the tables may be
-    /// empty by then.
+    /// Waits until a join needs its record, the interval is over, or the writer stops. A lost connection is noticed at
+    /// once, because the tables may be empty by then.
     private mutating func rest(until end: ContinuousClock.Instant) {
         var polled = [
             pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
@@ -353,9 +354,9 @@ private struct SessionLoop: ~Copyable {
 }
 
 extension SessionRegistry.Record {
-    /// A row of StoredSessions in SessionList.sql; nil for the one that stands for nobody.
+    /// A row of StoredSessions in SessionList.sql; nil for the row that stands for no client.
     ///
-    /// - Parameter now: a process that is over had them all lost by then.
+    /// - Parameter now: the latest time at which the ended process can have lost its clients.
     init?(_ rows: QueryResult, _ row: Int, at now: Int64) {
         guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.figure(row, 1) else {
             return nil
@@ -368,7 +369,7 @@ extension SessionRegistry.Record {
 }
 
 extension SessionRegistry.Place {
-    /// `follows` and `place`.
+    /// The columns `follows` and `place`.
     fileprivate var column: (Bool, RecoveryPoint) {
         switch self {
         case .at(let point): (false, point)
@@ -378,7 +379,7 @@ extension SessionRegistry.Place {
 }
 
 extension Snapshot {
-    /// Where those of a row stand: at its place, or at what is proven of all who follow, whichever lies further on.
+    /// The position of a row's clients: the row's place or the proven position of all followers, whichever is later.
     fileprivate static func place(_ text: String?, proven: String?) -> String? {
         guard let place = text.flatMap({ Snapshot($0) }) else { return nil }
         guard let proven = proven.flatMap({ Snapshot($0) }), place.precedes(proven) else { return place.text }
@@ -387,7 +388,7 @@ extension Snapshot {
 }
 
 extension RecoveryKey {
-    /// The form of a uuid, which Postgres keeps in 16 bytes.
+    /// The uuid form, which Postgres keeps in 16 bytes.
     fileprivate var text: String { UUIDText.write(UInt128(high) << 64 | UInt128(low)) }
 
     fileprivate init?(text: String) {

@@ -1,29 +1,30 @@
 import Postgres
 
-/// Marks, and the snapshot that each of them stands for: how far the feed had handed on.
+/// Marks, and the snapshot that each of them stands for: how far the feed had handed changes on.
 ///
-/// Loops and sessions remember marks, which are numbers; only here, on the feed's thread, is there a snapshot to each.
+/// Loops and sessions remember marks, which are numbers; only here, on the feed's thread, does each have a snapshot.
 package struct Watermarks: Sendable {
-    /// Marks are no closer than this.
+    /// Minimum time between two marks.
     package static let spacing = Duration.milliseconds(20)
-    /// For how long a mark is kept that nobody is known to remember: it may be on its way to a loop, and where a client
-    /// turns out to have ignored what it was sent, it goes back to where it joined.
+    /// Time that a mark is kept without a known user: it may be on its way to a loop, and a client that turns out to have
+    /// ignored what it was sent goes back to where it joined.
     package var grace = Duration.seconds(10)
-    /// Above it the older half keeps every second one: who remembers another goes on at the one before.
+    /// Above this count, every second entry of the older half is dropped: a client with a dropped mark continues at the one
+    /// before.
     private static let capacity = 16_384
 
     private struct Entry: Sendable {
         let mark: Int
         var snapshot: Snapshot
         let at: ContinuousClock.Instant
-        /// What `changes` was.
+        /// The value of `changes` at the mark.
         let changes: Int
     }
 
     private var entries: [Entry] = []
-    /// Something was handed on since the last mark.
+    /// True if something was handed on since the last mark.
     private var isDue = false
-    /// Handed on in all.
+    /// Total number of changes handed on.
     private var changes = 0
 
     package init() {}
@@ -31,13 +32,13 @@ package struct Watermarks: Sendable {
     package var latest: Int { entries.last?.mark ?? 0 }
     package var count: Int { entries.count }
 
-    /// There is something to be marked at the end of the window.
+    /// Requests a mark at the end of the window.
     package mutating func handedOn(_ count: Int = 0) {
         isDue = true
         changes += count
     }
 
-    /// About how many changes were handed on since a mark; nil where it is not known any more.
+    /// Approximate number of changes handed on since a mark; nil if no longer known.
     func changes(since mark: Int) -> Int? {
         let place = place(after: mark)
         return place == 0 ? nil : changes - entries[place - 1].changes
@@ -45,8 +46,8 @@ package struct Watermarks: Sendable {
 
     /// A window ended here.
     ///
-    /// - Parameter oldest: the mark from where on they are to be kept.
-    /// - Returns: the new mark, if it is time for one.
+    /// - Parameter oldest: the oldest mark that must be kept.
+    /// - Returns: the new mark, if one is due.
     package mutating func windowEnded(at snapshot: Snapshot, oldest: Int, now: ContinuousClock.Instant) -> Int? {
         guard isDue, now - (entries.last?.at ?? now - Self.spacing) >= Self.spacing else { return nil }
         isDue = false
@@ -58,7 +59,7 @@ package struct Watermarks: Sendable {
     }
 
     private mutating func prune(below oldest: Int, _ now: ContinuousClock.Instant) {
-        // The one at or before `oldest` is needed: a mark that was thinned out goes by it.
+        // The entry at or before `oldest` is needed: it stands in for marks that were thinned out.
         let needed = max(0, place(after: oldest) - 1)
         let dropped = entries.prefix(needed).firstIndex { now - $0.at < grace } ?? needed
         if dropped > 0 { entries.removeFirst(dropped) }
@@ -88,16 +89,16 @@ package struct Watermarks: Sendable {
         return low
     }
 
-    /// The feed has connected and goes on at `start`.
+    /// The feed has connected and continues at `start`.
     ///
-    /// A server that crashed, or that was promoted, may have forgotten transactions and give their ids to others, so that
-    /// a snapshot of before calls finished what has yet to happen. The stored cursor is part of the server's own history,
-    /// and so is every snapshot that precedes it. Marks beyond it are taken back to it: what came in between comes again.
-    /// That is so little that an unchanged server is not told apart; a crash that the server recovered from by itself
-    /// could not be told for certain anyway.
+    /// A server that crashed or was promoted may have lost transactions and may reuse their ids, so that an earlier
+    /// snapshot counts as finished what has yet to happen. The stored cursor is part of the server's own history, and so is
+    /// every snapshot that precedes it. Marks after it are moved back to it: the changes in between come again. These are
+    /// so few that an unchanged server is not treated differently; a crash from which the server recovered by itself could
+    /// not be detected reliably anyway.
     ///
-    /// On another history, as of a dump that was restored, no snapshot of before means anything: all who remember a mark
-    /// go on at `start`, behind which nothing of the new history was told.
+    /// On another history, as of a restored dump, no earlier snapshot means anything: all clients with a mark continue at
+    /// `start`, before which nothing of the new history was sent.
     package mutating func connected(at start: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
         if entries.isEmpty { entries = [Entry(mark: 0, snapshot: start, at: now, changes: changes)] }
         for index in entries.indices where !isSameHistory || !entries[index].snapshot.precedes(start) {
@@ -106,15 +107,15 @@ package struct Watermarks: Sendable {
     }
 }
 
-/// Which loops are to hear of a mark, and when.
+/// Decides which loops are told of a mark, and when.
 struct WatermarkAudience {
     private struct Loop {
-        /// It was handed changes since it last heard of a mark.
+        /// True if it was handed changes since it was last told of a mark.
         var isBehind = false
         var heardAt: ContinuousClock.Instant?
     }
 
-    /// How often a loop hears of marks that cover nothing of its own.
+    /// Interval at which a loop is told of marks that cover nothing of its own.
     private static let leisure = Duration.seconds(1)
     private var loops: [Loop]
 

@@ -1,6 +1,6 @@
 package import Wire
 
-/// As whose a reading of rows counts: a user's, or without one those of all who bring such tokens.
+/// The user that a read of rows counts for: a token's user, or all holders of such tokens if they name no user.
 package struct RowUser: Hashable, Sendable {
     let role: Name
     let subject: Name?
@@ -11,7 +11,8 @@ package struct RowUser: Hashable, Sendable {
     }
 }
 
-/// Whose reading is next: users take turns, one reading of each is under way at a time, and nobody has more read than is taken.
+/// Chooses the next read: users take turns, each has one read under way at a time, and none has more read than its sockets
+/// take.
 ///
 /// A value; `RowReader` keeps it behind a lock.
 package struct RowQueue<Reading> {
@@ -21,7 +22,7 @@ package struct RowQueue<Reading> {
         var first = 0
         var isReading = 0
         var held = 0
-        /// It stands in `ready`.
+        /// True if the user is in `ready`.
         var isReady = false
 
         var count: Int { waiting.count - first }
@@ -49,7 +50,7 @@ package struct RowQueue<Reading> {
 
     package init(_ limits: RowLimits) { self.limits = limits }
 
-    /// - Returns: false where there is no room for it.
+    /// - Returns: false if there is no room for it.
     package mutating func add(_ reading: Reading, of user: RowUser) -> Bool {
         let most = most(limits.waitingOfUser, of: user)
         guard waiting < limits.waiting, shares[user]?.count ?? 0 < most else { return false }
@@ -59,7 +60,7 @@ package struct RowQueue<Reading> {
         return true
     }
 
-    /// The next reading, which is under way from here on; nil where there is none for now.
+    /// Takes the next read, which is then under way; nil if there is none at present.
     package mutating func next() -> Reading? {
         guard held < limits.held, firstReady < ready.count else { return nil }
         let user = ready[firstReady]
@@ -76,7 +77,7 @@ package struct RowQueue<Reading> {
         return reading
     }
 
-    /// A reading is over, and so many bytes of it are yet to be taken.
+    /// A read has finished, and this many bytes of it have yet to be taken.
     package mutating func isRead(_ user: RowUser, holding bytes: Int) {
         shares[user]?.isReading -= 1
         shares[user]?.held += bytes
@@ -90,13 +91,13 @@ package struct RowQueue<Reading> {
         settle(user)
     }
 
-    /// Takes all that waits.
+    /// Removes and returns everything that waits.
     package mutating func removeAll() -> [Reading] {
         defer { self = RowQueue(limits) }
         return shares.values.flatMap { $0.waiting[$0.first...] }
     }
 
-    /// Lets a user stand in line where something can be read for it.
+    /// Puts a user in line if something can be read for it.
     private mutating func settle(_ user: RowUser) {
         guard let share = shares[user] else { return }
         guard !share.isIdle else {
@@ -111,7 +112,7 @@ package struct RowQueue<Reading> {
         ready.append(user)
     }
 
-    /// Tokens without a user are many people's.
+    /// Many people share tokens without a user.
     private func most(_ limit: Int, of user: RowUser) -> Int { user.subject == nil ? limit * 20 : limit }
 }
 

@@ -5,7 +5,7 @@ import Postgres
 import Synchronization
 import Workers
 
-/// Reads rows that clients begin with, on threads and sessions of its own: nobody else waits for them. From any thread.
+/// Reads rows that clients start from, on its own threads and sessions: nothing else waits for them. From any thread.
 final class RowReader: Sendable {
     private struct State {
         var queue: RowQueue<RowReading>
@@ -16,7 +16,7 @@ final class RowReader: Sendable {
     private let limits: RowLimits
     private let logger: Logger
     private let state: Mutex<State>
-    /// Counts what a thread might find to do.
+    /// Signaled whenever a thread might find work.
     private let work = DispatchSemaphore(value: 0)
     private let threads: [WorkerThread]
 
@@ -28,24 +28,24 @@ final class RowReader: Sendable {
         threads = (0..<limits.sessions).map { _ in WorkerThread(named: "roost-rows") }
     }
 
-    /// Has rows read, as soon as it is this user's turn.
+    /// Requests a read of rows, which happens as soon as it is this user's turn.
     func read(_ reading: RowReading) {
         let isAdded = state.withLock { state in !state.isStopping && state.queue.add(reading, of: reading.user) }
         guard isAdded else { return reading.done(.tooMany, 0) }
-        // With the first one: most hubs have none.
+        // Started by the first read, because most hubs have none.
         for thread in threads where !thread.wasStarted { thread.start { [self] in run() } }
         work.signal()
     }
 
-    /// Rows that were read have been taken by the sockets that they are for.
+    /// The rows of a read have been taken by their sockets.
     func isTaken(_ bytes: Int, of claims: Claims) {
         let user = RowUser(role: claims.role, subject: claims.subject)
         state.withLock { $0.queue.isTaken(user, bytes) }
-        // All of them may have waited for room.
+        // Each of the threads may have waited for room.
         for _ in threads { work.signal() }
     }
 
-    /// Ends the threads; what waits is answered.
+    /// Ends the threads; waiting reads are answered.
     func stop(within patience: Duration = .seconds(3)) {
         let left = state.withLock { state in
             state.isStopping = true
@@ -69,7 +69,7 @@ final class RowReader: Sendable {
             let (outcome, bytes) = session.outcome(of: reading)
             state.withLock { $0.queue.isRead(reading.user, holding: bytes) }
             reading.done(outcome, bytes)
-            // The user's next one may be due, and others that waited for room.
+            // The user's next read may be due, and others that waited for room.
             work.signal()
         }
     }

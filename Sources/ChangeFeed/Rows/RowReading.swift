@@ -2,46 +2,47 @@ import Hub
 import Matching
 import Wire
 
-/// Rows that somebody wants to begin with: of several tables, and all of them as one snapshot shows them.
+/// Rows that a client wants to start from: of several tables, all of them as one snapshot shows them.
 struct RowReading: Sendable {
-    /// What is to be read of one table, and how it is shown.
+    /// The rows to read of one table, and how they are shown.
     struct Part: Sendable {
         let statement: RowsStatement
         let view: ChangeView
     }
 
-    /// What was read of one table.
+    /// The rows read of one table.
     struct Answer: Sendable {
-        /// The `data` of an INSERT for each row, where it was asked for so; else each row as JSON.
+        /// For each row the `data` of an INSERT, if events were requested; otherwise the row as JSON.
         var rows: [[UInt8]] = []
-        /// The place of the last row, where another follows it.
+        /// The place of the last row, if another one follows.
         var next: [UInt8]?
     }
 
     enum Outcome: Sendable {
         /// - Parameters:
-        ///   - snapshot: what all of them show, as Postgres writes it; nil where nothing could be read.
-        ///   - answers: one for each part, or a sentence that says why there is none.
+        ///   - snapshot: the snapshot that all rows show, in Postgres' text; nil if nothing could be read.
+        ///   - answers: one for each part, or a sentence with the reason why there is none.
         case read(snapshot: String?, answers: [Result<Answer, SubscriptionError>])
         /// The database does not answer.
         case unavailable
-        /// Too much of this user's waits already.
+        /// Too many reads of this user are already waiting.
         case tooMany
     }
 
     let claims: Claims
     let topic: Name
     let parts: [Part]
-    /// Rows become events; else they stay what they are.
+    /// True if rows become events; otherwise they are left as they are.
     let isForEvents: Bool
-    /// Called once, on a thread of the reader's. Whoever takes the rows says so (`RowReader.isTaken`), with this many bytes.
+    /// Called once, on one of the reader's threads. The taker of the rows reports to `RowReader` when these bytes are
+    /// taken.
     let done: @Sendable (_ outcome: Outcome, _ bytes: Int) -> Void
 
     var user: RowUser { RowUser(role: claims.role, subject: claims.subject) }
 }
 
 extension RowReading.Part {
-    /// - Throws: where the role may not read that, or there is no such table; the sentence says what to do.
+    /// - Throws: if the role may not read the rows, or there is no such table; the sentence says what to do.
     init(_ request: RowsRequest, as role: Name, in catalog: Catalog) throws(SubscriptionError) {
         guard let access = catalog.access(of: role), access.exists else {
             throw SubscriptionError("the database has no role \(role); correct the claim `role` of the token")
@@ -63,26 +64,26 @@ extension RowReading.Part {
     }
 }
 
-/// What reading rows may cost.
+/// The limits of reading rows.
 package struct RowLimits: Sendable {
-    /// For each table, and for all that one join asks for.
+    /// Time for each table, and for everything that one join requests.
     package var statement = Duration.seconds(2)
     package var together = Duration.seconds(5)
-    /// How long the network may take beside that.
+    /// Additional time for the network.
     package var network = Duration.seconds(2)
-    /// Of one reading, shared by its tables; the last row may go beyond it.
+    /// Bytes of one read, shared by its tables; the last row may exceed it.
     package var bytes = 4_194_304
-    /// Sessions that read.
+    /// Number of sessions that read.
     package var sessions = 2
-    /// Readings of one user that may wait, and of all.
+    /// Number of waiting reads, per user and in total.
     package var waitingOfUser = 200
     package var waiting = 20_000
-    /// Bytes that were read and that no socket has taken yet, of one user and of all; nothing more is read for them then.
+    /// Bytes that were read and that no socket has taken yet, per user and in total; at the limit, reading pauses.
     package var heldOfUser = 8_388_608
     package var held = 67_108_864
 
     package init() {}
 
-    /// For each table of a reading.
+    /// Time for each table of a read.
     func time(forEachOf parts: Int) -> Duration { min(statement, together / max(1, parts)) }
 }

@@ -5,7 +5,7 @@ import Postgres
 import Wire
 import Workers
 
-/// A session that reads rows as clients' roles, one reading at a time. Confined to one thread, which waits for it.
+/// A session that reads rows as clients' roles, one read at a time. Confined to one thread, which waits for it.
 struct RowSession: ~Copyable {
     private let conninfo: String
     private let limits: RowLimits
@@ -25,9 +25,9 @@ struct RowSession: ~Copyable {
             regained: "Rows can be read for clients again.")
     }
 
-    /// - Returns: what was read, and how many bytes it is.
+    /// - Returns: the result, and its size in bytes.
     mutating func outcome(of reading: RowReading) -> (RowReading.Outcome, bytes: Int) {
-        // A session that was ended while nothing was read shows it only now: a fresh one answers.
+        // A session that was ended while idle shows it only now: a fresh one answers.
         for isLast in [connection == nil, true] {
             do {
                 return try read(reading)
@@ -40,16 +40,17 @@ struct RowSession: ~Copyable {
         return (.unavailable, 0)
     }
 
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Throws: `PostgresError` if the database does not answer.
     private mutating func read(_ reading: RowReading) throws -> (RowReading.Outcome, bytes: Int) {
         let session = try open()
         let isUTF8 = session.serverEncoding == "UTF8"
         var answers = [Result<RowReading.Answer, SubscriptionError>?](repeating: nil, count: reading.parts.count)
-        // Entries that failed, as values do that have no JSON: they are read more carefully.
+        // Entries that failed, as values without a JSON form do: they are read more carefully.
         var careful: Set<Int> = []
         let share = limits.bytes / max(1, reading.parts.count)
         let deadline = ContinuousClock.now + limits.together
-        // All that can be read is read by one snapshot: without what cannot, all of it is read again.
+        // Everything that can be read is read in one snapshot: after a failure, the rest is read again without the failed
+        // entry.
         while true {
             let places = answers.indices.filter { answers[$0] == nil }
             let parts = places.map { place in
@@ -125,7 +126,7 @@ struct RowSession: ~Copyable {
         let statement = part.statement
         for row in 0..<result.count {
             let record = result.bytes(row, 0).map { Array($0) }
-            // Of a row that is too large there is its place, as a reduced change has its key.
+            // A row that is too large is represented by its place, as a reduced change is by its key.
             let shown = record ?? result.bytes(row, 1).map { Array($0) } ?? Array("{}".utf8)
             guard reading.isForEvents else {
                 answer.rows.append(shown)
@@ -153,12 +154,12 @@ struct RowSession: ~Copyable {
         return fresh
     }
 
-    /// Whether a failure may be that of a value's cast to json.
+    /// True if a failure may be due to a value's cast to json.
     private static func mayBeOfValues(_ failure: PostgresError) -> Bool {
         ![SQLState.queryCanceled, SQLState.lockNotAvailable, SQLState.insufficientPrivilege].contains(failure.sqlState)
     }
 
-    // MARK: What clients are told
+    // MARK: Messages to clients
 
     private static func error(_ failure: PostgresError) -> SubscriptionError {
         SubscriptionError("Rows cannot be read: \(failure.message)")

@@ -1,10 +1,10 @@
--- What the authority reads of realtime.messages.
+-- The authority's reads of realtime.messages.
 
 -- name: SessionOfAuthority
--- What the session that reads for private channels runs besides Sessions.sql.
--- row_security off: a query that policies would cut short for the hub's own role fails instead.
--- statement_timeout: below what the hub waits (AuthoritySession.limit), so that a slow replay ends by itself and the
--- session goes on.
+-- The settings of the session that reads for private channels, besides Sessions.sql.
+-- row_security off: a query whose rows policies would hide from the hub's own role fails instead.
+-- statement_timeout: below the hub's own limit (AuthoritySession.limit), so that a slow replay ends by itself and the
+-- session continues.
 set default_transaction_read_only = on;
 set statement_timeout = '1500ms';
 set lock_timeout = '1200ms';
@@ -13,11 +13,11 @@ set jit = off;
 set max_parallel_workers_per_gather = 0;
 
 -- name: MessagesTable
--- realtime.messages as those need it who ask its policies: one row, or none where there is no such table.
+-- realtime.messages with everything needed to evaluate its policies: one row, or none if there is no such table.
 --
 -- Invariants
---   * version differs whenever the table, its columns, its policies, a role or a privilege does: it names the xmin of
---     every catalog row that they depend on. pg_roles stands for pg_authid, which only superusers may read.
+--   * version differs whenever the table, its columns, its policies, a role or a privilege does: it names the xmin of every
+--     catalog row that they depend on. pg_roles stands for pg_authid, which only superusers may read.
 --   * now and id are for probe rows (Sources/ChangeFeed/Authority/AuthorityProbes.swift); the column's times are UTC.
 -- Locks: none beyond those of reading the catalog.
 with messages as (
@@ -49,19 +49,19 @@ select
 from messages m
 
 -- name: MessagesReader
--- Whether a role ($2) has what a SELECT from realtime.messages ($1: its oid) takes besides its policies. No row: no such
--- role. The id stands for the row, as in the original's probes.
+-- True if a role ($2) has the privileges that a SELECT from realtime.messages ($1: its oid) needs besides its policies. No
+-- row if there is no such role. The id stands for the row, as in the original's probes.
 -- Locks: none.
 select has_schema_privilege(r.oid, c.relnamespace, 'usage') and has_column_privilege(r.oid, c.oid, 'id', 'select')
 from pg_roles r cross join pg_class c
 where r.rolname::text = $2 and c.oid = $1::oid
 
 -- name: Replay
--- The newest messages of one private channel ($1: its topic) since a time ($2: milliseconds since 1970), at most $3,
--- newest first.
+-- The newest messages of one private channel ($1: its topic) since a time ($2: milliseconds since 1970), at most $3, newest
+-- first.
 --
 -- Invariants
---   * Read with the hub's own rights, after the policies have let the reader in. The session has row_security off: where
+--   * Read with the hub's own rights, after the policies have admitted the user. The session has row_security off: if
 --     policies would hide rows from the hub itself, this fails rather than leave something out.
 --   * Nothing from more than a minute ahead, so that clocks which differ hide nothing, and a partitioned table is not
 --     searched to its end.
@@ -76,7 +76,7 @@ order by m.inserted_at desc, m.id desc
 limit $3::int
 
 -- name: ReplayUnexpired
--- The same where the table has a column for when a row expires.
+-- The same for a table with a column for the time when a row expires.
 -- Locks: none.
 select m.id, m.event, m.payload, to_jsonb(m) ->> 'binary_payload'
 from realtime.messages m

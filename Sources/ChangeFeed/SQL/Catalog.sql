@@ -1,13 +1,13 @@
 -- The watched tables, and what roles may read of them.
 
 -- name: CatalogVersion
--- A text that differs whenever what the hub knows of tables, policies and privileges may have changed.
+-- A text that differs whenever the hub's knowledge of tables, policies and privileges may have become outdated.
 --
 -- Invariants
---   * It names the version (xmin) of every catalog row that Catalog.sql, Access in Catalog.sql and the policies depend on. Two
---     transactions never leave the same xmin on a row, but for a wrap-around in between.
+--   * It names the version (xmin) of every catalog row that Catalog.sql, Access in Catalog.sql and the policies depend on.
+--     Two transactions never leave the same xmin on a row, except after a wraparound in between.
 --   * pg_roles stands for pg_authid, which only superusers may read.
---   * Whether anybody reads the slot is part of it, as faults rest on that (TableFaults in Catalog.sql).
+--   * It includes whether the slot is being read, because faults depend on that (TableFaults in Catalog.sql).
 --   * It is read twice a second while changes flow, and whenever members recover, inside the statement that reads a window,
 --     so the window's snapshot is the one it is true of.
 -- Locks: none beyond those of reading the catalog.
@@ -57,17 +57,17 @@ with watched as (
     select 'capture', string_agg(concat_ws(':', p.oid, p.xmin), ',' order by p.oid) from pg_proc p
     where p.pronamespace = to_regnamespace('roost') and p.proname in ('on_insert', 'on_update', 'on_delete')
     union all
-    -- Tables that were put in the place of watched ones.
+    -- Tables that took the place of watched ones.
     select 'heir', string_agg(c.oid::text, ',' order by c.oid)
     from roost.captured k join pg_namespace n on n.nspname = k.schema
     join pg_class c on c.relnamespace = n.oid and c.relname = k.name and c.oid <> k.relid
     union all
-    -- Who writes to an unlogged one writes no WAL.
+    -- Writes to an unlogged table produce no WAL.
     select 'unlogged', string_agg(m.relid::text, ',' order by m.relid)
     from roost.watched w cross join lateral (select relid::oid from pg_partition_tree(w.oid)) m
     join pg_class c on c.oid = m.relid and c.relpersistence = 'u' where w.by_wal
     union all
-    -- What a scope rests on is also what functions say. Those in pg_temp are the hub's own.
+    -- A scope also depends on the text of functions. Those in pg_temp are the hub's own.
     select 'function', string_agg(concat_ws(':', f.oid, f.xmin), ',' order by f.oid)
     from pg_proc f join pg_namespace n on n.oid = f.pronamespace
     where exists (select from roost.scope) and f.oid >= 16384
@@ -76,15 +76,15 @@ with watched as (
 select md5(string_agg(concat_ws('=', kind, part), ';' order by kind)) from parts
 
 -- name: MayCompile
--- Whether the session may create functions of its own.
+-- True if the session may create temporary functions.
 -- Locks: none.
 select has_database_privilege(current_database(), 'temporary')
 
 -- name: CatalogVersionFunction
 -- CatalogVersion in Catalog.sql ({body}) as a function of the session that reads windows.
 --
--- To plan it costs four times what it costs to run, and a plan of a statement that is written anew each time is not kept;
--- that of a function is. It is stable, so it reads by the snapshot of the statement that calls it.
+-- Planning it costs four times as much as running it, and the plan of a statement that is composed each time is not kept; a
+-- function's plan is. It is stable, so it reads in the snapshot of the statement that calls it.
 -- Locks: none.
 create function pg_temp.roost_catalog_version() returns text language plpgsql stable as $version$
 begin
@@ -96,11 +96,12 @@ $version$
 -- The watched tables with their columns, one row per column, in attribute order.
 --
 -- Invariants
---   * What is watched, and that a partition counts as its root, which is the only one reported, says Migration016Watched.sql.
---   * comparison is a case of Comparison (Sources/Matching/Table.swift). "text by bytes" only where Postgres itself
---     compares bytes; a domain compares as its base type.
+--   * Migration016Watched.sql defines which tables are watched, and that a partition counts as its root, which is the only
+--     one reported.
+--   * comparison is a case of Comparison (Sources/Matching/Table.swift). "text by bytes" only if Postgres itself compares
+--     bytes; a domain compares as its base type.
 --   * Columns that some versions lack (datlocprovider, colllocale) are read through to_jsonb.
---   * has_surrogate_key is the table's, as roost.is_surrogate says it of the only column of the primary key.
+--   * has_surrogate_key is the table's, according to roost.is_surrogate for the only column of the primary key.
 -- Locks: none beyond those of reading the catalog.
 with database as (
     select to_jsonb(d) ->> 'datlocprovider' as provider, datcollate,
@@ -149,7 +150,7 @@ from watched w
 left join pg_attribute a on a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped
 left join pg_type t on t.oid = a.atttypid
 left join forms f on f.type = a.atttypid
--- Only the types of pg_catalog are known by name; another schema may hold a "uuid" of its own.
+-- Only the types of pg_catalog are known by name; another schema may contain a "uuid" of its own.
 left join pg_type b on b.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
     and (b.typnamespace = 'pg_catalog'::regnamespace or b.typtype = 'e')
 left join collations l on l.oid = a.attcollation
@@ -164,13 +165,13 @@ left join lateral (
 order by w.oid, a.attnum
 
 -- name: Access
--- What roles may read of the watched tables: one row per role and table, and one with a null table for a role that may
--- read none. $1: the roles' names. A name that is no role has no row.
+-- Roles' access to the watched tables: one row per role and table, and one with a null table for a role that may read
+-- none. $1: the roles' names. A name that is not a role has no row.
 --
 -- Invariants
---   * is_restricted is what row_security_active() tells of the current user, worked out for another: superusers and
---     BYPASSRLS are beyond policies, and so is whoever has the owner's privileges unless RLS is forced.
---   * columns is null where the role may SELECT the table as a whole.
+--   * is_restricted is what row_security_active() returns for the current user, computed for another one: superusers and
+--     BYPASSRLS are exempt from policies, and so is a role with the owner's privileges unless RLS is forced.
+--   * columns is null if the role may SELECT the table as a whole.
 -- Locks: none beyond those of reading the catalog.
 with roles as (
     select r.oid, r.rolname, r.rolsuper or r.rolbypassrls as is_beyond, pg_has_role(r.oid, 'member') as is_assumable
@@ -192,22 +193,22 @@ from roles r left join watched w
 order by r.rolname, w.oid
 
 -- name: TableFaults
--- What keeps changes of a watched table from being written down once: the table (a partition's root), the faults of its
--- members, whether the table itself is among them, its oid, and whether changes of rows are concerned, not only what a
--- TRUNCATE tells. $1: whether the hub that asks reads the WAL.
+-- Faults that keep changes of a watched table from being recorded exactly once: the table (a partition's root), the faults
+-- of its members, whether the table itself is among them, its oid, and whether they concern changes of rows rather than
+-- only TRUNCATE. $1: true if the hub in question reads the WAL.
 --
--- Faults, of tables that have any trigger of roost's, whether it fires or not
---   * missing: there is none for the operation. Of a partition: it was added later.
---   * silent: there is one, and it does not fire, because it is disabled or for replicas only.
---   * foreign: it is not as this version makes it (WatchTable.sql), so what it writes may be anything.
---   * twice: two fire, and every change is written twice.
+-- Faults of tables that have any trigger of Roost's, firing or not
+--   * missing: there is none for the operation. On a partition: the partition was added later.
+--   * silent: there is one that does not fire, because it is disabled or for replicas only.
+--   * foreign: it is not as this version creates it (WatchTable in Watching.sql), so what it writes may be anything.
+--   * twice: two fire, and every change is recorded twice.
 --   * applied: logical replication writes to it (a subscription), for which no statement triggers fire.
---   * inherits: it inherits from another table, or another one from it, and is no partition. A statement on the one fires no
---     triggers of the other, whose rows it writes or shows as well.
--- Faults, of tables that are published; what their triggers lack is none
---   * both: triggers fire as well, and every change is written twice.
---   * unread: nobody reads the WAL, and the hub that asks will not.
---   * narrow: not all changes are published, or the table is unlogged, itself or a partition.
+--   * inherits: it inherits from another table, or another one from it, and it is not a partition. A statement on the one
+--     fires no triggers of the other, whose rows it writes or shows as well.
+-- Faults of published tables, for which missing triggers do not count
+--   * both: triggers fire as well, and every change is recorded twice.
+--   * unread: no hub reads the WAL, and the hub in question will not.
+--   * narrow: not all changes are published, or the table or one of its partitions is unlogged.
 -- Locks: none beyond those of reading the catalog.
 with known as (
     select t.tgrelid, t.tgname, t.tgenabled in ('O', 'A') as fires, t.tgtype, t.tgnewtable, t.tgoldtable,
@@ -268,18 +269,20 @@ group by 1, 2, 4
 order by 1, 2
 
 -- name: NoteCaptures
--- Notes where the capture of tables was interrupted since a hub last looked (Migration016Watched.sql): their names.
--- Locks: SHARE ROW EXCLUSIVE on roost.captured and the row of roost.meta where there is news.
+-- Records where the capture of tables was interrupted since a hub last checked (Migration016Watched.sql), and returns their
+-- names.
+-- Locks: SHARE ROW EXCLUSIVE on roost.captured and the row of roost.meta if there is news.
 select roost.note_captures()
 
 -- name: RefreshTextNeeds
--- Has writers know which tables' rows JSON does not keep exactly, as their columns are now (Migration028Texts.sql).
--- Locks: advisory lock (1919905650, 1) where there is news.
+-- Tells writers which tables have rows that JSON does not preserve exactly, given their present columns
+-- (Migration028Texts.sql).
+-- Locks: advisory lock (1919905650, 1) if there is news.
 select roost.refresh_text_needs()
 
 -- name: DisplacedTables
--- Tables that have the names of watched ones, and are not watched themselves: they were put in their place. With what the
--- watched one is called now, null where it is gone.
+-- Tables that have the names of watched ones but are not watched themselves: they took the watched tables' place. With the
+-- watched table's present name, null if it is gone.
 -- Locks: none.
 select format('%I.%I', k.schema, k.name), case when o.oid is not null then format('%I.%I', s.nspname, o.relname) end
 from roost.captured k
@@ -291,28 +294,28 @@ where c.oid <> k.relid and not k.is_released and not exists (select from roost.w
 order by 1
 
 -- name: HasScope
--- A row where any table has a scope; Scopes is for these alone.
+-- A row if any table has a scope; only then is Scopes needed.
 -- Locks: none.
 select from roost.scope limit 1
 
 -- name: Scopes
--- The scopes (of table $1, an oid, or all where it is null) and what is wrong with them: one row per problem, one with a
--- null problem for a scope without any. The hub uses those only.
+-- The scopes (of table $1, an oid, or all if it is null) and their problems: one row per problem, and one with a null
+-- problem for a sound scope. The hub uses only sound scopes.
 --
 -- Invariants
---   * A declared scope is what somebody wrote. Of a derived one the columns are those that the policies read now, and the
---     members the tables that they name now and those that were seen in their functions when it was derived.
---   * Wrong here means: visibility may depend on more than the scope column and the members tables. What the policies
---     read is taken from their parsed form (pg_node_tree), and through row level security, views and inheritance, from
---     what these read in turn. In doubt a problem is reported.
---   * What a function reads is not seen here; `roost doctor` therefore compares sample rows too. Of functions that a derived
---     scope rests on the text is searched for what makes answers differ though no table changed; functions in functions are
---     found by their names, so rather too many than too few.
---   * The number of columns a derived scope may have, and that together they are no key of the table, bounds how many
---     answers there are to keep.
---   * A column is the table's own where it is varno 1 and as many levels up as it stands in queries (token, part: which
---     QUERY nodes are open). Were a version of Postgres to write this otherwise, the counts would differ: a problem.
---   * kind is `watch` where `roost watch` mends it, `gone` where a table is, `policy` otherwise.
+--   * A declared scope is as a person wrote it. A derived one has the columns that the policies read now, and as members
+--     the tables that they name now and those seen in their functions when it was derived.
+--   * A problem means that visibility may depend on more than the scope column and the members tables. The policies' reads
+--     are taken from their parsed form (pg_node_tree) and, through row level security, views and inheritance, from what
+--     these read in turn. In doubt, a problem is reported.
+--   * Reads inside functions are not visible here; `roost doctor` therefore compares sample rows too. For functions that a
+--     derived scope depends on, the text is searched for anything that makes results differ although no table changed;
+--     functions within functions are found by their names, so rather too many than too few.
+--   * The number of kept answers is bounded by the number of columns that a derived scope may have, and by the rule that
+--     together they are not a key of the table.
+--   * A column is the table's own if its varno is 1 and its level equals the number of enclosing queries (token, part: the
+--     QUERY nodes that are open). If a version of Postgres wrote this differently, the counts would differ: a problem.
+--   * kind is `watch` if `roost watch` repairs it, `gone` if a table is gone, `policy` otherwise.
 -- Locks: none.
 with recursive stored as (
     select s.relid::oid as relid, s.scope_column, s.members::oid[] as members, s.derived,
@@ -345,7 +348,7 @@ with recursive stored as (
     from read r join pg_class c on c.oid = r.relid join pg_rewrite w on w.ev_class = c.oid
     where c.relkind = 'v'
 ), token as materialized (
-    -- What the tree opens and closes, with the depth inside what is opened, and outside what is closed.
+    -- Braces that the tree opens and closes, with the depth inside an opening and outside a closing one.
     select e.scope, e.what, t.place, t.m[1] as brace, t.m[2] as label,
            sum(case t.m[1] when '{' then 1 else -1 end) over (partition by e.scope, e.what order by t.place) as depth,
            v[1]::int as varno, v[2]::int as attnum, v[3]::int as levels_up
@@ -519,7 +522,7 @@ with recursive stored as (
         where g.tgrelid = t.relid and not g.tgisinternal and g.tgenabled <> 'D' and g.tgfoid = to_regprocedure(f.name)
     ) and not exists (select from roost.watched w where w.oid = n.relid and w.by_wal)
     union
-    -- The WAL tells of a change later than triggers do, so that a row would be judged by who was a member before.
+    -- The WAL reports a change later than triggers do, so a row would be judged by the earlier members.
     select n.scope, 'watch', format('%s is read from the WAL, and %s is not, so that its changes come too late', n.name, d.name)
     from needed n
     join declared d on d.relid = n.scope
@@ -534,7 +537,7 @@ from declared d left join problem p on p.scope = d.relid
 order by d.relid, p.kind, p.what
 
 -- name: FindTable
--- Whether a table of this schema ($1) and name ($2) exists at all; asked when a client names one that is not watched.
+-- A row if a table of this schema ($1) and name ($2) exists at all; asked when a client names one that is not watched.
 -- Locks: none.
 select true from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p')

@@ -1,7 +1,7 @@
--- What ties cursors to the history of a database (Migration010Epochs.sql).
+-- Epochs, which tie cursors to the history of a database (Migration010Epochs.sql).
 
 -- name: ServerRun
--- The name of this run of the server, since its start and its last crash; $1 is for the case that it has none.
+-- The name of this run of the server, since its start or its last crash; $1 is the name if it has none yet.
 -- Locks: the new row.
 with made as (
     insert into roost.run (id) select $1::bigint where not exists (select from roost.run)
@@ -12,22 +12,23 @@ select coalesce((select id from made), (select id from roost.run))::text || '/'
        || extract(epoch from pg_postmaster_start_time())::text
 
 -- name: MakeEpoch
--- Writes an epoch ($1) of this hub ($2), in this run of the server ($3) and on this timeline ($4), with the place where
--- the hub went on when it connected ($5, else null). Never in a subtransaction (Migration010Epochs.sql).
+-- Writes an epoch ($1) of this hub ($2), in this run of the server ($3) and on this timeline ($4), with the place from
+-- which the hub continued when it connected ($5, else null). Never in a subtransaction (Migration010Epochs.sql).
 -- Locks: the new row.
 insert into roost.epoch (id, node, run, timeline, seam, system_identifier, relation)
 select $1::bigint, $2, $3, $4::integer, $5::pg_snapshot, system_identifier, 'roost.epoch'::regclass
 from pg_control_system()
 
 -- name: MendEpoch
--- After a tool has written the table of epochs anew in place, row 0 says again who wrote it (Migration010Epochs.sql).
+-- After a tool has rewritten the table of epochs in place, makes row 0 name its writer again (Migration010Epochs.sql).
 -- Locks: the row.
 update roost.epoch set born = pg_current_xact_id() where id = 0 and xmin <> born::xid
 
 -- name: Epochs
--- What is known of some epochs ($1) that clients' cursors are of: whether the server has run without a break since ($2 is
--- its run); else up to where the hub that gave them out ($3 for those of before there were epochs) certainly got in this
--- server's own history, and whether that was on the same timeline ($4 is today's). What has no row is not known here.
+-- The database's knowledge of the epochs ($1) of clients' cursors: whether the server has run without a break since ($2 is
+-- its run); otherwise how far the hub that issued them ($3 for those from before epochs existed) certainly got in this
+-- server's own history, and whether that was on the same timeline ($4 is today's). An epoch without a row is not known
+-- here.
 -- Locks: none.
 select e.id, e.run is not distinct from $2 and e.run is not null, coalesce(next.seam, c.snapshot),
        coalesce(e.timeline = coalesce(next.timeline, $4::integer), false)
@@ -43,7 +44,7 @@ left join lateral (
 where e.id = any ($1::bigint[]) and (e.id <> 0 or e.timeline is not null)
 
 -- name: PruneEpochs
--- Deletes epochs of which no cursor can be younger than the retention ($1, seconds): those whose hub had written another
+-- Deletes epochs that no cursor younger than the retention ($1, seconds) can carry: those whose hub had written a later one
 -- by then.
 -- Locks: the rows it deletes.
 delete from roost.epoch e
@@ -53,13 +54,13 @@ where e.id <> 0 and e.made_at < clock_timestamp() - make_interval(secs => $1::fl
 )
 
 -- name: NewIncarnation
--- Begins the history of this database anew, after a dump was restored into it: no cursor of before means anything, every
--- hub goes on behind the restore ({base}, a snapshot), and nothing is known to be deleted.
+-- Starts another history for this database after a dump was restored into it: earlier cursors mean nothing, every hub
+-- continues after the restore ({base}, a snapshot), and nothing counts as deleted.
 --
--- Of the changes that the dump brought, those that name a transaction from before the restore lie behind nobody's place
+-- Of the changes that the dump brought, those that name a transaction from before the restore come after no hub's position,
 -- and are pruned as they age. Those from there on would be taken for new: a transaction writes its changes itself, or in
--- subtransactions, which are younger, so a row that is older than the transaction it names was written by somebody else.
--- Does nothing where another hub was first.
+-- subtransactions, which are younger, so a row older than the transaction it names had another writer.
+-- Does nothing if another hub was first.
 -- Locks: the row of roost.meta, then rows of roost.change, then the cursors' rows.
 do $$
 declare
@@ -85,8 +86,8 @@ end
 $$
 
 -- name: ForeignChanges
--- Deletes changes that claim a transaction which is not finished, though they are here: they came by another way than
--- their transaction, as out of a dump. When their number came round, they would be told as something new.
+-- Deletes changes that are visible although the transaction they name is not finished: they came by another route than
+-- their transaction, as out of a dump. When the transaction's number came up, they would be delivered as new.
 -- Locks: the rows it deletes.
 delete from roost.change
 where xid >= (select pg_snapshot_xmax(pg_current_snapshot()))

@@ -1,11 +1,11 @@
--- How a hub is known to the database, where it goes on, and what it does besides reading.
+-- A hub's registration in the database, its position, and its work besides reading.
 
 -- name: SessionOfFeed
--- What the feed's sessions run besides Sessions.sql.
--- Nothing the hub writes needs to survive a crash of the server: the cursor is then a little older, and rows are read
+-- The settings of the feed's sessions besides Sessions.sql.
+-- Nothing that the hub writes needs to survive a crash of the server: then the cursor is a little older, and rows are read
 -- again.
--- Plans: a window is cut from the outbox by its one index; without statistics the planner may prefer to read it all. One
--- plan serves all windows of a kind: to make it costs ten times what it costs to run.
+-- Plans: a window is cut from the outbox by its only index; without statistics the planner may prefer to read the whole
+-- table. One plan serves all windows of a kind: making it costs ten times as much as running it.
 set synchronous_commit = off;
 set enable_seqscan = off;
 set plan_cache_mode = force_generic_plan;
@@ -15,17 +15,17 @@ set default_transaction_isolation = 'read committed';
 set default_transaction_read_only = off;
 
 -- name: Position
--- Where the feed starts: its doorbell, its stored cursor, and what the server is; $1 is the hub's name, $2 epochs that
+-- The feed's starting point: its doorbell, its stored cursor, and the server's identity; $1 is the hub's name, $2 epochs that
 -- this process has written.
 --
--- A stored cursor means something only in the history it was taken in. That this is the same is told by the epochs
--- (Migration010Epochs.sql): is_foreign where any was written by another transaction than it says, into another table or
--- on another server, as by a restored dump; then the third column is false. Where somebody emptied the table, the system
+-- A stored cursor means something only in the history it was taken in. The epochs show whether this is the same history
+-- (Migration010Epochs.sql): is_foreign is true if any was written by a transaction other than it says, into another table
+-- or on another server, as by a restored dump; then the third column is false. If the table was emptied, the system
 -- identifier has to do.
--- Last come the transactions that restored epochs, those of $2 that there are, and whether the server was given a point
--- to recover to.
--- The timeline is that of the WAL that is being written: pg_control_checkpoint() tells a promoted server's new one only
--- after its next checkpoint. It cannot be asked of a standby.
+-- The last columns are the transactions that restored epochs, the epochs of $2 that exist, and whether the server was given
+-- a recovery target.
+-- The timeline is that of the WAL being written: pg_control_checkpoint() has a promoted server's new one only after its
+-- next checkpoint. A standby cannot tell it.
 -- Locks: none.
 select n.doorbell, c.snapshot,
        case when e.is_foreign is null then c.system_identifier = s.system_identifier else not e.is_foreign end
@@ -57,16 +57,17 @@ where n.name = $1
 
 -- name: Register
 -- Makes sure that this hub has a row, and with it a doorbell. The name ($1) identifies the hub across restarts.
--- The trigger roost.on_node makes the writers try the new doorbell: the row is inserted once in a hub's life, never
+-- The trigger roost.on_node makes the writers try the new doorbell: the row is inserted once in a hub's life, and never
 -- updated.
--- Locks: the new row; advisory lock (1919905650, 0) while writers' function is replaced.
+-- Locks: the new row; advisory lock (1919905650, 0) while the writers' function is replaced.
 insert into roost.node (name) values ($1) on conflict (name) do nothing
 
 -- name: StoreCursor
--- Stores how far the hub has handed changes on ($3), and what its clients certainly have ($4), on which timeline ($5).
--- A stored cursor never runs ahead of the server's own history: every transaction its snapshot calls finished has its
+-- Stores how far the hub has handed changes on ($3), the snapshot that its clients certainly have ($4), and the timeline
+-- ($5).
+-- A stored cursor never runs ahead of the server's own history: every transaction that its snapshot calls finished has its
 -- record earlier in the WAL than this row, so after a crash or a failover either both survive or the cursor is older.
--- Returns where this row lies in the WAL and how far the WAL is safe, which tells when an earlier cursor became safe.
+-- Returns this row's place in the WAL and how far the WAL is flushed, which shows when an earlier cursor became safe.
 -- Locks: the hub's own row.
 insert into roost.cursor (node, system_identifier, snapshot, recovery, timeline)
 values ($1, $2::bigint, $3::pg_snapshot, $4::pg_snapshot, $5::integer)
@@ -76,15 +77,14 @@ set system_identifier = excluded.system_identifier, snapshot = excluded.snapshot
 returning (pg_current_wal_insert_lsn() - '0/0')::bigint, (pg_current_wal_flush_lsn() - '0/0')::bigint
 
 -- name: ClaimNode
--- Takes this session's share of the hub's name: every hub that is connected under the name has one, for as long as its
--- session lasts. $1 is the doorbell. It is tried only: no role that
--- takes the lock for itself can keep a hub from its work.
+-- Takes this session's share of the hub's name: every hub connected under the name has one, for as long as its session
+-- lasts. $1 is the doorbell. The lock is only tried: a role that takes it for itself cannot keep a hub from its work.
 -- Locks: advisory lock (1919905649, doorbell), shared, tried.
 select pg_try_advisory_lock_shared(1919905649, $1::int4)
 
 -- name: HubSessions
--- The sessions that have a share of the name with the doorbell $1 (ClaimNode in Feed.sql), but for this one: one of each hub
--- that is connected under it. When they last did something is null where this role may not know.
+-- The sessions other than this one that have a share of the name with the doorbell $1 (ClaimNode in Feed.sql): one for each
+-- hub connected under it. The time of the last activity is null if this role may not see it.
 -- Locks: none.
 select l.pid, case when a.client_addr is not null then 'at ' || host(a.client_addr)
            when a.client_port = -1 then 'on Postgres'' own machine' else 'elsewhere' end,
@@ -95,7 +95,7 @@ where l.locktype = 'advisory' and l.classid = 1919905649 and l.objid = $1::int4:
 order by a.backend_start, l.pid
 
 -- name: DoorbellGranted
--- Whether the session with this process id ($1) has the doorbell's lock, whatever it says itself.
+-- True if the session with this process ID ($1) has the doorbell's lock, whatever the session itself reports.
 -- Locks: none.
 select exists (
     select from pg_locks
@@ -103,21 +103,21 @@ select exists (
 )
 
 -- name: Prune
--- Deletes what is older than the retention ($1, seconds) among the next 1,000 changes behind ($2, $3), the primary key.
+-- Deletes changes older than the retention ($1, seconds) from the next 1,000 changes after the primary key ($2, $3).
 --
 -- Invariants
---   * Changes are taken by the primary key, oldest transaction first, and then asked for their age: a scan by age would
---     read the whole outbox. A batch starts behind the last one: what lies before is dead index entries until vacuum
---     comes, and to walk over them costs more than the deletes.
---   * What is deleted is noted in roost.meta by a trigger, in the same transaction (Migration010Epochs.sql).
---   * A change is as old as its statement, not as its commit. What a transaction that lasted longer than the retention
---     has brought just now stays until it was there for 10 minutes, so that clients that come back find it: the newest
---     epoch of before then tells what was finished.
---   * A row of the outbox is never updated, so within one statement its ctid is its name.
--- Returns how many changes were looked at, how many deleted, the key of the last one looked at, and how full the queue
--- of notifications is. Nothing is looked at where it is somebody else's turn.
--- Locks: the row of roost.meta, skipped where somebody has it (another hub that prunes, a migration), so that nobody
--- waits; then the rows it deletes, which only pruners lock.
+--   * Changes are taken by the primary key, oldest transaction first, and then checked for their age: a scan by age would
+--     read the whole outbox. A batch starts after the previous one: everything before is dead index entries until vacuum
+--     comes, and walking over them costs more than the deletes.
+--   * A trigger records deletions in roost.meta, in the same transaction (Migration010Epochs.sql).
+--   * A change is as old as its statement, not its commit. Changes of a transaction that lasted longer than the retention
+--     stay until they have existed for 10 minutes, so that returning clients find them: the newest epoch from before then
+--     shows which transactions were finished.
+--   * A row of the outbox is never updated, so within one statement its ctid identifies it.
+-- Returns the number of changes examined, the number deleted, the key of the last one examined, and how full the queue of
+-- notifications is. Nothing is examined if another session has the turn.
+-- Locks: the row of roost.meta, skipped if another session holds it (a pruning hub, a migration), so that no session waits;
+-- then the rows it deletes, which only pruners lock.
 with turn as materialized (
     select pruned_xid from roost.meta for update skip locked
 ), oldest as materialized (
@@ -141,14 +141,14 @@ select (select count(*) from oldest), (select count(*) from gone), (select xid f
        pg_notification_queue_usage()
 
 -- name: Outbox
--- How much the outbox holds: about how many rows, bytes with what is stored apart, and the age of the oldest in seconds. Read
--- now and then, while somebody reads the metrics.
+-- The size of the outbox: approximate number of rows, bytes including out-of-line storage, and the age of the oldest row in
+-- seconds. Read now and then, while the metrics are being read.
 --
--- Few rows are counted, many are what vacuum or analyze counted last: after a quiet hour that may be none while some are there.
--- A table that is large on disk is not counted through, as most of it may be rows that are gone.
+-- A few rows are counted; for many, the count is that of the last vacuum or analyze, which after a quiet hour may be zero
+-- while some rows exist. A table that is large on disk is not counted, because most of it may be deleted rows.
 --
--- The oldest is the first of the primary key: a transaction that began earlier may have written later, by less than it
--- lasted. Locks: none.
+-- The oldest row is the first by primary key: a transaction that began earlier may have written later, by less than its
+-- duration. Locks: none.
 select case when reltuples < 10000 and pg_table_size(oid) < 64 * 1024 * 1024
             then (select count(*) from (select from roost.change limit 10001) few)
             else greatest(reltuples, 0)::bigint end,
@@ -158,13 +158,13 @@ from pg_class
 where oid = 'roost.change'::regclass
 
 -- name: SessionOfConditions
--- What the session that decides clients' filters runs besides Sessions.sql.
+-- The settings of the session that decides clients' filters, besides Sessions.sql.
 --
 -- Invariants
 --   * Whatever a filter makes Postgres do, it writes nothing and ends in time: each statement brings its own
---     statement_timeout; this one is for whatever forgets to.
---   * A wait for a lock (a table that is being altered) ends earlier than the statement, so that it is not taken for a
---     filter that computes too long. That, too, comes with each statement.
+--     statement_timeout; this one is for a statement that lacks it.
+--   * A wait for a lock (on a table that is being altered) ends earlier than the statement, so that it is not mistaken for
+--     a filter that computes too long. This timeout, too, comes with each statement.
 set application_name = 'roost filters';
 set default_transaction_read_only = on;
 set statement_timeout = '2s';

@@ -1,16 +1,16 @@
--- What policies read of members tables: looked up for MemberReadsAnalysis.
+-- Policies' reads of members tables: look-ups for MemberReadsAnalysis.
 
 -- name: PolicyTrees
--- The parsed SELECT policies of a table ($1, an oid), for whatever role.
+-- The parsed SELECT policies of a table ($1, an oid), for any role.
 -- Locks: none.
 select p.polqual::text from pg_policy p
 where p.polrelid = $1::oid and p.polcmd in ('r', '*') and p.polqual is not null
 
 -- name: RoutineFacts
--- A function ($1, an oid): its name as SQL calls it, whether it is Postgres' own, how it may change, whether it runs as its
--- owner, its parsed body where it has one, its language, text, arguments and result as SQL declares them, and the search_path
+-- A function ($1, an oid): its name as SQL calls it, whether it is Postgres' own, its volatility, whether it runs as its
+-- owner, its parsed body if it has one, its language, text, arguments and result as SQL declares them, and the search_path
 -- that it sets.
--- prosrc and prosqlbody are read through to_jsonb: the second is not there before Postgres 14.
+-- prosrc and prosqlbody are read through to_jsonb: the second does not exist before Postgres 14.
 -- Locks: none.
 select format('%I.%I', n.nspname, f.proname), f.oid < 16384 and n.nspname = 'pg_catalog', f.provolatile, f.prosecdef,
        to_jsonb(f) ->> 'prosqlbody', l.lanname, f.prosrc,
@@ -20,17 +20,18 @@ from pg_proc f join pg_namespace n on n.oid = f.pronamespace join pg_language l 
 where f.oid = $1::oid
 
 -- name: TwinBody
--- What Postgres parsed of the function that was just made.
+-- The parsed form of the function that was just created.
 -- Locks: none.
 select to_jsonb(f) ->> 'prosqlbody' from pg_proc f
 where f.proname = 'roost_twin' and f.pronamespace = pg_my_temp_schema()
 
 -- name: RelationFacts
--- A table ($1, an oid): its partition root, whether it is a table, whether its own policies decide what is seen of it by a
--- user, or by the owner of a function ($2, an oid or null); and its columns, one row each, with a kind for types of which
--- two values are equal where their JSON is, and only there.
+-- A table ($1, an oid): its partition root, whether it is a table, and whether its own policies decide what a user sees of
+-- it, or the owner of a function ($2, an oid or null); and its columns, one row each, with a kind for types of which two
+-- values are equal exactly if their JSON is.
 --
--- Invariant: is_restricted is as in PolicyDescription in Policies.sql; a user's role is not known here, so it is restricted.
+-- Invariant: is_restricted is as in PolicyDescription in Policies.sql; a user's role is not known here, so it counts as
+-- restricted.
 -- Locks: none.
 select coalesce(pg_partition_root(c.oid), c.oid)::oid, c.relkind in ('r', 'p'),
        c.relrowsecurity and coalesce(not (
@@ -50,7 +51,7 @@ where c.oid = $1::oid
 order by a.attnum
 
 -- name: EqualityOperators
--- The operators that are Postgres' own equality of the types that have a kind in RelationFacts.
+-- The operators that are Postgres' own equality of the types with a kind in RelationFacts.
 -- Locks: none.
 select o.oid from pg_operator o
 where o.oprname = '=' and o.oprnamespace = 'pg_catalog'::regnamespace and (

@@ -1,13 +1,13 @@
--- How the policies of a table are asked.
+-- The evaluation of a table's policies.
 
 -- name: PolicySession
--- What the sessions that ask policies run besides Sessions.sql.
+-- The settings of the sessions that evaluate policies, besides Sessions.sql.
 --
 -- Invariants
---   * A policy sees the settings that its database and the hub's role start with, as it would in PostgREST's session:
---     a policy may compare days. The texts of records mean the same under any of them.
---   * A policy is planned once, not for each user: a plan costs more than its answer.
---   * Nothing written here has to survive anything: every transaction that runs a policy is rolled back.
+--   * A policy sees the settings that its database and the hub's role start with, as it would in PostgREST's session: a
+--     policy may compare days. The texts of records mean the same under any of them.
+--   * A policy is planned once, not for each user: a plan costs more than its result.
+--   * Nothing written here has to survive: every transaction that runs a policy is rolled back.
 reset "TimeZone";
 reset "DateStyle";
 reset "IntervalStyle";
@@ -19,25 +19,25 @@ set synchronous_commit = off;
 set default_transaction_isolation = 'read committed'
 
 -- name: PolicyDescription
--- What decides whether a role may read or write the rows of a table: always one row.
+-- The facts that decide whether a role may read or write the rows of a table: always one row.
 -- $1: the table's oid. $2: the role's name. $3: 'r' for SELECT, 'a' for INSERT (the letters of pg_policy.polcmd).
 --
 -- Invariants
 --   * search_path is pg_catalog, pg_temp: pg_get_expr() then qualifies every other name.
---   * is_restricted is what row_security_active() tells of the current user, worked out for another (check_enable_rls
---     in Postgres' rls.c): superusers and BYPASSRLS are beyond policies, and so is whoever has the privileges of the
+--   * is_restricted is what row_security_active() returns for the current user, computed for another one (check_enable_rls
+--     in Postgres' rls.c): superusers and BYPASSRLS are exempt from policies, and so is a role with the privileges of the
 --     table's owner, unless row level security is forced.
---   * Which policies count, and which of their expressions, is Postgres' choice too (rowsecurity.c): those for the
---     command and for all commands; for INSERT the check, or where there is none the condition; a policy that has
---     neither is no policy.
---   * columns may name too many (what the policy's other expression reads, or a sub-query of the table itself), never
---     too few: a reference to the whole row or to a system column, which leaves no trace in pg_depend, sets
---     reads_row. There, too, a sub-query may raise it without need.
---   * columns_sent is what a record must have: as a domain may refuse to be null, a table that has one gets whole rows.
---     marks tells each of them by number, type and name: a column that was renamed, dropped or made anew is another.
---   * json_columns are those of columns_sent whose null JSON does not tell from SQL's, nested_columns those with such values
---     inside (roost.value_form).
---   * Names are compared as text: a cast to name would cut a longer one down to some other role's.
+--   * The choice of policies, and of their expressions, follows Postgres (rowsecurity.c): policies for the command and for
+--     all commands; for INSERT the check, or without one the condition; a policy with neither does not count.
+--   * columns may name too many (read by the policy's other expression, or by a subquery of the table itself), never too
+--     few: a reference to the whole row or to a system column, which leaves no trace in pg_depend, sets reads_row. There,
+--     too, a subquery may set it unnecessarily.
+--   * columns_sent is what a record must have: a domain may refuse to be null, so a table with a domain gets whole rows.
+--     marks identifies each of them by number, type and name: a column that was renamed, dropped or created again is a
+--     different one.
+--   * json_columns are those of columns_sent whose null JSON does not distinguish from SQL's, nested_columns those that
+--     contain such values (roost.value_form).
+--   * Names are compared as text: a cast to name would cut a longer one down to another role's.
 -- Locks: none beyond those of reading the catalog.
 with asked as (
     select c.oid, c.relname, c.relnamespace, c.relowner, c.relrowsecurity, c.relforcerowsecurity, r.oid as role,
@@ -111,7 +111,7 @@ select
 from asked cross join whole left join pg_namespace n on n.oid = asked.relnamespace
 
 -- name: PolicyFunction
--- The function that asks a table's policies for one role. Names in braces are filled in.
+-- The function that evaluates a table's policies for one role. Names in braces are filled in.
 create function pg_temp.{name}(
     claims text[], subjects text[], topics text[], ends int[], picks int[], records json[], wants_reads boolean,
     patience interval
@@ -119,26 +119,27 @@ create function pg_temp.{name}(
 grant execute on function pg_temp.{name} to public
 
 -- name: PolicyBody
--- For each subject the records it may see: subject i asks for records[picks[ends[i - 1] + 1 .. ends[i]]]. A row with
--- subject null tells what concerns all: in seen the records that are no rows of the table, in reads the tables that
--- were read.
+-- Returns the records that each subject may see: subject i asks for records[picks[ends[i - 1] + 1 .. ends[i]]]. A row with
+-- a null subject concerns all of them: seen has the records that are not rows of the table, reads the tables that were
+-- read.
 --
 -- Invariants
---   * One execution of the policies per subject: what they keep for the length of a statement (a sub-query on
---     auth.uid(), say) is never another subject's.
---   * Nothing that a subject's policies do outlives its turn: not its settings, nor what a policy's function keeps in
---     others. So each turn is a subtransaction that ends in an error, RO000 where all went well. Its locks go with it,
---     which is why the tables read are noted within.
---   * It runs as the role that is asked about. A role's policies never run as the hub.
---   * A record has in its member without a name the texts of its JSON nulls, by column (JudgedRecord), which are put
---     there behind json_populate_record, as that makes SQL's of it.
---   * Fails closed: what raises an error is not seen, by that subject alone; with several records each is asked of
---     again by itself, unless the error (class 42, 0A, XX) is one of the policy and not of a record.
---   * The table has the columns it had when this was written, at the end still: a plan does not notice that one was
+--   * One execution of the policies per subject: whatever they keep for the duration of a statement (a subquery on
+--     auth.uid(), say) never reaches another subject.
+--   * Nothing that a subject's policies do outlives its turn: neither its settings, nor whatever a policy's function keeps
+--     in other settings. So each turn is a subtransaction that ends in an error, RO000 on success. Its locks go with it,
+--     which is why the tables read are recorded within the turn.
+--   * It runs as the role in question. A role's policies never run as the hub.
+--   * The member with an empty name has the texts of a record's JSON nulls, by column (JudgedRecord). They are inserted
+--     after json_populate_record, which makes SQL's nulls of them.
+--   * Fails closed: whatever raises an error is hidden, from that subject alone; of several records each is then tried by
+--     itself, unless the error (class 42, 0A, XX) is one of the policy and not of a record.
+--   * The table has the columns it had when this was written, at the end too: a plan does not notice that a column was
 --     renamed, and reads it as null.
---   * A wait for a lock is nobody's answer: whoever locks a table against reading would have a SELECT wait as well.
---     The statement fails then, so that the wait is one for all its subjects (PolicySession.askEachSubject). What a policy
---     raises by itself is its subject's alone, whatever the SQLSTATE: serialization failures and deadlocks, too.
+--   * A wait for a lock is not a subject's result: a SELECT would also wait for a session that locks the table against
+--     reading. The statement then fails, so that the wait counts for all its subjects (PolicySession.askEachSubject). An
+--     error that a policy raises itself is its subject's alone, whatever the SQLSTATE: serialization failures and
+--     deadlocks, too.
 --   * Statements here can name no column but the policies' own, and those win over variables.
 -- Locks: those of the policies, for a turn.
 #variable_conflict use_column
@@ -280,8 +281,8 @@ begin
 end
 
 -- name: PolicyNulls
--- Puts the JSON nulls into the rows of a table with json columns: a part of PolicyBody. {columns} are such lines as
--- PolicyNull makes.
+-- Puts the JSON nulls into the rows of a table with json columns: a part of PolicyBody. {columns} are lines made from
+-- PolicyNull.
 for i in 1 .. pg_catalog.cardinality(records) loop
     continue when i = any (bad);
     begin
@@ -302,8 +303,8 @@ if nulls_ operator(pg_catalog.->>) {literal} is not null then
 end if;
 
 -- name: PolicyKey
--- What tells, in a members table, which rows concern a subject (MemberReads): a part of PolicyBody. {expression} is an
--- expression of the subject's settings. Where it fails, nothing is known, and each row concerns the subject.
+-- The key by which rows of a members table concern a subject (MemberReads): a part of PolicyBody. {expression} is an
+-- expression of the subject's settings. If it fails, the key is unknown, and each row concerns the subject.
 begin
     key := ({expression})::pg_catalog.text;
 exception when others then
@@ -311,11 +312,11 @@ exception when others then
 end;
 
 -- name: PolicyStored
--- The policies as a function whose names were looked up by the hub, for a role that may not use a schema they name: to
--- Postgres a policy's names are looked up when it is created, and whoever reads the table needs no right to them.
+-- The policies as a function whose names are resolved by the hub, for a role that may not use a schema they name: Postgres
+-- resolves a policy's names when it is created, so a role that reads the table needs no right to them.
 --
--- Invariant: this function lives in a transaction that is rolled back. It depends on what it names, so if it stayed,
--- nobody could drop or alter that; and its body is parsed here, not run.
+-- Invariant: this function lives in a transaction that is rolled back. It depends on the objects it names, so if it stayed,
+-- they could not be dropped or altered; and its body is parsed here, not run.
 set local search_path = pg_catalog, pg_temp;
 create function pg_temp.{name}_stored(rows_ {type}[], picks int[]) returns setof int language sql stable begin atomic
     {query};
@@ -324,7 +325,7 @@ grant execute on function pg_temp.{name}_stored to public;
 set local search_path to default
 
 -- name: DeletedTables
--- From which tables transactions deleted rows, $3 at most of each: the number of the transaction in the lists of ids ($1) and of
--- places in the WAL ($2), and the table's oid.
+-- The tables from which transactions deleted rows, at most $3 from each: the transaction's index in the lists of ids ($1)
+-- and of places in the WAL ($2), and the table's oid.
 -- Locks: none.
 select d.transaction, d.relid from roost.deleted_tables($1::xid8[], $2::pg_lsn[], $3::int4) d

@@ -1,34 +1,35 @@
--- What members missed, and what of it may be gone.
+-- Missed changes of members, and the part of them that may be gone.
 
 -- name: RecoveryGround
--- What decides whether a recovery can begin: the highest transaction of which changes are gone already, and those below
--- it of which none are.
--- Read when recoveries begin, and again for those that had to wait, when the statement that reads for them was sent.
+-- Decides whether a recovery can begin: the highest transaction that has lost changes, and those below it that have lost
+-- none.
+-- Read when recoveries begin, and again, for those that had to wait, when the statement that reads for them has been sent.
 -- Locks: none.
 select pruned_xid, array_to_string(unpruned, ',') from roost.meta
 
 -- name: RecoveryStored
--- What the hub's last process left for its clients: from where they may have to be told again. No row where no hub of
--- this name stored anything yet; a version before catch-up left only its own cursor.
+-- The position that the hub's last process left for its clients, from which they may need changes again. No row if no hub
+-- of this name has stored anything yet; a version before catch-up left only its own cursor.
 -- Locks: none.
 select coalesce(recovery, snapshot) from roost.cursor where node = $1
 
 -- name: RecoveryWindow
--- What some recoveries miss, all in one: changes that the snapshot {upper} sees and not all of their starts have.
+-- The missed changes of several recoveries at once: changes that the snapshot {upper} sees and that not all of their starts
+-- have.
 --
 -- Invariants
---   * {upper} is a snapshot that the feed itself read up to, so nothing of it is still to come live, and nothing of
---     what comes live is in it.
---   * A change is in the answer if any of the starts lacks it: xid >= the lowest xmax of them, or one of the
---     transactions that were running in any of them and lie below that, so no row comes twice. Who has it already is
---     found out row by row, by its xid.
+--   * {upper} is a snapshot up to which the feed itself has read, so nothing of it is still to come live, and it contains
+--     no change that comes live.
+--   * A change is in the result if any of the starts lacks it: xid >= their lowest xmax, or one of the transactions that
+--     were running in any of them and lie below that, so no row comes twice. The hub determines row by row, by xid, which
+--     members already have it.
 --   * The bounds are literals, so that the planner sees how narrow the range is.
---   * Messages ('M') are not replayed here, but they count: a limit that looked for other rows among many of them would
---     hold up the windows. So does what {wanted} says concerns nobody (RowPrefilter+SQL.swift); neither takes its
---     record along.
---   * "offset 0" keeps the planner from looking for texts once per column that asks.
---   * {rest} is either a limit and no order, which the index ends early (rows are then sorted by the hub), or an order;
---     then {only} leaves out what is not wanted.
+--   * Messages ('M') are not replayed here, but they count: a limit that had to find other rows among many of them would
+--     hold up the windows. So do rows that {wanted} says concern no member (RowPrefilter in RecoveryStatement.swift); neither kind comes
+--     with its record.
+--   * "offset 0" keeps the planner from searching for texts once for each column that needs the result.
+--   * {rest} is either a limit without an order, which the index ends early (the hub then sorts the rows), or an order;
+--     then {only} leaves out unwanted rows.
 -- Locks: none.
 select id, relid, op, reduced, at::text as at, {committed} as committed,
        case when wanted then {record} end as record, case when wanted then {old} end as old_record,
@@ -53,15 +54,15 @@ from (
 {rest}
 
 -- name: RecoverySlice
--- As much of what some recoveries miss as the hub can wait for, between two windows of the feed: {missed} is
+-- The part of several recoveries' missed changes that the hub can wait for, between two windows of the feed: {missed} is
 -- RecoveryWindow in Recovery.sql with a limit.
 --
 -- Invariants
---   * Large rows must not come by the thousand, so the answer ends behind the row that fills {most} bytes (as they are
---     stored, which may be compressed).
---   * The first row that was looked at is always there, wanted or not, since the last columns tell how many were looked
---     at and how many of them are wanted. With fewer wanted ones in the answer, or more looked at than the limit, there
---     is more.
+--   * Large rows must not come by the thousand, so the result ends after the row that reaches {most} bytes (as stored,
+--     possibly compressed).
+--   * The first row examined is always in the result, wanted or not, because the last columns have the number of rows
+--     examined and the number of wanted ones. If the result has fewer wanted rows, or more were examined than the limit,
+--     there is more.
 -- Locks: none.
 select id, relid, op, reduced, at, committed, record, old_record, row_text, old_row_text, deletion, xid, wanted,
        wanted_rows, rows

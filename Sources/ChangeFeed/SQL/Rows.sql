@@ -1,13 +1,13 @@
--- How rows are read that clients begin with, as their roles and by their policies.
+-- Reads of the rows that clients start from, as the clients' roles and under their policies.
 
 -- name: SessionOfRows
--- What the sessions that read such rows run besides Sessions.sql.
+-- The settings of the sessions that read such rows, besides Sessions.sql.
 --
 -- Invariants
 --   * Values have the texts that the outbox gives them, so the settings of Sessions.sql stay.
---   * Whatever a client asks for writes nothing and ends in time: each reading brings its own statement_timeout; this one is for
---     whatever forgets to.
---   * A wait for a lock ends earlier than the statement, so that it is not taken for a query without an index.
+--   * Whatever a client asks for, it writes nothing and ends in time: each read brings its own statement_timeout; this one
+--     is for a read that lacks it.
+--   * A wait for a lock ends earlier than the statement, so that it is not mistaken for a query without an index.
 set application_name = 'roost rows';
 set default_transaction_read_only = on;
 set statement_timeout = '5s';
@@ -17,13 +17,13 @@ set max_parallel_workers_per_gather = 0;
 set jit = off
 
 -- name: RowsBegin
--- Begins a reading: all that follows sees one snapshot, and nothing of it stays. Names in braces are filled in.
+-- Begins a read: everything after it sees one snapshot, and none of its effects stay. Names in braces are filled in.
 --
 -- Invariants
---   * The snapshot is the first result with rows, and the one of all statements that follow: what it does not see, a recovery that
---     begins there brings (Recovery.sql), and what it sees that does not.
---   * From the last statement on it is the client's role that reads: privileges and policies are Postgres' to apply.
--- Locks: none; those of the tables that are read then, until the end of the reading.
+--   * The snapshot is the first result with rows, and applies to all following statements: a recovery that begins there
+--     brings what it does not see (Recovery.sql), and nothing that it sees.
+--   * After the last statement, the client's role is the one that reads: Postgres applies privileges and policies.
+-- Locks: none here; then those of the tables that are read, until the end of the read.
 begin isolation level repeatable read read only;
 set local statement_timeout = {limit};
 set local lock_timeout = {locks};

@@ -1,8 +1,8 @@
--- Whom the hub serves with row changes (Migration009Sessions.sql).
+-- The sessions that the hub serves with row changes (Migration009Sessions.sql).
 
 -- name: SessionOfSessions
--- What the session that writes down who may come back runs besides Sessions.sql.
--- Joins wait for it, so that it must not wait long for anybody.
+-- The settings of the session that records which clients may come back, besides Sessions.sql.
+-- Joins wait for it, so it must not wait long for other sessions.
 set application_name = 'roost sessions';
 set lock_timeout = '1s';
 set statement_timeout = '5s';
@@ -11,9 +11,9 @@ set jit = off;
 set max_parallel_workers_per_gather = 0;
 
 -- name: StoredSessions
--- Who may come back to this hub ($1); no row at all where that is not known of everybody, and a row of nulls where it is
--- known that there is nobody. With where they stand (Migration019Places.sql), and for how many milliseconds the only one of a key has
--- been lost. Those whose clients went on elsewhere are left out (Migration024Moves.sql).
+-- The sessions that may come back to this hub ($1); no row at all if the list is not complete, and a row of nulls if it is
+-- known to be empty. With their positions (Migration019Places.sql), and for how many milliseconds the only session of a key
+-- has been lost. Sessions whose clients continued elsewhere are left out (Migration024Moves.sql).
 -- Locks: none.
 select s.key, s.sessions, s.place, case when s.follows then l.proven end,
        (extract(epoch from clock_timestamp() - s.lost_at) * 1000)::bigint
@@ -25,10 +25,10 @@ left join roost.session s on s.node = l.node and not exists (
 where l.node = $1
 
 -- name: StoreSessions
--- Writes down who may come back to this hub ($1): keys that nobody may come back for ($2), and the others with how many,
--- where they stand, and for how many milliseconds the only one has been lost ($3 to $7).
--- Invariant: a key comes once in one statement, either gone or there.
--- Locks: rows of this hub's own, which nobody else writes.
+-- Records the sessions that may come back to this hub ($1): keys without any such session ($2), and for the others the
+-- number of sessions, their position, and for how many milliseconds the only one has been lost ($3 to $7).
+-- Invariant: a key occurs once per statement, either as gone or as present.
+-- Locks: rows of this hub's own, which no other session writes.
 with gone as (
     delete from roost.session where node = $1 and key = any ($2::uuid[])
 )
@@ -39,14 +39,15 @@ on conflict (node, key) do update
 set sessions = excluded.sessions, follows = excluded.follows, place = excluded.place, lost_at = excluded.lost_at
 
 -- name: SessionsElsewhere
--- Of keys ($2) of this hub ($1), those that another hub may have served, and where the clients of that hub go on: all of them,
--- and those of the key. And the time of this look, where it found one session that may be claimed (Migration024Moves.sql).
+-- For keys ($2) of this hub ($1), the other hubs that may have served them, and where those hubs' clients continue: all of
+-- them, and those of the key. With the time of this look-up, if it found a single session that may be claimed
+-- (Migration024Moves.sql).
 --
 -- Invariants
---   * A hub whose list counts is in the answer for the keys that it lists; of one whose list does not count nobody knows whom it
---     served, so that it is in the answer for every key. Either only if it was there within $3 seconds.
---   * What a hub stored on another server means nothing here. Nor does what lies ahead of this one.
---   * Of a session whose client went on elsewhere nothing is in the answer.
+--   * A hub whose list counts is in the result for the keys that it lists; if a hub's list does not count, its sessions are
+--     unknown, so it is in the result for every key. Either only if the hub was present within $3 seconds.
+--   * Positions that a hub stored on another server mean nothing here, nor do positions ahead of this server.
+--   * A session whose client continued elsewhere is not in the result.
 -- Locks: none.
 select wanted.key, c.node, coalesce(c.recovery, c.snapshot),
        case when l.node is not null then s.place end, case when s.follows then l.proven end,
@@ -64,17 +65,17 @@ where c.node <> $1
   and (l.node is null or s.key is not null)
 
 -- name: ClaimSessions
--- The clients of sessions that other hubs ($1) keep under keys ($2) went on here: they were looked for at $3, and lack nothing of
--- what they stood for.
--- Locks: rows of session_claim, which are taken by their hub.
+-- Claims sessions that other hubs ($1) keep under keys ($2): their clients continued here, where the sessions were looked
+-- up at $3, and lack nothing that the sessions stood for.
+-- Locks: rows of session_claim, which their hub takes.
 insert into roost.session_claim (node, key, sought_at)
 select * from unnest($1::text[], $2::uuid[], $3::timestamptz[]) order by 1, 2
 on conflict (node, key) do update set sought_at = greatest(roost.session_claim.sought_at, excluded.sought_at)
 
 -- name: TakeClaims
--- Which sessions of this hub ($1) were claimed, and how many milliseconds ago they were looked for. Those of hubs that have not taken
--- them for an hour go: nobody asks for what such a hub kept.
--- Locks: the rows that go.
+-- Takes the claims on this hub's sessions ($1), with how many milliseconds ago the sessions were looked up. Claims that
+-- other hubs have not taken for an hour are deleted: what such a hub kept is no longer needed.
+-- Locks: the rows it deletes.
 with old as (
     delete from roost.session_claim where node <> $1 and sought_at < clock_timestamp() - interval '1 hour'
 )
@@ -82,44 +83,44 @@ delete from roost.session_claim where node = $1
 returning key, (extract(epoch from clock_timestamp() - sought_at) * 1000)::bigint
 
 -- name: SessionsAreProven
--- What all of this hub's ($1) sessions have that follow ($2). Only behind the rows of those that may not have it. Returns whether there
--- are other hubs.
+-- Records the snapshot that all sessions of this hub ($1) with `follows` have ($2). Only after the rows of sessions that
+-- may not have it. Returns whether there are other hubs.
 -- Locks: the hub's own row.
 update roost.session_list set proven = $2::pg_snapshot, seen_at = clock_timestamp() where node = $1
 returning exists (
     select from roost.session_list o where o.node <> $1 and o.seen_at > clock_timestamp() - interval '10 minutes')
 
 -- name: SessionsAreSeen
--- This hub ($1) writes its list. Returns whether there are other hubs.
+-- Records that this hub ($1) still writes its list. Returns whether there are other hubs.
 -- Locks: the hub's own row.
 update roost.session_list set seen_at = clock_timestamp() where node = $1
 returning exists (
     select from roost.session_list o where o.node <> $1 and o.seen_at > clock_timestamp() - interval '10 minutes')
 
 -- name: ForgetSessions
--- Forgets who may come back to this hub ($1), in the transaction that writes all of it anew.
--- Locks: rows of this hub's own, which nobody else writes.
+-- Deletes the sessions of this hub ($1), in the transaction that writes all of them again.
+-- Locks: rows of this hub's own, which no other session writes.
 delete from roost.session where node = $1
 
 -- name: ListTurn
--- The turn that a claim about this hub's list ($1) has to be for to count; no row where the hub has no cursor yet.
+-- The turn that a claim of completeness for this hub's list ($1) must name to count; no row if the hub has no cursor yet.
 -- Locks: none.
 select list_turn from roost.cursor where node = $1
 
 -- name: SessionsAreListed
--- From here on roost.session lists everybody who may come back to this hub ($1), for as long as the hub is in this turn
--- ($2), which was read before the list was found complete; those who follow have what $3 sees.
+-- Declares roost.session a complete list of the sessions that may come back to this hub ($1), for as long as the hub is in
+-- this turn ($2), which was read before the list was found complete; sessions with `follows` have what $3 sees.
 -- Locks: the hub's own row.
 insert into roost.session_list (node, turn, proven) values ($1, $2::bigint, $3::pg_snapshot)
 on conflict (node) do update set turn = excluded.turn, proven = excluded.proven, seen_at = clock_timestamp()
 
 -- name: SessionsAreUnknown
--- From here on roost.session may leave out somebody who may come back to this hub ($1).
+-- Declares that roost.session may lack sessions that may come back to this hub ($1).
 -- Locks: the hub's own row.
 delete from roost.session_list where node = $1
 
 -- name: WithdrawList
--- From here on no claim counts that roost.session lists everybody who may come back to this hub ($1), until one is made for
--- the new turn (Migration012Losses.sql). No row where the hub has no cursor.
+-- Invalidates every claim that roost.session lists all sessions that may come back to this hub ($1), until one is made for
+-- the new turn (Migration012Losses.sql). No row if the hub has no cursor.
 -- Locks: the hub's own row.
 update roost.cursor set list_turn = list_turn + 1 where node = $1 returning list_turn

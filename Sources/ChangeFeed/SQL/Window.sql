@@ -1,26 +1,26 @@
--- What a window reads of the outbox.
+-- The outbox as a window reads it.
 
 -- name: Window
--- One window: what this statement's snapshot S2 sees and the last window's snapshot S1 did not.
+-- One window: the rows that this statement's snapshot S2 sees and the last window's snapshot S1 did not.
 --
 -- Invariants
 --   * READ COMMITTED: the statement has one snapshot, and pg_current_snapshot() in it is that snapshot. It comes as the
 --     first row (id 0) and is the next S1; all of the rows have to be handed on before it counts.
---   * That row also tells, where asked, the catalog's version (CatalogVersion in Catalog.sql, in the place of "committed") and
---     which members tables of scopes the window wrote (MembersInWindow in Window.sql, in the place of "record"), and whether
---     anything went from the outbox (OutboxLook in Losses.sql, in the place of "old_record"). Where tables are passed over,
+--   * That row also has, if requested, the catalog's version (CatalogVersion in Catalog.sql, in the place of "committed"),
+--     the members tables of scopes that the window wrote (MembersInWindow in Window.sql, in the place of "record"), and the
+--     check for deletions from the outbox (OutboxLook in Losses.sql, in the place of "old_record"). If tables are skipped,
 --     it counts their rows (PassedInWindow in Window.sql, in the place of "relid").
---   * A row that is here though its transaction is not finished came by another way, as out of a dump; it is left out,
---     or it would come in every window until then (ForeignChanges in Epochs.sql deletes it).
+--   * A row that is visible although its transaction is not finished came by another route, as out of a dump; it is left
+--     out, or it would come in every window until then (ForeignChanges in Epochs.sql deletes it).
 --   * A row is new if its transaction was not finished in S1: either xid >= xmax(S1), or xid in xip(S1).
---   * :committed is when a transaction that is here committed, where the server keeps that, and is null where "at" says it
---     already: of rows that were read from the WAL (Migration014Capture.sql).
---   * :record, :old_record and :texts are the columns, made legible where the database has texts that are no UTF-8
+--   * :committed is the time of the row's commit, if the server keeps it, and null if "at" already has it: for rows read
+--     from the WAL (Migration014Capture.sql).
+--   * :record, :old_record and :texts are the columns, made legible if the database has texts that are not UTF-8
 --     (OutboxForm).
---   * :deletion tells of a deleted row what deleted it (WriterTransaction).
---   * S1 is its xmax ($1) and its xip ($2): a session keeps the plan of what it reads by again and again (WindowStatements.swift).
---     That the planner does not see how narrow the range is does no harm where it may read the outbox by its index alone
---     (SessionOfFeed in Feed.sql). Oids are literals, in which Postgres looks up by a hash.
+--   * :deletion names the transaction that deleted a row (WriterTransaction).
+--   * S1 is its xmax ($1) and its xip ($2): a session keeps the plans of its repeated reads (WindowStatements.swift). The
+--     planner does not see how narrow the range is, which does no harm if it may read the outbox only by its index
+--     (SessionOfFeed in Feed.sql). Oids are literals, so that Postgres looks them up by a hash.
 -- Locks: none.
 select 0 as id, {passed} as relid, ''::"char" as op, false as reduced, pg_current_snapshot()::text as at,
        {version} as committed, {touched} as record, {outbox} as old_record, null::text as row_text, null::text as old_row_text, null::text as deletion
@@ -33,18 +33,17 @@ where xid = any ($2::xid8[]) and pg_visible_in_snapshot(xid, (select pg_current_
 order by id
 
 -- name: HeardInWindow
--- Which rows of a window are read where somebody hears some tables and nobody hears others ({{unheard}}): a part of
--- Window.sql.
+-- The rows that a window reads if some tables have subscribers and others ({{unheard}}) have none: a part of Window.sql.
 --
--- A hundred thousand rows that are passed over so take Postgres 12 ms; sorted and sent they take 75, and the hub as long
--- again. Messages ('M') and what is no row ('T', 'X') are never passed over. Locks: none.
+-- Skipping a hundred thousand rows in this way takes Postgres 12 ms; sorting and sending them takes 75, and the hub as long
+-- again. Messages ('M') and entries that are not rows ('T', 'X') are never skipped. Locks: none.
 not (relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D'))
 
 -- name: PassedInWindow
--- How many rows of a window are passed over by HeardInWindow in Window.sql, {most} at most: a part of Window.sql, in the
--- type of the column that it stands in.
+-- Number of rows of a window skipped by HeardInWindow in Window.sql, {most} at most: a part of Window.sql, with the type of
+-- the column that it takes the place of.
 --
--- They count as what the window brought: the hub stays awake for their writers, and its place moves on past them.
+-- They count as rows that the window brought: the hub stays awake for their writers, and its place moves past them.
 -- Locks: none.
 (select count(*) from (
     select from roost.change
@@ -58,10 +57,10 @@ not (relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D'))
 ) passed)::oid
 
 -- name: MembersInWindow
--- What a window wrote to members tables of scopes, as a JSON array, or null: a part of Window.sql, read in its snapshot, so
--- that answers which the window makes wrong are dropped before its first row is judged. Of the tables in {{members}} the
--- oid; of those in {{narrowed}} each row as an array of the oid, the record and the old record, {mostrows} at most, or
--- the oid alone where it is no row, a large one, or lacks what it was.
+-- The changes that a window made to scopes' members tables, as a JSON array, or null: a part of Window.sql, read in its
+-- snapshot, so that answers which the window makes wrong are dropped before its first row is judged. For tables in
+-- {{members}} the oid; for those in {{narrowed}} each row as an array of the oid, the record and the old record, {mostrows}
+-- at most, or the oid alone if the entry is not a row, is large, or lacks the old record.
 -- Locks: none.
 (select json_agg(change) from (
     select to_json(relid) as change from (

@@ -5,22 +5,22 @@ import Matching
 import Postgres
 import Synchronization
 
-/// Brings what the feed reads to those who asked for it: has each change matched and judged, hands the loops what they
-/// are to send, and tells them up to where all is delivered.
+/// Brings the feed's changes to subscribers: has each change matched and judged, gives the loops their events, and tells
+/// them up to where everything is delivered.
 ///
-/// **Overload**: the loops say when their sockets have taken a batch, and no more than `batchesAhead` are ever on their
+/// **Overload**: the loops report when their sockets have taken a batch, and no more than `batchesAhead` are ever under
 /// way; a large transaction is read no faster than that.
 ///
-/// Unchecked: confined to the feed's thread, on which the feed's work and the consumer's methods run, one at a time; what
-/// other threads may see is behind a mutex.
+/// Unchecked: confined to the feed's thread, which runs the feed's work and the consumer's methods one at a time; a mutex
+/// protects everything that other threads may see.
 final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
-    /// What the hub hears of the feed besides changes. Called on the feed's thread.
+    /// News of the feed for the hub, besides changes. Called on the feed's thread.
     struct Hooks: Sendable {
-        /// The mark from where on members may yet recover; nil where nobody may.
+        /// The oldest mark from which members may still recover; nil if none may.
         let oldestMark: @Sendable () -> Int?
-        /// All was handed on up to this mark.
+        /// Everything up to this mark was handed on.
         let whenMarked: @Sendable (Int) -> Void
-        /// No hub of this name was here before.
+        /// No hub of this name served the database before.
         let whenFirst: @Sendable () -> Void
         let whenStatusChanges: @Sendable (FeedStatus) -> Void
     }
@@ -28,7 +28,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     let subscriptions: LiveSubscriptions
     let budget: SharedConditionBudget
     let pipeline: DeliveryPipeline
-    /// How many changes wait for filters; from any thread.
+    /// Number of changes that wait for filters; from any thread.
     let undecidedCount = Mutex(0)
     private let sink: any ChangeSink
     private let observer: (any ChangeObserver)?
@@ -37,13 +37,13 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     private let logger: Logger
     private let decider: ConditionDecider
     private let principals = PrincipalTable()
-    /// Of the window under way.
+    /// The current window's cursors.
     private var cursors: CursorWindow?
     private var watermarks: WatermarkAudience
-    /// The tables that the observer needs, by oid.
+    /// The oids of the tables that the observer needs.
     private var observedTables: Set<UInt32> = []
     private let receiptTables: ReceiptTables?
-    /// Words of changes that could not be recorded, for groups for which something waits that came before.
+    /// Messages about unrecorded changes, held for groups that still wait for earlier changes.
     private var losses: [(group: ChangeGroupID, message: String, since: ContinuousClock.Instant)] = []
     private let ahead = DispatchSemaphore(value: ChangeDispatcher.batchesAhead)
     private static let batchesAhead = 2
@@ -78,19 +78,20 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
             conninfo: configuration.conninfo, limits: configuration.filters, budget: budget, logger: logger)
     }
 
-    /// No filter is asked about again from now on. From any thread.
+    /// Stops further questions about filters. From any thread.
     func stop() { decider.stop() }
 
-    /// Ends the threads that have filters decided and policies asked, after the feed's.
+    /// Stops the threads that decide filters and evaluate policies, after the feed's thread.
     func join() {
         pipeline.stop()
         rowReader.stop()
         decider.join(within: .seconds(1))
     }
 
-    // MARK: Who hears
+    // MARK: Claims
 
-    /// Policies are asked for these claims, too, from here on. Whoever is known to be shown nothing for now is told again.
+    /// Adds claims to a group, for which policies are then evaluated too. Repeats the complaints to users who are shown
+    /// nothing at present.
     func admit(_ claims: Claims, to id: ChangeGroupID) {
         subscriptions.registry.admit(claims, to: id)
         let complaints = pipeline.complaints(about: claims, in: id, of: subscriptions.registry)
@@ -99,8 +100,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
     // MARK: Live changes
 
-    /// Subscribers and the observer are all who are handed what windows bring. Who recovers reads for itself, and hears the
-    /// table live by then; members tables of scopes are told apart from changes (`membersChanged`).
+    /// Only subscribers and the observer receive a window's changes. A recovering member reads the outbox itself, and has
+    /// its live subscription by then; members tables of scopes are reported separately (`membersChanged`).
     func hears(_ table: Table) -> Bool {
         observedTables.contains(table.oid) || subscriptions.registry.hears(table.oid)
     }
@@ -132,11 +133,11 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         if !changes.isEmpty { observer.take(changes) }
     }
 
-    /// Sends the loops what a batch has for them.
+    /// Sends the loops a batch's events.
     ///
     /// - Parameters:
-    ///   - waits: of changes that wait for filters, or do not any more.
-    ///   - change: of a place, with its cursor, for those who have to wait for it.
+    ///   - waits: changes that wait for filters, or no longer do.
+    ///   - change: returns the change at a place with its cursor, for subscribers that have to wait for it.
     private func deliver(
         _ batch: inout DeliveryBatch, waiting waits: [(change: RowChange, waits: [MessageWait])],
         change: (Int) -> (RowChange, cursor: String)?
@@ -148,7 +149,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
             guard let (change, cursor) = change(place) else { continue }
             pipeline.postponed.add(change, cursor: cursor, for: members, at: .now)
             let waitsForPolicies = PostponedChanges.waits(of: members)
-            // What filters have decided may wait for policies now: that is one word, or it would seem decided in between.
+            // A change that filters have decided may now wait for policies. One event reports both, or the change would
+            // seem decided in between.
             if let index = waits.firstIndex(where: { $0.change.id == change.id }) {
                 let groups = Set(waitsForPolicies.map(\.group))
                 waits[index].waits.removeAll { groups.contains($0.group) }
@@ -161,11 +163,11 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         send(loops)
     }
 
-    /// Tells loops that changes wait here which came before those that they are sent now.
+    /// Tells loops that earlier changes than the ones they are being sent are waiting here.
     ///
-    /// - Parameter isFirst: none waited before for policies.
+    /// - Parameter isFirst: true if none waited for policies before.
     private func announceWaiting(isFirst: Bool, to loops: inout [[FeedEvent]]) {
-        // To all of them: on any of them may join who gets its changes on another.
+        // To all loops: a member that joins on one loop may get its changes on another.
         for loop in loops.indices where isFirst || !undecided.changes.isEmpty && !loops[loop].isEmpty {
             loops[loop].insert(.withheld, at: 0)
         }
@@ -182,7 +184,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         }
     }
 
-    /// What was decided meanwhile is delivered, and what a policy failed on is judged again.
+    /// Delivers changes decided meanwhile, and judges again the changes that a policy failed on.
     func pollEnded() throws {
         defer { tellOfLosses() }
         try undecided.takeDecisions()
@@ -204,7 +206,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     // MARK: Marks
 
     func marked(_ mark: Int, at cursor: FeedCursor) {
-        // Who is told that it has all up to here must not lack what waits.
+        // A subscriber that is told it has everything up to here must not lack waiting changes.
         guard pipeline.postponed.isEmpty else { return }
         guard undecided.changes.isEmpty else { return undecided.hold(mark) }
         hooks.whenMarked(mark)
@@ -220,7 +222,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
     func changesAreLost(of tables: Set<UInt32>) {
         for (group, message) in subscriptions.losses(of: tables) {
-            // Of several that wait for the same, the first has its own time.
+            // The first of several equal messages keeps its time; of the others, only the newest stays.
             let known = losses.indices.filter { losses[$0].group == group && losses[$0].message == message }
             if known.count > 1 { losses.remove(at: known[1]) }
             losses.append((group, message, .now))
@@ -228,8 +230,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         tellOfLosses()
     }
 
-    /// Tells the groups for which nothing waits any more that was written before the loss. An application loads its data at that word,
-    /// and a version from before the loss that came behind it would stay.
+    /// Reports losses to groups that no longer wait for anything written before the loss. An application reloads its data
+    /// on this message, and an older version that arrived later would stay.
     private func tellOfLosses() {
         guard !losses.isEmpty else { return }
         var loops = [[FeedEvent]](repeating: [], count: sink.loopCount)
@@ -246,7 +248,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         }
     }
 
-    // MARK: What the feed tells besides
+    // MARK: Other news of the feed
 
     func feedDidBecomeReady(_ catalog: Catalog) { catalogChanged(catalog) }
 
@@ -278,7 +280,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     func nobodyIsFromBefore() { hooks.whenFirst() }
 
     var observed: (taken: Int, settled: Int) {
-        // In this order: what is taken in between must not count as settled.
+        // In this order, so that changes taken in between do not count as settled.
         guard let observer else { return (0, 0) }
         let settled = observer.settled
         return (observer.taken, settled)
@@ -310,14 +312,14 @@ extension ChangeDispatcher: DecisionDelivery {
         deliver(&batch, waiting: items.map { ($0.change, $0.ends) }) { place in
             (items[place].change, items[place].cursor)
         }
-        // What a policy failed on waits on, from now.
+        // Changes that a policy failed on keep waiting, as of now.
         for place in losses.indices where items.contains(where: { $0.since <= losses[place].since }) {
             losses[place].since = .now
         }
         scheduler.filtersAreDecided()
     }
 
-    /// Ends those filters that the database did not decide.
+    /// Ends the filters that the database did not decide.
     private func endUndecided(_ items: [UndecidedChanges.Item], _ answers: ConditionEvaluator.Answers) {
         guard !answers.givenUp.isEmpty else { return }
         var ended: Set<GivenUpFilter> = []
@@ -334,7 +336,8 @@ extension ChangeDispatcher: DecisionDelivery {
         return ended
     }
 
-    /// A mark that waited for decisions. Its cursor is not told: some may be further already, who waited for none.
+    /// Handles a mark that waited for decisions. Its cursor is not sent: subscribers that waited for none may already be
+    /// further.
     func covered(_ mark: Int) {
         tellOfLosses()
         guard pipeline.postponed.isEmpty else { return }

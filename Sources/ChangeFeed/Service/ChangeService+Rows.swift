@@ -13,7 +13,7 @@ extension ChangeService: RowSource {
             guard context.canQuery, context.status == .ready else { return done(.unavailable) }
             let part: RowReading.Part
             do {
-                // What the catalog refuses is judged again by the current one, which knows the role then.
+                // A request that this catalog refuses is judged again by the current one, which then knows the role.
                 let known = context.catalog
                 let isKnown =
                     known.access(of: claims.role)?.exists == true

@@ -3,10 +3,10 @@ package import Logging
 import Postgres
 import Synchronization
 
-/// Row changes for the hubs of all loops: reads them from Postgres, and brings them to those who subscribed.
+/// Row changes for the hubs of all loops: reads them from Postgres, and delivers them to subscribers.
 ///
 /// Everything happens on the feed's thread, between its reads: a subscription that is answered `live` is in the index
-/// before anything later is read, so no commit after the answer passes it by. Its methods may be called from any thread.
+/// before anything later is read, so it misses no commit after the answer. Methods may be called from any thread.
 package final class ChangeService: ChangeSource {
     private let configuration: FeedConfiguration
     private let logger: Logger
@@ -14,15 +14,15 @@ package final class ChangeService: ChangeSource {
     let dispatcher: ChangeDispatcher
     private let feed: ChangeFeed
     private let outboxGauge: OutboxGauge
-    /// The last attempt to withdraw the list of sessions failed.
+    /// True if the last attempt to withdraw the list of sessions failed.
     private let isListStuck = Mutex(false)
 
-    /// - Parameters, but for `places` all called from the feed's thread:
-    ///   - observer: takes changes beside the subscribers.
-    ///   - places: where the feed says how far it was when; nil where nobody else asks.
-    ///   - oldestMark: the mark from where on members may yet recover; nil where nobody may.
-    ///   - whenMarked: all was handed on up to this mark.
-    ///   - whenFirst: no hub of this name was here before.
+    /// - Parameters, all except `places` called from the feed's thread:
+    ///   - observer: takes changes besides the subscribers.
+    ///   - places: records how far the feed was at which time; nil if no one else reads it.
+    ///   - oldestMark: the oldest mark from which members may still recover; nil if none may.
+    ///   - whenMarked: everything up to this mark was handed on.
+    ///   - whenFirst: no hub of this name served the database before.
     package init(
         configuration: FeedConfiguration, sink: any ChangeSink, observer: (any ChangeObserver)? = nil, logger: Logger,
         places: RecoveryPlaces? = nil,
@@ -44,10 +44,10 @@ package final class ChangeService: ChangeSource {
             places: places ?? RecoveryPlaces(window: configuration.recoveryWindow))
     }
 
-    /// Starts reading. Once.
+    /// Starts reading. Call it once.
     package func start() { feed.start() }
 
-    /// Stores the cursor and joins the feed's thread. The loops must still turn: the feed may be waiting for them.
+    /// Stores the cursor and joins the feed's thread. The loops must still be running: the feed may be waiting for them.
     package func stop() {
         dispatcher.stop()
         feed.stop()
@@ -60,21 +60,21 @@ package final class ChangeService: ChangeSource {
 
     package var status: FeedStatus { feed.status }
 
-    /// As it was found a moment ago; nil until the second time that somebody asks.
+    /// The last measurement; nil on the first call, which starts one.
     package var outbox: OutboxFigures? { outboxGauge.latest(asking: inbox) }
 
-    /// Changes that wait until Postgres has decided filters; others do not wait for them.
+    /// Number of changes that wait for Postgres to decide filters; other changes do not wait for them.
     package var undecidedChanges: Int { dispatcher.undecidedCount.withLock { $0 } }
 
-    /// Filters that were given up, by the reason.
+    /// Number of filters given up, by reason.
     package var filterEnds: [FilterEnd: Int] { dispatcher.budget.ends }
 
-    /// Statements of this process that were not waited for any longer, and cancelled.
+    /// Number of this process's statements that were given up and cancelled.
     package var abandonedStatements: Int { AbandonedStatements.shared.total }
 
     package var statistics: FeedStatistics { feed.statistics }
 
-    /// `ChangeFeed.behind`.
+    /// See `ChangeFeed.behind`.
     package var behind: Duration? { feed.behind }
 
     // MARK: From the loops
@@ -103,25 +103,26 @@ package final class ChangeService: ChangeSource {
         inbox.perform { [dispatcher] _ in dispatcher.scheduler.abandon(id) }
     }
 
-    /// Where points of this process lie for every hub of the database: a cursor for each, nil where that is not known.
+    /// Converts points of this process to cursors that every hub of the database understands; nil for points that are not
+    /// known.
     ///
-    /// - Parameter done: is told on the feed's thread; never, where that has ended.
+    /// - Parameter done: called on the feed's thread; never, if the thread has ended.
     package func locate(_ points: [RecoveryPoint], then done: @escaping @Sendable ([String?]) -> Void) {
         inbox.perform { context in done(points.map { context.locate($0) }) }
     }
 
     /// Reads a window that begins after the call, and hands it to the loops.
     ///
-    /// - Parameter done: is told on the feed's thread, once: false where the database is away, or where Postgres has yet to
-    ///   decide filters of changes that were read.
+    /// - Parameter done: called once on the feed's thread: with false if the database is unreachable, or if Postgres has
+    ///   yet to decide filters of changes that were read.
     package func awaitWindow(_ done: @escaping @Sendable (Bool) -> Void) {
         inbox.awaitWindow { [dispatcher] isRead in done(isRead && dispatcher.undecidedCount.withLock { $0 } == 0) }
     }
 
-    /// Sees to it that the list of who was served (`SessionWriter`) does not count as complete any more, on the feed's own
-    /// connection: where that does not work either, no changes flow or nothing can be written.
+    /// Marks the list of served sessions (`SessionWriter`) as no longer complete, on the feed's own connection: if that
+    /// fails too, either no changes flow or nothing can be written.
     ///
-    /// - Parameter whenDone: is told on the feed's thread whether it certainly does not count.
+    /// - Parameter whenDone: called on the feed's thread, with true if the list certainly no longer counts as complete.
     package func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
         let isPosted = inbox.performWhenIdle { [self] context in
             guard context.canQuery else { return whenDone(false) }

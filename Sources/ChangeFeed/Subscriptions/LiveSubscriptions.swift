@@ -2,7 +2,7 @@ import Hub
 import Logging
 import Matching
 
-/// Who is subscribed live: takes subscriptions in, binds their filters to tables, and tells their groups what became of them.
+/// The live subscribers: takes subscriptions, binds their filters to tables, and tells their groups the outcomes.
 ///
 /// Unchecked: confined to the feed's thread, on which the feed's work and the consumer's methods run, one at a time.
 final class LiveSubscriptions: @unchecked Sendable {
@@ -26,7 +26,7 @@ final class LiveSubscriptions: @unchecked Sendable {
         self.logger = logger
     }
 
-    /// What Postgres says of conditions; waits for it.
+    /// Postgres' answers about conditions; waits for them.
     func answers(to conditions: [PostgresCondition]) throws -> ConditionEvaluator.Answers {
         try evaluator.answers(to: conditions)
     }
@@ -37,13 +37,13 @@ final class LiveSubscriptions: @unchecked Sendable {
         switch registry.add(id, subscription) {
         case .known(let outcome): sink.changeSubscription(id, is: outcome)
         case .needsBinding(let definition):
-            // What Postgres has to be asked about is asked between two windows; all else is settled here and now.
+            // Questions to Postgres are asked between two windows; everything else is settled at once.
             if bindAtOnce(definition, context.catalog) { return }
             inbox.performWhenIdle { self.bind(definition, $0) }
         }
     }
 
-    /// At once where it can be: the window that brought the news is read again, and a right that was given counts in it.
+    /// At once if possible: the window that brought the news is read again, and a new right applies to it.
     func catalogChanged(_ catalog: Catalog) {
         let toBind = registry.catalogChanged(catalog).filter { !bindAtOnce($0, catalog) }
         guard !toBind.isEmpty else { return }
@@ -54,7 +54,7 @@ final class LiveSubscriptions: @unchecked Sendable {
         }
     }
 
-    /// Settles a definition by what is known here and now. False where more has to be known.
+    /// Settles a definition by what is known now. Returns false if more has to be known.
     private func bindAtOnce(_ definition: Int, _ catalog: Catalog) -> Bool {
         let binder = binder(catalog, asking: nil)
         guard let answers = registry.bind(definition, with: binder, isLastTry: false) else { return false }
@@ -62,7 +62,7 @@ final class LiveSubscriptions: @unchecked Sendable {
         return true
     }
 
-    /// Settles a definition by what Postgres says now. While the database is away it fails for the time being, and is
+    /// Settles a definition by what Postgres says now. While the database is away this fails for the time being, and is
     /// tried again when the database is back.
     private func bind(_ definition: Int, _ context: FeedContext) {
         let ask: SubscriptionBinder.Ask? = context.canQuery ? { try context.query($0) } : nil
@@ -78,7 +78,7 @@ final class LiveSubscriptions: @unchecked Sendable {
         tell(registry.bind(definition, with: binder(catalog, asking: ask), isLastTry: true) ?? [])
     }
 
-    /// - Parameter ask: where the feed may be asked; nil where nobody may be asked now.
+    /// - Parameter ask: asks Postgres on the feed's session; nil if no question may be asked now.
     func binder(_ catalog: Catalog, asking ask: SubscriptionBinder.Ask?) -> SubscriptionBinder {
         var binder = SubscriptionBinder(catalog: catalog, ask: ask)
         if ask != nil { binder.validate = { [unowned self] in try evaluator.validate($0) } }
@@ -90,7 +90,7 @@ final class LiveSubscriptions: @unchecked Sendable {
 
     // MARK: Ending
 
-    /// Ends one filter, of all who asked for the same; their other filters stay.
+    /// Ends one filter for all groups of the same definition; their other filters stay.
     func end(_ binding: Int, of definition: SubscriptionDefinition.Key, because reason: String) {
         tell(registry.end(binding, of: definition, because: reason))
     }
@@ -103,7 +103,7 @@ final class LiveSubscriptions: @unchecked Sendable {
         }
     }
 
-    /// Tells those whose filters ended because they were too many.
+    /// Tells the groups whose filters ended because there were too many.
     func tellOfEndings() {
         for ending in registry.takeEndings() {
             budget.count(.tooMany, ending.bindings)
@@ -116,7 +116,7 @@ final class LiveSubscriptions: @unchecked Sendable {
         }
     }
 
-    /// The messages for those who hear one of the tables, as changes of it could not be recorded; they are served as before.
+    /// The messages to subscribers of tables whose changes could not be recorded; their subscriptions continue.
     func losses(of tables: Set<UInt32>) -> [(ChangeGroupID, message: String)] {
         (registry.catalog?.tables ?? []).filter { tables.contains($0.oid) }.flatMap { table in
             let name = "\(table.schema).\(table.name)"
@@ -134,7 +134,7 @@ final class LiveSubscriptions: @unchecked Sendable {
 
 /// A filter that Postgres did not decide.
 struct GivenUpFilter: Hashable {
-    /// The definition's number, and the binding's id in it.
+    /// The definition's number, and the binding's id in the definition.
     let definition: Int
     let binding: Int
     let reason: String

@@ -3,33 +3,33 @@ import Matching
 import Postgres
 import Wire
 
-/// Turns what a client wrote into filters that are bound to tables, asking Postgres where the hub cannot be sure.
+/// Turns a client's entries into filters bound to tables, asking Postgres when the hub cannot be sure.
 struct SubscriptionBinder {
     typealias Ask = (String) throws -> [[String?]]
 
     let catalog: Catalog
-    /// Nil where Postgres cannot be asked now.
+    /// Nil if Postgres cannot be asked now.
     let ask: Ask?
-    /// Asks what values of filters mean: a client chose them, so it is not asked where the feed reads.
+    /// Asks for the meaning of filters' values. A client chose them, so this does not use the feed's session.
     var validate: Ask?
-    /// Whether a filter was given up a while ago, because it took too long to decide.
+    /// True if a filter was given up recently because it took too long to decide.
     var refuses: (ChangeFilter, Table) -> Bool = { _, _ in false }
 
-    /// For a filter's values where they are asked about one by one; the feed waits.
+    /// Limit of asking about a filter's values one by one; the feed waits.
     private static let patience = Duration.seconds(1)
 
     enum Failure: Error {
-        /// Postgres must be asked and cannot be.
+        /// Postgres must be asked and cannot be now.
         case mustAsk
-        /// The tables do not allow it, as the catalog describes them.
+        /// The tables, as the catalog describes them, do not allow it.
         case refused(String)
         /// No table would allow it.
         case invalid(String)
-        /// It was given up because of what it costs.
+        /// The filter was given up because of its cost.
         case costly(String)
     }
 
-    /// Binds what can be bound: a faulty binding silences no other of its channel.
+    /// Binds every sound binding: a faulty one does not silence others of its channel.
     func bind(_ definition: SubscriptionDefinition) throws(Failure) -> BoundDefinition {
         guard let access = catalog.access(of: definition.role) else { throw .mustAsk }
         guard access.exists else {
@@ -67,7 +67,7 @@ struct SubscriptionBinder {
         return bound
     }
 
-    /// What clients are told of a binding whose filter is not served any more.
+    /// The message to clients about a binding whose filter is no longer served.
     static func endNotice(_ filter: ChangeFilter, _ tables: TablePattern, because reason: String) -> String {
         let table = "\(tables.schema ?? "*").\(tables.name ?? "*")"
         return "The filter \(SubscriptionError.quote(filter.description)) on changes of \(table) \(reason), and is not "
@@ -75,7 +75,7 @@ struct SubscriptionBinder {
             + "and load your data again."
     }
 
-    /// What clients are told whose filters are too many.
+    /// The message to clients that have too many filters.
     static func endNotice(_ count: Int) -> String {
         "\(count == 1 ? "A filter" : "\(count) filters") of this channel that only Postgres can decide (ilike, match, "
             + "imatch, or on text by order) \(count == 1 ? "is" : "are") not served any more, because there are too "
@@ -92,12 +92,12 @@ struct SubscriptionBinder {
                 id: id, events: parameters.events, selection: parameters.selection, filter: try filter(table))
         }
         var filters: [BoundFilter] = []
-        // What the role may not read of them is left out row by row.
+        // Tables or columns that the role may not read are left out row by row.
         if parameters.filter.conditions.isEmpty {
             return BoundBinding(id: id, events: parameters.events, everyRowOf: parameters.tables)
         }
         for table in catalog.tables where parameters.tables.includes(table) {
-            // A wildcard is about the tables that it fits, and that the role may read.
+            // A wildcard covers the tables that it matches and that the role may read.
             do { filters.append(try filter(table)) } catch .refused {}
         }
         return BoundBinding(id: id, events: parameters.events, tables: parameters.tables, filters: filters)
@@ -118,9 +118,9 @@ struct SubscriptionBinder {
         throw .refused("Unable to subscribe to changes of \(schema).\(name): " + refusal(found.first, schema, name))
     }
 
-    /// Why a table that is not watched is not served, and what to do.
+    /// The reason why a table that is not watched is not served, and the remedy.
     ///
-    /// - Parameter row: of `lookUp`; nil where nothing has the name.
+    /// - Parameter row: the result of `lookUp`; nil if nothing has the name.
     private func refusal(_ row: [String?]?, _ schema: Name, _ name: Name) -> String {
         guard let row, row.count == 4, let kind = row[0] else { return "no such table; check the schema and the name." }
         if row[1] == "t" { return "it is a system table, which cannot be watched." }
@@ -148,7 +148,7 @@ struct SubscriptionBinder {
         """
     }
 
-    /// - Returns: the columns the role may read; nil for all.
+    /// - Returns: the columns that the role may read; nil for all.
     private func admit(_ role: Name, _ access: RoleAccess, to table: Table) throws(Failure) -> Set<Name>? {
         let name = SQLText.qualified(table.schema, table.name)
         guard let tableAccess = access.table(table.oid) else {
@@ -180,7 +180,7 @@ struct SubscriptionBinder {
             throw .costly(
                 Self.endNotice(parameters.filter, parameters.tables, because: "took too long to decide a while ago"))
         }
-        // A filter on a hidden column would tell what is in it.
+        // A filter on a hidden column would disclose its values.
         try Self.check(parameters.filter.conditions.map(\.column), granted: granted, in: table)
         try Self.check(parameters.selection?.columns ?? [], granted: granted, in: table)
         do {
@@ -204,7 +204,7 @@ struct SubscriptionBinder {
         } catch let error as PostgresError where error.sqlState == SQLState.queryCanceled {
             throw queries[0].refusal(error.message)
         } catch let error as PostgresError where error.kind == .server {
-            // Faulty as a whole: one by one they say which.
+            // The statement failed as a whole: one by one, the queries show which is faulty.
             let deadline = ContinuousClock.now + Self.patience
             return try queries.map { query in
                 guard ContinuousClock.now < deadline else { throw query.refusal("it takes too long to read") }
@@ -222,11 +222,11 @@ struct SubscriptionBinder {
     }
 }
 
-/// What became of the bindings of a definition.
+/// The result of binding a definition.
 struct BoundDefinition {
     var bindings: [BoundBinding] = []
     private(set) var complaints: [SubscriptionComplaint] = []
-    /// The tables, as the catalog describes them, do not allow one of the bindings.
+    /// True if the tables, as the catalog describes them, do not allow one of the bindings.
     var isRefused = false
 
     mutating func complain(_ message: String) { note(SubscriptionComplaint(message, isError: true)) }
@@ -235,13 +235,13 @@ struct BoundDefinition {
         if let complaint, !complaints.contains(complaint) { complaints.append(complaint) }
     }
 
-    /// Bindings that were ended for what their filters cost, with what to say of them.
+    /// Removes bindings that were ended for the cost of their filters, and adds their messages.
     mutating func leaveOut(_ ended: [Int: String]) {
         bindings.removeAll { ended[$0.id] != nil }
         for message in ended.values.sorted() { complain(message) }
     }
 
-    /// What is told of it.
+    /// The outcome to report.
     var outcome: ChangeSubscriptionOutcome {
         if complaints.isEmpty { return .live }
         return bindings.isEmpty ? .failed(complaints.map(\.message).joined(separator: " ")) : .partly(complaints)

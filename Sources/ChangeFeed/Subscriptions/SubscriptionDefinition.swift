@@ -2,20 +2,20 @@ import Hub
 import Matching
 import Wire
 
-/// What some groups of subscribers want, however many channels and loops they are on: the same bindings under the same
-/// role are matched once.
+/// The subscription shared by some groups, however many channels and loops they are on: equal bindings under the same role
+/// are matched once.
 final class SubscriptionDefinition {
     /// Its number in the index.
     let number: Int
     let bindings: [ChangeBinding]
     let ids: [Int]
     let role: Name
-    /// The groups, and who is in each.
+    /// The groups and their members.
     var groups: [ChangeGroupID: [Claims: Principal]] = [:]
-    /// Bindings that took too long to decide, or were too many, and what their groups were told: for them there is no other
-    /// try.
+    /// Bindings that took too long to decide, or were too many, with the message to their groups: these are not tried
+    /// again.
     var ended: [Int: String] = [:]
-    /// Nil until it was bound for the first time.
+    /// Nil until first bound.
     var outcome: ChangeSubscriptionOutcome?
 
     init(number: Int, bindings: [ChangeBinding], ids: [Int], role: Name) {
@@ -25,10 +25,10 @@ final class SubscriptionDefinition {
         self.role = role
     }
 
-    /// How many tokens it is for.
+    /// Number of tokens it serves.
     var memberCount: Int { groups.values.reduce(0) { $0 + max(1, $1.count) } }
 
-    /// Whether a binding that is served is about the table.
+    /// True if a served binding includes the table.
     func hears(_ table: Table) -> Bool {
         zip(ids, bindings).contains { id, binding in
             guard ended[id] == nil, case .success(let parameters) = binding.parameters else { return false }
@@ -36,9 +36,9 @@ final class SubscriptionDefinition {
         }
     }
 
-    /// What its groups are told from now on, as one of its bindings ended, or several.
+    /// The outcome for its groups after one of its bindings ended, or several.
     ///
-    /// - Parameter binding: one that ended and may be tried again, so that `ended` lacks it.
+    /// - Parameter binding: a binding that ended but may be tried again, so that `ended` lacks it.
     func complain(_ message: String, besides binding: Int? = nil) -> ChangeSubscriptionOutcome {
         let isServed = ids.contains { $0 != binding && ended[$0] == nil }
         let complaint = SubscriptionComplaint(message, isError: true)

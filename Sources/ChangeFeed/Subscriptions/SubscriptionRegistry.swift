@@ -2,7 +2,7 @@ import Hub
 import Matching
 import Wire
 
-/// Who wants what, and the index that finds them.
+/// All subscriptions, and the index that finds them.
 struct SubscriptionRegistry: ~Copyable {
     private var index = SubscriptionIndex()
     private let principals: PrincipalTable
@@ -10,18 +10,18 @@ struct SubscriptionRegistry: ~Copyable {
     private var byNumber: [Int: SubscriptionDefinition] = [:]
     private var byGroup: [ChangeGroupID: SubscriptionDefinition] = [:]
     private var lastNumber = 0
-    /// Nil until the database was reached once; from then on its tables are known even while it is away.
+    /// Nil until the database was first reached; after that the tables stay known even while it is away.
     private(set) var catalog: Catalog?
-    /// How many filters Postgres may have to decide for one row.
+    /// Limit of filters that Postgres may have to decide for one row.
     private let mostUndecided: Int
-    /// Whose filters ended as they were too many, until it is taken.
+    /// Filters that ended because there were too many, until taken.
     private var endings: [Ending] = []
 
-    /// Groups some of whose filters are not served any more, and what they are to be told.
+    /// Groups with filters that are no longer served, and the outcome to report.
     struct Ending {
         let groups: [ChangeGroupID]
         let outcome: ChangeSubscriptionOutcome
-        /// How many filters.
+        /// Number of filters.
         let bindings: Int
     }
 
@@ -42,7 +42,7 @@ struct SubscriptionRegistry: ~Copyable {
         if let definition = definitions[key] {
             definition.groups[id] = [:]
             byGroup[id] = definition
-            // Without an outcome, the binding that is under way answers this group too.
+            // Without an outcome, the binding under way will answer this group too.
             return definition.outcome.map { .known($0) } ?? .needsBinding(definition.number)
         }
         lastNumber += 1
@@ -77,7 +77,7 @@ struct SubscriptionRegistry: ~Copyable {
 
     func definition(of group: ChangeGroupID) -> SubscriptionDefinition? { byGroup[group] }
 
-    /// The groups in which somebody hears a table.
+    /// The groups in which a user with these claims is subscribed to a table.
     func groups(of claims: Claims, as role: Name, hearing table: UInt32) -> [ChangeGroupID] {
         guard let table = catalog?.table(table) else { return [] }
         return byNumber.values.filter { $0.role == role && $0.hears(table) }.flatMap { definition in
@@ -98,10 +98,10 @@ struct SubscriptionRegistry: ~Copyable {
 
     var isEmpty: Bool { byNumber.isEmpty }
 
-    /// Whether a change of the table may be for anybody.
+    /// True if a change of the table may have a subscriber.
     func hears(_ table: UInt32) -> Bool { index.hears(table) }
 
-    /// Which rows can concern these groups; nil where a row of any table may, or where one of them is not bound.
+    /// The rows that can concern these groups; nil if a row of any table may, or if one of the groups is not bound.
     func prefilter(of groups: some Sequence<ChangeGroupID>, mostTexts: Int) -> RowPrefilter? {
         var numbers: Set<Int> = []
         for group in groups {
@@ -114,8 +114,8 @@ struct SubscriptionRegistry: ~Copyable {
         return index.prefilter(of: numbers, mostTexts: mostTexts)
     }
 
-    /// Who gets a change. What a row costs is bounded here, whoever subscribed: where Postgres would have to decide more filters
-    /// for it than it may, those end of whom has the most, and `takeEndings` tells whose they were.
+    /// The recipients of a change. This bounds the cost of a row, whatever the subscriptions: if Postgres would have to
+    /// decide more filters for it than allowed, filters of the groups with the most end, and `takeEndings` returns them.
     mutating func match(_ change: RowChange) -> Matches {
         let matches = index.match(change)
         guard matches.undecided.count > mostUndecided else { return matches }
@@ -124,9 +124,9 @@ struct SubscriptionRegistry: ~Copyable {
         return endExcess(of: tally, over: mostUndecided) == nil ? matches : index.match(change)
     }
 
-    /// Ends filters so that no more than `most` questions of those that were counted are left.
+    /// Ends filters so that no more than `most` of the counted questions are left.
     ///
-    /// - Returns: whose they were; nil where none ended.
+    /// - Returns: the definitions that lost filters; nil if none did.
     mutating func endExcess(of tally: UndecidedCount, over most: Int) -> Set<Int>? {
         let excess = tally.excess(over: most) { byNumber[$0]?.memberCount ?? 0 }
         for (number, bindings) in excess {
@@ -147,8 +147,8 @@ struct SubscriptionRegistry: ~Copyable {
         return endings
     }
 
-    /// Binds a definition and returns what its groups are to be told; nil where the current catalog,
-    /// or Postgres itself, has to be asked first.
+    /// Binds a definition and returns the outcomes for its groups; nil if the current catalog, or Postgres itself, has to
+    /// be asked first.
     mutating func bind(
         _ number: Int, with binder: SubscriptionBinder, isLastTry: Bool
     ) -> [(ChangeGroupID, ChangeSubscriptionOutcome)]? {
@@ -156,7 +156,7 @@ struct SubscriptionRegistry: ~Copyable {
         let outcome: ChangeSubscriptionOutcome
         do {
             var bound = try binder.bind(definition)
-            // The catalog may be a few seconds old: what it refuses is judged again by the current one.
+            // The catalog may be a few seconds old: whatever it refuses is judged again by the current one.
             if bound.isRefused, !isLastTry { return nil }
             bound.leaveOut(definition.ended)
             index.add(bound.bindings, as: definition.number)
@@ -168,8 +168,8 @@ struct SubscriptionRegistry: ~Copyable {
             outcome = .failed(message)
         } catch {
             guard isLastTry else { return nil }
-            // What was told once goes on by what is known. Clients that were told nothing yet come again; to some of them
-            // a word of failure that is followed by success would mean the end of their channel.
+            // A definition with an outcome continues with what is known. Clients without one come again; for some of them,
+            // a failure followed by success would mean the end of their channel.
             guard definition.outcome == nil else { return [] }
             return definition.groups.keys.map { ($0, .unavailable) }
         }
@@ -178,9 +178,9 @@ struct SubscriptionRegistry: ~Copyable {
         return definition.groups.keys.map { ($0, outcome) }
     }
 
-    /// Ends one binding of a definition, and of all who asked for the same; the definition's others stay.
+    /// Ends one binding of a definition, for all groups of the definition; its other bindings stay.
     ///
-    /// - Returns: what its groups are to be told.
+    /// - Returns: the outcomes for its groups.
     mutating func end(
         _ binding: Int, of definition: SubscriptionDefinition.Key, because reason: String
     ) -> [(ChangeGroupID, ChangeSubscriptionOutcome)] {
@@ -195,8 +195,8 @@ struct SubscriptionRegistry: ~Copyable {
         return definition.groups.keys.map { ($0, outcome) }
     }
 
-    /// Takes over the tables and returns the definitions that are to be bound again: those that failed, those whose
-    /// tables were altered, and those whose role may read more or less than before.
+    /// Takes over the tables and returns the definitions that must be bound again: those that failed, those whose tables
+    /// were altered, and those whose role may read more or less than before.
     mutating func catalogChanged(_ catalog: Catalog) -> [Int] {
         let before = self.catalog
         self.catalog = catalog
@@ -213,7 +213,7 @@ struct SubscriptionRegistry: ~Copyable {
         }.map(\.number)
     }
 
-    /// Whether all the tables that a definition names are still watched.
+    /// True if all the tables that a definition names are still watched.
     private func isServed(_ definition: SubscriptionDefinition, by catalog: Catalog) -> Bool {
         definition.bindings.allSatisfy { binding in
             guard case .success(let parameters) = binding.parameters, let schema = parameters.tables.schema,

@@ -1,14 +1,14 @@
 import Wire
 
-/// Whose answers about which scope values changes of members tables may have made wrong.
+/// The kept answers that changes of members tables may have made wrong, by scope value and user.
 package struct MemberConcern {
-    /// Nothing narrower is known.
+    /// True if nothing narrower is known.
     package private(set) var isEverybody = false
-    /// Scope values of which all answers go.
+    /// Scope values that lose all answers.
     package private(set) var values: Set<[UInt8]> = []
-    /// Users whose answers about all values go, by the hash of their key: two of one hash go together.
+    /// Users that lose their answers about all values, by the hash of their key: two with the same hash go together.
     package private(set) var users: Set<Int> = []
-    /// Users whose answers about one value go.
+    /// Users that lose their answers about one value.
     package private(set) var pairs: [[UInt8]: Set<Int>] = [:]
 
     package init(of changes: [MemberChange], _ scope: Scope) {
@@ -19,7 +19,7 @@ package struct MemberConcern {
 
     package var isNobody: Bool { !isEverybody && values.isEmpty && users.isEmpty && pairs.isEmpty }
 
-    /// - Returns: whether it is known whom the change concerns.
+    /// - Returns: true if it is known whom the change concerns.
     private mutating func add(_ change: MemberChange, _ reads: MemberReads?) -> Bool {
         guard case .row(_, let old, let new) = change, old != nil || new != nil, let reads else { return false }
         if let old, let new {
@@ -59,7 +59,7 @@ package struct MemberConcern {
         return true
     }
 
-    /// Whether two versions of a row differ in what is read of it; nil where they lack some of it.
+    /// True if two versions of a row differ in the columns that are read; nil if they lack some of these.
     private static func differs(_ old: [UInt8], _ new: [UInt8], in columns: Set<Name>?) -> Bool? {
         guard let columns else { return true }
         let (old, new) = (JSON(trusted: old[...]), JSON(trusted: new[...]))

@@ -4,11 +4,11 @@ import Matching
 package import Postgres
 package import Wire
 
-/// Which tables the policies of a table read, seen by asking them: what functions read stands nowhere, and shows in the locks
-/// of an evaluation.
+/// Finds the tables that a table's policies read by evaluating them: what functions read is not declared anywhere, but
+/// shows in the locks of an evaluation.
 ///
-/// It sees what the users and rows of the sample lead to. Whoever rests on it looks again at each later evaluation
-/// (`PolicyAnswer.tablesRead`).
+/// The result covers only what the users and rows of the sample lead to. Code that relies on it checks again at each later
+/// evaluation (`PolicyAnswer.tablesRead`).
 package struct PolicyObservation {
     package enum Outcome: Equatable {
         /// Tables by their oids, a partition as its root.
@@ -17,25 +17,25 @@ package struct PolicyObservation {
         case unknown(String)
     }
 
-    /// Roles that clients' tokens name in most applications; policies may be others for each.
+    /// Roles that clients' tokens name in most applications; policies may differ for each.
     private static let roles: [Name] = ["authenticated", "anon"]
 
     private let connection: PostgresConnection
     private let conninfo: String
 
-    /// - Parameter connection: one to look at the catalog with; policies are asked on another.
+    /// - Parameter connection: for reading the catalog; policies are evaluated on another.
     package init(connection: PostgresConnection, conninfo: String) {
         self.connection = connection
         self.conninfo = conninfo
     }
 
-    /// Asks the policies of a watched table about rows on behalf of users.
+    /// Evaluates the policies of a watched table on rows for users.
     ///
     /// - Parameters:
-    ///   - oid: the table's.
+    ///   - oid: the table's oid.
     ///   - records: rows as the outbox has them.
     ///   - users: values of the claim `sub`.
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Throws: `PostgresError` if the database does not answer.
     package func tablesRead(of oid: UInt32, records: [[UInt8]], users: [Name]) throws -> Outcome {
         guard let table = try CatalogReader.tables(from: connection).first(where: { $0.oid == oid }) else {
             return .unknown("the table is not watched")

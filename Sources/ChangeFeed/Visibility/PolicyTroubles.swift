@@ -2,12 +2,12 @@ import Hub
 import Matching
 import Wire
 
-/// For whom policies fail, or wait for a lock, so that those concerned are told, and told again when it is over.
+/// The users for whom policies fail or wait for a lock, so that they can be told, and told again when it is over.
 ///
-/// - A lock is told of once it has lasted for as long as changes wait (`PostponedChanges`); an error that does not pass by itself at
-///   once, another one after `patience`.
-/// - An error about values may lie in one row. It is told once, and that it is over is not: the next row is shown or not.
-/// - That it is over shows in the next question, so with the next change.
+/// - A lock is reported once it has lasted as long as changes wait (`PostponedChanges`); a lasting error at once, any other
+///   after `patience`.
+/// - An error about values may be due to one row. It is reported once, and its end is not: the next row is shown or not.
+/// - The end of a trouble shows in the next question, so with the next change.
 /// - Pure; time is passed in.
 struct PolicyTroubles {
     typealias Instant = ContinuousClock.Instant
@@ -24,30 +24,30 @@ struct PolicyTroubles {
     private struct Trouble {
         let since: Instant
         var last: Instant
-        /// What its people were told.
+        /// The notice that its users were sent.
         var notice: PolicyEnding?
         var isOfData = false
-        /// Tables or policies have changed since, so it may be over.
+        /// True if tables or policies have changed since, so that it may be over.
         var mayBeOver = false
     }
 
     private var troubles: [Key: Trouble] = [:]
 
-    /// How long an error may pass by itself before anybody is told.
+    /// Time in which an error may pass by itself before it is reported.
     static let patience = Duration.seconds(3)
-    /// A trouble that nobody asked about for so long is another one.
+    /// A trouble that recurs after this time without a question counts as a new one.
     private static let lockMemory = Duration.seconds(30)
     private static let failureMemory = PostponedChanges.resignation
     private static let most = 10_000
 
-    /// Tables, policies or privileges are others now: whoever comes is told nothing of before.
+    /// Tables, policies or privileges have changed: new members are not told of earlier troubles.
     mutating func catalogChanged() {
         for key in troubles.keys { troubles[key]?.mayBeOver = true }
     }
 
-    /// Takes note of an answer.
+    /// Records an answer.
     ///
-    /// - Returns: who is to be told what.
+    /// - Returns: the notices to send.
     mutating func follow(_ question: VisibilityQuestion, _ answer: PolicyAnswer, at now: Instant) -> [PolicyEnding] {
         if answer.locked.isEmpty, answer.failures.isEmpty, troubles.isEmpty { return [] }
         var notices: [PolicyEnding] = []
@@ -89,7 +89,7 @@ struct PolicyTroubles {
         return isNews ? [notice] : []
     }
 
-    /// What others with the same claims were told, for whoever comes.
+    /// The notices that users with the same claims were sent, for a member that joins later.
     func failures(for claims: Claims, as role: Name, at now: Instant) -> [(PolicyEnding, left: Duration)] {
         if troubles.isEmpty { return [] }
         return troubles.compactMap { key, trouble in
@@ -102,20 +102,20 @@ struct PolicyTroubles {
     }
 }
 
-/// Somebody who is shown nothing of a table for a while, or was not.
+/// A user who is shown nothing of a table for a while, or is shown its changes again.
 struct PolicyEnding: Hashable {
     enum Reason: Hashable {
-        /// Its policies end the session that asks them.
+        /// The policies end the session that evaluates them.
         case endsSession
-        /// Its policies wait for a lock.
+        /// The policies wait for a lock.
         case isLocked
         case wasLocked
-        /// Its policies meet an error.
+        /// The policies meet an error.
         case fails(PolicyFailure)
-        /// They did, and work.
+        /// The policies met an error, and work again.
         case failed
 
-        /// How long whoever comes is told, too.
+        /// Time for which new members are told, too.
         var duration: Duration { self == .endsSession ? PolicyTrials.bar : PostponedChanges.patience }
     }
 
@@ -133,8 +133,8 @@ struct PolicyEnding: Hashable {
         self.reason = reason
     }
 
-    /// Errors begin with the code that Supabase's server has for policies that fail (its list of error codes, 2026). The status is that
-    /// of a word and not of an error, which would end the channel in some clients.
+    /// Errors begin with the code that Supabase's server has for failing policies (its list of error codes, 2026). The
+    /// status is that of a notice rather than an error, which would end the channel in some clients.
     var complaint: SubscriptionComplaint {
         let sentence =
             switch reason {
@@ -160,7 +160,7 @@ struct PolicyEnding: Hashable {
         return SubscriptionComplaint(sentence, isError: false)
     }
 
-    /// What tells those of a group whom it concerns.
+    /// The event for the members of a group that it concerns.
     func event(in group: ChangeGroupID, for time: Duration) -> FeedEvent {
         .complaint(complaint, group, claims, milliseconds: Int64(time / .milliseconds(1)))
     }

@@ -1,8 +1,8 @@
 package import Hub
 
-/// Somebody whom policies are asked about: claims under a number, which is cheaper to compare and to look up.
+/// A user in questions about policies: claims with a number, which is cheaper to compare and to look up.
 package final class Principal {
-    /// Never used twice, so that what was answered for one is never taken for another's.
+    /// Never reused, so that an answer for one principal is never taken for another's.
     let number: Int
     let claims: Claims
     fileprivate var uses = 0
@@ -13,15 +13,15 @@ package final class Principal {
     }
 }
 
-/// Everybody who is subscribed to anything, once, however many subscriptions they have. One for all registries, so that
-/// answers that are kept for a principal serve them all.
+/// Every subscribed user, once, however many subscriptions the user has. Shared by all registries, so that answers kept for
+/// a principal serve them all.
 package final class PrincipalTable {
     private var byClaims: [Claims: Principal] = [:]
     private var lastNumber = 0
 
     package init() {}
 
-    /// Counts a use; `leave` ends it.
+    /// Counts a use of the principal, which must be released.
     package func enter(_ claims: Claims) -> Principal {
         if let known = byClaims[claims] {
             known.uses += 1

@@ -1,13 +1,14 @@
 import Matching
 package import Wire
 
-/// Answers of policies, kept for as long as a scope says that they hold.
+/// Answers of policies, kept for as long as a scope guarantees them.
 ///
-/// They are dropped when a members table changes, those that the change concerns, and the window that brings the change says so
-/// before any of its rows is judged. So whoever was removed receives nothing that commits later, and whoever was added receives all of it.
+/// When a members table changes, the answers that the change concerns are dropped; the window that brings the change
+/// reports it before any of its rows is judged. So a removed user receives nothing that commits later, and an added one
+/// receives everything.
 ///
-/// No answer lives longer than `ScopeAnswers.lifetime`: what a scope cannot promise (a policy that looks at the clock, or
-/// at something outside the database) is put right within it.
+/// No answer lives longer than `ScopeAnswers.lifetime`: within that time, whatever a scope cannot promise (a policy that
+/// reads the clock, or something outside the database) is corrected.
 package struct ScopeCache: ~Copyable {
     private static let capacity = 100_000
 
@@ -21,26 +22,26 @@ package struct ScopeCache: ~Copyable {
         let role: Name
     }
 
-    /// Of a value as it was before a transaction.
+    /// A value's key as of before a transaction.
     private struct FormerKey: Hashable {
         let key: Key
         let transaction: WriterTransaction
     }
 
     private var answers: [Key: ScopeAnswers] = [:]
-    /// What is answered while rows that a transaction deleted are put back. None of it outlives a change of members.
+    /// Answers given while rows that a transaction deleted are put back. None of them outlives a change of members.
     private var former: [FormerKey: ScopeAnswers] = [:]
     private static let mostFormer = 1000
-    /// When what nobody asked for any more goes: a scope by a column with many values would fill the memory.
+    /// When unused answers are removed next: a scope on a column with many values would fill the memory.
     private var sweepAt: ContinuousClock.Instant?
     private var disproved: Set<TableRole> = []
 
     package init() {}
 
-    /// Values that something is known of.
+    /// Number of values with known answers.
     package var count: Int { answers.count }
 
-    /// What is known of a scope value; empty at first.
+    /// The known answers for a scope value; empty at first.
     package mutating func answers(_ table: UInt32, _ value: [UInt8], at now: ContinuousClock.Instant) -> ScopeAnswers {
         let key = Key(table: table, value: value)
         if let known = answers[key] {
@@ -54,7 +55,7 @@ package struct ScopeCache: ~Copyable {
         return fresh
     }
 
-    /// What is known of a scope value as it was before a transaction.
+    /// The known answers for a scope value as of before a transaction.
     mutating func answers(
         _ table: UInt32, _ value: [UInt8], before transaction: WriterTransaction, at now: ContinuousClock.Instant
     ) -> ScopeAnswers {
@@ -75,7 +76,7 @@ package struct ScopeCache: ~Copyable {
         sweepAt = now + ScopeAnswers.lifetime
     }
 
-    /// Nothing is known any more, neither answers nor which scopes were disproved.
+    /// Forgets everything: answers, and which scopes were disproved.
     package mutating func forget() {
         answers.removeAll(keepingCapacity: true)
         former = [:]
@@ -96,36 +97,36 @@ package struct ScopeCache: ~Copyable {
         for (key, known) in answers where key.table == table { known.forget(concern.users) }
     }
 
-    // MARK: Scopes that the policies belie
+    // MARK: Disproved scopes
 
     package func holds(_ table: UInt32, _ role: Name) -> Bool {
         !disproved.contains(TableRole(table: table, role: role))
     }
 
-    /// - Returns: whether that was not known before.
+    /// - Returns: true if that was not known before.
     package mutating func disprove(_ table: UInt32, _ role: Name) -> Bool {
         forgetAnswers(about: table)
         return disproved.insert(TableRole(table: table, role: role)).inserted
     }
 }
 
-/// What policies answered about one value of a table's scope column, by who asked.
+/// The policies' answers about one value of a table's scope column, by principal.
 ///
-/// Answers end one by one and not together: asking anew for all members of a busy conversation at one moment would hold up
-/// everybody's changes once a second.
+/// Answers expire one by one and not together: asking again for all members of a busy conversation at one moment would
+/// delay every client's changes once a second.
 package final class ScopeAnswers {
     static let lifetime = Duration.seconds(1)
 
     private struct Answer {
         let isVisible: Bool
-        /// The hash of what tells which rows of members tables concern the principal; nil for all.
+        /// Hash of the user key, which selects the rows of members tables that concern the principal; nil if all may.
         let key: Int?
         let end: ContinuousClock.Instant
     }
 
     private var answers: [Int: Answer] = [:]
     private var pruneAt: ContinuousClock.Instant
-    /// The moment that answers are looked up for, and given at.
+    /// The time of the current look-ups and answers.
     private var now: ContinuousClock.Instant
 
     init(at now: ContinuousClock.Instant) {
@@ -133,7 +134,7 @@ package final class ScopeAnswers {
         pruneAt = now + Self.lifetime
     }
 
-    /// Moves on to another batch of questions. What has ended by then is forgotten, and with it whoever is gone.
+    /// Moves on to another batch of questions. Expired answers are removed, and with them principals that are gone.
     func advance(to now: ContinuousClock.Instant) {
         self.now = now
         guard now >= pruneAt else { return }
@@ -141,7 +142,7 @@ package final class ScopeAnswers {
         pruneAt = now + Self.lifetime
     }
 
-    /// Whether an answer may be left at a moment; none is where nothing was looked up here for a lifetime.
+    /// True if an answer may be left at a moment; there is none after a lifetime without a look-up.
     func isAlive(at now: ContinuousClock.Instant) -> Bool { self.now + Self.lifetime > now }
 
     package subscript(_ principal: Principal) -> Bool? {
@@ -149,18 +150,19 @@ package final class ScopeAnswers {
         return answer.isVisible
     }
 
-    /// - Parameter key: what tells which rows of members tables concern the principal; nil for all.
+    /// - Parameter key: the user key, which selects the rows of members tables that concern the principal; nil if all may.
     package func keep(_ isVisible: Bool, for principal: Principal, key: String?) {
         answers[principal.number] = Answer(
             isVisible: isVisible, key: key?.hashValue, end: now + Self.share(of: principal))
     }
 
-    /// Drops the answers of users, by the hashes of their keys, and of those of whom no key is known.
+    /// Drops the answers of users, by the hashes of their keys, and those without a known key.
     func forget(_ users: Set<Int>) {
         answers = answers.filter { entry in entry.value.key.map { !users.contains($0) } ?? false }
     }
 
-    /// Between half of the lifetime and all of it, evenly over the principals (multiplicative hashing, Knuth 6.4).
+    /// Between half of the lifetime and all of it, evenly distributed over the principals (multiplicative hashing, Knuth
+    /// 6.4).
     private static func share(of principal: Principal) -> Duration {
         let spread = UInt32(truncatingIfNeeded: principal.number) &* 2_654_435_769
         return lifetime / 2 * (1 + Double(spread) / 4_294_967_296)

@@ -7,8 +7,8 @@ import Workers
 
 /// Decides which rows a subscriber may see: exactly those that a SELECT with the same claims would show.
 ///
-/// Confined to the feed's thread. What cannot be decided is not shown; only where the database does not answer at all is
-/// the decision put off, by throwing.
+/// Confined to the feed's thread. Undecidable rows are not shown; only if the database does not answer at all is the
+/// decision put off, by throwing.
 struct Visibility: ~Copyable {
     private var policies: PolicyPool
     private var cache = ScopeCache()
@@ -16,18 +16,18 @@ struct Visibility: ~Copyable {
     private var log: RateLimitedLog
     private let logger: Logger
     private(set) var statistics = VisibilityStatistics()
-    /// Whose policies ended the session that asked them, until it is taken, and when each was told last.
+    /// Endings to report, until taken; and when each was last reported.
     private var endings: [PolicyEnding] = []
     private var told: [PolicyEnding: ContinuousClock.Instant] = [:]
     private var troubles = PolicyTroubles()
-    /// From which tables transactions deleted rows.
+    /// The tables from which transactions deleted rows.
     private var deletedTables: [WriterTransaction: Set<UInt32>] = [:]
-    /// Until when nothing is put back, as somebody holds a lock on its table.
+    /// The time until which no rows are put back, because another session holds a lock on their table.
     private var revivesAt: ContinuousClock.Instant?
     private static let mostTransactions = 1000
     private static let lockPause = Duration.seconds(1)
 
-    /// - Parameter helpers: who asks policies besides this thread.
+    /// - Parameter helpers: evaluate policies besides this thread.
     init(conninfo: String, helpers: [PolicyHelper], logger: Logger) {
         policies = PolicyPool(PolicyEngine(conninfo: conninfo, logger: logger), helpers: helpers)
         log = RateLimitedLog(logger: logger)
@@ -49,10 +49,10 @@ struct Visibility: ~Copyable {
         }
     }
 
-    /// The scope that answers about a table may be kept by, for a role.
+    /// The scope by which answers about a table may be kept, for a role.
     func scope(of table: Table, for role: Name) -> Scope? {
         guard let scope = catalog.scopes[table.oid], cache.holds(table.oid, role),
-            // Of a table that is not watched nobody would hear that it changed.
+            // Changes of a table that is not watched would go unnoticed.
             scope.members.allSatisfy({ catalog.table($0) != nil })
         else { return nil }
         return scope
@@ -72,7 +72,7 @@ struct Visibility: ~Copyable {
 
     /// Finds out what else transactions deleted.
     ///
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Throws: `PostgresError` if the database does not answer.
     mutating func learnDeletions(by transactions: Set<WriterTransaction>) throws {
         let unknown = transactions.filter { deletedTables[$0] == nil }
         guard !unknown.isEmpty else { return }
@@ -81,9 +81,9 @@ struct Visibility: ~Copyable {
         deletedTables.merge(found) { $1 }
     }
 
-    /// What is to be put back while rows that a transaction deleted are judged; nil where nothing would be different.
+    /// The rows to put back while rows that a transaction deleted are judged; nil if that would make no difference.
     ///
-    /// - Parameter reads: the tables that the policies read; nil where that is not known.
+    /// - Parameter reads: the tables that the policies read; nil if unknown.
     func revival(for transaction: WriterTransaction, reads: Set<UInt32>?) -> Revival? {
         guard let tables = deletedTables[transaction], reads.map({ !tables.isDisjoint(with: $0) }) ?? !tables.isEmpty,
             revivesAt.map({ $0 <= .now }) ?? true
@@ -93,9 +93,9 @@ struct Visibility: ~Copyable {
 
     /// Decides all the questions in one round trip.
     ///
-    /// - Returns: false where a scope turned out not to hold: nothing that was asked by it counts, and the batch has to be
-    ///   asked again, without it.
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Returns: false if a scope turned out to be wrong: then answers based on it do not count, and the batch has to be
+    ///   asked again without the scope.
+    /// - Throws: `PostgresError` if the database does not answer.
     mutating func decide(_ questions: [VisibilityQuestion]) throws -> Bool {
         for question in questions { statistics.kept += question.kept }
         let open = questions.filter { !$0.isAnswered }
@@ -109,7 +109,8 @@ struct Visibility: ~Copyable {
         for (question, answer) in zip(open, answers) {
             for problem in answer.problems { log.note(problem) }
             if answer.isRevivalLocked { revivesAt = .now + Self.lockPause }
-            // What is put back is locked as well, so that it would seem to be read; without it the same was asked before.
+            // Tables of rows put back are locked as well, and would seem to be read; the same question was asked before
+            // without them.
             if question.revival != nil { continue }
             question.tablesRead = answer.tablesRead
             if question.isScoped, !isCovered(question, answer) {
@@ -141,13 +142,13 @@ struct Visibility: ~Copyable {
         endings.append(ending)
     }
 
-    /// Whom to tell that they are shown nothing of a table for a while.
+    /// Takes the notices to users who are shown nothing of a table for a while.
     mutating func takeEndings() -> [PolicyEnding] {
         defer { endings = [] }
         return endings
     }
 
-    /// Of which tables somebody is shown nothing, and for how long yet.
+    /// The tables of which a user is shown nothing, and for how much longer.
     func endings(
         for claims: Claims, as role: Name, at now: ContinuousClock.Instant
     ) -> [(PolicyEnding, left: Duration)] {
@@ -169,7 +170,7 @@ struct Visibility: ~Copyable {
             userKey: question.userKey, revival: question.revival)
     }
 
-    /// Whether the policies read nothing but what the scope declares.
+    /// True if the policies read nothing beyond the scope's declaration.
     private func isCovered(_ question: VisibilityQuestion, _ answer: PolicyAnswer) -> Bool {
         guard let scope = catalog.scopes[question.table.oid] else { return false }
         if answer.isUnrestricted { return true }
@@ -187,9 +188,9 @@ struct Visibility: ~Copyable {
     }
 }
 
-/// What the policies of one table are asked about a batch of changes, on behalf of everybody of one role.
+/// A question to one table's policies about a batch of changes, for all users of one role.
 ///
-/// Where a scope holds, rows of one scope value are one row here, and what was answered before is not asked again.
+/// If a scope holds, all rows of one scope value are one row here, and earlier answers are not asked for again.
 final class VisibilityQuestion {
     let table: Table
     let role: Name
@@ -199,15 +200,15 @@ final class VisibilityQuestion {
     private var numbersByScope: [[UInt8]: Int] = [:]
     private var subjectNumbers: [Int: Int] = [:]
     private let scope: Scope?
-    /// Whether rows with the same scope value are alike: of JSON, one null is not the other.
+    /// True if rows with the same scope value are alike; not so with JSON columns, whose nulls differ.
     private let hasKeys: Bool
-    /// What is put back while it is asked.
+    /// Rows that are put back while it is asked.
     let revival: Revival?
-    /// Some of its rows are deleted ones.
+    /// True if some of its rows are deleted ones.
     var hasDeletions = false
-    /// The tables that policies read while it was asked; nil where that is not known.
+    /// The tables that policies read for the question; nil if unknown.
     var tablesRead: Set<UInt32>?
-    /// How often a kept answer did.
+    /// Number of times that a kept answer sufficed.
     private(set) var kept = 0
 
     /// A version of a row.
@@ -219,7 +220,7 @@ final class VisibilityQuestion {
 
     struct Row {
         let record: [UInt8]
-        /// What is known of its scope value; nil without a scope.
+        /// The known answers for its scope value; nil without a scope.
         let known: ScopeAnswers?
     }
 
@@ -227,19 +228,19 @@ final class VisibilityQuestion {
         let principal: Principal
         /// Indices into `rows`.
         var rows: Set<Int> = []
-        /// Those of them that are visible; none until decided.
+        /// Those of `rows` that are visible; none until decided.
         var visible: Set<Int> = []
-        /// An error that may pass stood in the way.
+        /// True if there was an error that may pass.
         var isUndecided = false
-        /// That error is about values, so it may never pass.
+        /// True if that error is about values, so that it may never pass.
         var isOfData = false
-        /// It is a lock that policies wait for.
+        /// True if policies wait for a lock.
         var isLocked = false
-        /// It was decided, and no error stood in the way.
+        /// True if it was decided without an error.
         var isFinal = false
     }
 
-    /// - Parameter scope: the one that holds for this table and role, or nil.
+    /// - Parameter scope: the scope that holds for this table and role, or nil.
     init(table: Table, role: Name, scope: Scope?, revival: Revival? = nil) {
         self.revival = revival
         self.table = table
@@ -250,17 +251,17 @@ final class VisibilityQuestion {
 
     var isScoped: Bool { scope != nil }
 
-    /// The tables that decide; nil where they are not known.
+    /// The tables that decide; nil if unknown.
     var reads: Set<UInt32>? { scope?.members ?? tablesRead }
 
     var userKey: Name? { scope?.userKey }
 
-    /// Nothing is left that Postgres has to be asked.
+    /// True if no question is left for Postgres.
     var isAnswered: Bool { subjects.isEmpty }
 
-    /// The number of a row, which stands for it in `ask` and `sees`.
+    /// Adds a version of a row and returns its number, by which it is asked about and looked up.
     ///
-    /// - Parameter known: the answers for a scope value.
+    /// - Parameter known: returns the answers for a scope value.
     func row(_ id: RowID, _ record: [UInt8], known: ([UInt8]) -> ScopeAnswers) -> Int {
         let value = hasKeys ? scope.flatMap { $0.value(of: record) } : nil
         if let value, let number = numbersByScope[value] {
@@ -273,7 +274,7 @@ final class VisibilityQuestion {
         return rows.count - 1
     }
 
-    /// Asks whether somebody may see a row.
+    /// Asks whether a user may see a row.
     func ask(_ principal: Principal, _ row: Int) {
         if rows[row].known?[principal] != nil {
             kept += 1
@@ -283,7 +284,7 @@ final class VisibilityQuestion {
         subjects[place].rows.insert(row)
     }
 
-    /// The number of a row that `row` was called for.
+    /// The number of a row version that was added.
     func number(of id: RowID) -> Int? { numbers[id] }
 
     private func add(_ principal: Principal) -> Int {
@@ -293,11 +294,11 @@ final class VisibilityQuestion {
     }
 
     /// - Parameters:
-    ///   - isFinal: whether the answer may be kept; an error may be gone the next time.
-    ///   - isUndecided: whether asking again soon may bring another one.
-    ///   - isOfData: whether that is because of an error about values.
-    ///   - isLocked: whether it is because of a lock.
-    ///   - key: what tells which rows of members tables concern the subject; nil for all.
+    ///   - isFinal: true if the answer may be kept; an error may be gone the next time.
+    ///   - isUndecided: true if asking again soon may bring another answer.
+    ///   - isOfData: true if that is because of an error about values.
+    ///   - isLocked: true if that is because of a lock.
+    ///   - key: the user key, which selects the rows of members tables that concern the subject; nil if all may.
     func decide(
         _ subject: Int, _ visible: [Int], isFinal: Bool, isUndecided: Bool = false, isOfData: Bool = false,
         isLocked: Bool = false, key: String? = nil
@@ -313,45 +314,45 @@ final class VisibilityQuestion {
         }
     }
 
-    /// Whether somebody may see a row; nobody sees what was not asked about.
+    /// True if a user may see a row; a row that was not asked about is not visible.
     func sees(_ principal: Principal, _ row: Int) -> Bool {
         if let known = rows[row].known?[principal] { return known }
         guard let place = subjectNumbers[principal.number] else { return false }
         return subjects[place].visible.contains(row)
     }
 
-    /// Whether it is not known if somebody may see a row, as a policy failed.
+    /// True if it is unknown whether a user may see a row, because a policy failed.
     func isUndecided(_ principal: Principal, _ row: Int) -> Bool {
         guard rows[row].known?[principal] == nil, let place = subjectNumbers[principal.number] else { return false }
         return subjects[place].isUndecided && !subjects[place].visible.contains(row)
     }
 
-    /// Whether it was decided if somebody may see a row, and no error stood in the way.
+    /// True if it was decided, without an error, whether a user may see a row.
     func isDecided(_ principal: Principal, _ row: Int) -> Bool {
         if rows[row].known?[principal] != nil { return true }
         return subjectNumbers[principal.number].map { subjects[$0].isFinal } ?? false
     }
 
-    /// Whether a lock keeps somebody's rows from being decided.
+    /// True if a lock keeps a user's rows from being decided.
     func isLocked(_ principal: Principal) -> Bool {
         subjectNumbers[principal.number].map { subjects[$0].isLocked } ?? false
     }
 
-    /// Whether the error that kept somebody's rows from being decided is about values.
+    /// True if the error that kept a user's rows from being decided is about values.
     func isOfData(_ principal: Principal) -> Bool {
         subjectNumbers[principal.number].map { subjects[$0].isOfData } ?? false
     }
 }
 
-/// What deciding who sees which rows took, since the start.
+/// The cost of deciding who sees which rows, since the start.
 package struct VisibilityStatistics: Sendable {
-    /// Decisions (a row and somebody who may see it) that Postgres was asked for.
+    /// Decisions (a row and a user who may see it) for which Postgres was asked.
     package internal(set) var asked = 0
-    /// Decisions that a kept answer stood for.
+    /// Decisions for which a kept answer sufficed.
     package internal(set) var kept = 0
     /// Round trips to Postgres.
     package internal(set) var roundTrips = 0
-    /// How long each of them took.
+    /// Duration of each round trip.
     package internal(set) var time = Histogram.ofLatency
 
     package init() {}

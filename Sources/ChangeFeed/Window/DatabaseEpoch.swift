@@ -1,38 +1,39 @@
-/// What a cursor is tagged with: which history of which database its numbers belong to. A random number that a hub
-/// writes into the database before it tags cursors with it, anew when it connects and every few seconds while changes
-/// flow (Migration010Epochs.sql). A database that does not know it is none that the cursor can be compared with.
+/// A cursor's tag: the history of the database that its numbers belong to. A random number that a hub writes into the
+/// database before it tags cursors with it, at each connect and every few seconds while changes flow
+/// (Migration010Epochs.sql). If a database does not know the epoch, the cursor cannot be compared with it.
 package struct DatabaseEpoch: Sendable, Hashable {
     package let value: UInt32
 
     package init(value: UInt32) { self.value = value }
 
-    /// Of hubs before there were epochs: made from what a failover changes, and a restore does not.
+    /// The epoch of hubs from before epochs were stored: derived from values that a failover changes, and a restore does
+    /// not.
     ///
     /// - Parameters:
-    ///   - systemIdentifier: `pg_control_system()`'s.
-    ///   - timeline: of the WAL; it changes whenever a standby is promoted.
+    ///   - systemIdentifier: from `pg_control_system()`.
+    ///   - timeline: the WAL's timeline, which changes whenever a standby is promoted.
     package init(systemIdentifier: String, timeline: Int) {
         // FNV-1a: the same on every hub, unlike Swift's own hashes.
         value = "\(systemIdentifier)/\(timeline)".utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 }
     }
 
-    /// Never 0, which stands for those of before.
+    /// Never 0, which stands for the earlier kind.
     static func random() -> DatabaseEpoch { DatabaseEpoch(value: .random(in: 1...UInt32.max)) }
 }
 
-/// What the database knows of the epoch of a cursor that a client brings.
+/// The database's knowledge of the epoch in a client's cursor.
 package enum KnownEpoch: Sendable, Equatable {
-    /// The server has run without a break since, so nothing can have been put back or forgotten.
+    /// The server has run without a break since, so nothing can have been put back or lost.
     case sameRun
-    /// The server was started or has crashed since. The hub that gave the cursor out certainly got up to there, in this
-    /// server's own history; whatever lies behind may be another history's.
+    /// The server was started or has crashed since. The hub that issued the cursor certainly got as far as this snapshot,
+    /// in this server's own history; anything later may belong to another history.
     case earlierRun(upTo: Snapshot, sameTimeline: Bool)
 
-    /// Where a client with this cursor goes on; nil where it has to load its data again.
+    /// The cursor from which a client with this one continues; nil if it has to load its data again.
     ///
-    /// Behind what is certain, a restored server cannot be told from one that was merely started again, as long as the
-    /// epoch is known: so the client goes back to what is certain, and what it has comes again. A promoted standby is
-    /// known to have a history of its own there.
+    /// As long as the epoch is known, a restored server is indistinguishable, past the certain part, from one that was
+    /// merely restarted: so the client goes back to the certain part, and receives some changes again. A promoted standby
+    /// is known to have a history of its own there.
     package func start(from cursor: FeedCursor) -> FeedCursor? {
         guard case .earlierRun(let certain, let isSameTimeline) = self, !cursor.window.precedes(certain) else {
             return cursor

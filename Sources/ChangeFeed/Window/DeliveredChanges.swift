@@ -1,10 +1,10 @@
-/// Which changes were handed on since a cursor that is known to survive a crash of the server.
+/// The changes handed on since a cursor that is known to survive a crash of the server.
 ///
-/// After a connection is lost, reading starts again at the stored cursor: only of that one it is certain that it fits
-/// the server's history, as a crash or a failover may forget transactions and give their ids to others. What was handed
-/// on since then comes again and is skipped here.
+/// After a lost connection, reading starts again at the stored cursor: only that cursor certainly fits the server's
+/// history, because a crash or a failover may lose transactions and reuse their ids. Changes handed on since then come
+/// again and are skipped here.
 package struct DeliveredChanges: Sendable {
-    /// The id alone may be given out twice by a crashed server; with the time of the write it is one change.
+    /// A crashed server may assign an id twice; together with the time of the write it identifies one change.
     package struct Key: Hashable, Sendable {
         package let id: Int64
         package let writtenAt: UInt64
@@ -16,44 +16,44 @@ package struct DeliveredChanges: Sendable {
     }
 
     private struct Store: Sendable {
-        /// How many keys, counted from the first ever, its cursor covers.
+        /// Number of keys, counted from the first ever, that its cursor covers.
         let covered: Int
-        /// A place in the WAL that lies after the store's commit; known when the next store is made.
+        /// A place in the WAL after the store's commit; known when the next store is made.
         var provenBy: Int64?
     }
 
     private var keys: [Key] = []
     private var forgotten = 0
-    /// How many keys, counted from the first ever, the cursor in memory covers: those of whole windows.
+    /// Number of keys, counted from the first ever, that the cursor in memory covers: those of whole windows.
     private var completed = 0
     private var stores: [Store] = []
 
     package init() {}
 
-    /// What a window read after a reconnect must leave out.
+    /// The changes that a window read after a reconnect must skip.
     package func toSkip() -> Set<Key> { Set(keys) }
 
     package mutating func handed(_ key: Key) { keys.append(key) }
 
-    /// The cursor moved past all that was handed on so far.
+    /// The cursor moved past everything handed on so far.
     package mutating func windowCompleted() { completed = forgotten + keys.count }
 
-    /// As `covered`, for the cursor that reading starts again at.
+    /// Like `covered`, for the cursor at which reading starts again.
     package var coveredByStored: Int { forgotten }
 
-    /// How many were handed on up to the cursor in memory, counted from the first ever.
+    /// Number of changes, counted from the first ever, handed on up to the cursor in memory.
     package var covered: Int { completed }
 
     /// A cursor was stored.
     ///
     /// - Parameters:
-    ///   - covered: as it was at this cursor.
-    ///   - insertedAt: where the WAL stood when the cursor was written, before its commit.
-    ///   - flushedTo: up to where the WAL was safe then.
+    ///   - covered: the value of `covered` at this cursor.
+    ///   - insertedAt: the WAL's insert position when the cursor was written, before its commit.
+    ///   - flushedTo: the place up to which the WAL was flushed then.
     package mutating func stored(covering covered: Int, insertedAt: Int64, flushedTo: Int64) {
         if let last = stores.indices.last, stores[last].provenBy == nil { stores[last].provenBy = insertedAt }
         if let safe = stores.lastIndex(where: { $0.provenBy.map { $0 <= flushedTo } ?? false }) {
-            // After a reconnect the same cursor may be stored again as covering less.
+            // After a reconnect, the same cursor may be stored again with a lower count.
             keys.removeFirst(max(0, stores[safe].covered - forgotten))
             forgotten = max(forgotten, stores[safe].covered)
             stores.removeSubrange(...safe)

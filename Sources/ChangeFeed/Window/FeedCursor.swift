@@ -1,16 +1,17 @@
 import Wire
 
-/// What somebody has of the changes: all that one snapshot sees, and of what a later one sees those up to an id.
+/// A client's position in the changes: the client has everything that one snapshot sees, and of what a later snapshot sees,
+/// the changes up to an id.
 ///
-/// It is enough to go on from on any hub of the same database. The rows between the two snapshots are one window of the
-/// feed, in which order is by id.
+/// A cursor is enough to continue on any hub of the same database. The rows between the two snapshots are one window of the
+/// feed, which is ordered by id.
 package struct FeedCursor: Sendable, Equatable {
     package let epoch: DatabaseEpoch
-    /// S1: all it sees is had.
+    /// S1: the client has everything it sees.
     package let seen: Snapshot
     /// S2, the window's end.
     package let window: Snapshot
-    /// Of what the window brought, what is had.
+    /// The last id of the window that the client has.
     package let id: Int64
 
     package init(epoch: DatabaseEpoch, seen: Snapshot, window: Snapshot, id: Int64) {
@@ -20,7 +21,7 @@ package struct FeedCursor: Sendable, Equatable {
         self.id = id
     }
 
-    /// At the end of a window.
+    /// The cursor at the end of a window.
     package init(epoch: DatabaseEpoch, at snapshot: Snapshot) {
         self.init(epoch: epoch, seen: snapshot, window: snapshot, id: 0)
     }
@@ -29,7 +30,7 @@ package struct FeedCursor: Sendable, Equatable {
         seen.sees(transaction) || id <= self.id && window.sees(transaction)
     }
 
-    /// Whether the other one certainly has all that this one has.
+    /// True if the other cursor certainly has everything that this one has.
     func precedes(_ other: FeedCursor) -> Bool {
         seen.precedes(other.seen)
             && (window.precedes(other.seen) || id <= other.id && window.precedes(other.window))
@@ -42,18 +43,18 @@ package struct FeedCursor: Sendable, Equatable {
 ///     a snapshot: xmax, count of running transactions, and each of them; numbers as LEB128 varints, S2's xmax less
 ///     S1's, the running ones as their distance below xmax and then from one to the next
 extension FeedCursor {
-    /// As much as some thousand running transactions take.
+    /// Room for a few thousand running transactions.
     package static let longestText = 16_384
     private static let version: UInt8 = 1
 
     package var text: String { CursorWindow(epoch: epoch, seen: seen, window: window).cursor(id) }
 
-    /// - Returns: nil where the text is none that `text` makes, whatever it is.
+    /// - Returns: nil for any text that `text` does not produce.
     package init?(_ text: String) {
         let utf8 = Array(text.utf8)
         guard utf8.count <= Self.longestText, let point = utf8.lastIndex(of: UInt8(ascii: ".")),
             let id = Int64(Substring(text.utf8.dropFirst(point + 1)), radix: 36), id >= 0,
-            // Int64 would read a sign, too.
+            // Int64 would also accept a sign.
             utf8[(point + 1)...].allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
             let bytes = Base64URL.decode(utf8[..<point])
         else { return nil }
@@ -73,7 +74,7 @@ extension FeedCursor {
     }
 }
 
-/// The cursors of one window: its part of them is made once.
+/// The cursors of one window, with their common part encoded once.
 package struct CursorWindow: Sendable {
     private let prefix: String
 
@@ -81,11 +82,11 @@ package struct CursorWindow: Sendable {
         prefix = FeedCursor.encoded(epoch, seen, window) + "."
     }
 
-    /// What a client has that has all of the window up to this change.
+    /// The cursor of a client that has the window up to and including this change.
     package func cursor(_ id: Int64) -> String { prefix + String(id, radix: 36) }
 }
 
-/// How a cursor's numbers become text and back. Reading never traps: the text comes from clients.
+/// Converts a cursor's numbers to bytes and back. Decoding never traps, because the text comes from clients.
 enum CursorBytes {
     static func append(_ snapshot: Snapshot, above base: UInt64, to bytes: inout [UInt8]) {
         append(snapshot.xmax &- base, to: &bytes)

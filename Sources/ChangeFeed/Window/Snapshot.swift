@@ -1,13 +1,13 @@
 import Postgres
 
-/// A `pg_snapshot` as Postgres writes it, `xmin:xmax:xip,xip,…`: which transactions were finished.
+/// A `pg_snapshot` as Postgres writes it, `xmin:xmax:xip,xip,…`: the set of finished transactions.
 package struct Snapshot: Sendable, Equatable {
     package let text: String
     package let xmax: UInt64
     /// Below `xmax`, but still running; ascending.
     package let running: [UInt64]
 
-    /// - Returns: nil where the text is not a snapshot; the numbers end up in SQL, so nothing else passes.
+    /// - Returns: nil if the text is not a snapshot; the numbers end up in SQL, so nothing else is accepted.
     package init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 3, UInt64(parts[0]) != nil, let xmax = UInt64(parts[1]), 1...UInt64(Int64.max) ~= xmax
@@ -18,7 +18,7 @@ package struct Snapshot: Sendable, Equatable {
         self.init(text: text, xmax: xmax, running: running)
     }
 
-    /// - Parameter text: what the other two say.
+    /// - Parameter text: the text form of the other two.
     init(text: String, xmax: UInt64, running: [UInt64]) {
         self.text = text
         self.xmax = xmax
@@ -26,12 +26,12 @@ package struct Snapshot: Sendable, Equatable {
     }
 }
 
-/// How SQL reads what a server and a database keep in their own way of the rows of roost.change.
+/// The SQL for reading rows of roost.change under a server's and a database's settings.
 package struct OutboxForm: Hashable {
-    /// Whether the server keeps the times of commits (`track_commit_timestamp`).
+    /// True if the server keeps the times of commits (`track_commit_timestamp`).
     let keepsCommitTimes: Bool
-    /// Whether every text of the database can be sent. In another encoding, or none, one byte that is no UTF-8 would fail the
-    /// statement, and all of its rows with it.
+    /// True if every text of the database can be sent. In another encoding, or none, a single byte that is not UTF-8 would
+    /// fail the statement, and all of its rows with it.
     let isUTF8: Bool
 
     package init(keepsCommitTimes: Bool, isUTF8: Bool) {
@@ -39,8 +39,8 @@ package struct OutboxForm: Hashable {
         self.isUTF8 = isUTF8
     }
 
-    /// When the row's transaction was committed. Null where the row's `at` is all that is known: of what was read from the WAL
-    /// it is the commit's time, and the transaction that stored it is another.
+    /// The time when the row's transaction was committed. Null if only the row's `at` is known: for rows read from the WAL
+    /// that is the commit's time, and the transaction that stored them is a different one.
     var committed: String {
         keepsCommitTimes ? "case when lsn is null then pg_xact_commit_timestamp(xid::xid)::text end" : "null::text"
     }
@@ -50,13 +50,13 @@ package struct OutboxForm: Hashable {
     var text: String { isUTF8 ? "row_text" : "roost.legible(row_text)" }
     var oldText: String { isUTF8 ? "old_row_text" : "roost.legible(old_row_text)" }
 
-    /// What deleted a row, as `WriterTransaction` reads it.
+    /// The transaction that deleted a row, in the form that `WriterTransaction` reads.
     static let deletion = "case when op = 'D' then concat_ws(' ', xid, lsn) end"
 }
 
-/// Snapshots that the feed reads by follow each other: each sees all that the one before saw.
+/// The feed's reading snapshots are ordered: each sees everything that the one before saw.
 extension Snapshot {
-    /// Whether a transaction was finished, as `pg_visible_in_snapshot` tells it.
+    /// True if a transaction was finished, as `pg_visible_in_snapshot` decides.
     package func sees(_ transaction: UInt64) -> Bool {
         guard transaction < xmax else { return false }
         // Postgres writes them in ascending order.
@@ -70,19 +70,19 @@ extension Snapshot {
         return low == running.count || running[low] != transaction
     }
 
-    /// Whether the other one sees all that this one does.
+    /// True if the other snapshot sees everything that this one does.
     package func precedes(_ other: Snapshot) -> Bool {
         xmax <= other.xmax && other.running.allSatisfy { !sees($0) }
     }
 
-    /// Sees what both see.
+    /// The snapshot that sees what both see.
     func intersection(_ other: Snapshot) -> Snapshot {
         let xmax = min(xmax, other.xmax)
         let running = Set((running + other.running).filter { $0 < xmax })
         return Snapshot(xmax: xmax, running: running.sorted())
     }
 
-    /// The lowest transaction that is not finished here; all below are.
+    /// The lowest transaction that is not finished in this snapshot; all lower ones are.
     var xmin: UInt64 { running.first ?? xmax }
 
     package init(xmax: UInt64, running: [UInt64]) {
@@ -93,13 +93,13 @@ extension Snapshot {
 }
 
 extension Snapshot {
-    /// Sees every transaction of which a change may be gone from the outbox.
+    /// Sees every transaction that may have lost a change from the outbox.
     ///
-    /// - Parameters: as roost.meta has them, in text: the highest of these transactions, and those below it that were spared.
-    /// - Returns: nil where nothing is gone.
+    /// - Parameters: from roost.meta, as text: the highest of these transactions, and the lower ones that were spared.
+    /// - Returns: nil if nothing is gone.
     package init?(prunedUpTo highest: String?, sparing spared: String?) {
         guard let highest = highest.flatMap({ UInt64($0) }) else { return nil }
-        // No transaction is beyond: of a number that somebody else has written all may be gone.
+        // No transaction id is higher: if another program wrote such a number, everything may be gone.
         guard highest < UInt64(Int64.max) else {
             self.init(xmax: UInt64(Int64.max), running: [])
             return

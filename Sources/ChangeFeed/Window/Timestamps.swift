@@ -2,14 +2,14 @@ import Wire
 
 /// Postgres' text of a timestamptz under UTC and ISO, `2026-11-21 08:00:00.123456+00`.
 package enum Timestamps {
-    /// As clients read it: `2026-11-21T08:00:00.123Z`.
+    /// The form for clients: `2026-11-21T08:00:00.123Z`.
     package static func forClients(_ text: UnsafeBufferPointer<UInt8>) -> String {
         guard text.count >= 19, text[10] == UInt8(ascii: " ") else { return String(decoding: text, as: UTF8.self) }
         return String(unsafeUninitializedCapacity: 24) { out in
             for index in 0..<19 { out[index] = text[index] }
             out[10] = UInt8(ascii: "T")
             out[19] = UInt8(ascii: ".")
-            // Postgres leaves trailing zeros out.
+            // Postgres omits trailing zeros.
             let hasFraction = text.count > 19 && text[19] == UInt8(ascii: ".")
             var inFraction = hasFraction
             for index in 20..<23 {
@@ -21,7 +21,7 @@ package enum Timestamps {
         }
     }
 
-    /// Since 1970; nil where it is no time of our days.
+    /// Microseconds since 1970; nil for a time outside four-digit years.
     package static func microseconds(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
         guard text.count >= 19, text[4] == UInt8(ascii: "-"), text[10] == UInt8(ascii: " ") else { return nil }
         func number(_ range: Range<Int>) -> Int { range.reduce(0) { $0 * 10 + Int(text[$1] &- 48) } }
@@ -38,7 +38,7 @@ package enum Timestamps {
         return Int64(seconds) * 1_000_000 + fraction
     }
 
-    /// A number that differs where the times do.
+    /// A number that differs if the times do.
     package static func fingerprint(_ text: UnsafeBufferPointer<UInt8>) -> UInt64 {
         text.reduce(0) { $0 &* 31 &+ UInt64($1) }
     }

@@ -3,31 +3,31 @@ package import Matching
 import Postgres
 import Wire
 
-/// One thing that a committed transaction left for the hub.
+/// One item that a committed transaction left for the hub.
 package enum FeedEntry: Sendable {
     case change(RowChange)
     /// A row of `realtime.messages`.
     case broadcast(DatabaseBroadcast)
-    /// A call of `roost.notify()`, for whoever sends pushes.
+    /// A call of `roost.notify()`, for the sender of pushes.
     case notification(RowChange)
 }
 
-/// Takes what windows bring. Called on the feed's thread only, one call at a time.
+/// Consumes windows. Called on the feed's thread only, one call at a time.
 package protocol WindowConsumer: AnyObject, Sendable {
-    /// Comes before the first entry of a window in which tables were written that scopes name as members
-    /// (`Catalog.memberTables`). All that commits before an entry of this window is told here or was told before.
+    /// Called before the first entry of a window in which scopes' members tables (`Catalog.memberTables`) were written.
+    /// Covers everything committed before any entry of this window, together with earlier calls.
     func membersChanged(_ changes: [MemberChange])
 
-    /// A window begins, or begins anew: how its entries are told apart by cursors.
+    /// A window begins, or begins again, with these cursors for its entries.
     func windowBegan(_ cursors: CursorWindow)
 
-    /// Whether anybody is to be handed changes of a table. Those of others are not read, as long as this says so.
+    /// True if changes of a table have a recipient. Changes of other tables are not read.
     func hears(_ table: Table) -> Bool
 
-    /// Entries in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
+    /// Receives entries in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
     ///
-    /// - Throws: `PostgresError` where the database is needed for them and does not answer. The feed then connects anew,
-    ///   and the entries come again.
+    /// - Throws: `PostgresError` if the database is needed for them and does not answer. The feed then reconnects, and the
+    ///   entries come again.
     func consume(_ entries: [FeedEntry]) throws
 }
 
@@ -36,34 +36,34 @@ final class WindowReader {
     private static let batchRows = 256
     private static let batchBytes = 262_144
 
-    /// What was handed on, in order.
+    /// The changes handed on, in order.
     private(set) var handed: [DeliveredChanges.Key] = []
-    /// Changes that belong to no watched table, by table.
+    /// Number of changes that belong to no watched table, by table.
     private(set) var orphans: [UInt32: Int] = [:]
-    /// Why the rest of the window is of no use yet.
+    /// The reason why the rest of the window is not usable yet.
     private(set) var obstacle: Obstacle?
     private(set) var isComplete = false
     /// Messages that cannot be delivered: over the limit, or without a topic.
     private(set) var undelivered = 0
-    /// What the window's first row told of the outbox, where it was asked.
+    /// The outbox's state from the window's first row, if requested.
     private(set) var outbox: [UInt8]?
-    /// Tables of which changes could not be recorded, so that nobody can be told them.
+    /// Tables with changes that could not be recorded and so cannot be delivered.
     private(set) var lossy: Set<UInt32> = []
-    /// Something young was deleted from the outbox, by TRUNCATE or otherwise.
+    /// True if something young was deleted from the outbox, by TRUNCATE or otherwise.
     private(set) var hasNewsOfOutbox = false
-    /// Rows of tables that nobody hears, `WindowStatements.mostPassed` at most.
+    /// Rows of skipped tables, at most `WindowStatements.mostPassed`.
     private(set) var passed = 0
-    /// Nothing was written that the hub is to hear of or to pass over.
+    /// True if nothing was written that the hub delivers or skips.
     var isEmpty: Bool { handed.isEmpty && passed == 0 && lossy.isEmpty }
 
     enum Obstacle {
-        /// A table that the catalog does not know, or knows otherwise than the record shows it.
+        /// A table that the catalog does not know, or knows differently from the record.
         case table(UInt32)
-        /// Tables, policies or privileges are others than the catalog has.
+        /// Tables, policies or privileges differ from the catalog.
         case version
-        /// Nobody looked for so long whether the catalog is current that a row may be here which a change of it is for.
+        /// The catalog was last confirmed so long ago that a row may be here to which a change of the catalog applies.
         case age
-        /// Somebody hears a table that the window passes over.
+        /// A skipped table has gained a subscriber.
         case listener
     }
 
@@ -77,21 +77,21 @@ final class WindowReader {
     private let willHandOn: () -> Void
     let start: FeedCursor
     private var snapshot: Snapshot?
-    /// The window's end, until the consumer was told of it: an empty window has no cursors.
+    /// The window's end, until the consumer was told it: an empty window has no cursors.
     private var window: Snapshot?
     private var batch: [FeedEntry] = []
     private var batchKeys: [DeliveredChanges.Key] = []
     private var bytes = 0
 
     /// - Parameters:
-    ///   - settled: tables for which reading the catalog anew would tell no more, as they were described before.
-    ///   - mayAskAgain: whether the catalog may be read once more for a record it does not fit.
-    ///   - skip: what was handed on before the connection broke.
-    ///   - catalogAsOf: the catalog is not older than this: the statement that found it current was sent then.
-    ///   - unheard: the tables that the window passes over, as nobody heard them when it was sent.
-    ///   - start: where the window begins.
-    ///   - willHandOn: called before each batch. Whoever was told to be subscribed before an entry committed has to be
-    ///     known when the entry is handed on.
+    ///   - settled: tables for which reading the catalog again would not help, with their previous description.
+    ///   - mayAskAgain: true if the catalog may be read once more for a record that does not fit.
+    ///   - skip: changes handed on before the connection broke.
+    ///   - catalogAsOf: the time when the statement that found the catalog current was sent.
+    ///   - unheard: the tables that the window skips, because they had no recipient when it was sent.
+    ///   - start: the window's start.
+    ///   - willHandOn: called before each batch. A subscriber that was told `live` before an entry committed must be known
+    ///     when the entry is handed on.
     init(
         consumer: any WindowConsumer, catalog: Catalog, settled: [UInt32: Table?], mayAskAgain: Bool,
         catalogAsOf: ContinuousClock.Instant, skip: Set<DeliveredChanges.Key>, passingOver unheard: [Table],
@@ -109,7 +109,7 @@ final class WindowReader {
         self.willHandOn = willHandOn
     }
 
-    /// - Returns: false when the rest of the window is of no use yet.
+    /// - Returns: false if the rest of the window is not usable yet.
     func take(_ row: QueryResult) throws -> Bool {
         let row = OutboxRow(row)
         guard let at = row.writtenAt else { throw PostgresError(.server, "A change has no time.") }
@@ -133,7 +133,7 @@ final class WindowReader {
         case UInt8(ascii: "N"):
             try append(.notification(row.notification(at: row.committedAt ?? at)), key, bytes: row.record?.count ?? 0)
             return true
-        // Nobody is told of a TRUNCATE; that it happened to a members table came with the facts.
+        // A TRUNCATE is not delivered; for a members table, the first row's facts have reported it.
         case UInt8(ascii: "T"): return true
         case UInt8(ascii: "X"):
             hasNewsOfOutbox = true
@@ -145,19 +145,19 @@ final class WindowReader {
         }
     }
 
-    /// What the window's first row says of the window as a whole.
+    /// Reads what the window's first row says about the whole window.
     ///
-    /// Live means live, also for tables that are passed over. The snapshot was taken before this row came, so whoever
-    /// subscribes from here on is owed nothing of the window. Whoever did since the statement was sent may have been told so
-    /// before the snapshot was taken, and is owed what committed in between: the window has to be read again. Nothing of
-    /// it was handed on, as this row is the first.
+    /// Live means live, also for tables that are skipped. The snapshot was taken before this row came, so a client that
+    /// subscribes after this row is owed nothing of the window. A client that subscribed after the statement was sent may
+    /// have been told so before the snapshot was taken, and is owed what committed in between: the window has to be read
+    /// again. Nothing of it has been handed on, because this row is the first.
     private func takeFacts(_ row: QueryResult) throws -> Bool {
         if unheard.contains(where: consumer.hears) {
             obstacle = .listener
             return false
         }
         passed = Int(row.integer(0, 1) ?? 0)
-        // What changed a second before a row was committed counts for it, however long a window takes: all of this one was
+        // A catalog change applies to rows committed a second later, however long a window takes: everything in this one is
         // committed by now.
         if let version = row.text(0, 5) {
             if version != catalog.version { obstacle = .version }
@@ -172,10 +172,10 @@ final class WindowReader {
         return true
     }
 
-    /// Reads MembersInWindow of Window.sql.
+    /// Parses the result of MembersInWindow in Window.sql.
     private func memberChanges(_ bytes: [UInt8]) -> [MemberChange] {
         let all = { [catalog] in catalog.memberTables.sorted().map { MemberChange.table($0) } }
-        // Values of rows are in it, which may be nested deeper than the hub reads.
+        // It contains values of rows, which may be nested deeper than the hub parses.
         let list: JSON
         do { list = try JSON(parsing: bytes) } catch { return all() }
         func oid(_ json: JSON) -> UInt32? { UInt32(json.string ?? json.description) }
@@ -185,7 +185,7 @@ final class WindowReader {
             func version(_ part: JSON) -> [UInt8]? { part.isNull ? nil : Array(part.bytes) }
             return oid(parts[0]).map { .row($0, old: version(parts[2]), new: version(parts[1])) }
         }
-        // There may be more than were read; and what cannot be read concerns everybody.
+        // There may be more than were read; and an unreadable list concerns every user.
         guard changes.count < WindowStatements.mostMemberRows, changes.count == list.elements.count else {
             return all()
         }
@@ -205,7 +205,7 @@ final class WindowReader {
         if let any = record ?? old, !isReduced, !catalog.describes(any, of: oid, after: operation) {
             guard let older = settled[oid] else { return giveUp(on: oid) }
             let fitting = table.restricted(to: any, older: older)
-            // Altered again since the catalog was read.
+            // The table was altered again after the catalog was read.
             if mayAskAgain, fitting.columns.count < RecordKeys.all(of: any).count { return giveUp(on: oid) }
             table = fitting
         }
@@ -232,7 +232,7 @@ final class WindowReader {
         return false
     }
 
-    /// - Returns: the cursor after this window, or nil where there is an obstacle.
+    /// - Returns: the cursor after this window, or nil if there is an obstacle.
     func finish() throws -> Snapshot? {
         try flush()
         guard obstacle == nil, let snapshot else { return nil }
@@ -240,7 +240,7 @@ final class WindowReader {
         return snapshot
     }
 
-    /// What was taken for a leftover was none: the window has to be read again.
+    /// Marks the window as incomplete again: a supposed leftover was none, so the window has to be read again.
     func reopen() { isComplete = false }
 
     private func flush() throws {
@@ -258,7 +258,7 @@ final class WindowReader {
     }
 }
 
-/// A row of roost.change as Window.sql and RecoveryWindow in Recovery.sql bring it, with their columns in the same places. Its bytes are
+/// A row of roost.change in the column order shared by Window.sql and by RecoveryWindow in Recovery.sql. Its bytes are
 /// valid for as long as the row is kept.
 struct OutboxRow {
     let result: QueryResult
@@ -266,25 +266,25 @@ struct OutboxRow {
     init(_ result: QueryResult) { self.result = result }
 
     var id: Int64? { result.integer(0, 0) }
-    /// The oid.
+    /// The table's oid.
     var table: UInt32 { UInt32(truncatingIfNeeded: result.integer(0, 1) ?? 0) }
-    /// What happened, by the letter that the triggers write.
+    /// The operation, by the letter that the triggers write.
     var letter: UInt8? { result.bytes(0, 2)?.first }
-    /// It stands for a change of the table that could not be recorded.
+    /// True for a row that stands for a change of the table that could not be recorded.
     var isLoss: Bool { letter == UInt8(ascii: "L") }
-    /// Values were left out, as the row is too large.
+    /// True if values were left out because the row is too large.
     var isReduced: Bool { result.flag(0, 3) }
     var writtenAt: UnsafeBufferPointer<UInt8>? { result.bytes(0, 4) }
-    /// Where the server keeps times of commits.
+    /// The time of the commit, if the server keeps such times.
     var committedAt: UnsafeBufferPointer<UInt8>? { result.bytes(0, 5) }
     var record: UnsafeBufferPointer<UInt8>? { result.bytes(0, 6) }
     var oldRecord: UnsafeBufferPointer<UInt8>? { result.bytes(0, 7) }
     var text: UnsafeBufferPointer<UInt8>? { result.bytes(0, 8) }
     var oldText: UnsafeBufferPointer<UInt8>? { result.bytes(0, 9) }
-    /// What deleted the row.
+    /// The transaction that deleted the row.
     var deletion: WriterTransaction? { result.text(0, 10).flatMap { WriterTransaction($0) } }
 
-    /// Nil for what is no change of a row.
+    /// Nil if the row is not a change of a table's row.
     var operation: RowChange.Operation? {
         switch letter {
         case UInt8(ascii: "I"): .insert
@@ -296,7 +296,7 @@ struct OutboxRow {
 }
 
 extension OutboxRow {
-    /// What `roost.notify()` wrote, as the row of a table that there is not.
+    /// The content of a `roost.notify()` call, as a row of a table that does not exist.
     fileprivate func notification(at committed: UnsafeBufferPointer<UInt8>) -> RowChange {
         RowChange(
             id: id ?? 0, table: .notifications, operation: .insert, commitTimestamp: Timestamps.forClients(committed),
@@ -307,8 +307,8 @@ extension OutboxRow {
 }
 
 extension DatabaseBroadcast {
-    /// Reads a row of `realtime.messages` as the trigger on it leaves it in the outbox (wire-protocol B); nil for what is no
-    /// message, as it has no topic.
+    /// Reads a row of `realtime.messages` as its trigger leaves it in the outbox (wire-protocol B); nil if the row has no
+    /// topic and so is not a message.
     fileprivate init?(messageRow record: UnsafeBufferPointer<UInt8>) {
         let row: JSON
         do { row = try JSON(parsing: Array(record)) } catch { return nil }
@@ -324,7 +324,7 @@ extension DatabaseBroadcast {
                 event: row["event"]?.string ?? "", encoding: .json,
                 payload: row["payload"]?.bytes ?? Array("{}".utf8)[...], metadata: metadata)
         }
-        // Text has no limit of 255 bytes for a topic or an event, and every client reads its meta.
+        // A text broadcast has no limit of 255 bytes for topic or event, and every client reads its meta.
         let broadcast = user.encoding == .raw ? BroadcastMessage.user(user) : .text(user.textPayload() ?? [])
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: row["private"]?.bool ?? false)
         self.init(key: key, id: id, broadcast: broadcast)

@@ -1,21 +1,21 @@
 package import Postgres
 
-/// The statements by which one session reads windows (Window.sql).
+/// The statements with which one session reads windows (Window.sql).
 ///
-/// Windows differ in where they begin, hundreds of times a second, and seldom in the rest. To plan one costs Postgres ten times what
-/// it costs to run, so the session prepares what it reads by for the second time.
+/// Windows start at a different place hundreds of times a second, but seldom differ otherwise. Planning one costs Postgres
+/// ten times as much as running it, so the session prepares a statement when it needs it for the second time.
 package struct WindowStatements {
-    /// What a window brings along besides its rows, and what it leaves out.
+    /// The additions to a window's rows, and the rows that it leaves out.
     package struct Contents: Equatable {
         /// The catalog's version, in SQL (`CatalogReader.compileVersion`).
         var version: String?
-        /// What tells whether changes went (OutboxLook in Losses.sql).
+        /// True to include the check for deleted changes (OutboxLook in Losses.sql).
         var bringsLook = false
-        /// The tables of which it tells whether they were written.
+        /// The members tables for which the window reports whether they were written.
         var members: Set<UInt32> = []
-        /// Those of them of which it tells the rows.
+        /// The members tables for which the window reports the rows.
         var narrowed: Set<UInt32> = []
-        /// The tables whose rows it passes over.
+        /// The tables whose rows the window skips.
         var unheard: [UInt32] = []
 
         package init(
@@ -32,34 +32,35 @@ package struct WindowStatements {
 
     private struct Entry {
         let contents: Contents
-        /// Of the prepared statement; nil where the contents were asked for once.
+        /// The prepared statement's name; nil after only one use.
         var name: String?
     }
 
-    /// Up to how many rows a window counts that it passes over: that it is more than a slice of a recovery looks at
-    /// (`RecoveryReader.sliceRows`) is all that has to be known of many.
+    /// Limit to which a window counts skipped rows: the only thing to know about many is that they exceed a slice of a
+    /// recovery (`RecoveryReader.sliceRows`).
     static let mostPassed = 2001
 
-    /// Up to how many rows of members tables a window tells of; where it tells of so many, there may be more.
+    /// Limit of members tables' rows that a window reports; at this number, there may be more.
     static let mostMemberRows = 257
 
-    /// So many kinds of windows are known at a time: with version and look or without, before and behind a change of what is heard.
+    /// Limit of remembered kinds of windows: with and without version and check, before and after a change of the heard
+    /// tables.
     private static let mostEntries = 8
 
     private let template: WindowTemplate
-    /// The one that was used last comes last.
+    /// In the order of use, the latest last.
     private var entries: [Entry] = []
     private var prepared = 0
 
-    /// - Parameter form: how rows are read here.
+    /// - Parameter form: the form in which rows are read here.
     package init(_ form: OutboxForm) { template = WindowTemplate(form) }
 
-    /// Hands on the rows of what came after a snapshot, as they arrive.
+    /// Passes on the rows that follow a snapshot, as they arrive.
     ///
     /// - Parameters:
     ///   - reader: the session, always the same one.
-    ///   - row: returns false to have the rest thrown away; `limit` is counted anew from each row.
-    /// - Throws: `PostgresError`, and what `row` throws.
+    ///   - row: returns false to discard the remaining rows; `limit` starts over with each row.
+    /// - Throws: `PostgresError`, and errors of `row`.
     package mutating func stream(
         _ contents: Contents, after snapshot: Snapshot, from reader: PostgresConnection, within limit: Duration,
         row: (QueryResult) throws -> Bool
@@ -72,7 +73,7 @@ package struct WindowStatements {
         }
     }
 
-    /// - Returns: nil for contents that were not asked for lately.
+    /// - Returns: nil for contents that were not used lately.
     private mutating func preparedName(of contents: Contents, on reader: PostgresConnection) throws -> String? {
         guard let place = entries.lastIndex(where: { $0.contents == contents }) else {
             if entries.count == Self.mostEntries, let name = entries.removeFirst().name {
@@ -106,7 +107,7 @@ package struct WindowStatements {
     private static let outbox = "(" + SQLTemplate.withoutComments(LossSQL.outboxLook.text) + ")"
 }
 
-/// Window.sql, with places for a window's own parts.
+/// Window.sql, with placeholders for a window's own parts.
 private struct WindowTemplate {
     private let window: SQLTemplate
     private let members: SQLTemplate
@@ -125,8 +126,8 @@ private struct WindowTemplate {
         members = filled(.membersInWindow)
     }
 
-    /// - Parameter parts: what Window.sql is filled with, but for the parts that it only has where there are members
-    ///   tables, or tables to be passed over.
+    /// - Parameter parts: the parts of Window.sql, without those that it has only if there are members tables, or tables to
+    ///   skip.
     func statement(_ parts: [String: String]) -> String {
         var parts = parts
         let hasMembers = parts["members"] != "" || parts["narrowed"] != ""

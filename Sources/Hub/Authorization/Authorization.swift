@@ -1,38 +1,40 @@
 package import Wire
 
-/// Private channels: what is asked of the policies, and what becomes of the answers (wire-protocol A4, A6 to A8, B).
+/// Private channels: the questions put to the policies, and the consequences of their answers (wire-protocol A4, A6 to
+/// A8, B).
 ///
-/// What one member may do is in its `ChannelGrants`. A member that is not let read is in no audience, so that nothing
-/// can reach it.
+/// A member's rights are in its `ChannelGrants`. A member that may not read is in no audience, so nothing can reach it.
 package struct Authorization {
-    /// What the authority was asked and has not answered, and for whom.
+    /// Questions the authority has not answered yet, and the members they concern.
     package private(set) var questions: [AuthorizationID: Membership] = [:]
-    /// Bytes of what waits for its answers, of all members: writes, and messages that come while a replay is read.
+    /// Bytes held, for all members, until an answer comes: writes, and messages that arrive while a replay is read.
     package internal(set) var heldBytes = 0
-    /// Members whose new tokens the policies could not be asked about, and when they are asked again, in monotonic milliseconds.
+    /// Members whose new tokens could not be put to the policies, and the time of the next attempt, in monotonic
+    /// milliseconds.
     private var undecided: [Membership] = []
     private var undecidedDue: Int64 = 0
     private static let undecidedPause: Int64 = 2_000
 
     package init() {}
 
-    /// What an answer means for the member that it is about.
+    /// The consequence of an answer for the member it concerns.
     package enum Decision {
-        /// Whether it may read: the join's machine says what follows.
+        /// A join's read rights are decided; its state machine determines what follows.
         case reading(JoinMachine.Event)
-        /// Its new token lets it read no less than the one before.
+        /// The new token grants at least the read rights of the previous one.
         case renewed(Claims)
-        /// Its new token takes a right to read away.
+        /// The new token takes away a right to read.
         case revoked
-        /// What it may do by now cannot be found out, and it is not certain that it may still do what it could.
+        /// The current rights cannot be determined, and the previous ones may no longer apply.
         case unknown
-        /// The policies are asked again about its new token; until its old one has ended it keeps what it has.
+        /// The policies will be asked again about the new token; the member keeps its rights until the old token
+        /// expires.
         case waits
-        /// Writes that wait can go on.
+        /// Held writes can proceed.
         case writes
     }
 
-    /// Asks for a member; the answer comes by `take`.
+    /// Asks about a member's right; the answer arrives later.
     private mutating func ask(
         _ right: AuthorizationQuestion.Right, as claims: Claims, for membership: Membership, _ hub: inout HubContext
     ) -> AuthorizationID {
@@ -43,7 +45,8 @@ package struct Authorization {
         return id
     }
 
-    /// The authority's answer. One that comes after the member left, joined again or brought another token changes nothing.
+    /// Handles the authority's answer. An answer that comes after the member left, rejoined or brought another token
+    /// has no effect.
     package mutating func take(
         _ outcome: AuthorizationOutcome, to id: AuthorizationID, _ hub: inout HubContext
     ) -> (Membership, Decision)? {
@@ -88,7 +91,8 @@ package struct Authorization {
     private func decideJoin(
         _ read: ChannelExtensions, _ replay: [ReplayedMessage], _ grants: ChannelGrants, of membership: Membership
     ) -> JoinMachine.Event {
-        // A replay to who may not read broadcasts is refused, as in the original, not left out.
+        // Asking for a replay without the right to read broadcasts refuses the join, as in the original; it is not
+        // ignored.
         guard !read.isEmpty, grants.replay == nil || read.contains(.broadcast) else {
             return .failed(.authorization, .unauthorized(topic: String(membership.channel.key.name)))
         }
@@ -98,20 +102,20 @@ package struct Authorization {
     }
 
     package enum Renewal {
-        /// It says what the one before said, or what is to be found out is asked; the member keeps what it has until then,
-        /// as long as its old token is valid. Its writes wait, to be judged by the new one.
+        /// The token says the same as the previous one, or its rights have been asked for. Until the answer, the member
+        /// keeps its rights as long as its old token is valid, and its writes are held to be judged by the new one.
         case asked
-        /// It is the token that the member had before another, which is not asked about any more.
+        /// The member returned to the token it had before; the question about the later one is dropped.
         case takenBack
-        /// The join itself is not decided: it is to be asked anew, for this token.
+        /// The join itself is undecided and must be asked about again with this token.
         case joinsAnew
     }
 
-    /// A new token on a private channel: what it may read is asked first.
+    /// Handles a new token on a private channel by first asking what it may read.
     package mutating func renew(
         _ grants: ChannelGrants, as claims: Claims, of membership: Membership, _ hub: inout HubContext
     ) -> Renewal {
-        // After a lapse the same token is asked for, too: what it may do may be less by now.
+        // After a lapse the same token is asked about again, because its rights may have shrunk.
         let isLapsed = membership.lapse != nil
         guard claims != (grants.newClaims ?? (isLapsed ? nil : membership.claims)) else { return .asked }
         forgetQuestions(of: grants)
@@ -128,14 +132,15 @@ package struct Authorization {
         return .asked
     }
 
-    /// Forgets what a new token may do, in whose place another came that is worth nothing.
+    /// Drops a pending new token, because a later token was worthless.
     mutating func forgetNewClaims(of grants: ChannelGrants) {
         guard grants.newClaims != nil else { return }
         forgetQuestions(of: grants)
         grants.newClaims = nil
     }
 
-    /// Asks anew what a member may do, as whoever it is by now. Until that is decided it keeps what it has, and its writes wait.
+    /// Asks again what a member may do, under its newest claims. Until the answer, the member keeps its rights and its
+    /// writes are held.
     mutating func refresh(_ grants: ChannelGrants, of membership: Membership, _ hub: inout HubContext) {
         forgetQuestions(of: grants)
         grants.write = WriteRights()
@@ -145,7 +150,7 @@ package struct Authorization {
         grants.readQuestion = ask(.read(replay: nil), as: claims, for: membership, &hub)
     }
 
-    /// Asks again about tokens of which nothing could be found out. To be called once a second.
+    /// Asks again about tokens whose rights could not be determined. Call once a second.
     mutating func askAgain(_ hub: inout HubContext) {
         guard !undecided.isEmpty, hub.now.monotonic >= undecidedDue else { return }
         let members = undecided
@@ -156,7 +161,7 @@ package struct Authorization {
         }
     }
 
-    /// A right that is lost ends the channel, as in the original; the client joins again and gets what is left.
+    /// Ends the channel if a right was lost, as in the original; the client then rejoins with the rights that remain.
     private func decideToken(
         _ read: ChannelExtensions, _ before: ChannelExtensions, _ grants: ChannelGrants
     ) -> Decision? {
@@ -173,11 +178,11 @@ package struct Authorization {
     package enum Admission {
         case performed
         case refused(Refusal)
-        /// It waits for a decision; what can go on is to be looked at (`nextWrite`).
+        /// The write awaits a decision; the caller should look for writes that can proceed (`nextWrite`).
         case held
     }
 
-    /// Whether a member of a private channel may write something now.
+    /// Decides whether a member of a private channel may write now, or holds the write until that is known.
     package mutating func admit(
         _ write: MemberWrite, ref: JSON, _ grants: ChannelGrants, of membership: Membership, _ limits: HubLimits
     ) -> Admission {
@@ -189,7 +194,7 @@ package struct Authorization {
             }
         }
         let entry = HeldWrites.Entry(write: write.copied, ref: JSON(trusted: Array(ref.bytes)[...]))
-        // The first is always kept, as it is no larger than a payload may be.
+        // The first write is always held, as it is no larger than a payload may be.
         guard grants.held.entries.count < limits.heldPerMember, heldBytes + entry.bytes <= limits.heldBytes,
             grants.held.isEmpty || grants.held.bytes + entry.bytes <= limits.payloadBytes
         else { return .refused(.writesPending) }
@@ -198,8 +203,8 @@ package struct Authorization {
         return .held
     }
 
-    /// The next of a member's writes that is decided, and why it is refused if it is; asks for what an undecided one
-    /// needs.
+    /// Returns a member's next decided write, with a refusal if it is denied. If the next write is undecided, asks for
+    /// the right it needs.
     package mutating func nextWrite(
         of membership: Membership, _ hub: inout HubContext
     ) -> (HeldWrites.Entry, Refusal?)? {
@@ -221,7 +226,7 @@ package struct Authorization {
         }
     }
 
-    /// Notes an answer about writing; false for one that nobody waits for.
+    /// Records an answer about writing; returns false if no write was waiting for it.
     private mutating func decideWrite(
         _ id: AuthorizationID, _ outcome: AuthorizationOutcome, _ grants: ChannelGrants, of membership: Membership,
         _ hub: inout HubContext
@@ -234,14 +239,14 @@ package struct Authorization {
             grants.write[need] = allowed.isDisjoint(with: need) ? .denied : .allowed
             if case .failed(let fault) = outcome { grants.faults[need] = fault }
         } else {
-            // Nothing is known, so the next write asks again.
+            // The right is still unknown, so the next write asks again.
             grants.write[need] = .unknown
             refuseHeld(of: membership, .databaseUnavailable, needing: need, &hub)
         }
         return true
     }
 
-    /// Refuses writes that wait and will never be performed.
+    /// Refuses held writes that will never be performed.
     package mutating func refuseHeld(
         of membership: Membership, _ refusal: Refusal, needing need: ChannelExtensions? = nil, _ hub: inout HubContext
     ) {
@@ -259,7 +264,7 @@ package struct Authorization {
         grants.readQuestion = nil
     }
 
-    /// Forgets all that waits for a member that is not in the channel any more.
+    /// Discards everything held for a member that has left the channel.
     package mutating func end(of membership: Membership) {
         guard let grants = membership.grants else { return }
         forgetQuestions(of: grants)

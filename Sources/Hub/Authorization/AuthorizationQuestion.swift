@@ -1,6 +1,6 @@
 package import Wire
 
-/// One question of a loop; never used twice, so that a late answer finds nobody.
+/// Identifies one question of a loop. Never reused, so a late answer matches nothing.
 package struct AuthorizationID: Hashable, Sendable {
     package let loop: Int
     package let serial: Int
@@ -11,18 +11,18 @@ package struct AuthorizationID: Hashable, Sendable {
     }
 }
 
-/// What the policies on `realtime.messages` are asked.
+/// A question put to the policies on `realtime.messages`.
 package struct AuthorizationQuestion: Sendable {
     package let claims: Claims
-    /// Without its prefix, as `realtime.topic()` gives it.
+    /// The topic without its prefix, as `realtime.topic()` returns it.
     package let topic: String
     package let right: Right
 
     package enum Right: Sendable, Equatable {
-        /// Which extensions may be read. With a replay, what is to be replayed to a reader of broadcasts, too; it is read
-        /// no earlier than the policies.
+        /// Asks which extensions may be read. With a replay, also fetches the messages to replay, if broadcasts may be
+        /// read; they are read no earlier than the policies.
         case read(replay: ReplayRequest?)
-        /// Which of these may be written.
+        /// Asks which of these extensions may be written.
         case write(ChannelExtensions)
     }
 
@@ -33,8 +33,8 @@ package struct AuthorizationQuestion: Sendable {
     }
 }
 
-/// What the policies of a private channel tell apart: the values of `realtime.messages.extension` (wire-protocol B), and one of our
-/// own for streams.
+/// The rights that the policies of a private channel distinguish: the values of `realtime.messages.extension`
+/// (wire-protocol B), and one of our own for streams.
 package struct ChannelExtensions: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 
@@ -42,29 +42,29 @@ package struct ChannelExtensions: OptionSet, Sendable, Hashable {
 
     package static let broadcast = ChannelExtensions(rawValue: 1)
     package static let presence = ChannelExtensions(rawValue: 2)
-    /// To end a stream that somebody else writes.
+    /// Cancelling a stream that another client writes.
     package static let cancel = ChannelExtensions(rawValue: 4)
-    /// To have broadcasts kept as rows of `realtime.messages` (supabase/realtime PR 2022).
+    /// Storing broadcasts as rows of `realtime.messages` (supabase/realtime PR 2022).
     package static let persistence = ChannelExtensions(rawValue: 8)
-    /// Those that a channel's members may read.
+    /// All rights that can be granted for reading.
     package static let all: ChannelExtensions = [.broadcast, .presence]
 }
 
 /// The answer to an `AuthorizationQuestion`.
 package enum AuthorizationOutcome: Sendable {
-    /// The extensions for which it is a yes; none means denied. `replay` is oldest first, and empty where none was asked
-    /// for or broadcasts may not be read.
+    /// The allowed extensions; none means denied. `replay` is oldest first, and empty if none was requested or
+    /// broadcasts may not be read.
     case decided(ChannelExtensions, replay: [ReplayedMessage] = [])
-    /// The rights are known, but the messages could not be read.
+    /// The rights are known, but the messages to replay could not be read.
     case replayFailed
-    /// A policy met an error on it: a no, of which the client is told that it is none of the policy's.
+    /// A policy raised an error: counts as a no, but the client is told that the policy failed.
     case failed(PolicyFault)
-    /// The policies could not be asked; the client is told to come again. Never a yes.
+    /// The policies could not be asked; the client is told to try again. Never counts as a yes.
     case unavailable
 }
 
 extension AuthorizationOutcome {
-    /// What is allowed by it; nil where nothing is known.
+    /// The allowed extensions; nil if nothing is known.
     package var extensions: ChannelExtensions? {
         switch self {
         case .decided(let extensions, _): extensions
@@ -74,9 +74,9 @@ extension AuthorizationOutcome {
     }
 }
 
-/// Who decides about private channels, as the loops see it.
+/// The authority on private channels, as the loops see it.
 package protocol ChannelAuthority: Sendable {
-    /// Answers once, from any thread and possibly before it returns; called on a loop's thread, so it must not wait. What
-    /// cannot be decided soon is answered `unavailable`.
+    /// Answers once, from any thread and possibly before returning. Called on a loop's thread, so it must not block. A
+    /// question that cannot be decided soon is answered with `unavailable`.
     func decide(_ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> Void)
 }

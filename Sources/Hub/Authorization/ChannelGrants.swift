@@ -1,28 +1,28 @@
 package import Wire
 
-/// What one member of a private channel may do there, as far as it is known, and what waits until it is.
+/// One member's rights in a private channel, as far as they are known, and the writes held until they are.
 ///
-/// Read rights are asked at the join and again for each new token. Write rights are asked at the first write, and hold as
-/// long as the token.
+/// Read rights are asked for at the join and again for each new token. Write rights are asked for at the first write
+/// and last as long as the token.
 package final class ChannelGrants {
     /// Nil until the join is decided.
     package var read: ChannelExtensions?
-    /// The question about reading that is under way, of the join or of a new token.
+    /// The open question about read rights, for the join or a new token.
     var readQuestion: AuthorizationID?
-    /// What a new token says, until it is decided what it may read. The member keeps what it has, and its old token's
-    /// end.
+    /// The claims of a new token until its read rights are decided. Meanwhile the member keeps its rights and its old
+    /// token's expiry.
     var newClaims: Claims?
-    /// The policies could not be asked about the new token; they are asked again.
+    /// The policies could not be asked about the new token and will be asked again.
     var isUndecided = false
     var write = WriteRights()
-    /// Why writes are denied for which a policy met an error, by what they need.
+    /// Policy errors behind denied writes, by the right that was needed.
     var faults: [ChannelExtensions: PolicyFault] = [:]
     var held = HeldWrites()
-    /// The member asked for presence when it joined.
+    /// The join asked for presence.
     let wantsPresence: Bool
-    /// From the join's question to its reply.
+    /// Set from the join's question to its reply.
     var replay: PendingReplay?
-    /// What was replayed, and so must not come again.
+    /// IDs of replayed messages, which must not be delivered a second time.
     var replayed: [String] = []
 
     init(_ config: JoinConfig) {
@@ -30,22 +30,22 @@ package final class ChannelGrants {
         replay = config.replay.flatMap { ReplayRequest($0) }.map { PendingReplay(request: $0) }
     }
 
-    /// Everybody may withdraw what they said themselves.
+    /// Returns the state of the right to perform a write. Members may always withdraw their own presence.
     func right(to write: MemberWrite) -> WriteRights.State {
         let right = write.need.map { self.write[$0] } ?? .allowed
         guard case .persisted = write, right == .allowed else { return right }
-        // What may be sent is sent, also where it may not be kept.
+        // A message that may be sent but not stored is still sent.
         let persistence = self.write[.persistence]
         return persistence == .denied ? .allowed : persistence
     }
 
-    /// What is to be asked before a write whose right is unknown.
+    /// Returns the right to ask about next for a write whose right is unknown.
     func openNeed(of write: MemberWrite) -> ChannelExtensions? {
         guard case .persisted = write, self.write[.broadcast] == .allowed else { return write.need }
         return .persistence
     }
 
-    /// Why a write is refused.
+    /// Returns the refusal for a denied write.
     func denial(of write: MemberWrite, topic: Substring) -> Refusal {
         write.need.flatMap { faults[$0] }.map { .channelPolicyFailed($0) } ?? write.denial(topic: topic)
     }
@@ -54,14 +54,14 @@ package final class ChannelGrants {
 }
 
 extension Membership {
-    /// Everybody reads all of a public channel.
+    /// Whether the member may read a part of the channel. In a public channel every member may read everything.
     package func mayRead(_ part: ChannelExtensions) -> Bool {
         guard let grants else { return true }
         return grants.read?.contains(part) ?? false
     }
 }
 
-/// The right to write, for each extension.
+/// The state of each write right.
 struct WriteRights {
     enum State: Equatable {
         case unknown
@@ -75,7 +75,7 @@ struct WriteRights {
     private var cancel = State.unknown
     private var persistence = State.unknown
 
-    /// What may be needed.
+    /// All rights a write may need.
     static let all: [ChannelExtensions] = [.broadcast, .presence, .persistence, MemberWrite.cancelling]
 
     subscript(need: ChannelExtensions) -> State {
@@ -102,20 +102,20 @@ struct WriteRights {
     }
 }
 
-/// What a member wants the others of its channel to hear or see.
+/// Something that a member wants the others in its channel to hear or see.
 package enum MemberWrite {
     case broadcast(BroadcastMessage)
-    /// The same, to be kept as a row of `realtime.messages`, too.
+    /// A broadcast that is also to be stored as a row of `realtime.messages`.
     case persisted(UserBroadcast, PersistRequest)
     /// The payload, a JSON object.
     case track([UInt8])
     case untrack
     case stream(StreamWrite)
 
-    /// Whoever may write a stream may also cancel it.
+    /// The rights to cancel a stream: anyone who may write a stream may also cancel it.
     static let cancelling: ChannelExtensions = [.broadcast, .cancel]
 
-    /// The right it takes, or rights of which one is enough; none to withdraw oneself.
+    /// The required right, or rights of which one is enough; nil for withdrawing one's own presence.
     var need: ChannelExtensions? {
         switch self {
         case .broadcast, .persisted, .stream(.append): .broadcast
@@ -141,12 +141,12 @@ package enum MemberWrite {
         }
     }
 
-    /// Why it is refused to who has not that right.
+    /// Returns the refusal for a member without the required right.
     func denial(topic: Substring) -> Refusal {
         need == .presence ? .trackUnauthorized(topic: String(topic)) : .writeUnauthorized(topic: String(topic))
     }
 
-    /// The same without the frame it came in, which a slice would keep alive.
+    /// A copy that does not keep the incoming frame alive, as a slice would.
     var copied: MemberWrite {
         switch self {
         case .broadcast(.user(let user)): .broadcast(.user(user.copied))
@@ -155,7 +155,7 @@ package enum MemberWrite {
         }
     }
 
-    /// Whether it cannot be performed before this is decided.
+    /// Whether the write cannot be performed before this right is decided.
     func waits(for need: ChannelExtensions) -> Bool {
         if case .persisted = self, need == .persistence { return true }
         return self.need == need
@@ -168,7 +168,7 @@ extension UserBroadcast {
     }
 }
 
-/// A member's writes that wait for a decision, in the order they came.
+/// A member's undecided writes, in order of arrival.
 package struct HeldWrites {
     package struct Entry {
         package let write: MemberWrite
@@ -191,7 +191,7 @@ package struct HeldWrites {
         bytes -= entries.removeFirst().bytes
     }
 
-    /// Takes out those that need a right, or all.
+    /// Removes and returns the writes that need a right, or all of them.
     mutating func removeAll(needing need: ChannelExtensions? = nil) -> [Entry] {
         func isMeant(_ entry: Entry) -> Bool { need.map { entry.write.waits(for: $0) } ?? true }
         let gone = entries.filter(isMeant)

@@ -1,8 +1,8 @@
 import Wire
 
-/// A member's time between the end of its token and a fresh one: what it was shown until then.
+/// A member's time between the expiry of its token and a fresh one: what the member received until then.
 struct TokenLapse {
-    /// Lists of who is there, or their numbers.
+    /// The member received presence lists, or only counts.
     let watchesPresence: Bool
     let countsPresence: Bool
     let history: HistoryRequest?
@@ -10,13 +10,14 @@ struct TokenLapse {
 
 /// Tokens that are refreshed a little too late (wire-protocol A8).
 ///
-/// A member whose token has run out is in no audience any more, as one whose join is not answered, so that nothing can reach it; and
-/// it may write nothing. Others still see that it is present: its socket lives. With a good token in time it goes on with what it
-/// missed, of row changes and of kept broadcasts; without one its channel ends as any other whose token is refused.
+/// Like a member whose join is not answered yet, a member whose token has expired is in no audience, so nothing can
+/// reach it, and it may write nothing. Others still see it as present, because its socket is alive. If a good token
+/// arrives in time, the member resumes with the row changes and kept broadcasts that it missed; otherwise its channel
+/// ends like any other whose token is refused.
 extension Hub {
-    /// The second since 1970 at which a member's channel ends whose token has run out; nil where that is now.
+    /// The second since 1970 at which the channel of a member with an expired token ends; nil if it ends now.
     func endOfLapse(_ membership: Membership) -> Int64? {
-        // Kept broadcasts that it missed are remembered for no longer than of one whose socket broke.
+        // Missed kept broadcasts are remembered no longer than for a member whose socket broke.
         let hasHistory = membership.history != nil || membership.lapse?.history != nil
         let longest = context.limits.tokenGrace
         let grace = hasHistory ? min(longest, catchUp.sessions.windowSeconds) : longest
@@ -25,7 +26,7 @@ extension Hub {
         return context.now.unix / 1000 < end ? end : nil
     }
 
-    /// Lets nothing reach a member any more until it brings a fresh token, and says so.
+    /// Cuts a member off until it brings a fresh token, and tells it so.
     func lapse(_ membership: Membership, _ refusal: Refusal) {
         guard membership.lapse == nil else { return }
         membership.lapse = TokenLapse(
@@ -33,7 +34,7 @@ extension Hub {
             countsPresence: membership.presence.counterIndex != nil, history: membership.history?.request)
         authorization.refuseHeld(of: membership, refusal, &context)
         stopHearing(membership)
-        // It may come back for what is kept, as if its socket had broken.
+        // The member may come back for kept messages, as if its socket had broken.
         history.leave(membership, .lost, &context)
         membership.history = nil
         presence.stopShowing(to: membership, &context)
@@ -44,15 +45,15 @@ extension Hub {
         context.system(membership, extension: "system", ok: false, message: refusal.message)
     }
 
-    /// Gives a member that has a good token again what it had before its last one ran out; its row changes go on with
-    /// `resubscribe`.
+    /// Restores what a member received before its last token expired, now that it has a good one; its row changes
+    /// continue with `resubscribe`.
     ///
-    /// - Returns: whether its last one had run out.
+    /// - Returns: whether the last token had expired.
     func resume(_ membership: Membership) -> Bool {
         guard let lapse = membership.lapse else { return false }
         membership.lapse = nil
         if var request = lapse.history {
-            // From where it was lost, and not from where it once came.
+            // Resume where delivery stopped, not where the client originally started.
             request.after = nil
             let trace = catchUp.trace(
                 of: membership.claims, joinRef: membership.joinRef, membership.connection, rows.progress, &context)
@@ -66,7 +67,7 @@ extension Hub {
         return true
     }
 
-    /// What a member wants whose token has run out.
+    /// Refuses a message from a member whose token has expired.
     func refuseLapsed(_ frame: ClientFrame, of membership: Membership) {
         guard let kind = MessageKind(rawValue: frame.event), let expired = membership.claims.expired(at: context.now)
         else { return }

@@ -1,9 +1,10 @@
 import Wire
 
-/// Tokens: new ones of members, and the end of old ones (wire-protocol A6, A8).
+/// New tokens of members, and the expiry of old ones (wire-protocol A6, A8).
 extension Hub {
-    /// `access_token`: no reply when it is good. A bad one ends the channel in a way that clients come back from; with one that has
-    /// run out the channel waits for a fresh one, because some clients send with each heartbeat what they have.
+    /// Handles `access_token`. A good token gets no reply. A bad one ends the channel in a way that clients recover
+    /// from. With an expired one the channel waits for a fresh one, because some clients send the token they have with
+    /// each heartbeat.
     func accessToken(_ frame: ClientFrame, of membership: Membership) {
         guard case .json(let payload) = frame.body, let token = JoinConfig.token(payload["access_token"]) else {
             return
@@ -20,7 +21,7 @@ extension Hub {
         }
     }
 
-    /// A member says that its token is one that has run out, whatever it had before.
+    /// Treats the member's token as expired, because the client says so, whatever token it had before.
     private func endToken(of membership: Membership, _ expired: Refusal) {
         membership.claims = membership.claims.ending(at: context.now)
         if let grants = membership.grants { authorization.forgetNewClaims(of: grants) }
@@ -38,10 +39,10 @@ extension Hub {
         }
     }
 
-    /// A private channel's policies let a member read with its new token no less than before.
+    /// Applies a new token that grants at least the previous read rights in a private channel.
     func renewed(_ claims: Claims, of membership: Membership) {
         adopt(claims, by: membership)
-        // Asked for by a backend, or before the token ran out: a good answer makes no good token.
+        // The check was requested by a backend or before the token expired: a good answer does not make the token good.
         guard claims.expired(at: context.now) == nil else { return }
         let wasLapsed = resume(membership)
         if membership.join.isJoined { showWhatMayBeRead(to: membership) }
@@ -49,7 +50,7 @@ extension Hub {
         releaseWrites(of: membership)
     }
 
-    /// Gives a member whose join is answered what it may hear and has not heard until now.
+    /// Starts delivering what a joined member may now read and did not receive until now.
     private func showWhatMayBeRead(to membership: Membership) {
         if membership.memberIndex == nil, membership.history?.index == nil, membership.mayRead(.broadcast) {
             letHear(membership, after: missedMessages(by: membership))
@@ -61,18 +62,18 @@ extension Hub {
         }
     }
 
-    /// A member acts by another token from here on.
+    /// Makes a member act under another token.
     private func adopt(_ claims: Claims, by membership: Membership) {
         membership.claims = claims
         history.renew(membership) { ClientTrace(renewing: $0, at: context.now, moment: catchUp.sessions.moment()) }
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
     }
 
-    /// Takes a member's subscription over to other claims, when its token changed, or lets it go on after a lapse. A new
+    /// Moves a member's subscription to other claims if its token changed, or resumes it after a lapse. A new
     /// "Subscribed to PostgreSQL" follows, as in the original.
     private func resubscribe(_ membership: Membership, as claims: Claims, afterLapse wasLapsed: Bool = false) {
         defer { endFirstMoment(of: membership) }
-        // From here on it is told what becomes of its row changes, as whoever it is now.
+        // The client has sent its token, so reports about its row changes are no longer held back.
         membership.firstTokenDue = nil
         let left = rows.change(membership, to: claims, &context)
         if left != nil { membership.isOwedState = false }
@@ -81,9 +82,9 @@ extension Hub {
         handle(.rowChangesRestarted(needsOfRowChanges(membership)), of: membership)
     }
 
-    /// Ends channels whose token has run out, or has them wait for a fresh one.
+    /// Ends channels whose token has expired, or suspends them until a fresh one arrives.
     ///
-    /// All members are looked at only when the earliest of their tokens is due, so an idle hub looks at none.
+    /// Members are scanned only when the earliest expiry is due, so an idle hub scans none.
     func expireTokens() {
         guard context.now.unix / 1000 >= earliestExpiry else { return }
         earliestExpiry = .max
@@ -100,7 +101,7 @@ extension Hub {
 
     private func lapseOrExpel(_ membership: Membership, _ expired: Refusal) {
         guard let end = endOfLapse(membership) else {
-            // It has brought a fresh one, of which nothing could be found out.
+            // The member brought a fresh token, but its rights could not be determined.
             if let grants = membership.grants, grants.isUndecided, grants.newClaims?.expired(at: context.now) == nil {
                 return comeBack(membership)
             }
@@ -110,10 +111,10 @@ extension Hub {
         earliestExpiry = min(earliestExpiry, end)
     }
 
-    /// Ends a channel with the reason. By `phx_error`, not `phx_close`: a close is final for every client, an error makes
-    /// it join again, and a fresh token is all it takes.
+    /// Ends a channel with a reason, by `phx_error` rather than `phx_close`: every client treats a close as final, but
+    /// rejoins after an error, and a fresh token is all that takes.
     ///
-    /// - Parameter isTold: the client was told already why nothing comes any more.
+    /// - Parameter isTold: the client already knows why nothing arrives any more.
     func expel(
         _ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd = .lost, isTold: Bool = false
     ) {

@@ -1,15 +1,15 @@
 package import Wire
 
-/// `config.broadcast.replay` of a join: messages that were sent before it (wire-protocol B).
+/// The `config.broadcast.replay` of a join: a request for messages sent before it (wire-protocol B).
 package struct ReplayRequest: Sendable, Equatable {
-    /// Milliseconds since 1970; nothing that was sent earlier.
+    /// The earliest time of a message, in milliseconds since 1970.
     package let since: Int
-    /// The newest so many.
+    /// The maximum number of messages; the newest are taken.
     package let limit: Int
 
-    /// The original's, for one join.
+    /// The original's limit for one join.
     package static let largestLimit = 25
-    /// The years 0 to 9999, as the original takes them; Postgres' timestamps reach further.
+    /// The years 0 to 9999, as the original accepts them; Postgres' timestamps reach further.
     private static let years = -62_167_219_200_000...253_402_300_799_999
 
     package init(since: Int = 0, limit: Int = largestLimit) {
@@ -17,8 +17,8 @@ package struct ReplayRequest: Sendable, Equatable {
         self.limit = limit
     }
 
-    /// Nil where it is not `{since?: integer, limit?: integer}`. Without `since` it begins at 0; a limit beyond what is served takes
-    /// the nearest one that is: both as in the original (supabase/realtime 2.174).
+    /// Returns nil unless the JSON is `{since?: integer, limit?: integer}`. `since` defaults to 0, and an out-of-range
+    /// limit is clamped: both as in the original (supabase/realtime 2.174).
     package init?(_ json: JSON) {
         guard json.kind == .object else { return nil }
         var since = 0
@@ -35,7 +35,7 @@ package struct ReplayRequest: Sendable, Equatable {
     }
 }
 
-/// A row of `realtime.messages` that is sent once more, to one member.
+/// A row of `realtime.messages` that is sent again, to one member.
 package struct ReplayedMessage: Sendable {
     package let id: String
     package let event: String
@@ -57,8 +57,8 @@ package struct ReplayedMessage: Sendable {
         Array("{\"replayed\":true,\"id\":".utf8) + JSONString.encode(id) + [UInt8(ascii: "}")]
     }
 
-    /// As the original sends it: JSON as a text frame that names the join, bytes as a frame of kind 4. Nil where the
-    /// member has no form for it: bytes in version 1, or names longer than a binary frame can carry.
+    /// Encodes the message as the original does: JSON as a text frame that names the join, bytes as a frame of kind 4.
+    /// Nil if the member's version cannot carry it: bytes in version 1, or names too long for a binary frame.
     func frame(_ version: ProtocolVersion, joinRef: JSON, in channel: LocalChannel) -> Frame? {
         switch body {
         case .json(let payload):
@@ -72,28 +72,29 @@ package struct ReplayedMessage: Sendable {
     }
 }
 
-/// What a join that asked for a replay has coming to it before it is answered.
+/// The messages a join with a replay will receive before its reply.
 ///
-/// **Nothing is lost or doubled.** A message that is committed while the join is under way is visible to the replay's
-/// query, or it is not. If it is not, the feed brings it after the query began, which is after the question was asked;
-/// from that moment on `live` keeps what the feed brings to the channel, until the member hears what comes live. If it is, the feed
-/// brings it, too: before the reply, then it is among `live` and dropped there by its id; or after, then the channel's
-/// `replayed` keeps it from this member. What was visible and not replayed, because it lies beyond the limit, and arrives
-/// by the feed in these moments is sent: it is as live as any other.
+/// **Nothing is lost or duplicated.** A message that is committed while the join is in progress is either visible to
+/// the replay's query or not. If not, the feed delivers it after the query began, which is after the question was
+/// asked; from that moment `live` collects the channel's messages from the feed, until the member hears live ones. If
+/// it is visible, the feed delivers it as well: before the reply, in which case it is in `live` and dropped there by
+/// its ID, or afterwards, in which case the channel's `replayed` withholds it from this member. A message that was
+/// visible but beyond the replay's limit, and that the feed delivers at this moment, is sent: it is as live as any
+/// other.
 struct PendingReplay {
     let request: ReplayRequest
-    /// The answer to the question.
+    /// The replayed messages, once the question is answered.
     var messages: [ReplayedMessage] = []
     private(set) var live: [DatabaseBroadcast] = []
     private(set) var bytes = 0
-    /// There was more than can be kept; the join is refused rather than something left out.
+    /// More messages arrived than can be kept; the join is refused so that nothing is silently left out.
     private(set) var overflowed = false
 
     init(request: ReplayRequest) {
         self.request = request
     }
 
-    /// - Returns: by how many bytes more is kept; negative where all was given up.
+    /// - Returns: the change in kept bytes; negative if everything was dropped.
     mutating func keep(_ message: DatabaseBroadcast, limits: HubLimits, room: Int) -> Int {
         guard !overflowed else { return 0 }
         let size = message.broadcast.bytes
@@ -113,11 +114,11 @@ extension BroadcastMessage {
     fileprivate var bytes: Int { MemberWrite.broadcast(self).bytes }
 }
 
-/// Who waits for a replay in one channel, and what was replayed to whom.
+/// Members waiting for a replay in one channel, and the messages replayed to each.
 struct ChannelReplays {
-    /// Members whose join waits for messages to be replayed.
+    /// Members whose join waits for the replay.
     private(set) var waiting: [Membership] = []
-    /// By a message's id: to whom it was replayed, and so must not come again.
+    /// The slots that received each replayed message and must not get it again, by message ID.
     private var sent: [Name: Set<Slot>] = [:]
 
     mutating func beginWait(of membership: Membership) {
@@ -134,16 +135,16 @@ struct ChannelReplays {
         if sent[id]?.isEmpty == true { sent[id] = nil }
     }
 
-    /// To whom a message was replayed; nil where it was to nobody.
+    /// Returns the slots a message was replayed to; nil if none.
     func receivers(of id: String) -> Set<Slot>? { sent[Name(id)] }
 }
 
-/// Messages that were sent before a member joined (wire-protocol B). Why none is lost or doubled: `PendingReplay`.
+/// Messages sent before a member joined (wire-protocol B). `PendingReplay` explains why none is lost or duplicated.
 extension Authorization {
-    /// A message from SQL, for the members that wait for the answer to a join with a replay.
+    /// Keeps a message from SQL for members whose join with a replay is still unanswered.
     ///
-    /// - Parameter withHistory: whether it is passed on to members with history or to the others, who may hear it at
-    ///   different moments.
+    /// - Parameter withHistory: whether the message is going to members with history or to the others, which may hear
+    ///   it at different moments.
     mutating func keepForReplays(
         _ message: DatabaseBroadcast, in channel: LocalChannel, withHistory: Bool, _ limits: HubLimits
     ) {
@@ -154,7 +155,8 @@ extension Authorization {
         }
     }
 
-    /// Sends what was replayed, and then what came by the feed in the meantime. Before the member hears what comes live.
+    /// Sends the replay, then the messages the feed delivered meanwhile. Call before the member starts hearing live
+    /// messages.
     mutating func sendReplay(_ grants: ChannelGrants, to membership: Membership, _ hub: inout HubContext) {
         guard let replay = grants.replay else { return }
         let (channel, version) = (membership.channel, membership.version)
@@ -171,7 +173,7 @@ extension Authorization {
         for id in ids { channel.replays.note(id, sentTo: membership.slot) }
     }
 
-    /// Forgets all that a member's replay left behind.
+    /// Discards everything a member's replay left behind.
     mutating func endReplay(_ grants: ChannelGrants, of membership: Membership) {
         let channel = membership.channel
         if let replay = grants.replay {

@@ -1,10 +1,10 @@
 import Synchronization
 package import Wire
 
-/// Who was taken out of which channel by a backend, and may not join it again for a while.
+/// Users that a backend removed from a channel and that may not rejoin for a while.
 ///
-/// One for all loops; safe from any thread. While nobody is barred from anything, a join costs one atomic read of it. Times are in
-/// monotonic milliseconds. It is forgotten with the process.
+/// Shared by all loops; safe from any thread. While no user is barred, the check costs a join one atomic read. Times
+/// are in monotonic milliseconds. Bars do not survive the process.
 package final class ChannelBars: Sendable {
     private struct Bar: Hashable {
         let user: Name
@@ -14,14 +14,15 @@ package final class ChannelBars: Sendable {
     private let until = Mutex<[Bar: Int64]>([:])
     private let count = Atomic<Int>(0)
 
-    /// At once: a backend that bars everybody from everything is to find out, not to fill the memory.
+    /// The maximum number of bars: a backend that bars everyone from everything should get an error, not fill the
+    /// memory.
     package static let most = 100_000
-    /// How long one may last.
+    /// The longest duration of a bar.
     package static let longestSeconds = 86_400
 
     package init() {}
 
-    /// - Returns: false where there is no room for more.
+    /// - Returns: false if there is no room for another bar.
     package func bar(_ user: Name, from key: ChannelKey, seconds: Int, at now: Int64) -> Bool {
         until.withLock { until in
             let bar = Bar(user: user, key: key)
@@ -35,7 +36,7 @@ package final class ChannelBars: Sendable {
         }
     }
 
-    /// For how many seconds yet; nil where the user may join.
+    /// Returns the remaining seconds of a bar; nil if the user may join.
     func seconds(_ user: Name, _ key: ChannelKey, at now: Int64) -> Int? {
         guard count.load(ordering: .acquiring) > 0 else { return nil }
         return until.withLock { until in

@@ -1,13 +1,13 @@
 import Wire
 
-/// How many are in a channel.
+/// The numbers of connections, members and typing users in a channel.
 package struct ChannelCount: Sendable, Equatable {
     package let key: ChannelKey
-    /// Sockets, and readers of events, whose joins are answered or about to be; on one loop, on one hub, or on all.
+    /// Sockets and readers of events whose joins are answered or in progress; on one loop, one hub, or all of them.
     package var connections: Int
-    /// Presences, wherever they are: all loops and hubs know of all.
+    /// Presences anywhere in the cluster: every loop and hub knows all of them.
     package var members: Int
-    /// Users who type, wherever.
+    /// Users who are typing, anywhere in the cluster.
     package var typing: Int
 
     package init(key: ChannelKey, connections: Int = 0, members: Int = 0, typing: Int = 0) {
@@ -19,7 +19,7 @@ package struct ChannelCount: Sendable, Equatable {
 
     package var isEmpty: Bool { connections == 0 && members == 0 }
 
-    /// Adds what another loop or hub has of the same channel.
+    /// Adds the counts of another loop or hub for the same channel.
     package mutating func add(_ other: ChannelCount) {
         connections += other.connections
         members = max(members, other.members)
@@ -27,17 +27,18 @@ package struct ChannelCount: Sendable, Equatable {
     }
 }
 
-/// Channels with members, in the order of their topics' bytes: a page of the list of all, as one loop, one hub or all of them have it.
+/// One page of the list of channels with members, ordered by the bytes of their topics, as seen by one loop, one hub or
+/// all of them.
 package struct ChannelPage: Sendable, Equatable {
     package var channels: [ChannelCount] = []
-    /// There are more behind the last of them.
+    /// More channels follow the last one.
     package var isCut = false
-    /// Channels whose topics are too long to be listed.
+    /// The number of channels whose topics are too long to be listed.
     package var unlisted = 0
 
-    /// Bytes of a topic that is listed: a cursor has to fit into a URL.
+    /// The maximum bytes of a listed topic: a cursor has to fit into a URL.
     package static let longestTopic = 1024
-    /// Bytes of a page's topics as JSON.
+    /// The maximum bytes of a page's topics as JSON.
     package static let mostBytes = 1 << 18
 
     package init(channels: [ChannelCount] = [], isCut: Bool = false, unlisted: Int = 0) {
@@ -46,9 +47,10 @@ package struct ChannelPage: Sendable, Equatable {
         self.unlisted = unlisted
     }
 
-    /// Joins what loops or hubs say of the same page.
+    /// Merges the same page from several loops or hubs.
     ///
-    /// One that has more behind its last channel has said nothing of what follows it, so the page ends there.
+    /// A source that has more channels behind its last one has said nothing about what follows, so the merged page ends
+    /// there.
     package static func joined(_ pages: [ChannelPage], limit: Int) -> ChannelPage {
         let end = pages.filter(\.isCut).compactMap(\.channels.last?.key).min { ChannelKey.precedes($0, $1) }
         var all: [ChannelKey: ChannelCount] = [:]
@@ -67,14 +69,14 @@ package struct ChannelPage: Sendable, Equatable {
 }
 
 extension ChannelKey {
-    /// The order of the list of channels: by the topics' bytes, and of two of one name the public one first.
+    /// The order of the list of channels: by the bytes of the topic; with equal names the public channel comes first.
     package static func precedes(_ one: ChannelKey, _ other: ChannelKey) -> Bool {
         let order = order(of: one.topic, other.topic)
         return order < 0 || order == 0 && !one.isPrivate && other.isPrivate
     }
 
-    /// Below zero where the first comes first. Byte by byte in place: by the library's iterators a page of a hundred thousand channels
-    /// takes three times as long.
+    /// Returns a negative number if the first topic comes first. Compares bytes in place: with the library's iterators
+    /// a page of a hundred thousand channels takes three times as long.
     private static func order(of one: String, _ other: String) -> Int {
         let order = one.utf8.withContiguousStorageIfAvailable { one in
             other.utf8.withContiguousStorageIfAvailable { other in
@@ -91,15 +93,15 @@ extension ChannelKey {
 }
 
 extension Hub {
-    /// Channels of this loop with members.
+    /// Returns a page of this loop's channels that have members.
     ///
     /// - Parameters:
-    ///   - prefix: what their topics begin with, the topics' own prefix included.
-    ///   - after: the last of the page before; nil for the first page.
+    ///   - prefix: the beginning of the topics, including the topics' own prefix.
+    ///   - after: the last channel of the previous page; nil for the first page.
     package func channelPage(prefix: String, after: ChannelKey?, limit: Int) -> ChannelPage {
         var page = ChannelPage()
         var first = FirstInOrder<LocalChannel>(limit) { ChannelKey.precedes($0.key, $1.key) }
-        // All topics have their own prefix.
+        // All topics start with their own prefix.
         let isAny = prefix == ChannelKey.prefix
         for channel in channels.values {
             guard channel.memberCount > 0 || !channel.presence.list.isEmpty,

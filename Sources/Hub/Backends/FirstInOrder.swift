@@ -1,10 +1,10 @@
-/// The first so many elements of what is walked over in any order: a page of a list that nobody keeps sorted. Walking over n elements
-/// costs a comparison for each, and a move within the page for those that are in it for a while.
+/// Collects the first few elements, in sorted order, of a sequence visited in any order: a page of a list that is not
+/// kept sorted. Visiting n elements costs a comparison each, and a move within the page for those that enter it.
 struct FirstInOrder<Element> {
     private let limit: Int
     private let precedes: (Element, Element) -> Bool
     private(set) var elements: [Element] = []
-    /// There were more.
+    /// More elements were offered than fit.
     private(set) var isCut = false
 
     /// - Parameter limit: at least 1.

@@ -2,10 +2,10 @@ import DequeModule
 import Synchronization
 package import Wire
 
-/// What happens on this hub, for a backend that is told of it: who is connected, which channels have members, who is present.
+/// Events on this hub for a backend that subscribes to them: connections, channels with members, presence.
 ///
-/// One for all loops; safe from any thread, behind one lock that is held for a look-up. Whoever notes something never waits for whoever
-/// takes it: beyond a bound what happens is not kept, and a `missed` with their number takes the place of those that were not.
+/// Shared by all loops; safe from any thread, behind one lock that is held for a look-up. Recording never waits for the
+/// consumer: beyond a limit, events are dropped and replaced by one `missed` with their number.
 package final class Happenings: Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case channelOccupied = "channel.occupied"
@@ -14,24 +14,25 @@ package final class Happenings: Sendable {
         case memberLeft = "member.left"
         case clientConnected = "client.connected"
         case clientDisconnected = "client.disconnected"
-        /// So many others were not kept.
+        /// A number of events were dropped.
         case missed = "events.missed"
-        /// The hub's process has begun: all that an earlier one said is over, also what it could not take back any more.
+        /// The hub's process has started: everything an earlier process reported is over, even if it never reported the
+        /// end.
         case hubStarted = "hub.started"
     }
 
     package struct Event: Sendable, Equatable {
         package let kind: Kind
-        /// In milliseconds since 1970.
+        /// Milliseconds since 1970.
         package let at: Int64
         package var channel: ChannelKey?
         /// The presence key.
         package var key: String?
-        /// What a member tracks: the text of a JSON object.
+        /// The member's tracked payload: a JSON object as text.
         package var payload: [UInt8]?
         /// The claim `sub`.
         package var user: Name?
-        /// What a socket's two events have in common, and no others do in the life of the process.
+        /// Pairs the two events of one socket; unique within the process' lifetime.
         package var client: String?
         package var count: Int?
 
@@ -40,7 +41,7 @@ package final class Happenings: Sendable {
             self.at = at
         }
 
-        /// What it may take in the memory of the hub.
+        /// An estimate of the memory the event takes.
         var bytes: Int {
             200 + (channel?.topic.utf8.count ?? 0) + (key?.utf8.count ?? 0) + (payload?.count ?? 0)
                 + (user?.utf8.count ?? 0)
@@ -53,13 +54,13 @@ package final class Happenings: Sendable {
     }
 
     private struct State {
-        /// Members that have joined, on all loops.
+        /// The number of joined members of each channel, on all loops.
         var channels: [ChannelKey: Int] = [:]
-        /// Presences of each key.
+        /// The number of presences with each key.
         var members: [Member: Int] = [:]
         var queue: Deque<Event> = []
         var bytes = 0
-        /// Since the last one that was kept, and when the last of them happened.
+        /// The number of events dropped since the last one kept, and the time of the last of them.
         var missed = 0
         var missedAt: Int64 = 0
         var missedInAll = 0
@@ -70,16 +71,16 @@ package final class Happenings: Sendable {
     private let mostBytes: Int
 
     /// - Parameters:
-    ///   - most: events that may wait.
-    ///   - mostBytes: for all of them.
+    ///   - most: the maximum number of waiting events.
+    ///   - mostBytes: the maximum bytes of all of them.
     package init(most: Int, mostBytes: Int = 64 << 20) {
         self.most = most
         self.mostBytes = mostBytes
     }
 
-    // MARK: What happens
+    // MARK: Recording events
 
-    /// To be called once, before anything else happens.
+    /// Records the start of the hub. Call once, before anything else is recorded.
     package func started(at now: Int64) { state.withLock { keep(Event(.hubStarted, at: now), &$0) } }
 
     func connected(_ client: String, _ user: Name?, at now: HubTime) {
@@ -96,7 +97,7 @@ package final class Happenings: Sendable {
         }
     }
 
-    /// A join was answered.
+    /// Records an answered join.
     func joined(_ channel: ChannelKey, at now: HubTime) {
         state.withLock { state in
             let count = state.channels[channel, default: 0]
@@ -108,7 +109,7 @@ package final class Happenings: Sendable {
         }
     }
 
-    /// Somebody who had joined is no member any more.
+    /// Records that a joined member has left.
     func left(_ channel: ChannelKey, at now: HubTime) {
         state.withLock { state in
             guard let count = state.channels[channel] else { return }
@@ -120,7 +121,7 @@ package final class Happenings: Sendable {
         }
     }
 
-    /// A presence is shown that was not.
+    /// Records a presence that has appeared.
     func present(_ record: PresenceRecord, at now: Int64) {
         state.withLock { state in
             let member = Member(channel: record.channel, key: Name(record.key))
@@ -129,7 +130,7 @@ package final class Happenings: Sendable {
         }
     }
 
-    /// One is not shown any more: its window is over, or it took its leave.
+    /// Records a presence that has disappeared: its window is over, or the member withdrew it.
     func absent(_ record: PresenceRecord, at now: Int64) {
         state.withLock { state in
             let member = Member(channel: record.channel, key: Name(record.key))
@@ -178,13 +179,13 @@ package final class Happenings: Sendable {
         state.bytes += event.bytes
     }
 
-    // MARK: Taking them
+    // MARK: Taking events
 
-    /// The oldest, in the order in which they happened; they are the caller's from here on.
+    /// Removes and returns the oldest events, in the order in which they happened.
     ///
     /// - Parameters:
-    ///   - most: of them.
-    ///   - mostBytes: of all of them, but for a single one that is larger.
+    ///   - most: the maximum number.
+    ///   - mostBytes: the maximum bytes of all of them, except for a single event that is larger.
     package func take(upTo most: Int, mostBytes: Int) -> [Event] {
         state.withLock { state in
             var (events, bytes): ([Event], Int) = ([], 0)
@@ -193,13 +194,13 @@ package final class Happenings: Sendable {
                 events.append(state.queue.removeFirst())
             }
             state.bytes -= bytes
-            // Though nothing happens after them: whoever is told of it reads the state anew.
+            // Reported even if no event follows, so that the backend reads the state again.
             if state.queue.isEmpty { noteMissed(&state) }
             return events
         }
     }
 
     package var waiting: Int { state.withLock { $0.queue.count } }
-    /// How many were not kept.
+    /// The total number of dropped events.
     package var missed: Int { state.withLock { $0.missedInAll } }
 }

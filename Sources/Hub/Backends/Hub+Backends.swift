@@ -1,10 +1,12 @@
 package import Wire
 
-/// What a backend does to the members of channels that are a user's, by the claim `sub`.
+/// Operations of a backend on a user's memberships, by the claim `sub`.
 extension Hub {
-    /// Takes a user out of a channel. Its clients are told in a way that is final for them: they do not join again by themselves.
+    /// Removes a user from a channel. The clients are told in a way that is final for them: they do not rejoin by
+    /// themselves.
     ///
-    /// - Parameter seconds: for which the user is not let in again (`ChannelBars`); nil: the user may join again at once.
+    /// - Parameter seconds: how long the user is barred from the channel (`ChannelBars`); nil if the user may rejoin at
+    ///   once.
     /// - Returns: how many sockets were in it.
     package func unsubscribe(_ user: Name, from key: ChannelKey, seconds: Int?) -> Int {
         guard let channel = channels[key] else { return 0 }
@@ -18,7 +20,8 @@ extension Hub {
         return count
     }
 
-    /// Ends a channel for good. Only what a backend says is: everything else passes, and is said by `expel`.
+    /// Ends a channel for good. Only a backend's decision is final; every other cause may pass, and is reported by
+    /// `expelMember`.
     private func end(_ membership: Membership, _ refusal: Refusal) {
         authorization.refuseHeld(of: membership, refusal, &context)
         guard membership.connection.reader == nil else { return close(membership, refusal, .revoked) }
@@ -35,10 +38,10 @@ extension Hub {
         actions.append(.send(close, to: membership.slot))
     }
 
-    /// Has the policies asked anew what a user may do in its private channels. Until they answer the user keeps what it has; who may
-    /// not read any more is told so, and its channel ends.
+    /// Has the policies asked again what a user may do in its private channels. Until they answer, the user keeps its
+    /// rights; a user that may no longer read is told so, and its channel ends.
     ///
-    /// - Returns: how many channels of how many sockets are asked about.
+    /// - Returns: the number of memberships that are asked about.
     package func refresh(_ user: Name) -> Int {
         var count = 0
         for connection in context.openConnections {
@@ -51,7 +54,7 @@ extension Hub {
         return count
     }
 
-    /// Why somebody who brings these claims may not be in a channel now, where a backend has said so.
+    /// Returns the refusal if a backend has barred the bearer of these claims from a channel.
     func bar(of claims: Claims, from key: ChannelKey) -> Refusal? {
         guard let user = claims.subject, let seconds = bars.seconds(user, key, at: context.now.monotonic) else {
             return nil
@@ -59,7 +62,7 @@ extension Hub {
         return .removed(topic: String(key.name), seconds: seconds)
     }
 
-    /// The channels that a user's connections are in, by slot: at most so many of each.
+    /// Returns the channels that a connection is in, at most `limit` of them, and the reported state of its app.
     package func channels(of slot: Slot, limit: Int) -> (channels: [ChannelKey], appState: ReportedAppState?) {
         guard let connection = connection(slot) else { return ([], nil) }
         return (connection.memberships.prefix(limit).map(\.channel.key), connection.appState)

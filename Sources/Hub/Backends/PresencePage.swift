@@ -1,15 +1,15 @@
 package import Wire
 
-/// Some of those who are present in a channel, in the order of their keys: any loop of any hub has all of them.
+/// One page of a channel's presence list, ordered by key. Any loop of any hub has the complete list.
 package struct PresencePage: Sendable {
-    /// Metas that belong together, with what each member says of itself.
+    /// The metas under one key, with what each member tracks.
     package struct Member: Sendable {
         package let key: String
-        /// JSON objects, as clients are told them.
+        /// JSON objects, as sent to clients.
         package var metas: [[UInt8]]
     }
 
-    /// Where a page ends.
+    /// The end of a page.
     package struct Place: Sendable, Equatable {
         /// The beginning of the key: a cursor has to fit into a URL.
         package let key: [UInt8]
@@ -33,13 +33,13 @@ package struct PresencePage: Sendable {
     }
 
     package var members: [Member] = []
-    /// The end of this page, where another follows.
+    /// The end of this page if another follows.
     package var end: Place?
-    /// All who are present, and those of them who are listed: a full list counts who comes.
+    /// The numbers of all presences and of the listed ones: a full list only counts newcomers.
     package var count = 0
     package var listed = 0
 
-    /// Bytes of a page's metas.
+    /// The maximum bytes of a page's metas.
     package static let mostBytes = 1 << 20
 
     package init() {}
@@ -55,8 +55,8 @@ package struct PresencePage: Sendable {
 
 extension Hub {
     /// - Parameters:
-    ///   - after: the end of the page before; nil for the first page.
-    ///   - limit: metas.
+    ///   - after: the end of the previous page; nil for the first page.
+    ///   - limit: the maximum number of metas.
     package func presencePage(of key: ChannelKey, after: PresencePage.Place?, limit: Int) -> PresencePage {
         var page = PresencePage()
         guard let list = channels[key]?.presence.list else { return page }
@@ -87,7 +87,7 @@ extension Hub {
         return page
     }
 
-    /// Who types in a channel: the user, where the hub knows one, and what the client says of itself (a JSON object).
+    /// Returns who is typing in a channel: the user if known, and what the client says of itself (a JSON object).
     package func typists(in key: ChannelKey, limit: Int) -> [(user: Name?, payload: [UInt8])] {
         channels[key]?.typing.typists(limit) ?? []
     }

@@ -1,30 +1,31 @@
 import Wire
 
-/// The subscribers of one channel who asked for the same row changes with the same role: one entry in the feed, one frame
-/// per change for all of them who may see it.
+/// The subscribers of one channel that asked for the same row changes with the same role: one entry in the feed, and
+/// one frame per change for all of them that may see it.
 package final class ChangeGroup {
     package let id: ChangeGroupID
-    /// The channel owns its groups, and goes last.
+    /// The channel owns its groups and outlives them.
     unowned let channel: LocalChannel
     let subscription: ChangeSubscription
-    /// Everybody, for changes that the whole role may see.
+    /// All subscribers, for changes that the whole role may see.
     package var audience = Audience()
-    /// The same subscribers by who they are, for changes that policies decide about.
+    /// The same subscribers by their claims, for changes that policies decide about.
     private(set) var principals: [Claims: ChangePrincipal] = [:]
     private(set) var state = State.registering
-    /// About bindings that are not served although the group is live; they were sent to the subscribers.
+    /// Complaints about bindings that are not served although the group is live; already sent to the subscribers.
     private(set) var complaints: [SubscriptionComplaint] = []
-    /// The loop's mark when it became live; nil while it is not. What concerns it came by here only since then.
+    /// The loop's mark when the group became live; nil while it is not. Only since then have all changes for the group
+    /// passed here.
     private(set) var liveMark: Int?
-    /// Who waits for the feed's answer, to its join or with a new token.
+    /// Members waiting for the feed's answer, for a join or with a new token.
     var waiting = WaitingMembers()
-    /// Who is joined and was not told yet what it missed: the group was not live.
+    /// Joined members not yet told what they missed, because the group was not live.
     var outstanding = WaitingMembers()
 
     enum State: Equatable {
         case registering
         case live
-        /// The feed cannot serve it for now; the sentence was sent to the subscribers.
+        /// The feed cannot serve the group for now; the sentence was sent to the subscribers.
         case failed(String)
     }
 
@@ -36,7 +37,7 @@ package final class ChangeGroup {
 
     // MARK: Subscribers
 
-    /// Counts a subscriber in, waiting or not.
+    /// Counts a subscriber in, whether its join is answered or not.
     ///
     /// - Returns: whether it is the first with these claims.
     func enter(_ claims: Claims) -> (principal: ChangePrincipal, isFirst: Bool) {
@@ -49,7 +50,7 @@ package final class ChangeGroup {
         return (principal, true)
     }
 
-    /// - Returns: whether it was the last with these claims.
+    /// - Returns: whether the subscriber was the last with these claims.
     func exit(_ principal: ChangePrincipal) -> Bool {
         principal.count -= 1
         guard principal.count == 0 else { return false }
@@ -70,20 +71,21 @@ package final class ChangeGroup {
 
     // MARK: The feed's answer
 
-    /// What follows from an answer of the feed.
+    /// The consequence of an answer from the feed.
     package enum News {
         case nothing
-        /// Those who hear the group's changes are told its state, and of what is not served of it.
+        /// Subscribers must be told the group's state and the complaints about it.
         case state
-        /// They are told what is not served of it.
+        /// Subscribers must be told the complaints.
         case complaints
-        /// Those who wait for the answer cannot be promised anything.
+        /// Members waiting for the answer cannot be promised anything.
         case unavailable
     }
 
-    /// The feed's word on the subscription: at first, and whenever it changes (a table is watched, dropped, altered).
+    /// Handles the feed's word on the subscription: the first one, and every change (a table is watched, dropped,
+    /// altered).
     ///
-    /// - Parameter mark: up to where the loop passed on the feed's changes.
+    /// - Parameter mark: how far the loop has passed on the feed's changes.
     package func take(_ outcome: ChangeSubscriptionOutcome, at mark: Int) -> News {
         let (before, known) = (state, complaints)
         switch outcome {
@@ -105,11 +107,11 @@ package final class ChangeGroup {
         self.complaints = complaints
     }
 
-    /// Tells a subscriber the group's state.
+    /// Sends a subscriber the group's state.
     ///
-    /// - Parameter cursor: where its changes begin to come live, for a client that asked.
-    /// - Returns: whether changes that it asked for do not come. The Python client takes that for the end of the channel,
-    ///   and joins again some time.
+    /// - Parameter cursor: where its live changes begin, for a client that asked.
+    /// - Returns: whether some of the requested changes will not come. The Python client takes that for the end of the
+    ///   channel, and rejoins after a while.
     func sendState(to membership: Membership, cursor: String?, _ hub: inout HubContext) -> Bool {
         switch state {
         case .registering: return false
@@ -125,7 +127,8 @@ package final class ChangeGroup {
         }
     }
 
-    /// Says which of the bindings are not served, behind the word that the others are. Returns as `sendState` does.
+    /// Sends a complaint for each binding that is not served, after the confirmation of the others. Returns as
+    /// `sendState` does.
     func sendComplaints(to membership: Membership, _ hub: inout HubContext) -> Bool {
         for complaint in complaints { hub.tell(complaint, to: membership) }
         return complaints.contains(where: \.isError)
@@ -133,21 +136,21 @@ package final class ChangeGroup {
 }
 
 extension HubContext {
-    /// Tells a subscriber what it is not served.
+    /// Tells a subscriber which of its changes are not served.
     mutating func tell(_ complaint: SubscriptionComplaint, to membership: Membership) {
         system(membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
         if complaint.isError { report(JoinFailure(rowChanges: complaint.message), on: membership.slot) }
     }
 }
 
-/// The subscribers of a group who brought the same claims: policies decide alike for all of them.
+/// The subscribers of a group that brought the same claims: policies decide alike for all of them.
 final class ChangePrincipal {
     let claims: Claims
-    /// Those whose join is answered, and those who wait for it.
+    /// Subscribers, whether their join is answered or not.
     var count = 1
-    /// Those whose join is answered.
+    /// Subscribers whose join is answered.
     var audience = Audience()
-    /// What they alone are not served of the group, each with when that is over, in monotonic milliseconds.
+    /// Complaints that concern only these claims, each with its expiry in monotonic milliseconds.
     private var complaints: [(complaint: SubscriptionComplaint, until: Int64)] = []
 
     init(claims: Claims) {
@@ -159,7 +162,7 @@ final class ChangePrincipal {
         complaints.append((complaint, end))
     }
 
-    /// What whoever of them begins to hear the group is to be told.
+    /// Returns the complaints that a subscriber with these claims must be told when it starts to hear the group.
     func complaints(at now: Int64) -> [SubscriptionComplaint] {
         if !complaints.isEmpty { complaints.removeAll { $0.until <= now } }
         return complaints.map(\.complaint)
@@ -170,18 +173,18 @@ final class ChangePrincipal {
 struct RowSubscription {
     let group: ChangeGroup
     let principal: ChangePrincipal
-    /// Its positions in their audiences; nil until changes reach it.
+    /// Positions in the two audiences; nil until changes reach the member.
     var groupIndex: Int32?
     var principalIndex: Int32?
-    /// How many cursors the loop had passed on (`FeedProgress.serial`) when the member was brought to the present, or was last sent
-    /// a change.
+    /// The number of cursors the loop had passed on (`FeedProgress.serial`) when the member was brought up to date or
+    /// last sent a change.
     var reached = 0
-    /// Since when changes reach it, as `SessionRegistry.moment` counts.
+    /// The moment since which changes reach the member, as counted by `SessionRegistry.moment`.
     var hearsSince = Int.max
 }
 
 extension Membership {
     var group: ChangeGroup? { rows?.group }
-    /// Whether it hears the group's changes, or waits for them.
+    /// Whether the member hears the group's changes or waits for them.
     func isIn(_ group: ChangeGroup) -> Bool { !join.hasEnded && rows?.group === group }
 }

@@ -1,44 +1,44 @@
 package import Matching
 package import Wire
 
-/// Where row changes come from, as the loops see it. Called on their threads; must not wait.
+/// The source of row changes, as the loops see it. Called on their threads; must not block.
 package protocol ChangeSource: Sendable {
     func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription)
     func unsubscribe(_ id: ChangeGroupID)
-    /// Whom the group's policies are asked about. What commits after this call is judged for them, too.
+    /// Adds claims for which the group's policies are asked. Commits after this call are judged for them too.
     func admit(_ claims: Claims, to id: ChangeGroupID)
     func withdraw(_ claims: Claims, from id: ChangeGroupID)
-    /// Asks for what a member missed. Its group is live, and its claims were admitted.
+    /// Asks for the changes a member missed. Its group is live, and its claims were admitted.
     func recover(_ id: RecoveryID, _ question: RecoveryQuestion)
     /// The member is gone; steps that are under way are ignored.
     func abandon(_ id: RecoveryID)
 }
 
-/// Where what is read from the database goes. From any thread; must not wait.
+/// The destination of everything read from the database. Called from any thread; must not block.
 package protocol FeedSink: Sendable {
     var loopCount: Int { get }
-    /// Hands a loop what was read. `whenTaken` is called, on the loop's thread, once its sockets have taken them or were
-    /// given their chance: large windows are read no faster than that.
+    /// Hands a loop the events that were read. `whenTaken` is called on the loop's thread once its sockets have taken
+    /// them or had the chance to: large windows are read no faster than that.
     func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void)
 }
 
-/// Where row changes go, as the feed sees it. Called on the feed's thread; must not wait.
+/// The destination of row changes, as the feed sees it. Called on the feed's thread; must not block.
 package protocol ChangeSink: FeedSink {
     func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome)
-    /// Steps of one member's recovery, in order with what is delivered to its loop.
+    /// Delivers steps of one member's recovery, in order with the other events for its loop.
     func recovery(_ id: RecoveryID, _ steps: [RecoveryStep], whenTaken: @escaping @Sendable () -> Void)
     func feed(isReady: Bool)
 }
 
-/// What a group of subscribers wants to hear from the change feed.
+/// A group's subscription to the change feed.
 package struct ChangeSubscription: Sendable {
     package let role: Name
     package let bindings: [ChangeBinding]
-    /// The id of each binding, as the subscribers were told.
+    /// The ID of each binding, as announced to the subscribers.
     package let ids: [Int]
-    /// Joined without a config, as clients of old did: the topic names the table, and events carry the change itself.
+    /// The join had no config, as with old clients: the topic names the table, and events carry the change itself.
     package let isLegacy: Bool
-    /// Conditions that compare with a pattern.
+    /// The number of conditions that compare with a pattern.
     let patterns: Int
 
     package init(role: Name, bindings: [ChangeBinding], ids: [Int], isLegacy: Bool = false) {
@@ -49,7 +49,7 @@ package struct ChangeSubscription: Sendable {
         patterns = bindings.reduce(0) { $0 + $1.patterns }
     }
 
-    /// What is the same for all who are served by one group of a channel.
+    /// The properties shared by all members that one group of a channel serves.
     struct Key: Hashable {
         let role: Name
         let bindings: [ChangeBinding]
@@ -59,7 +59,7 @@ package struct ChangeSubscription: Sendable {
     var key: Key { Key(role: role, bindings: bindings, isLegacy: isLegacy) }
 }
 
-/// A group of subscribers within one loop; never used twice.
+/// Identifies a group of subscribers within one loop; never reused.
 package struct ChangeGroupID: Hashable, Sendable {
     package let loop: Int
     package let serial: Int
@@ -70,23 +70,23 @@ package struct ChangeGroupID: Hashable, Sendable {
     }
 }
 
-/// What became of a subscription in the change feed.
+/// The change feed's answer to a subscription.
 package enum ChangeSubscriptionOutcome: Sendable {
     /// Every commit from now on is delivered.
     case live
-    /// What can be served of it is live. The complaints are about the rest.
+    /// The part that can be served is live. The complaints are about the rest.
     case partly([SubscriptionComplaint])
-    /// It cannot be served as it is; the sentence says why and what to do. The feed tries again by itself.
+    /// The subscription cannot be served as it is; the sentence says why and what to do. The feed retries by itself.
     case failed(String)
-    /// The database is away, and what has to be known of its tables is not known yet.
+    /// The database is away, and required facts about its tables are not known yet.
     case unavailable
 }
 
-/// Why one of a group's bindings is not served, or not wholly.
+/// The reason why one of a group's bindings is not served, or not fully.
 package struct SubscriptionComplaint: Sendable, Equatable {
     /// One sentence for people, with what to do.
     package let message: String
-    /// Changes that the client asked for do not come; else they might not, if somebody wrote in an unusual way.
+    /// Requested changes do not come; if false, only changes written in an unusual way may be missing.
     package let isError: Bool
 
     package init(_ message: String, isError: Bool) {
@@ -95,39 +95,41 @@ package struct SubscriptionComplaint: Sendable, Equatable {
     }
 }
 
-/// What the change feed brings a loop, in the order it was committed.
+/// An event that the change feed brings a loop, in commit order.
 package enum FeedEvent: Sendable {
     case change(ChangeDelivery)
     case broadcast(DatabaseBroadcast)
-    /// The answer to a member's `Action.recover`, in order with the changes of the loop.
+    /// The answer to a member's `Action.recover`, in order with the loop's changes.
     case recovery(RecoveryID, RecoveryStep)
-    /// All that came before is covered by this mark; marks only grow. See `RecoveryPoint.mark`.
+    /// This mark covers everything before it; marks only grow. See `RecoveryPoint.mark`.
     case boundary(Int)
-    /// Behind a boundary: whoever hears changes by this loop has all up to this cursor, also where none of it was for the loop.
+    /// After a boundary: everyone who hears changes through this loop has all of them up to this cursor, even if none
+    /// was for the loop.
     case reached(cursor: String)
-    /// Until the next boundary some change waits for somebody, as a policy fails on it: who has all up to a later change
-    /// may lack it.
+    /// Until the next boundary, a change is withheld from some receivers because a policy fails on it: having a later
+    /// change does not imply having all before it.
     case withheld
-    /// Those of a group who brought these claims are told what they are not served of it, and so is whoever of them begins to hear
-    /// it within so many milliseconds.
+    /// Subscribers of a group with these claims must be told what they are not served, and so must any that start to
+    /// hear it within this many milliseconds.
     case complaint(SubscriptionComplaint, ChangeGroupID, Claims, milliseconds: Int64)
-    /// All who hear a group's changes are told that some are missing: nobody can be told them. Who recovers over that place is told
-    /// by its recovery.
+    /// All who hear a group's changes must be told that some are lost to everyone. A recovery across this point reports
+    /// the loss itself.
     case loss(String, ChangeGroupID)
-    /// Changes that nobody was told of are gone.
+    /// Changes that no subscriber was told of are lost.
     case gap
-    /// Messages to such channels may be gone.
+    /// Messages to channels of these patterns may be lost.
     case broadcastGap([ChannelPattern])
-    /// A message (`RowChange.id`) waits for some before it can be sent to them, or does not any more: it stands behind what was decided.
+    /// A message (`RowChange.id`) is waiting for a decision before it can be sent to some receivers, or no longer is.
+    /// Follows the changes that were decided.
     case messageWaits(Int64, [MessageWait])
-    /// Whether users certainly have rows that were among the changes before.
+    /// Questions whether users have certainly received rows among the changes before.
     case receipts([ReceiptQuestion])
 }
 
-/// A message that SQL sent: a row of `realtime.messages` (wire-protocol B), or what became of a notification.
+/// A message sent by SQL: a row of `realtime.messages` (wire-protocol B), or the outcome of a notification.
 package struct DatabaseBroadcast: Sendable {
     package let key: ChannelKey
-    /// The same on every loop, and of no other message; of a row its id, as the message's `meta` shows it.
+    /// The same on every loop, and unique to the message; for a row, its ID as shown in the message's `meta`.
     package let id: String
     package let broadcast: BroadcastMessage
 
@@ -142,25 +144,26 @@ package struct DatabaseBroadcast: Sendable {
 package struct ChangeDelivery: Sendable {
     package let group: ChangeGroupID
     package let operation: RowChange.Operation
-    /// Those of the group's bindings that match.
+    /// The group's bindings that match.
     package let ids: [Int]
-    /// The encoded `data` of the event, shared by all groups that are shown the same columns.
+    /// The encoded `data` of the event, shared by all groups that see the same columns.
     package let data: [UInt8]
     package let recipients: Recipients
-    /// Where a client that has this change may go on; opaque, and JSON text without escapes. Empty where nobody can.
+    /// The cursor from which a client that has this change may resume; opaque, and JSON text without escapes. Empty if
+    /// resuming is impossible.
     package let cursor: String
-    /// Microseconds since 1970; nil where it does not matter how late it is, as in a recovery.
+    /// Microseconds since 1970; nil if lateness does not matter, as in a recovery.
     package let committedAtMicroseconds: Int64?
-    /// `RowChange.id`, where somebody may ask who has certainly received the change: it is the insert of a message.
+    /// `RowChange.id`, if receipts of the change may be asked for: the change is the insert of a message.
     package let message: Int64?
-    /// Where its receipts are written back.
+    /// The row to which the message's receipts are written back.
     package let receipt: ReceiptRow?
-    /// It is no change: the row is one that its member begins with.
+    /// Not a change: a row of the state that its member starts with.
     package let isSnapshot: Bool
 
     package enum Recipients: Sendable {
         case everybody
-        /// Those who brought one of these claims: policies let no others see the row.
+        /// Subscribers with one of these claims: policies hide the row from all others.
         case bearers([Claims])
     }
 
@@ -183,7 +186,7 @@ package struct ChangeDelivery: Sendable {
 }
 
 extension DatabaseBroadcast {
-    /// The change that the message is about, where it is an insert sent by `realtime.broadcast_changes`.
+    /// The change that the message is about, if it is an insert sent by `realtime.broadcast_changes`.
     var insert: JSON? {
         guard case .user(let user) = broadcast, user.encoding == .json else { return nil }
         let payload: JSON

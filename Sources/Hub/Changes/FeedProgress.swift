@@ -1,18 +1,18 @@
-/// How far a loop has passed on what the feed brings.
+/// How far a loop has passed on the feed's events.
 package struct FeedProgress {
-    /// All up to here; see `RecoveryPoint.mark`.
+    /// Everything up to here was passed on; see `RecoveryPoint.mark`.
     private(set) var mark = 0
-    /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
+    /// The cursor of the last change passed on since the mark, if all before it were passed on too; nil if there was
     /// none.
     private(set) var cursor: String?
-    /// The last cursor of which all was passed on, to everybody here: before the one whose changes are being passed on, or where the
-    /// feed says that it is.
+    /// The last cursor whose changes were all passed on to everyone here: the one before the cursor now being passed
+    /// on, or the one that the feed confirmed.
     private(set) var passed: Passed?
     private var last: Passed?
-    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
+    /// Something without a cursor came since the mark: a change waits for a policy, or changes are lost.
     private var hasGap = false
 
-    /// Where somebody goes on who got all that was passed on.
+    /// The point from which a member that got everything passed on resumes.
     var point: RecoveryPoint { cursor.map { .cursor($0) } ?? .mark(mark) }
 
     func position(in group: ChangeGroup) -> LoopPosition {
@@ -28,12 +28,12 @@ package struct FeedProgress {
         last = Passed(cursor: change.cursor, serial: serial + 1)
     }
 
-    /// How many cursors were passed on.
+    /// The number of cursors passed on.
     var serial: Int { last?.serial ?? 0 }
 
     struct Passed {
         let cursor: String
-        /// How many were passed on up to it.
+        /// The number of cursors passed on up to this one.
         let serial: Int
     }
 
@@ -43,7 +43,8 @@ package struct FeedProgress {
         hasGap = false
     }
 
-    /// Behind a boundary: all up to the cursor was passed on, whether something of it was for this loop or not.
+    /// Handles the cursor after a boundary: everything up to it was passed on, whether any of it was for this loop or
+    /// not.
     package mutating func reach(cursor: String) {
         let reached = Passed(cursor: cursor, serial: serial + 1)
         (passed, last) = (reached, reached)
@@ -52,16 +53,16 @@ package struct FeedProgress {
     mutating func leaveGap() { hasGap = true }
 }
 
-/// How far a loop has handed on what concerns one group.
+/// How far a loop has passed on the changes for one group.
 struct LoopPosition: Equatable {
-    /// All up to here.
+    /// Everything up to here was passed on.
     let mark: Int
-    /// And something that came since.
+    /// Something after the mark was passed on as well.
     let isPastMark: Bool
-    /// Whether all that was handed on since the mark and concerns the group came by here.
+    /// Whether all changes for the group since the mark passed through this loop.
     let isHeard: Bool
 
-    /// Whether nothing was handed on here that somebody lacks who stands there.
+    /// Whether a member at this position lacks nothing that was passed on here.
     func isReached(_ position: RecoveryPosition) -> Bool {
         guard case .mark(let other) = position.point, position.partway == nil else { return false }
         return other >= mark && !isPastMark && isHeard

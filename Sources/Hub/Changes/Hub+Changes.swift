@@ -1,8 +1,8 @@
 import Wire
 
-/// What the feed brings in the order it was committed: changes, and messages that SQL sent (wire-protocol A5, B).
+/// Events of the feed, in commit order: changes, and messages sent by SQL (wire-protocol A5, B).
 extension Hub {
-    /// What the feed read, in the order it was committed.
+    /// Handles one event of the feed, in commit order.
     package func deliver(_ event: FeedEvent) {
         switch event {
         case .change(let change): deliver(change)
@@ -32,7 +32,7 @@ extension Hub {
     }
 
     private func tellOfLoss(_ message: String, in id: ChangeGroupID) {
-        // Whose join is not answered yet stands before it, and lacks it.
+        // Members whose join is not answered yet stand before this point and miss the changes.
         rows.progress.leaveGap()
         guard let group = rows.groups[id] else { return }
         for membership in rows.subscribers(of: group, &context) {
@@ -40,8 +40,9 @@ extension Hub {
         }
     }
 
-    /// Nobody knows whom they concerned: whoever hears row changes has to join again, and is told then what it lacks
-    /// (`RecoveryRefusal.tooOld`). Who waits for its join to be answered is told nothing yet.
+    /// Handles lost changes. Which subscribers they concerned is unknown, so every member that hears row changes has to
+    /// rejoin, and is told then what it lacks (`RecoveryRefusal.tooOld`). Members whose join is not answered yet are
+    /// told nothing for now.
     private func changesAreGone() {
         rows.progress.leaveGap()
         for connection in context.openConnections {
@@ -52,8 +53,8 @@ extension Hub {
         }
     }
 
-    /// All who hear such channels are told that messages to them may be gone, which nobody keeps. A `system` message that is
-    /// an error would end the channel in the Python client.
+    /// Tells everyone in matching channels that messages may be lost, as nothing keeps them. A `system` message with an
+    /// error would end the channel in the Python client.
     private func broadcastsAreGone(_ patterns: [ChannelPattern]) {
         for (key, channel) in channels where patterns.contains(where: { $0.matches(key) }) {
             for slot in channel.listeners.slots {
@@ -65,7 +66,8 @@ extension Hub {
         }
     }
 
-    /// One change for a group of subscribers: one frame for each protocol version, whatever their number.
+    /// Delivers one change to a group of subscribers: one frame per protocol version, however many subscribers there
+    /// are.
     private func deliver(_ change: ChangeDelivery) {
         rows.progress.pass(change)
         guard let group = rows.groups[change.group] else { return }
@@ -86,8 +88,8 @@ extension Hub {
         context.fanOut(event, payload, in: group.channel, to: audience, kind: .change)
     }
 
-    /// A message that SQL sent. Every loop hears it from the feed, so it is not relayed, but for its place in a history that several
-    /// hubs keep.
+    /// Delivers a message sent by SQL. Every loop gets it from the feed, so it is not relayed, except to be given a
+    /// place in a history that several hubs keep.
     private func deliver(_ message: DatabaseBroadcast) {
         if !isOrdered(message.key) {
             history.keep(message, &context)
@@ -108,7 +110,7 @@ extension Hub {
         passOnNews(in: channel)
     }
 
-    /// Whether the feed has a database to read from.
+    /// Handles a change in whether the feed has a database to read from.
     package func feed(isReady: Bool) {
         catchUp.sessions.feed(isReady: isReady, at: context.now)
         guard rows.feed(isReady: isReady) else { return }

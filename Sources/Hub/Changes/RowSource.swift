@@ -1,17 +1,17 @@
-/// Where rows are read from the database that somebody wants to begin with. From any thread; must not wait.
+/// Reads the database rows that a client starts with. Called from any thread; must not block.
 package protocol RowSource: Sendable {
-    /// Reads rows as whoever brought the claims, by the policies.
+    /// Reads rows as the bearer of the claims, subject to the policies.
     ///
-    /// - Parameter done: is told once, from any thread.
+    /// - Parameter done: called once, from any thread.
     func readRows(_ query: RowsQuery, as claims: Claims, then done: @escaping @Sendable (RowsAnswer) -> Void)
 }
 
-/// Which rows of which table, as texts of a URL.
+/// A query for rows of a table, as texts of a URL.
 package struct RowsQuery: Sendable {
     package let schema: String?
     package let table: String?
     package let filter: String?
-    /// Columns, with commas between them.
+    /// Column names, separated by commas.
     package let select: String?
     package let order: String?
     package let limit: String?
@@ -32,13 +32,13 @@ package struct RowsQuery: Sendable {
 package enum RowsAnswer: Sendable {
     /// - Parameters:
     ///   - rows: each as JSON.
-    ///   - next: the place of the last one as JSON, where more follow.
-    ///   - cursor: behind what they show; whoever begins there is told what changed since.
+    ///   - next: the position of the last row as JSON, if more follow.
+    ///   - cursor: just after the state the rows show; a client that starts there is told all later changes.
     case rows([[UInt8]], next: [UInt8]?, cursor: String)
     /// One sentence for people.
     case refused(String)
     /// The database does not answer.
     case unavailable
-    /// Too much of this user's waits already.
+    /// Too many queries of this user are waiting already.
     case tooMany
 }

@@ -1,8 +1,8 @@
 import Wire
 
-/// Row changes: groups of subscribers, and how far the feed has come on this loop (wire-protocol A4, A5).
+/// Row changes: groups of subscribers, and the feed's progress on this loop (wire-protocol A4, A5).
 ///
-/// What each of them missed before its changes come live is `CatchUp`'s.
+/// `CatchUp` handles the changes that a member missed before its live ones.
 package struct RowSubscriptions {
     private(set) var groups: [ChangeGroupID: ChangeGroup] = [:]
     package var progress = FeedProgress()
@@ -11,12 +11,12 @@ package struct RowSubscriptions {
 
     package init() {}
 
-    /// The channel's group for these bindings, told to the feed when it is new. One registration serves all members who
-    /// ask for the same: ten thousand joins of one channel cost the feed one.
+    /// Returns the channel's group for these bindings, registering a new one with the feed. One registration serves all
+    /// members with the same request: ten thousand joins of one channel cost the feed one.
     package mutating func group(
         of channel: LocalChannel, _ subscription: ChangeSubscription, _ hub: inout HubContext
     ) -> ChangeGroup {
-        // Found by its hash: on one channel there may be as many groups as members, each with a filter of its own.
+        // Found by hash: a channel may have as many groups as members, each with a filter of its own.
         let key = subscription.key
         if let group = channel.groups[key] { return group }
         let id = ChangeGroupID(loop: hub.loop, serial: hub.nextSerial())
@@ -27,22 +27,22 @@ package struct RowSubscriptions {
         return group
     }
 
-    /// Puts a member that asked for changes among the group's subscribers, by its claims. Changes do not reach it yet.
+    /// Adds a member that asked for changes to the group's subscribers, by its claims. Changes do not reach it yet.
     package func enter(_ group: ChangeGroup, _ membership: Membership, _ hub: inout HubContext) {
         let (principal, isFirst) = group.enter(membership.claims)
         membership.rows = RowSubscription(group: group, principal: principal)
         if isFirst { hub.actions.append(.admit(group.id, principal.claims)) }
     }
 
-    /// What has to be known before changes can reach a member that entered its group. The group tells it when the feed
-    /// answers.
+    /// Returns what must be known before changes can reach a member that entered its group. The group informs the
+    /// member when the feed answers.
     func needs(of membership: Membership) -> JoinMachine.Needs {
         guard let group = membership.group, group.state == .registering else { return [] }
         group.waiting.add(membership)
         return .subscription
     }
 
-    /// Changes reach a member from here on; false where they did already.
+    /// Lets changes reach a member; returns false if they already did.
     func start(_ membership: Membership) -> Bool {
         guard let rows = membership.rows, rows.groupIndex == nil else { return false }
         let (slot, version) = (membership.slot, membership.version)
@@ -52,9 +52,9 @@ package struct RowSubscriptions {
         return true
     }
 
-    /// Takes a member's subscription over to other claims. The group before is to be left (`leave`), after that.
+    /// Moves a member's subscription to other claims and takes the member out of its old group.
     ///
-    /// - Returns: what it leaves; nil where it has no subscription, or one with these claims.
+    /// - Returns: the old subscription; nil if the member has none, or already uses these claims.
     mutating func change(
         _ membership: Membership, to claims: Claims, _ hub: inout HubContext
     ) -> RowSubscription? {
@@ -62,7 +62,7 @@ package struct RowSubscriptions {
         let subscription = ChangeSubscription(
             role: claims.role, bindings: left.group.subscription.bindings, ids: left.group.subscription.ids,
             isLegacy: left.group.subscription.isLegacy)
-        // Before the old group is left, which would be given up where this was its last member.
+        // Enter before leaving the old group: leaving discards a group that loses its last member.
         let group = group(of: membership.channel, subscription, &hub)
         membership.claims = claims
         enter(group, membership, &hub)
@@ -70,9 +70,9 @@ package struct RowSubscriptions {
         return left
     }
 
-    /// Changes reach a member no more, for the time being.
+    /// Stops changes from reaching a member for the time being.
     ///
-    /// - Returns: whether they did.
+    /// - Returns: whether they did reach it.
     func stop(_ membership: Membership, _ hub: inout HubContext) -> Bool {
         guard let rows = membership.rows, rows.groupIndex != nil else { return false }
         leaveAudiences(rows, membership, &hub)
@@ -93,7 +93,7 @@ package struct RowSubscriptions {
         }
     }
 
-    /// Takes a member out of a group.
+    /// Removes a member from a group.
     mutating func leave(_ rows: RowSubscription, _ membership: Membership, _ hub: inout HubContext) {
         let (group, principal, channel) = (rows.group, rows.principal, membership.channel)
         leaveAudiences(rows, membership, &hub)
@@ -108,7 +108,7 @@ package struct RowSubscriptions {
         hub.actions.append(.unsubscribe(group.id))
     }
 
-    /// Those whom a group's changes reach.
+    /// Returns the members that a group's changes reach.
     func subscribers(of group: ChangeGroup, _ hub: inout HubContext) -> [Membership] {
         group.audience.slots.compactMap { slot in
             hub.member(slot, of: group.channel).flatMap { $0.group === group ? $0 : nil }
@@ -117,7 +117,7 @@ package struct RowSubscriptions {
 
     // MARK: Whether changes flow
 
-    /// - Returns: whether they begin to flow.
+    /// - Returns: whether changes have started to flow.
     mutating func feed(isReady: Bool) -> Bool {
         defer { self.isReady = isReady }
         return isReady && !self.isReady
@@ -132,7 +132,7 @@ package struct RowSubscriptions {
 }
 
 extension ChangeDelivery {
-    /// Its event and payload, in pieces.
+    /// Returns the name and the payload of the event, the latter in pieces.
     func event(isLegacy: Bool) -> (StaticString, [ArraySlice<UInt8>]) {
         if isLegacy {
             let event: StaticString =

@@ -1,17 +1,17 @@
-/// Members of a group that wait for something, in the order in which they came.
+/// Members of a group that are waiting for something, in order of arrival.
 ///
-/// Who leaves stays in the list, and is passed over, until half of it has left: leaving costs the same however many wait, and
-/// the list never holds twice as many as wait.
+/// A member that leaves stays in the list and is skipped until half of the list has left: the cost of leaving does not
+/// grow with the number of waiting members, and the list is never more than twice as long as needed.
 struct WaitingMembers {
     private var members: [Membership] = []
     private var left = 0
 
-    /// As many as the list takes room for.
+    /// The length of the list, including members that have left.
     var count: Int { members.count }
 
     mutating func add(_ membership: Membership) { members.append(membership) }
 
-    /// A member that may be among them left the group.
+    /// Handles the leave of a group's member that may be in the list.
     mutating func isLeft(by membership: Membership, of group: ChangeGroup) {
         guard !members.isEmpty else { return }
         left += 1
@@ -20,10 +20,10 @@ struct WaitingMembers {
         left = 0
     }
 
-    /// Those who wait still.
+    /// Returns the members that are still waiting.
     func members(of group: ChangeGroup) -> [Membership] { members.filter { $0.isIn(group) } }
 
-    /// All of them, who wait no more; those who left are among them.
+    /// Removes and returns all members, including those that have left.
     mutating func take() -> [Membership] {
         defer { self = WaitingMembers() }
         return members

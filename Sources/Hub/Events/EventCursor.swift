@@ -1,8 +1,8 @@
-/// Where a reader of events is in one of its channels.
+/// A reader's position in one of its channels.
 package struct EventPosition: Sendable, Equatable {
-    /// The cursor of the last row change that it has, or of the present when it had all.
+    /// The cursor of the last row change that the reader has, or the current cursor if it had all.
     package var rows: String?
-    /// The id of the last kept message.
+    /// The ID of the last kept message.
     package var history: String?
     package var stream: Stream?
 
@@ -25,19 +25,20 @@ package struct EventPosition: Sendable, Equatable {
     var isNowhere: Bool { rows == nil && history == nil && stream == nil }
 }
 
-/// Where a reader of events is in all of its channels: the `id` of server-sent events, which a browser sends back by itself as
+/// A reader's position in all of its channels: the `id` of server-sent events, which a browser sends back by itself as
 /// `Last-Event-ID` (WHATWG HTML, 9.2.3).
 ///
-/// Text of visible ASCII that is opaque to clients: `1`, and for each channel `~`, a hash of its key, and what is known behind a `!`
-/// and a letter. Nobody signs it, as it opens nothing: it says from where on something is wanted that its bearer may read.
+/// Visible ASCII that is opaque to clients: `1`, and for each channel `~`, a hash of its key, and each known position
+/// after a `!` and a letter. It is not signed, as it grants nothing: it only says where to resume something its bearer
+/// may read.
 package struct EventCursor: Sendable, Equatable {
     private var positions: [UInt32: EventPosition] = [:]
 
-    /// Bytes of one: a header that every proxy takes.
+    /// The maximum number of bytes: a header that every proxy accepts.
     package static let longest = 4096
     private static let version: Character = "1"
 
-    /// - Returns: nil where `text` is none that `text` makes.
+    /// - Returns: nil unless `text` has the form that the static `text` produces.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.longest, text.first == Self.version else { return nil }
         var rows: String?
@@ -49,7 +50,7 @@ package struct EventCursor: Sendable, Equatable {
                 let value = String(part.dropFirst())
                 switch part.first {
                 case "r":
-                    // Most have it as the one before.
+                    // Most channels share the row cursor of the one before.
                     if !value.isEmpty { rows = value }
                     position.rows = rows
                 case "h": position.history = value
@@ -69,7 +70,8 @@ package struct EventCursor: Sendable, Equatable {
 
     package subscript(_ key: ChannelKey) -> EventPosition? { positions[Self.hash(key)] }
 
-    /// Nil where it would be too long: its client keeps the one before, and gets twice what came since.
+    /// Returns nil if the text would be too long: the client keeps its previous one, and gets what came since then
+    /// twice.
     package static func text(_ channels: [(key: ChannelKey, position: EventPosition)]) -> String? {
         var text = String(version)
         var rows: String?
@@ -85,8 +87,8 @@ package struct EventCursor: Sendable, Equatable {
         return text.utf8.count <= longest ? text : nil
     }
 
-    /// The same in every process (FNV-1a). Two channels of one connection that have the same take each other's positions, which
-    /// belong to no history of theirs.
+    /// The same in every process (FNV-1a). If two channels of one connection collide, each takes the other's position,
+    /// which does not belong to its history.
     private static func hash(_ key: ChannelKey) -> UInt32 {
         var hash: UInt32 = 2_166_136_261
         for byte in key.topic.utf8 { hash = (hash ^ UInt32(byte)) &* 16_777_619 }

@@ -1,31 +1,31 @@
 import Wire
 
-/// What a connection has that reads events from an HTTP answer, beside what every connection has.
+/// State of a connection that reads events from an HTTP response, in addition to the state of every connection.
 final class EventReader {
     let format: EventFormat
-    /// Of broadcasts it hears only those of this event; nil for all.
+    /// The only event whose broadcasts the reader hears; nil for all.
     let event: String?
-    /// It said where it was, or meant to.
+    /// The client named a position, or tried to.
     let hasReturned: Bool
-    /// What came of each channel that it asked for, in their order; nil while it is not known.
+    /// The outcome for each requested channel, in the order of the request; nil until known.
     private(set) var verdicts: [Verdict?]
     private let topics: [String]
-    /// Where it is in each of its channels: at first where its client says. Of all of them from the beginning, so that none is
-    /// forgotten by whoever is cut off before all are joined.
+    /// The position in each channel, initially as the client states it. Complete from the start, so that a reader that
+    /// is cut off before all channels are joined loses none.
     private(set) var positions: [(key: ChannelKey, position: EventPosition)] = []
-    /// Its answer has begun.
+    /// The response has begun.
     var isOpen = false
-    /// It is further than it was told last.
+    /// The reader is past the position it was last told.
     var hasMoved = false
-    /// Its answer ends when the feed is back: one of its channels cannot be served until then.
+    /// The response ends when the feed is back, because one of its channels cannot be served until then.
     var awaitsFeed = false
 
     struct Verdict {
-        /// Nil where the channel was joined.
+        /// Nil if the channel was joined.
         var refusal: Refusal?
-        /// Whether it goes on where it was; nil where there is nothing to go on from.
+        /// Whether the channel resumed at the client's position; nil if there is no position to resume from.
         var isResumed: Bool?
-        /// Why not.
+        /// The reason why it did not resume.
         var reason: String?
     }
 
@@ -37,7 +37,7 @@ final class EventReader {
         verdicts = Array(repeating: nil, count: topics.count)
     }
 
-    /// To be called for each channel, in their order.
+    /// Adds a channel. Call for each, in the order of the request.
     func expect(_ key: ChannelKey, at position: EventPosition?) { positions.append((key, position ?? EventPosition())) }
 
     func move(_ index: Int, _ change: (inout EventPosition) -> Void) {
@@ -53,18 +53,18 @@ final class EventReader {
 
     var isDecided: Bool { verdicts.allSatisfy { $0 != nil } }
 
-    /// It gets something, and could get more another time.
+    /// Whether a channel was refused for a cause that passes, so that another attempt could get more.
     var lacksWhatPasses: Bool { verdicts.contains { $0?.refusal?.passesWithTheDatabase == true } }
 
-    /// Why it gets nothing at all; nil where it gets something.
+    /// The reason why the reader gets nothing at all; nil if it gets something.
     var refusal: Refusal? {
         guard verdicts.allSatisfy({ $0?.refusal != nil }) else { return nil }
         return verdicts.first.flatMap { $0?.refusal }
     }
 
-    /// The first event: what came of each channel, and whether all go on where they were.
+    /// Builds the first event: the outcome for each channel, and whether all of them resumed.
     ///
-    /// - Parameter retry: milliseconds after which a browser is to come back.
+    /// - Parameter retry: milliseconds after which a browser should reconnect.
     func connected(retry: Int) -> Frame {
         let payload = JSONWriter.object { writer in
             let resumed = verdicts.compactMap { $0?.isResumed }
@@ -93,7 +93,7 @@ extension EventReader.Verdict {
 }
 
 extension Refusal {
-    /// The database is why, or changes of it, so that a reader who comes again is served.
+    /// Whether the cause is the database or its changes, so that a reader that reconnects may be served.
     var passesWithTheDatabase: Bool {
         switch self {
         case .databaseUnavailable, .policyFailed, .channelPolicyFailed, .changesLost: true

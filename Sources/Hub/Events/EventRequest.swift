@@ -1,29 +1,29 @@
 import Wire
 
-/// What the reader of an HTTP answer wants to hear: channels, each with the config of a join.
+/// A reader's request over HTTP: channels, each with the config of a join.
 package struct EventRequest: Sendable {
     package struct Channel: Sendable {
-        /// Without its prefix, as HTTP names it.
+        /// The topic without its prefix, as used over HTTP.
         package let topic: String
         /// The `config` of a join, as JSON text.
         package let config: [UInt8]
     }
 
     package let channels: [Channel]
-    /// Of broadcasts only those of this event; nil for all there is.
+    /// The only event whose broadcasts are wanted; nil for everything.
     package let event: String?
     /// The `id` of the last event that the client has.
     package var lastID: String?
 
-    /// So many have room for where they are in a cursor.
+    /// The maximum number of channels: the positions in that many fit into a cursor.
     package static let mostChannels = 80
 
-    /// What is wrong with a request, in one sentence.
+    /// A flaw of the request, in one sentence.
     package struct Mistake: Error, Equatable {
         package let sentence: String
     }
 
-    /// The broadcasts of one channel.
+    /// Requests the broadcasts of one channel.
     package init(topic: String, isPrivate: Bool, event: String?, lastID: String?) {
         let config = isPrivate ? "{\"private\":true}" : "{}"
         channels = [Channel(topic: topic, config: Array(config.utf8))]
@@ -31,8 +31,8 @@ package struct EventRequest: Sendable {
         self.lastID = lastID
     }
 
-    /// Several channels as a query names them: each is a name, for the broadcasts of a public channel, or JSON with a `topic` and a
-    /// `config`.
+    /// Parses channels as a query lists them: each is a name, for the broadcasts of a public channel, or JSON with a
+    /// `topic` and a `config`.
     package init(channels texts: [String], lastID: String?) throws(Mistake) {
         var channels: [Channel] = []
         for text in texts {
@@ -52,9 +52,10 @@ package struct EventRequest: Sendable {
         try self.init(channels, lastID: lastID)
     }
 
-    /// The body of a POST: `{"channels": […], "last_event_id": …}`, where a channel is as in a query, or the object itself.
+    /// Parses the body of a POST: `{"channels": […], "last_event_id": …}`, in which a channel is as in a query, or the
+    /// object itself.
     ///
-    /// - Parameter lastID: of the header, which comes first.
+    /// - Parameter lastID: from the header, which takes precedence.
     package init(body: [UInt8], lastID: String?) throws(Mistake) {
         let json: JSON
         do { json = try JSON(parsing: body) } catch { throw Self.noBody }
@@ -70,7 +71,7 @@ package struct EventRequest: Sendable {
         try self.init(channels, lastID: lastID ?? json["last_event_id"]?.string)
     }
 
-    /// The token that a body brings, as a join's payload does.
+    /// Returns the token in a body, which is given as in the payload of a join.
     package static func token(ofBody body: [UInt8]) -> String? {
         do { return JoinConfig.token(try JSON(parsing: body)["access_token"]) } catch { return nil }
     }
@@ -110,12 +111,12 @@ package struct EventRequest: Sendable {
 extension EventRequest.Channel {
     var key: String { ChannelKey.prefix + topic }
 
-    /// The channel's join.
+    /// Builds the config of the channel's join.
     ///
-    /// Coming back is what a browser does by itself, so broadcasts are kept for it where the config does not say; but not where it asks
-    /// for row changes, which nobody has to keep for them.
+    /// A browser reconnects by itself, so broadcasts are kept for the reader unless the config says otherwise or asks
+    /// for row changes, which do not require any to be kept.
     ///
-    /// - Parameter cursor: where the client is.
+    /// - Parameter cursor: the client's position.
     func join(_ limits: HubLimits, _ cursor: EventCursor?) -> JoinConfig {
         var payload = Array("{\"config\":".utf8)
         payload += config
@@ -131,7 +132,7 @@ extension EventRequest.Channel {
         if let rows = position?.rows { join.resumeCursor = rows }
         if let stream = position?.stream { join.stream = join.stream.resumed(at: stream) }
         join.wantsCursor = !join.changes.isEmpty
-        // It only reads.
+        // A reader has no app state.
         join.appState = nil
         return join
     }

@@ -1,10 +1,11 @@
 package import Wire
 
-/// Connections that read events from an HTTP answer: every subscription without a WebSocket.
+/// Connections that read events from an HTTP response: every subscription without a WebSocket.
 ///
-/// Such a connection joins as others do and is in the same lists; it says nothing, tracks nothing and is never pinged. Where it is,
-/// its client says when it comes back (`EventCursor`), so no session of it stays behind. Its answer begins when it is known of each
-/// channel what came of it: until then the gateway holds back what is sent to it.
+/// A reader joins as other connections do and is in the same lists; it sends nothing, tracks nothing and is never
+/// pinged. Its client states its position when it reconnects (`EventCursor`), so no session is kept for it. The
+/// response begins when the outcome for each channel is known: until then the gateway holds the frames sent to the
+/// reader.
 extension Hub {
     /// Joins the channels. `Action.begin` or `Action.refuse` follows, perhaps at once.
     package func read(_ request: EventRequest, as format: EventFormat, on slot: Slot, claims: Claims, isPage: Bool) {
@@ -21,7 +22,7 @@ extension Hub {
         for request in joins { join(request, on: connection) }
     }
 
-    /// What came of one of the channels that a reader asked for.
+    /// Records the outcome for one of the channels that a reader asked for.
     func note(_ verdict: EventReader.Verdict, on key: ChannelKey, of connection: Connection) {
         guard let reader = connection.reader, !reader.isOpen else { return }
         reader.note(verdict, on: key.name)
@@ -35,7 +36,8 @@ extension Hub {
         }
     }
 
-    /// No reader joins a channel again by itself; it comes back when its answer ends, and says then where it was.
+    /// Ends the response when the feed is back. A reader never rejoins a channel by itself; its client reconnects and
+    /// states its position.
     private func endWhenFeedIsBack(_ connection: Connection, _ reader: EventReader) {
         guard rows.isReady else {
             reader.awaitsFeed = true
@@ -44,7 +46,7 @@ extension Hub {
         actions.append(.close(connection.slot, .normal, reason: "come back"))
     }
 
-    /// The feed is back: readers who lack row changes are to come back.
+    /// Makes readers that lack row changes reconnect, now that the feed is back.
     func endWaitingReaders() {
         for connection in context.openConnections {
             guard let reader = connection.reader, reader.awaitsFeed else { continue }
@@ -53,7 +55,7 @@ extension Hub {
         }
     }
 
-    /// The verdict on a channel that is being joined.
+    /// Returns the verdict on a channel that is being joined.
     func verdict(on membership: Membership, _ missed: HistoryAnswer?) -> EventReader.Verdict {
         var verdict = EventReader.Verdict()
         let hasReturned = membership.connection.reader?.hasReturned == true
@@ -78,15 +80,16 @@ extension Hub {
 
     private static let unknownID = "The id does not say where you were in these channels: load what you show again."
 
-    /// Milliseconds: not all at once where many were cut off.
+    /// Returns a random delay in milliseconds, so that not all reconnect at once if many were cut off.
     private func nextRetry() -> Int { Int.random(in: 2000...5000, using: &context.random) }
 
     // MARK: Time
 
-    /// Milliseconds between two looks at how far readers are of whom nothing was heard: what is kept for whoever comes back is bounded.
+    /// Milliseconds between updates of the positions of readers to whom nothing was sent: what is kept for reconnecting
+    /// clients is bounded.
     static let readerInterval: Int64 = 15_000
 
-    /// Tells readers that have all row changes where that is, though none was for them.
+    /// Moves readers that have all row changes to the current cursor, even if no change was for them.
     func advanceReaders() {
         guard context.now.monotonic >= nextReaderAdvance else { return }
         nextReaderAdvance = context.now.monotonic + Self.readerInterval
@@ -103,7 +106,7 @@ extension Hub {
 
     // MARK: Ends
 
-    /// Ends one of a reader's channels, and its answer with the last.
+    /// Ends one of a reader's channels, and the response with the last one.
     func close(_ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd) {
         let connection = membership.connection
         guard let reader = connection.reader else { return }
@@ -122,15 +125,15 @@ extension Hub {
         }
     }
 
-    /// What a reader is told before the hub ends: to come back when the next one is there.
+    /// Returns the last frame to a reader before the hub stops: it tells the client to reconnect to the next hub.
     package func farewell(to slot: Slot) -> Frame? {
         connection(slot)?.reader.flatMap { EventFrame.retry(nextRetry(), $0.format) }
     }
 }
 
-/// What readers of events are told of where they are.
+/// Positions of readers.
 extension HubContext {
-    /// Sends one frame to all of a version; to readers behind where they are then, where the kind has one.
+    /// Sends one frame to all receivers of a version; readers first get their position if the frame's kind has one.
     mutating func pass(
         _ frame: Frame, _ version: ProtocolVersion, to slots: [Slot], except: Slot? = nil, _ kind: FrameKind = .message,
         isBehindPosition: Bool
@@ -143,7 +146,7 @@ extension HubContext {
         actions.append(.fanOut(frame, to: slots, except: except, kind))
     }
 
-    /// A frame whose making said that a position goes before it.
+    /// Sends a frame that was made to follow a position.
     mutating func sendBehindPosition(_ frame: Frame, to membership: Membership, _ kind: FrameKind) {
         if let format = membership.version.eventFormat { sendPosition(to: membership.connection, format) }
         send(frame, to: membership, kind)
@@ -154,7 +157,7 @@ extension HubContext {
         actions.append(.send(frame, to: connection.slot))
     }
 
-    /// Says where a reader is, if it does not know.
+    /// Sends a reader its position if that has changed.
     mutating func sendPositionAlone(to connection: Connection) {
         guard let reader = connection.reader, let position = nextPosition(of: connection) else { return }
         actions.append(.send(EventFrame.position(alone: position, reader.format), to: connection.slot))
@@ -166,13 +169,13 @@ extension HubContext {
         return EventCursor.text(reader.positions)
     }
 
-    /// Whether a member wants a message that the others of its channel get.
+    /// Whether a member wants a message that others in its channel get.
     func wants(_ message: BroadcastMessage, _ membership: Membership) -> Bool {
         guard let wanted = membership.connection.reader?.event else { return true }
         return message.event?.hasSameBytes(as: wanted) ?? false
     }
 
-    /// Those of an audience of readers who want a message: all of them, or those who asked for its event.
+    /// Returns the readers that want a message: all of them, or those that asked for its event.
     func readers(of message: BroadcastMessage, among slots: [Slot]) -> [Slot] {
         guard slots.contains(where: { connection($0)?.reader?.event != nil }) else { return slots }
         let event = message.event
@@ -184,7 +187,7 @@ extension HubContext {
 }
 
 extension Membership {
-    /// A reader of events has everything up to there once it has what is sent next.
+    /// Moves a reader's position: the reader is at it once it has received the next frame.
     func moves(_ change: (inout EventPosition) -> Void) {
         if let readerIndex { connection.reader?.move(readerIndex, change) }
     }

@@ -1,10 +1,11 @@
 import Wire
 
-/// Broadcasts for those who drop off and come back (`config.broadcast.history`); the idea is in `HistoryStore`.
+/// Kept broadcasts for clients that drop off and come back (`config.broadcast.history`); `HistoryStore` explains the
+/// design.
 struct History {
-    /// What is kept, for all loops.
+    /// The kept messages, shared by all loops.
     let store: HistoryStore
-    /// Bytes of kept messages that a socket was sent in this second.
+    /// Bytes of kept messages sent to each socket in this second.
     private var sent: [Slot: Int] = [:]
 
     init(store: HistoryStore) {
@@ -13,12 +14,12 @@ struct History {
 
     // MARK: Joining
 
-    /// The member's part in the channel's history: from here on messages are kept.
+    /// Adds a joining member to the channel's history; from now on messages are kept.
     ///
     /// - Parameters:
-    ///   - membership: joins, and is not in the channel yet.
-    ///   - trace: what the join tells of its client. The socket is pinged now and then from here on, whose pongs say what it
-    ///     has received.
+    ///   - membership: has not been added to the channel yet.
+    ///   - trace: what the join reveals about its client. From now on the socket is pinged now and then, and the pongs
+    ///     say what it has received.
     func enter(
         _ membership: Membership, _ request: HistoryRequest, _ trace: ClientTrace, _ hub: inout HubContext
     ) -> MemberHistory {
@@ -32,12 +33,12 @@ struct History {
         let part = MemberHistory(request: request, session: session, isOff: isOff)
         guard !isOff else { return part }
         guard membership.connection.reader == nil else {
-            // It says itself where it is, or begins now.
+            // A reader states its own position, or starts now.
             if let kept, part.request.after == nil { part.request.after = kept.shownID.text }
             return part
         }
         let doubts = store.enter(session, in: channel.key)
-        // Who names an id says itself where it was.
+        // A client that names an ID states its own position.
         guard request.after == nil, !doubts.isEmpty else { return part }
         hub.ask(doubts)
         part.doubts = doubts
@@ -45,7 +46,7 @@ struct History {
     }
 
     private func attach(_ channel: LocalChannel, _ request: HistoryRequest, _ hub: inout HubContext) -> ChannelHistory {
-        // For members behind the first, too: the most that any of them asks for counts.
+        // Called for every member, not only the first: the highest limits that any of them asks for apply.
         let (position, id) = store.attach(
             hub.loop, to: channel.key, request, chance: hub.random.next(), at: hub.now)
         if hub.hasPeers { hub.relay(.keeping(channel.key)) }
@@ -55,9 +56,9 @@ struct History {
         return kept
     }
 
-    /// A member's token changed. Whoever comes back for it brings the new one.
+    /// Moves a member's session to its new token. A client that comes back for the session brings that token.
     ///
-    /// - Parameter trace: what is known of its client from here on, by what was known before.
+    /// - Parameter trace: makes the new trace of the client from the old one.
     func renew(_ membership: Membership, _ trace: (ClientTrace) -> ClientTrace) {
         guard let member = membership.history, !member.isOff else { return }
         let key = HistoryKey(membership.claims, presenceKey: membership.presence.givenKey)
@@ -66,8 +67,9 @@ struct History {
         member.session = store.renew(old, key, trace(old.trace), in: membership.channel.key)
     }
 
-    /// What a member that is about to be let in missed. Nil where it did not ask or may not hear broadcasts. The others of
-    /// its channel have been passed on all that is new, so that this loop is at one position with all of its members.
+    /// Returns what a member about to be let in missed; nil if it did not ask for history or may not hear broadcasts.
+    /// All news must have been passed on to the other members of its channel, so that this loop is at one position for
+    /// all of them.
     func answer(_ membership: Membership, _ hub: inout HubContext) -> HistoryAnswer? {
         guard let member = membership.history, member.isOwedAnAnswer, membership.mayRead(.broadcast),
             let kept = membership.channel.history
@@ -82,7 +84,7 @@ struct History {
         return answer
     }
 
-    /// A join's response, with what came of its history where it asked for one.
+    /// Returns a join's response, with the outcome of its request for history added.
     static func response(_ response: [UInt8], _ membership: Membership, _ missed: HistoryAnswer?) -> [UInt8] {
         guard let member = membership.history, member.isOff || missed != nil else { return response }
         var out = Array(response.dropLast())
@@ -96,9 +98,9 @@ struct History {
         return out
     }
 
-    /// Lets a member hear the channel's broadcasts from here on: what it missed comes first.
+    /// Lets a member hear the channel's broadcasts, after sending what it missed.
     ///
-    /// - Returns: false where it has no part in the history, and so is one of `LocalChannel.members`.
+    /// - Returns: false if the member has no part in the history and belongs into `LocalChannel.members`.
     mutating func letHear(_ membership: Membership, after missed: HistoryAnswer?, _ hub: inout HubContext) -> Bool {
         guard let member = membership.history, !member.isOff, let kept = membership.channel.history else {
             return false
@@ -114,7 +116,7 @@ struct History {
         let (channel, slot, version) = (membership.channel, membership.slot, membership.version)
         guard let kept = channel.history else { return }
         for message in missed.messages {
-            // Its own it knows, if it did not want them back when they were sent.
+            // Its own messages are skipped if it did not want an echo when they were sent.
             if !membership.echoesToSelf, let sender = message.sender?.member, sender == missed.former { continue }
             if let id = message.databaseID, channel.replays.receivers(of: id)?.contains(slot) == true { continue }
             sent[slot, default: 0] += message.bytes
@@ -123,8 +125,8 @@ struct History {
             membership.moves { $0.history = message.id.text }
             hub.sendBehindPosition(frame, to: membership, .kept)
         }
-        // Clients that know of ids read it in the reply. A `system` message that is an error would end the channel in the
-        // Python client.
+        // Clients that know of IDs read the gap in the reply. A `system` message with an error would end the channel in
+        // the Python client.
         if missed.gap != nil, membership.history?.request.after == nil {
             hub.system(
                 membership, extension: "broadcast", ok: true,
@@ -132,14 +134,14 @@ struct History {
         }
     }
 
-    /// Takes a member out of its channel's history. One that left does not come back for anything.
+    /// Removes a member from its channel's history. A member that left on purpose does not come back.
     func leave(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
         let channel = membership.channel
         guard let member = membership.history, !member.isOff, let kept = channel.history else { return }
         if let index = member.index, let moved = kept.audience.remove(at: index, membership.version) {
             hub.member(moved, of: channel)?.history?.index = index
         }
-        // Who may not read it is owed nothing.
+        // A member that may not read is owed nothing.
         let isOwed = member.isAnswered || membership.grants?.read == nil || membership.mayRead(.broadcast)
         if membership.connection.reader == nil {
             store.end(
@@ -155,9 +157,9 @@ struct History {
 
     // MARK: Messages
 
-    /// Notes a message that is sent here first, if its channel is kept.
+    /// Keeps a message that this hub sends first, if its channel has a history.
     ///
-    /// - Parameter except: who sent it and does not want it back.
+    /// - Parameter except: the sender, if it wants no echo.
     func keep(
         _ message: BroadcastMessage, to key: ChannelKey, in channel: LocalChannel?, except: Slot?,
         _ hub: inout HubContext
@@ -171,13 +173,13 @@ struct History {
         store.append(message, to: key, sender: sender, at: hub.now)
     }
 
-    /// The same for one that SQL sent. Every loop hears it; the first one counts.
+    /// Keeps a message sent by SQL. Every loop receives it; the first one counts.
     func keep(_ message: DatabaseBroadcast, _ hub: inout HubContext) {
         guard store.isUsed else { return }
         store.append(message.broadcast, to: message.key, databaseID: message.id, at: hub.now)
     }
 
-    /// What is to be passed on to the channel's members with history, one after the other, by `passOn`.
+    /// Returns the messages to pass on to members with history, one at a time, by `passOn`.
     func news(in channel: LocalChannel, _ hub: inout HubContext) -> [KeptMessage] {
         channel.history == nil ? [] : store.news(for: hub.loop, in: channel.key, at: hub.now)
     }
@@ -185,7 +187,7 @@ struct History {
     /// Passes the next message on.
     ///
     /// - Parameters:
-    ///   - spared: who was replayed it.
+    ///   - spared: members to whom the message was replayed.
     func passOn(
         _ message: KeptMessage, in channel: LocalChannel, sparing spared: Set<Slot>?, _ hub: inout HubContext
     ) {
@@ -209,7 +211,7 @@ struct History {
 
     // MARK: Time
 
-    /// To be called once a second.
+    /// Call once a second.
     mutating func tick(_ channels: [ChannelKey: LocalChannel], at now: HubTime) {
         store.sweep(at: now)
         guard !sent.isEmpty else { return }
@@ -220,15 +222,16 @@ struct History {
 
 /// One loop's part in a channel whose messages are kept.
 final class ChannelHistory {
-    /// All up to it was passed on here.
+    /// The position up to which messages were passed on here.
     private(set) var shown: Int
-    /// The same as clients know it.
+    /// The same position as clients know it.
     private(set) var shownID: HistoryID
-    /// Who asked for history and hears the channel's broadcasts. They are not in `LocalChannel.members`.
+    /// Members that asked for history and hear the channel's broadcasts. They are not in `LocalChannel.members`.
     var audience = Audience()
-    /// Those whose join is not answered yet included.
+    /// Includes members whose join is not answered yet.
     var memberCount = 0
-    /// Of messages that are sent again, for all who come back at the same time; emptied every second.
+    /// Frames of messages that are sent again, shared by all clients that come back at the same time; emptied every
+    /// second.
     private var frames: [FrameKey: Frame] = [:]
 
     private struct FrameKey: Hashable {
@@ -246,7 +249,7 @@ final class ChannelHistory {
         shownID = message.id
     }
 
-    /// A kept message as it is sent again. Nil where the version has no form for it.
+    /// Returns a kept message's frame for sending it again; nil if the version cannot carry it.
     func replay(_ message: KeptMessage, _ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
         let key = FrameKey(position: message.position, version: version)
         if let frame = frames[key] { return frame }
@@ -264,13 +267,13 @@ final class ChannelHistory {
 /// One member's part in the history of its channel.
 final class MemberHistory {
     fileprivate(set) var request: HistoryRequest
-    /// Live members that may be dead ones of the same client, and are asked. Nil once that is decided.
+    /// Live members, asked for a sign of life, that may be dead sockets of the same client. Nil once that is decided.
     var doubts: [ClientTrace]?
-    /// The hub keeps nothing: the member is served like any other, and told.
+    /// The hub keeps nothing: the member is served like any other, and told so.
     let isOff: Bool
-    /// Its position in the audience; nil before it is let in.
+    /// The position in the audience; nil before the member is let in.
     var index: Int32?
-    /// Another one where its token is changed.
+    /// Replaced when the member's token changes.
     var session: HistorySession
     fileprivate(set) var isAnswered = false
 
@@ -282,7 +285,7 @@ final class MemberHistory {
 
     var isOwedAnAnswer: Bool { !isOff && !isAnswered }
 
-    /// Gives up waiting for sockets that answered, or had `longest` milliseconds to answer.
+    /// Ends the wait for sockets that have answered, or have had `longest` milliseconds to answer.
     func decide(at now: HubTime, longest: Int64) {
         guard let doubts else { return }
         let isOver = now.monotonic - session.trace.began >= longest

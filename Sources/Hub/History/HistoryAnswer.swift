@@ -1,18 +1,18 @@
 import Wire
 
-/// What a join that asked for history gets.
+/// The history part of a join's answer.
 struct HistoryAnswer {
-    /// The client has all up to it, as far as can be told: what the reply names.
+    /// The position named in the reply: as far as can be told, the client has everything up to it.
     let from: HistoryID
-    /// What was kept after it, oldest first.
+    /// The messages kept after that position, oldest first.
     let messages: [KeptMessage]
-    /// Milliseconds since 1970: of what was sent from then on, nothing is missing in what is kept.
+    /// Milliseconds since 1970: of everything sent since then, no message is missing from what is kept.
     let since: Int64
-    /// It comes back, by an id or because it was lost before.
+    /// The client is coming back, as shown by an ID or by a session it lost before.
     let isReturn: Bool
-    /// Why something is missing that it should have got.
+    /// The reason why messages are missing that the client should have received.
     let gap: HistoryGap?
-    /// The membership that it takes over, if that is certain.
+    /// The membership that this one takes over, if that is certain.
     let former: MemberID?
 
     /// The value of `history` in the join's response.
@@ -29,7 +29,7 @@ struct HistoryAnswer {
     }
 }
 
-/// Why a client that comes back does not get all that it missed; the raw value is what the reply says.
+/// The reason why a returning client does not get everything it missed; the raw value is the text in the reply.
 enum HistoryGap: String {
     case tooOld = "Not all of the messages that were missed are kept any more: load what you show again."
     case otherHistory =
@@ -38,7 +38,7 @@ enum HistoryGap: String {
     case tooMuch = "More was missed than is sent to one socket at once: load what you show again."
     case off = "This hub keeps no messages: load what you show again."
 
-    /// Its members of the value of `history`.
+    /// Writes the members that a gap adds to the value of `history`.
     func write(to writer: inout JSONWriter) {
         writer.member("complete", false)
         writer.member("reason", rawValue)
@@ -48,29 +48,29 @@ enum HistoryGap: String {
 /// A join that asked for history, at the moment it is answered.
 struct HistoryArrival {
     let session: HistorySession
-    /// The first ping whose answer will be about what it is sent.
+    /// The first ping whose answer will cover what the member is sent.
     let firstPing: Int
-    /// The id that it brought.
+    /// The ID that the client brought.
     let after: String?
-    /// How far its loop has passed the history on: from there it hears what comes live.
+    /// The position to which the loop has passed the history on: live messages follow it.
     let liveFrom: Int
-    /// Bytes that it may be sent at once. One message always may where it has had nothing yet.
+    /// The number of bytes the member may be sent at once. One message is always allowed if it has had nothing yet.
     let room: Int
     let isFresh: Bool
-    /// It is noted among those who may be lost; else what they left behind is not for it.
+    /// The member has a session and may be lost; otherwise it cannot take over older sessions.
     let hasSession: Bool
 }
 
 extension KeptChannel {
-    /// Live members that may be dead ones of the client that joins, and lack something.
+    /// Returns live members that lack something and may be dead sockets of the joining client.
     func doubts(of trace: ClientTrace, _ member: HistoryKey) -> [ClientTrace] {
         sessions.doubts(of: trace, member) { $0.acknowledged(by: readers[$0.member.loop]).position < head }
     }
 
-    /// Works out what the member is owed, and notes it among those who may be lost.
+    /// Determines what the member is owed, and registers its session.
     mutating func answer(_ arrival: HistoryArrival) -> HistoryAnswer {
         let session = arrival.session
-        // Asked for in any case: it marks the session that the client leaves behind as taken.
+        // Called in any case: it marks the session that the client left behind as taken.
         let found =
             arrival.hasSession
             ? sessions.position(
@@ -95,7 +95,7 @@ extension KeptChannel {
             isReturn: arrival.after != nil || wanted < arrival.liveFrom, gap: gap, former: found?.member)
     }
 
-    /// Where an id lies. One that says nothing here gets all that is kept.
+    /// Returns the position of an ID. An ID that is meaningless here gets everything that is kept.
     private func position(_ id: String, liveFrom: Int) -> (Int, HistoryGap?) {
         guard let id = HistoryID(id) else { return (0, .malformed) }
         guard id.history == history else { return (0, .otherHistory) }

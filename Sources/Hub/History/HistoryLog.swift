@@ -1,14 +1,14 @@
-/// Where a message lies in the log that several hubs share: the same on all of them, so that a client may come back to any.
+/// A message's place in the log shared by several hubs: the same on all of them, so that a client may come back to any.
 package struct HistoryPlace: Sendable, Equatable {
-    /// What the ids of messages begin with: another one where the log begins anew.
+    /// The prefix of message IDs: a different one whenever the log starts over.
     package let history: UInt64
-    /// What the log's own positions are added to here: those of a channel only grow.
+    /// Added to the log's own positions here, because a channel's positions only grow.
     let base: Int
-    /// The position here.
+    /// The position on this hub.
     let head: Int
 }
 
-/// How much of a channel its members want to be kept.
+/// The history that a channel's members ask for.
 package struct HistoryWish: Sendable, Equatable {
     package let limit: Int
     /// Milliseconds.
@@ -20,24 +20,26 @@ package struct HistoryWish: Sendable, Equatable {
     }
 }
 
-/// The store as the thread sees it that reads the log. Messages that hubs send to channels which any of them keeps go into the log
-/// first, and every hub numbers them as they come out of it (`HistoryStore.orders`).
+/// The store as seen by the thread that reads the log. Messages to channels that any hub keeps go into the log first,
+/// and every hub numbers them as they come out of it (`HistoryStore.isOrdered`).
 extension HistoryStore {
-    /// A place in the log is an entry's number and the message's place in it; an entry has fewer messages than this.
+    /// The numbers reserved for an entry: a place is the entry's number and the message's index in it, and entries have
+    /// fewer messages.
     private static var entry: Int { 1 << 20 }
 
-    /// All up to here came out of the log. Another `history` is another log, which begins anew.
+    /// Records that everything up to this place came out of the log. A different `history` means a log that started
+    /// over.
     ///
     /// - Parameters:
-    ///   - entry: its number, from 1; 0 lies before the first.
+    ///   - entry: the entry's number, from 1; 0 is before the first.
     ///   - index: the message's number in its entry, from 1.
-    /// - Returns: nil where it is further than positions reach, as a log says that somebody else has written: ids are this hub's alone
-    ///   then.
+    /// - Returns: nil if the place exceeds the range of positions, as in a log written by someone else; IDs are then
+    ///   this hub's alone.
     package func reaches(history: UInt64, entry: Int, index: Int) -> HistoryPlace? {
         state.withLock { state in
             let base =
                 if let log = state.log, log.history == history { log.base } else {
-                    // Above all that was numbered before.
+                    // Above everything numbered before.
                     (state.highest / Self.entry + 1) * Self.entry
                 }
             let (start, overflow) = entry.multipliedReportingOverflow(by: Self.entry)
@@ -53,9 +55,9 @@ extension HistoryStore {
         }
     }
 
-    /// The log cannot be reached: ids are this hub's alone from here on.
+    /// Records that the log is unreachable: from now on IDs are this hub's alone.
     ///
-    /// - Parameter chance: what they begin with.
+    /// - Parameter chance: a random prefix for those IDs.
     package func leavesLog(chance: UInt64) {
         state.withLock { state in
             guard state.isInLog else { return }
@@ -66,8 +68,9 @@ extension HistoryStore {
 
     /// Numbers a message that came out of the log.
     ///
-    /// - Parameter place: nil for one that did not, as the log is away: it is this hub's alone.
-    /// - Returns: false if its channel is not kept, or it was numbered before.
+    /// - Parameter place: nil for a message that bypassed the log because it was unreachable, and is numbered by this
+    ///   hub alone.
+    /// - Returns: false if the channel is not kept, or the message was numbered before.
     package func append(_ broadcast: OrderedBroadcast, to key: ChannelKey, at place: HistoryPlace?, _ now: HubTime)
         -> Bool
     {
@@ -79,23 +82,23 @@ extension HistoryStore {
         }
     }
 
-    /// A message of this hub's came out of the log that was told of before anybody kept its channel: who comes back over it is told
-    /// that something is missing.
+    /// Handles a message of this hub that came out of the log but was delivered before its channel was kept: a client
+    /// that comes back across this point is told that something is missing.
     package func lacks(_ key: ChannelKey, at now: HubTime) {
         guard isUsed else { return }
         state.withLock { $0.channels[key]?.loses(at: now) }
     }
 
-    /// Whether a message to the channel has to go through the log first. While some are on their way, also where the log has just
-    /// been lost: those behind them would overtake them.
+    /// Whether a message to the channel must go through the log first. True even just after the log was lost, as long
+    /// as messages are on their way through it, because later ones would overtake them.
     func orders(_ key: ChannelKey) -> Bool {
         isUsed && state.withLock { ($0.isInLog || $0.onTheirWay[key] != nil) && $0.channels[key] != nil }
     }
 
-    /// A message of this hub's goes through the log first.
+    /// Records that a message of this hub is on its way through the log.
     func sends(_ key: ChannelKey) { state.withLock { $0.onTheirWay[key, default: 0] += 1 } }
 
-    /// One that went is numbered, or nobody keeps its channel any more.
+    /// Records that such a message was numbered, or that its channel is no longer kept.
     package func arrives(_ key: ChannelKey) {
         state.withLock { state in
             let rest = (state.onTheirWay[key] ?? 0) - 1
@@ -103,20 +106,20 @@ extension HistoryStore {
         }
     }
 
-    /// What members of this hub want to be kept of the channel; nil where there are none.
+    /// Returns what this hub's members want kept of the channel; nil if there are none.
     package func wish(for key: ChannelKey) -> HistoryWish? { state.withLock { $0.channels[key]?.wanted } }
 
-    /// All channels of which members of this hub want something to be kept.
+    /// All channels of which this hub's members want something kept.
     package var wishes: [(key: ChannelKey, wish: HistoryWish)] {
         state.withLock { state in
             state.channels.compactMap { key, channel in channel.wanted.map { (key, $0) } }
         }
     }
 
-    /// Another hub has members who want something to be kept, or none any more.
+    /// Handles another hub's change of whether its members want the channel kept.
     ///
     /// - Parameters:
-    ///   - hub: its process.
+    ///   - hub: the other hub's process.
     ///   - chance: names the history if it begins here and there is no log.
     package func keep(_ key: ChannelKey, _ wish: HistoryWish?, for hub: UInt64, chance: UInt64, at now: HubTime) {
         state.withLock { state in
@@ -137,14 +140,15 @@ extension HistoryStore {
         }
     }
 
-    /// A hub is gone, and its members with it.
+    /// Handles the loss of a hub and its members.
     package func forget(hub: UInt64, at now: HubTime) {
         state.withLock { state in
             for key in Array(state.channels.keys) { state.channels[key]?.detach(hub: hub, at: now) }
         }
     }
 
-    /// Messages of other hubs are missing, and nobody knows which: who comes back over this moment is told so.
+    /// Handles the loss of other hubs' messages. Which ones is unknown: clients that come back across this moment are
+    /// told.
     package func loses(at now: HubTime) {
         state.withLock { state in
             for key in Array(state.channels.keys) { state.channels[key]?.loses(at: now) }

@@ -1,15 +1,15 @@
 import Wire
 
-/// What a message tells members who asked for history, in its `meta`: `history`, the id to come back with, and `replayed`
-/// on one that is sent again.
+/// The marks on a message to members that asked for history, in its `meta`: `history`, the ID to come back with, and
+/// `replayed` on a message that is sent again.
 ///
-/// In `meta` because clients hand that on to applications, in text and in binary frames alike, and under a key of its own
-/// because `id` there is the message's own: SQL and HTTP give it, and replays are told apart by it.
+/// They are in `meta` because clients hand it on to applications, in text and in binary frames alike, and under a key
+/// of their own because `id` there is the message's own: SQL and HTTP set it, and replays are told apart by it.
 struct HistoryMeta {
     let id: HistoryID
     let isReplay: Bool
 
-    /// The object itself, with what the message's own one says.
+    /// Returns the object, including the members of the message's own `meta`.
     func joined(with own: JSON?) -> [UInt8] {
         var writer = JSONWriter(reserving: 64)
         writer.object { writer in
@@ -22,9 +22,9 @@ struct HistoryMeta {
         return writer.bytes
     }
 
-    /// A `broadcast` event's payload with the object in it. The sender's text stays as it is but for a `meta` of its own:
-    /// a key that occurs twice is read in more than one way.
-    /// What is no object has no room for it, and is passed on as it is.
+    /// Returns a `broadcast` event's payload with the object added. The sender's text stays unchanged except for a
+    /// `meta` of its own: a key that occurs twice is read in more than one way. A payload that is not an object has no
+    /// room for it and is passed on as it is.
     func spliced(into payload: [UInt8]) -> [UInt8] {
         let object = JSON(trusted: payload[...])
         guard object.kind == .object else { return payload }
@@ -61,8 +61,8 @@ extension JSON {
 }
 
 extension BroadcastMessage {
-    /// The message as members with history get it. Where a binary frame has no room for the id, it goes without one: who
-    /// comes back with an older id gets it twice.
+    /// Encodes the message for members with history. If a binary frame has no room for the ID, the frame goes without
+    /// one: a client that comes back with an older ID gets the message twice.
     func frame(_ version: ProtocolVersion, with meta: HistoryMeta, in channel: LocalChannel) -> Frame? {
         let frames = channel.frames(version, isBehindPosition: true)
         switch self {
@@ -78,14 +78,15 @@ extension BroadcastMessage {
     }
 }
 
-/// Names a message of a channel's history, for a client to come back with: opaque to it, and JSON text without escapes.
+/// Names a message of a channel's history, for a client to come back with: opaque to clients, and JSON text without
+/// escapes.
 ///
-/// A history begins when somebody asks for one and ends with the process, or when nobody was in the channel for a while.
-/// So an id says which history it belongs to; positions in different ones have nothing to do with each other.
+/// A history begins when a join first asks for one, and ends with the process or when the channel has been empty for a
+/// while. So an ID says which history it belongs to; positions in different histories are unrelated.
 struct HistoryID: Equatable, Sendable {
-    /// Chosen by chance, so that no two histories have the same.
+    /// Random, so that no two histories share it.
     let history: UInt64
-    /// Counts the messages of the history from 1. Zero lies before all of them.
+    /// Counts the history's messages from 1; zero is before all of them.
     let position: Int
 
     init(history: UInt64, position: Int) {
@@ -101,24 +102,25 @@ struct HistoryID: Equatable, Sendable {
         self.init(history: history, position: position)
     }
 
-    /// Positions are added to others.
+    /// Half of the range, because positions are added to others.
     static let greatest = Int.max / 2
 
     var text: String { String(history, radix: 36) + "." + String(position, radix: 36) }
 }
 
-/// `config.broadcast.history` of a join: the channel's broadcasts are to be kept for those who drop off and come back.
+/// The `config.broadcast.history` of a join, which asks to keep the channel's broadcasts for clients that drop off and
+/// come back.
 ///
-/// `true`, or `{"limit": messages, "seconds": seconds, "after": id}`, all of them optional. What is missing or odd takes
-/// the most that the hub keeps, as everything in a join's config does: an odd config keeps nobody out.
+/// `true`, or `{"limit": messages, "seconds": seconds, "after": id}`, all of them optional. Missing or odd values
+/// default to the most that the hub keeps; as elsewhere in a join's config, an odd value never keeps a client out.
 struct HistoryRequest {
-    /// How many messages the channel is to keep, and for how many seconds. The most that any member asked for counts.
+    /// The number of messages to keep, and for how many seconds. The highest values that any member asked for apply.
     var limit: Int?
     var seconds: Int?
-    /// The id of the last message that the client has. Nil where it names none.
+    /// The ID of the last message that the client has; nil if it names none.
     var after: String?
 
-    /// Nil where no history is asked for.
+    /// Nil if no history is asked for.
     init?(_ json: JSON?) {
         guard let json else { return nil }
         if json.kind == .object {

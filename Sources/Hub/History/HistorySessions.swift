@@ -1,24 +1,25 @@
 import Wire
 
-/// Who may come back to one channel for what it missed, among clients that name no id. Who is owed what is in
-/// `SessionBucket`.
+/// The clients that may come back to one channel for what they missed, among those that name no ID. `SessionBucket`
+/// decides what each is owed.
 struct HistorySessions {
     private var buckets: [HistoryKey: SessionBucket<HistorySession>] = [:]
-    /// No session ends before this.
+    /// No session expires before this.
     private var nextEnd = Int64.max
-    /// How many have ended and are kept, of each user.
+    /// The number of ended sessions that are kept, by user.
     private var kept: [Int: Int] = [:]
-    /// Where sessions of a user stood that gave way to others of the same user, in a few steps of time (`SessionShares`).
+    /// The positions of sessions that gave way to others of the same user, by a few steps of time (`SessionShares`).
     private var places: [Int: SessionBucket<HistorySession>] = [:]
 
-    /// Of one user so many sessions are kept, whatever presence keys it comes with. Tokens without a user are many people's.
+    /// The maximum number of sessions kept for one user, whatever presence keys it uses. Tokens without a user belong
+    /// to many people.
     private static let mostOfUser = 100
     private static let mostOfRole = 2_000
 
-    /// Nobody is waited for.
+    /// True when no session is kept.
     var isEmpty: Bool { kept.isEmpty && places.isEmpty }
 
-    /// How many are kept, and how many places in which sessions gave way.
+    /// The number of kept sessions, and of kept positions of sessions that gave way.
     var counts: (sessions: Int, places: Int) {
         (kept.values.reduce(0, +), places.values.reduce(0) { $0 + $1.ended.count })
     }
@@ -27,7 +28,7 @@ struct HistorySessions {
         buckets[session.key, default: SessionBucket()].add(session)
     }
 
-    /// A member's token is one of somebody else from here on.
+    /// Moves a member's session to the key of its new token.
     mutating func renew(_ session: HistorySession, _ key: HistoryKey, _ trace: ClientTrace) -> HistorySession {
         change(session.key) { $0.remove(session) }
         let renewed = session.renewed(key, trace)
@@ -35,13 +36,13 @@ struct HistorySessions {
         return renewed
     }
 
-    /// Takes a membership out; one that was lost may come back until `until`.
+    /// Ends a membership's session; if the member was lost, its client may come back until `until`.
     ///
-    /// - Parameter step: the moments until which places are kept of sessions that gave way are so far apart.
+    /// - Parameter step: the spacing of the times until which positions of sessions that gave way are kept.
     mutating func end(
         _ session: HistorySession, lostAt position: HistoryPosition?, until: Int64, step: Int64 = 1, goneAt: Int? = nil
     ) {
-        // Where it was not answered, a client that was here before has its session of before still.
+        // If the join was never answered, a client that was here before still has its earlier session.
         let isOwn = session.trace.isSettled || session.trace.evidence != .refs
         change(session.key) { bucket in
             guard isOwn, let position else { return bucket.remove(session) }
@@ -51,8 +52,8 @@ struct HistorySessions {
         bound(session.key, step)
     }
 
-    /// Where the user has left too many behind, the oldest under this key gives way: nobody is denied what it may have missed, and
-    /// whoever comes of that user is sent it.
+    /// If the user left too many sessions behind, makes the oldest one under this key give way. No client loses
+    /// messages by that: every client of the user that comes back is sent what the session was owed.
     private mutating func bound(_ key: HistoryKey, _ step: Int64) {
         let most = key.hasSubject ? Self.mostOfUser : Self.mostOfRole
         guard kept[key.user] ?? 0 > most else { return }
@@ -64,23 +65,24 @@ struct HistorySessions {
             at: gone.position.forAnybody, until: until, goneAt: gone.goneAt)
     }
 
-    /// Where a member has to start that may stand for sessions of its user which gave way; no later than `position`.
+    /// Returns the position from which a member must start that may stand for sessions of its user that gave way; no
+    /// later than `position`.
     func position(ofUserOf session: HistorySession, noLaterThan position: HistoryPosition?) -> HistoryPosition? {
         guard let bucket = places[session.key.user] else { return position }
         let others = bucket.ended.filter { $0.mayBe(of: session.trace) }.map(\.position)
         return .earliest(of: others + (position.map { [$0] } ?? []))
     }
 
-    /// Live memberships that may be dead ones of the client that joins.
+    /// Returns live memberships that may be dead sockets of the joining client.
     func doubts(of trace: ClientTrace, _ key: HistoryKey, lacks: (HistorySession) -> Bool) -> [ClientTrace] {
         buckets[key]?.doubts(of: trace, hasUser: key.hasSubject, lacks: lacks) ?? []
     }
 
-    /// Where a join has to start that names no id; nil where it can have missed nothing.
+    /// Returns the position from which a join that names no ID must start; nil if it cannot have missed anything.
     ///
     /// - Parameters:
-    ///   - hasAsked: whether live memberships were asked whether they live; else they are not looked at.
-    ///   - readers: how far each loop was when.
+    ///   - hasAsked: whether live memberships were asked for a sign of life; if not, they are ignored.
+    ///   - readers: each loop's progress over time.
     mutating func takeOver(
         _ key: HistoryKey, _ trace: ClientTrace, hasAsked: Bool, readers: [Int: HistoryReader]
     ) -> HistoryPosition? {
@@ -119,17 +121,17 @@ struct HistorySessions {
     }
 }
 
-/// What two joins of one channel have in common if one may take over from the other: the user and the sign-in, the role, and
-/// the presence key that the client gave.
+/// The properties shared by two joins of one channel if one may take over from the other: the user and the sign-in, the
+/// role, and the presence key given by the client.
 ///
-/// Kept as 128 bits of hash. Two keys that collide by chance cost a repeated message and nothing else: whoever is in a
-/// channel may read all of it.
+/// Kept as 128 bits of hash. A collision by chance costs a repeated message and nothing else: every member of a channel
+/// may read all of it.
 struct HistoryKey: Hashable, Sendable {
     private let high: Int
     private let low: Int
-    /// The same for all keys of the user, or of all of a role whose tokens name none.
+    /// The same for all keys of a user, or of a role if the tokens name no user.
     let user: Int
-    /// Without a user, all who ask for the same look alike.
+    /// Without a user, all clients with the same request look alike.
     let hasSubject: Bool
 
     init(_ claims: Claims, presenceKey: String?) {
@@ -154,18 +156,19 @@ struct HistoryKey: Hashable, Sendable {
 
 /// A membership with history, from its join on.
 ///
-/// **Thread**: the unsafe properties are read and written under the history store's lock, which is what makes them safe.
+/// **Thread**: the unsafe properties are accessed under the history store's lock, which makes them safe.
 final class HistorySession: RecoverableSession, Sendable {
     typealias Position = HistoryPosition
 
     let key: HistoryKey
     let member: MemberID
     let trace: ClientTrace
-    /// Where it would have to start again while nothing is acknowledged.
+    /// The position from which it would have to start again while nothing is acknowledged.
     nonisolated(unsafe) private var start: Int
-    /// Up to where it was brought before what comes live.
+    /// The position it was brought to before live messages.
     nonisolated(unsafe) private var liveFrom: Int
-    /// The first ping whose answer is about what it was sent since it joined; none before its join is answered.
+    /// The first ping whose answer covers what the member was sent since it joined; no ping before its join is
+    /// answered.
     nonisolated(unsafe) private var firstPing = Int.max
     nonisolated(unsafe) private var isAlone = true
 
@@ -177,7 +180,8 @@ final class HistorySession: RecoverableSession, Sendable {
         liveFrom = position
     }
 
-    /// Its join is answered: it is sent what comes behind `start`, and from `liveFrom` on hears what comes live.
+    /// Records the answer to the join: the member is sent what follows `start`, and hears live messages from `liveFrom`
+    /// on.
     func settles(at start: Int, liveFrom: Int, firstPing: Int) {
         self.start = start
         self.liveFrom = liveFrom
@@ -185,7 +189,7 @@ final class HistorySession: RecoverableSession, Sendable {
         trace.isSettled = true
     }
 
-    /// What it has certainly received, given how far its loop was when.
+    /// Returns the position that the member has certainly received, given its loop's progress over time.
     func acknowledged(by reader: HistoryReader?) -> HistoryPosition {
         let last = trace.acknowledged.latest
         let position =
@@ -195,7 +199,7 @@ final class HistorySession: RecoverableSession, Sendable {
 
     func mayStandForAnother() { isAlone = false }
 
-    /// The same member's, whose token is one of somebody else from here on.
+    /// Returns the same member's session under its new token.
     func renewed(_ key: HistoryKey, _ trace: ClientTrace) -> HistorySession {
         let session = HistorySession(
             key: key, member: member, trace: trace, at: start)
@@ -205,10 +209,10 @@ final class HistorySession: RecoverableSession, Sendable {
     }
 }
 
-/// How far a member with history certainly is.
+/// The position that a member with history has certainly reached.
 struct HistoryPosition: SessionPosition {
     let position: Int
-    /// Who stands there, where it can be nobody else.
+    /// The member at this position, if it can be no other.
     let member: MemberID?
 
     var forAnybody: HistoryPosition { HistoryPosition(position: position, member: nil) }

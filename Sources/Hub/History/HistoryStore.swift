@@ -1,47 +1,47 @@
 import DequeModule
 import Synchronization
 
-/// The broadcasts that are kept for those who drop off and come back. One for all loops: a client comes back on any.
+/// Broadcasts kept for clients that drop off and come back. One store for all loops: a client may come back to any.
 ///
-/// A channel is kept from the moment that somebody joins it asking for history. What is sent to it is first noted here,
-/// which gives it its place, and then passed on. Members with history are served from here: whatever tells a loop that
-/// there is something new (a message of its own, another loop's relay, the feed), the loop passes on all that it has not
-/// yet, in order. So on every loop such a member has received exactly the messages up to one position, and a join reads
-/// on from the position where another one broke off: no gap, no overlap, and no order but one.
+/// A channel is kept from the moment a join asks for history. A message to it is first stored here, which assigns its
+/// position, and then passed on. Members with history are served from here: whenever a loop learns that there is
+/// something new (by a message of its own, another loop's relay, the feed), it passes on everything it has not yet
+/// passed on, in order. So on every loop such a member has received exactly the messages up to one position, and a join
+/// resumes at the position where another one broke off: no gap, no overlap, and a single order.
 ///
-/// **Never a silent gap.** What a client that comes back cannot be given any more, the reply to its join says.
+/// **Never a silent gap.** If a returning client cannot be given everything any more, the reply to its join says so.
 ///
-/// **Bounds**: for each channel a number of messages, bytes and seconds; for all together `HubLimits.historyBytes`. A
-/// channel without members stays for the seconds that its messages are kept, and for those who were lost in it.
+/// **Bounds**: a number of messages, bytes and seconds for each channel; `HubLimits.historyBytes` for all together. A
+/// channel without members stays for as long as its messages are kept and lost members may come back to it.
 ///
-/// Safe from any thread: all of it is behind one lock, which is held for copying references to messages.
+/// Safe from any thread: everything is behind one lock, which is held for copying references to messages.
 package final class HistoryStore: Sendable {
     private let window: Int64
     let state: Mutex<KeptChannels>
-    /// Channels that are kept, to be read without the lock.
+    /// The number of kept channels, readable without the lock.
     let channelCount = Atomic(0)
 
-    /// - Parameter window: how long a lost member that names no id may come back, in milliseconds.
+    /// - Parameter window: how long a lost member that names no ID may come back, in milliseconds.
     package init(limits: HubLimits = HubLimits(), window: Int64 = 120_000) {
         state = Mutex(KeptChannels(limits: limits))
         self.window = window
     }
 
-    /// Other limits from here on. Bytes beyond them go with the next sweep; how many messages a channel keeps, and for how
-    /// long, was settled when it was joined.
+    /// Applies new limits. Bytes beyond them are dropped with the next sweep; how many messages a channel keeps, and
+    /// for how long, was fixed when it was joined.
     package func adopt(_ limits: HubLimits) {
         state.withLock { $0.limits = limits }
     }
 
-    /// Whether anything is kept at all: a hub in which nobody asked for history pays one load for a message.
+    /// Whether anything is kept at all: without history, a hub pays one load per message.
     var isUsed: Bool { channelCount.load(ordering: .acquiring) > 0 }
 
-    /// What is kept now.
+    /// The totals of what is kept now.
     package var figures: (channels: Int, messages: Int, bytes: Int) {
         state.withLock { ($0.channels.count, $0.count, $0.bytes) }
     }
 
-    /// How many sessions wait to be taken over, and how many places are kept of those that gave way.
+    /// The number of sessions that may be taken over, and of kept positions of sessions that gave way.
     package var awaited: (sessions: Int, places: Int) {
         state.withLock { state in
             let counts = state.channels.values.map(\.sessions.counts)
@@ -51,10 +51,11 @@ package final class HistoryStore: Sendable {
 
     // MARK: Loops
 
-    /// A member with history is joining. With the loop's first one it is passed on from here what is new.
+    /// Attaches a loop to a channel, for each member with history that joins. With the first one, the loop starts to
+    /// receive news.
     ///
     /// - Parameter chance: names the channel's history if it begins here.
-    /// - Returns: up to where the loop need not pass it on.
+    /// - Returns: the position up to which the loop need not pass messages on.
     func attach(_ loop: Int, to key: ChannelKey, _ request: HistoryRequest, chance: UInt64, at now: HubTime)
         -> (position: Int, id: HistoryID)
     {
@@ -70,14 +71,14 @@ package final class HistoryStore: Sendable {
         }
     }
 
-    /// A loop's last member with history is gone.
+    /// Detaches a loop that lost its last member with history.
     func detach(_ loop: Int, from key: ChannelKey, at now: HubTime) {
         state.withLock { $0.channels[key]?.detach(loop, at: now) }
     }
 
     // MARK: Messages
 
-    /// Notes a message, if its channel is kept.
+    /// Keeps a message, if its channel has a history.
     func append(
         _ broadcast: BroadcastMessage, to key: ChannelKey, sender: MessageSender? = nil, databaseID: String? = nil,
         at now: HubTime
@@ -85,16 +86,17 @@ package final class HistoryStore: Sendable {
         state.withLock { _ = $0.append(broadcast, to: key, sender: sender, databaseID: databaseID, at: now) }
     }
 
-    /// What a loop has to pass on, in order.
+    /// Returns the messages that a loop has to pass on, in order.
     func news(for loop: Int, in key: ChannelKey, at now: HubTime) -> [KeptMessage] {
         state.withLock { $0.channels[key]?.news(for: loop, at: now) ?? [] }
     }
 
     // MARK: Members
 
-    /// Notes a member whose join came this moment. The loop is attached.
+    /// Registers a member whose join has just arrived. The loop must be attached.
     ///
-    /// - Returns: live members that may be dead ones of the same client: whether they live is to be asked before `answer`.
+    /// - Returns: live members that may be dead sockets of the same client, and must be asked for a sign of life before
+    ///   `answerArrival`.
     func enter(_ session: HistorySession, in key: ChannelKey) -> [ClientTrace] {
         state.withLock { state in
             let doubts = window > 0 ? state.channels[key]?.doubts(of: session.trace, session.key) : nil
@@ -103,21 +105,21 @@ package final class HistoryStore: Sendable {
         }
     }
 
-    /// Answers a join. The loop is attached, and has passed on all up to the position that it says.
+    /// Answers a join. The loop must be attached and have passed on everything up to the position it states.
     func answer(_ arrival: HistoryArrival, in key: ChannelKey) -> HistoryAnswer? {
         state.withLock { $0.channels[key]?.answer(arrival) }
     }
 
-    /// A member's token is one of somebody else from here on, so that whoever comes back for it brings another key.
+    /// Moves a member's session to the key of its new token, under which its client would come back.
     func renew(_ session: HistorySession, _ member: HistoryKey, _ trace: ClientTrace, in key: ChannelKey)
         -> HistorySession
     {
         state.withLock { $0.channels[key]?.sessions.renew(session, member, trace) } ?? session
     }
 
-    /// A member is gone. If it was `lost`, it may come back for what it did not acknowledge.
+    /// Ends a member's session. If the member was `lost`, its client may come back for what it did not acknowledge.
     ///
-    /// - Parameter goneAt: where its client said that it goes.
+    /// - Parameter goneAt: the client's last ref, if it announced that it was going.
     func end(_ session: HistorySession, in key: ChannelKey, lost: Bool, goneAt: Int? = nil, at now: HubTime) {
         state.withLock { state in
             guard let reader = state.channels[key]?.readers[session.member.loop] else { return }
@@ -130,7 +132,7 @@ package final class HistoryStore: Sendable {
 
     // MARK: Time
 
-    /// Forgets what is too old. Called by every loop once a second; one call a second does the work.
+    /// Drops what is too old. Called by every loop once a second; one call a second does the work.
     func sweep(at now: HubTime) {
         guard isUsed else { return }
         state.withLock { state in
@@ -151,30 +153,30 @@ package final class HistoryStore: Sendable {
     }
 }
 
-/// All channels of a history store, and the sums over them.
+/// All channels of a history store, with totals.
 struct KeptChannels {
     var limits: HubLimits
     var channels: [ChannelKey: KeptChannel] = [:]
     private(set) var bytes = 0
     private(set) var count = 0
-    /// All messages, oldest first, and some that are gone.
+    /// All messages, oldest first, including some that are gone.
     private var order: Deque<(channel: ChannelKey, position: Int)> = []
-    /// Where the log is that several hubs share, as far as it was read; nil where there is none.
+    /// The position in the log shared by several hubs, as far as it was read; nil without a log.
     var log: HistoryPlace?
-    /// It can be reached.
+    /// The log is reachable.
     var isInLog = false
-    /// How many messages of this hub's are to be numbered and are not yet.
+    /// The number of this hub's messages to each channel that are not numbered yet.
     var onTheirWay: [ChannelKey: Int] = [:]
     /// The highest position of any channel.
     private(set) var highest = 0
-    /// Milliseconds, monotonic.
+    /// Monotonic milliseconds.
     var nextSweep = Int64.min
 
     init(limits: HubLimits) {
         self.limits = limits
     }
 
-    /// Changes a channel in place and keeps the sums.
+    /// Changes a channel in place and updates the totals.
     mutating func update<Result>(_ key: ChannelKey, _ body: (inout KeptChannel) -> Result) -> Result? {
         guard let index = channels.index(forKey: key) else { return nil }
         let (bytesBefore, countBefore) = (channels.values[index].bytes, channels.values[index].messages.count)
@@ -184,14 +186,14 @@ struct KeptChannels {
         return result
     }
 
-    /// Where a channel's history begins now.
+    /// Returns the place at which a channel's history would begin now.
     func beginning(_ chance: UInt64) -> HistoryPlace {
-        // Above all that was numbered before: `order` may still name messages of a history of this channel that is over.
+        // Above everything numbered before: `order` may still name messages of an earlier history of this channel.
         if isInLog, let log { log } else { HistoryPlace(history: chance, base: highest, head: highest) }
     }
 
-    /// - Parameter place: its number in the log that hubs share; nil: the next one of its channel.
-    /// - Returns: whether its channel is kept, and it was not numbered before.
+    /// - Parameter place: the message's place in the shared log; nil for the next position of its channel.
+    /// - Returns: whether the channel is kept and the message was not numbered before.
     mutating func append(
         _ broadcast: BroadcastMessage, to key: ChannelKey, sender: MessageSender?, databaseID: String?,
         place: HistoryPlace? = nil, at now: HubTime
@@ -211,14 +213,14 @@ struct KeptChannels {
         return true
     }
 
-    /// Drops the oldest messages of all channels while they are too large together.
+    /// Drops the oldest messages of all channels while their total is too large.
     mutating func makeRoom(_ most: Int) {
         while bytes > most, let oldest = order.first {
             let isDropped = update(oldest.channel) { channel in
                 guard channel.first == oldest.position else { return true }
                 return channel.dropFirst()
             }
-            // A loop still has to pass it on, so its memory would not be freed.
+            // A loop still has to pass the message on, so its memory would not be freed.
             if isDropped == false { break }
             order.removeFirst()
         }

@@ -3,43 +3,44 @@ import Wire
 
 /// The kept messages of one channel, for all loops.
 ///
-/// **Order.** Messages are numbered as they come in, whichever loop they come from, and every loop passes them on in that
-/// order. So a position says all about what a member has: everything up to it. Where several hubs act as one, the log that they
-/// share gives the numbers (`HistoryPlace`), so that all of them have the same ones, with gaps.
+/// **Order.** Messages are numbered as they come in, from whichever loop, and every loop passes them on in that order.
+/// So a position says everything about what a member has: all messages up to it. If several hubs act as one, the log
+/// that they share assigns the numbers (`HistoryPlace`), so that they are the same on all hubs, with gaps.
 ///
-/// **Bounds.** A message goes when there are too many, when they are too large together or when it is too old, but not
-/// before every loop that has members here has passed it on: until then it waits in that loop's inbox, too.
+/// **Bounds.** A message is dropped when there are too many, when they are too large together or when it is too old,
+/// but not before every loop with members here has passed it on: until then it also waits in that loop's inbox.
 struct KeptChannel {
-    /// See `HistoryID`, and `base`.
+    /// See `HistoryID` and `base`.
     private(set) var history: UInt64
-    /// The position that ids of this history count from. Positions only grow, while another history begins anew.
+    /// The position that IDs of this history count from. Positions only grow, while IDs start over with each history.
     private(set) var base = 0
-    /// How many messages, and for how many milliseconds: the most that any member asked for.
+    /// The number of messages to keep, and for how many milliseconds: the highest that any member asked for.
     private var limit = 0
     private var lifetime: Int64 = 0
     private(set) var messages: Deque<KeptMessage> = []
     private(set) var bytes = 0
     /// The newest message's position.
     private(set) var head = 0
-    /// All that was sent after it is kept.
+    /// Everything sent after this position is kept.
     private(set) var floor = 0
-    /// Other hubs that have members here, by their processes.
+    /// Other hubs with members here, by their processes.
     private var hubs: Set<UInt64> = []
-    /// What the next history is called, if it begins without the log.
+    /// The name of the next history, if it begins without the log.
     private var ownName: UInt64?
-    /// Something was numbered here that other hubs know by another number.
+    /// A message was numbered here that other hubs know by another number.
     private var hasOwnOrder = false
     /// See `HistoryAnswer.since`.
     private(set) var since: Int64
-    /// The loops that have members here.
+    /// The loops with members here.
     private(set) var readers: [Int: HistoryReader] = [:]
     var sessions = HistorySessions()
-    /// When the last loop lost its last member; milliseconds, monotonic.
+    /// The time at which the last loop lost its last member; monotonic milliseconds.
     private var emptySince: Int64?
-    /// Every loop hears what SQL sends, and the first numbers it: these were, and when.
+    /// IDs of messages from SQL that are numbered already, and when that was: every loop receives such a message, and
+    /// the first numbers it.
     private var databaseIDs: [Name: Int64] = [:]
 
-    /// Milliseconds that loops may lie behind each other with what the feed brings them.
+    /// Milliseconds that loops may lag behind each other in what they receive from the feed.
     private static let feedLag: Int64 = 60_000
 
     init(from place: HistoryPlace, at now: HubTime) {
@@ -50,13 +51,13 @@ struct KeptChannel {
         since = now.unix
     }
 
-    /// The oldest message's position, or one that the next ones have not reached.
+    /// The oldest message's position, or one that later messages have not reached.
     var first: Int { messages.first?.position ?? head + 1 }
 
-    /// What a position is to clients. Before the history, it is its beginning.
+    /// Returns a position as clients know it. Positions before the history map to its beginning.
     func id(at position: Int) -> HistoryID { HistoryID(history: history, position: max(0, position - base)) }
 
-    /// The limits that its members asked for, where this hub has any.
+    /// The limits asked for by the members, if this hub has any.
     var wanted: HistoryWish? { readers.isEmpty ? nil : HistoryWish(limit: limit, lifetime: lifetime) }
 
     mutating func attach(_ loop: Int, limit: Int, lifetime: Int64) -> Int {
@@ -73,7 +74,7 @@ struct KeptChannel {
         if readers.isEmpty, hubs.isEmpty { emptySince = now.monotonic }
     }
 
-    /// Another hub has members here, and keeps as much.
+    /// Attaches another hub that has members here, with the limits they ask for.
     mutating func attach(hub: UInt64, _ wish: HistoryWish) {
         limit = max(limit, wish.limit)
         lifetime = max(lifetime, wish.lifetime)
@@ -86,8 +87,8 @@ struct KeptChannel {
         emptySince = now.monotonic
     }
 
-    /// - Parameter place: its number in the log that hubs share; nil: the next one here.
-    /// - Returns: false if it was numbered before.
+    /// - Parameter place: the message's place in the shared log; nil for the next position here.
+    /// - Returns: false if the message was numbered before.
     mutating func append(
         _ broadcast: BroadcastMessage, sender: MessageSender?, databaseID: String?, place: HistoryPlace? = nil,
         at now: HubTime
@@ -117,8 +118,8 @@ struct KeptChannel {
         return true
     }
 
-    /// Ids are those of the log from here on. Of what was numbered here meanwhile others know nothing, so that nobody comes back
-    /// over it.
+    /// Switches to the log's IDs. Other hubs do not know the messages numbered here meanwhile, so no client can come
+    /// back across them.
     private mutating func follow(_ place: HistoryPlace) {
         ownName = nil
         guard history != place.history || hasOwnOrder else { return }
@@ -128,16 +129,16 @@ struct KeptChannel {
         floor = head
     }
 
-    /// The log cannot be reached: what is numbered until it can has ids that are this hub's alone.
+    /// Handles the loss of the log: until it is back, IDs are this hub's alone.
     mutating func leaveLog(history: UInt64) { ownName = history }
 
-    /// Nobody knows what was sent: who comes back over this moment is told so.
+    /// Handles the loss of unknown messages: clients that come back across this moment are told.
     mutating func loses(at now: HubTime) {
         floor = head
         since = now.unix
     }
 
-    /// What a loop has not passed on yet; it counts as passed on from here.
+    /// Returns the messages that a loop has not passed on yet, and counts them as passed on.
     mutating func news(for loop: Int, at now: HubTime) -> [KeptMessage] {
         guard let position = readers[loop]?.position, position < head else { return [] }
         readers[loop]?.advance(to: head, at: now)
@@ -155,7 +156,7 @@ struct KeptChannel {
 
     // MARK: Forgetting
 
-    /// The oldest message's position, where every loop has passed it on.
+    /// The oldest message's position, if every loop has passed it on.
     private var freeFirst: Int? {
         guard let oldest = messages.first?.position,
             readers.values.allSatisfy({ $0.position >= oldest })
@@ -163,7 +164,7 @@ struct KeptChannel {
         return oldest
     }
 
-    /// Drops the oldest message. False if there is none, or if a loop still needs it.
+    /// Drops the oldest message. Returns false if there is none, or if a loop still needs it.
     mutating func dropFirst() -> Bool {
         guard freeFirst != nil, let message = messages.popFirst() else { return false }
         bytes -= message.bytes
@@ -183,55 +184,55 @@ struct KeptChannel {
         if !databaseIDs.isEmpty { databaseIDs = databaseIDs.filter { now.monotonic - $0.value < Self.feedLag } }
     }
 
-    /// Nobody can come back for anything.
+    /// Whether no client can come back to this channel for anything.
     func isOver(at now: HubTime) -> Bool {
         guard let emptySince else { return false }
         return messages.isEmpty && sessions.isEmpty && now.monotonic - emptySince > lifetime
     }
 }
 
-/// A broadcast that is kept for those who may come back for it.
+/// A broadcast kept for clients that may come back for it.
 struct KeptMessage: Sendable {
     let position: Int
     /// The position as clients know it.
     let id: HistoryID
     let broadcast: BroadcastMessage
-    /// When it was sent: milliseconds, monotonic and since 1970.
+    /// When the message was sent.
     let at: HubTime
-    /// Who is not told; nil where that is nobody.
+    /// The sender, if it wants no echo.
     let sender: MessageSender?
-    /// The id of a row of `realtime.messages`, if it is one.
+    /// The ID of the row of `realtime.messages`, if the message is one.
     let databaseID: String?
 
-    /// What it takes in memory, about.
+    /// The approximate memory used.
     var bytes: Int { MemberWrite.broadcast(broadcast).bytes + Self.overhead }
 
     private static let overhead = 128
 }
 
 extension BroadcastMessage {
-    /// The same without the frame it came in, which a slice would keep alive.
+    /// A copy that does not keep the incoming frame alive, as a slice would.
     var copied: BroadcastMessage {
         guard case .broadcast(let copy) = MemberWrite.broadcast(self).copied else { return self }
         return copy
     }
 }
 
-/// How far one loop has passed a channel's history on to its members, and when.
+/// How far one loop has passed a channel's history on to its members, over time.
 struct HistoryReader {
     private struct Watermark {
-        /// Milliseconds, monotonic: the loop's clock as it was when the loop passed on `position`.
+        /// Monotonic milliseconds: the loop's clock when it passed on `position`.
         var at: Int64
         var position: Int
     }
 
-    /// All up to it was passed on to the members that the loop has.
+    /// Everything up to this position was passed on to the loop's members.
     private(set) var position: Int
     private var watermarks: [Watermark] = []
 
-    /// One watermark stands for this many milliseconds.
+    /// Each watermark covers this many milliseconds.
     private static let grain: Int64 = 1_000
-    /// As many as cover the time that a dead socket may go unnoticed: nothing older is asked for.
+    /// Enough to cover the time that a dead socket may go unnoticed: nothing older is asked for.
     private static let most = 150
 
     init(position: Int) { self.position = position }
@@ -239,7 +240,7 @@ struct HistoryReader {
     mutating func advance(to position: Int, at now: HubTime) {
         guard position > self.position else { return }
         self.position = position
-        // A watermark that is made later than needed acknowledges less than it could, never more.
+        // A watermark that is later than necessary acknowledges less than it could, never more.
         if let last = watermarks.last, now.monotonic - last.at < Self.grain {
             watermarks[watermarks.count - 1] = Watermark(at: now.monotonic, position: position)
         } else {
@@ -248,8 +249,8 @@ struct HistoryReader {
         }
     }
 
-    /// What was certainly passed on before the loop's clock showed `time`; zero where nothing is known of then. What was
-    /// passed on while it showed that very time may have come before or after.
+    /// Returns the position that was certainly passed on before the loop's clock showed `time`; zero if nothing is
+    /// known. Messages passed on while the clock showed that very time may have come before or after.
     func position(before time: Int64) -> Int {
         watermarks.last { $0.at < time }?.position ?? 0
     }

@@ -1,19 +1,19 @@
 import Wire
 
-/// How much a channel has said on this loop, and what, as long as an operator looks: two additions for each message, and a
-/// look into it only then.
+/// The traffic of one channel on this loop. Counting costs two additions per message; contents are inspected only while
+/// an operator watches.
 struct ChannelTraffic {
-    /// Frames, each counted once whatever the number of its protocol versions and receivers. What members with history
-    /// are sent is another frame than what those without are.
+    /// Frames, each counted once regardless of protocol versions and receivers. Members with history get a different
+    /// frame from those without.
     private(set) var messages = 0
     /// Frames times receivers.
     private(set) var deliveries = 0
-    /// What both were when an operator looked last.
+    /// Both counts when an operator last asked.
     private var seen = (messages: 0, deliveries: 0)
-    /// Nil unless an operator looks at the channel.
+    /// Nil unless an operator is watching the channel.
     private var observer: ChannelObserver?
 
-    /// - Parameter receivers: without the sender, where it wants no echo.
+    /// - Parameter receivers: not counting a sender that wants no echo.
     mutating func count(_ event: StaticString, _ payload: [ArraySlice<UInt8>], receivers: Int, at now: HubTime) {
         count(receivers)
         guard isObserved(at: now) else { return }
@@ -34,7 +34,7 @@ struct ChannelTraffic {
         observer?.note("broadcast", at: now.unix, receivers: receivers, bytes: bytes, excerpt)
     }
 
-    /// What a member sent and nobody was told of.
+    /// Records a member's message that was refused.
     mutating func note(refused kind: MessageKind, _ refusal: Refusal, at now: HubTime) {
         guard isObserved(at: now) else { return }
         observer?.note(kind.rawValue, at: now.unix, receivers: 0, bytes: 0, refusal.message, isRefused: true)
@@ -45,7 +45,7 @@ struct ChannelTraffic {
         deliveries += receivers
     }
 
-    /// What was counted since this was asked last.
+    /// Returns the counts since the last call.
     mutating func takeNew() -> (messages: Int, deliveries: Int) {
         defer { seen = (messages, deliveries) }
         return (messages - seen.messages, deliveries - seen.deliveries)
@@ -53,9 +53,9 @@ struct ChannelTraffic {
 
     // MARK: Observing
 
-    /// From here on and for a while the channel's events are noted.
+    /// Starts or extends the recording of the channel's events.
     ///
-    /// - Returns: those that were noted so far.
+    /// - Returns: the events recorded so far.
     mutating func observe(at now: HubTime) -> [TrafficEvent] {
         let until = now.monotonic + ChannelObserver.patience
         if let observer {
@@ -74,14 +74,14 @@ struct ChannelTraffic {
     }
 }
 
-/// An operator's look at what a channel says. A class, so that it costs a channel that nobody looks at one pointer.
+/// An operator's watch on a channel. A class, so that a channel that is not watched pays only for a pointer.
 private final class ChannelObserver {
-    /// In monotonic milliseconds. Whoever looks says so again before.
+    /// In monotonic milliseconds. Each look of the operator extends it.
     var until: Int64
     private(set) var events = Ring<TrafficEvent>(capacity: 50)
     private var number = 0
 
-    /// How long a look lasts, in milliseconds.
+    /// The duration of a watch after each look, in milliseconds.
     static let patience: Int64 = 5000
 
     init(until: Int64) {
@@ -99,16 +99,16 @@ private final class ChannelObserver {
     }
 }
 
-/// One event that was sent to members of a channel on one loop, or that a member wanted to be.
+/// An event that was sent to a channel's members on one loop, or a member's message that was refused.
 package struct TrafficEvent: Sendable {
     package let number: Int
-    /// In milliseconds since 1970.
+    /// Milliseconds since 1970.
     package let at: Int64
     package let event: String
     package let receivers: Int
-    /// Of the payload.
+    /// The payload's size.
     package let bytes: Int
-    /// Or why it was refused.
+    /// An excerpt of the payload, or the reason for the refusal.
     package let excerpt: String
     package let isRefused: Bool
 }
@@ -119,14 +119,14 @@ extension UserBroadcast {
     }
 }
 
-/// The last so many of something, oldest first.
+/// A ring buffer of the last elements, oldest first.
 package struct Ring<Element> {
     package let capacity: Int
     private var slots: [Element] = []
-    /// Where the oldest one stands once the ring is full.
+    /// The index of the oldest element once the ring is full.
     private var start = 0
 
-    /// - Parameter capacity: more than none. Room is taken as it fills.
+    /// - Parameter capacity: at least 1. Memory is allocated as the ring fills.
     package init(capacity: Int) {
         precondition(capacity > 0, "a ring has room for something")
         self.capacity = capacity

@@ -1,8 +1,8 @@
 package import Wire
 
-/// What an operator asks to see. It costs nothing until then.
+/// Views for an operator. They cost nothing until asked for.
 extension Hub {
-    /// The busiest channels since this was asked last.
+    /// Returns the busiest channels since the last call.
     package func busiestChannels(limit: Int) -> [ChannelLoad] {
         var busiest: [ChannelLoad] = []
         for channel in channels.values {
@@ -15,7 +15,7 @@ extension Hub {
         return busiest
     }
 
-    /// The rooms of this topic, the public and the private one; from here on and for a while their events are noted.
+    /// Returns the public and the private channel of this topic, and records their events for a while from now on.
     package func channels(named topic: String, limit: Int) -> [ChannelView] {
         [false, true].compactMap { isPrivate in
             guard let channel = channels[ChannelKey(topic: topic, isPrivate: isPrivate)] else { return nil }
@@ -46,7 +46,7 @@ extension Hub {
             changes: membership.group?.subscription.bindings.count ?? 0)
     }
 
-    /// Nil where nobody is connected.
+    /// Nil if the slot has no connection.
     package func connection(at slot: Slot) -> ConnectionView? {
         guard let connection = connection(slot) else { return nil }
         return ConnectionView(
@@ -61,7 +61,7 @@ extension Hub {
             })
     }
 
-    /// The connections that a user opened or joined a channel with, by the claim `sub`.
+    /// Returns the connections that a user opened or joined a channel with, by the claim `sub`.
     package func slots(ofUser user: Name) -> [Slot] {
         context.connections.compactMap { connection in
             guard let connection else { return nil }
@@ -72,21 +72,21 @@ extension Hub {
     }
 }
 
-/// How busy a channel is on one loop, or on all.
+/// The load of a channel, on one loop or on all.
 package struct ChannelLoad: Sendable {
     package let key: ChannelKey
     package var sockets: Int
-    /// Who is present, on whichever loop.
+    /// The number of presences, on any loop.
     package var present: Int
-    /// Since the look before: frames, and frames times receivers.
+    /// Since the previous look: frames, and frames times receivers.
     package var messages: Int
     package var deliveries: Int
 
     private var weight: (Int, Int, Int) { (deliveries, messages, sockets) }
 
-    /// Joins what loops say of the same channels.
+    /// Merges the loads of the same channels on several loops.
     ///
-    /// Every loop has members of its own. A message reaches each loop once, and all know of everybody who is present.
+    /// Each loop has members of its own. A message reaches every loop once, and every loop knows all presences.
     package static func joined(_ loads: [ChannelLoad], limit: Int) -> [ChannelLoad] {
         var all: [ChannelKey: ChannelLoad] = [:]
         for load in loads {
@@ -103,7 +103,7 @@ package struct ChannelLoad: Sendable {
         return Array(all.values.sorted { $0.weight > $1.weight }.prefix(limit))
     }
 
-    /// Puts it in its place among the busiest ones, which are in order and at most so many.
+    /// Inserts the load into a sorted list of the busiest channels, which is kept within the limit.
     func enter(_ busiest: inout [ChannelLoad], limit: Int) {
         if busiest.count == limit, let last = busiest.last, last.weight >= weight { return }
         let place = busiest.firstIndex { $0.weight < weight } ?? busiest.count
@@ -112,7 +112,7 @@ package struct ChannelLoad: Sendable {
     }
 }
 
-/// A channel as one loop has it, for an operator to look at.
+/// A channel as one loop sees it, for an operator.
 package struct ChannelView: Sendable {
     package struct Member: Sendable {
         package let slot: Slot
@@ -120,7 +120,7 @@ package struct ChannelView: Sendable {
         package let role: Name
         package let presenceKey: String
         package let isPresent: Bool
-        /// Entries of `postgres_changes`.
+        /// The number of `postgres_changes` entries.
         package let changes: Int
     }
 
@@ -131,31 +131,31 @@ package struct ChannelView: Sendable {
 
     package let key: ChannelKey
     package let sockets: Int
-    /// The first of them.
+    /// The first members, up to the limit.
     package let members: [Member]
     package let presentCount: Int
-    /// The first of them.
+    /// The first presences, up to the limit.
     package let present: [Present]
     package let typing: Int
-    /// From when somebody began to look.
+    /// Events since an operator began to watch.
     package let events: [TrafficEvent]
 }
 
-/// A connection as the hub has it, for an operator to look at.
+/// A connection as the hub sees it, for an operator.
 package struct ConnectionView: Sendable {
     package struct Membership: Sendable {
         package let key: ChannelKey
-        /// Its join is answered.
+        /// The join is answered.
         package let isJoined: Bool
         package let user: Name?
         package let presenceKey: String
         package let isPresent: Bool
-        /// Entries of `postgres_changes`.
+        /// The number of `postgres_changes` entries.
         package let changes: Int
     }
 
     package let version: ProtocolVersion
-    /// By the token at the door, or else by the first join that names one.
+    /// From the token at the door, or else from the first join that names a user.
     package let user: Name?
     package let role: Name
     package let appState: ReportedAppState?

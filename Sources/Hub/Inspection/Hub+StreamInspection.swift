@@ -1,18 +1,18 @@
 package import Streams
 package import Wire
 
-/// What an operator asks to see of those who watch and write streams in their channels. It costs nothing until then.
+/// Views for an operator of the members that watch and write streams. They cost nothing until asked for.
 extension Hub {
-    /// How many members of a stream's channel are told what comes, by WebSockets and by event streams.
+    /// Returns the number of members watching a stream, by WebSockets and by event streams.
     package func watcherCounts(of name: StreamName) -> (sockets: Int, readers: Int) {
         guard let watchers = channels[ChannelStream.key(name)]?.stream?.watchers else { return (0, 0) }
         let readers = watchers.values.count { $0.connection.reader != nil }
         return (watchers.count - readers, readers)
     }
 
-    /// All members of a stream's channel who are told what comes.
+    /// Returns all members watching a stream.
     ///
-    /// - Parameter id: of the stream; whoever was told of another one has nothing of this one.
+    /// - Parameter id: the stream's; a member that watched a different one has nothing of this one.
     package func watchers(of name: StreamName, _ id: StreamID) -> [StreamMemberView] {
         guard let watchers = channels[ChannelStream.key(name)]?.stream?.watchers else { return [] }
         return watchers.values.map { membership in
@@ -23,7 +23,7 @@ extension Hub {
         }
     }
 
-    /// The members of a stream's channel who have written it. They need not be told what comes, so all connections are looked at.
+    /// Returns the members that have written the stream. They need not be watching it, so all connections are scanned.
     package func writers(of name: StreamName) -> [(slot: Slot, user: Name?)] {
         guard let channel = channels[ChannelStream.key(name)] else { return [] }
         return context.openConnections.compactMap { connection in
@@ -33,12 +33,12 @@ extension Hub {
     }
 }
 
-/// A member of a stream's channel who is told what comes.
+/// A member that watches a stream.
 package struct StreamMemberView: Sendable {
     package let slot: Slot
     package let user: Name?
-    /// It reads events from an HTTP answer.
+    /// The member reads events from an HTTP response.
     package let isReader: Bool
-    /// Up to where it was sent the stream, in bytes.
+    /// The offset in bytes up to which it was sent the stream.
     package let offset: Int
 }

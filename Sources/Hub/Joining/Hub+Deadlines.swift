@@ -1,12 +1,13 @@
 import Wire
 
-/// What is done about a member at a certain time: its join is answered, or it is told what it was to be spared for a moment.
+/// Deadlines of members: a join must be answered, or a message delivered that was withheld for a moment.
 extension Hub {
-    /// Milliseconds after which a join is answered, though what its client missed is not known yet; that follows the answer. Dart's
-    /// realtime_client 2.13 takes itself for a duplicate, and leaves, if the answer takes about two seconds after a reconnect.
+    /// Milliseconds after which a join is answered even if it is not known yet what its client missed; that follows the
+    /// answer. Dart's realtime_client 2.13 takes itself for a duplicate, and leaves, if the answer takes about two
+    /// seconds after a reconnect.
     static let latestAnswer: Int64 = 1500
 
-    /// Sees to it that a join which waits is answered in time.
+    /// Ensures that a waiting join is answered in time.
     func awaitAnswer(of membership: Membership) {
         guard membership.pending != nil, membership.connection.reader == nil, let due = answerDue(of: membership) else {
             return
@@ -14,15 +15,15 @@ extension Hub {
         context.schedule(.member(membership.slot, membership.member), at: due)
     }
 
-    /// When a join is to be answered; nil where it waits for as long as it takes, as for its rights alone: who says itself where it was is
-    /// told in the answer whether it goes on from there.
+    /// Returns when a join must be answered; nil if there is no deadline, as for rights alone: a client that states its
+    /// position learns from the answer whether it resumes there.
     private func answerDue(of membership: Membership) -> Int64? {
         guard let pending = membership.pending, membership.rows != nil else { return nil }
         if let wait = membership.changesWait { return pending.began + wait }
         return membership.recovery?.isReported == true ? nil : pending.began + Self.latestAnswer
     }
 
-    /// Does what is due of a member: the duty `.member`.
+    /// Performs a member's due duty (`.member`).
     func performDuties(of member: MemberID, on slot: Slot) {
         guard let membership = connection(slot)?.memberships.first(where: { $0.member == member }) else { return }
         if let due = answerDue(of: membership) {
@@ -43,24 +44,24 @@ extension Hub {
             let isAsked = membership.join.state == .waitsForRecovery
             return handle(isAsked ? .recoveryFailed(refusal) : .failed(.all, refusal), of: membership)
         }
-        // Its rights, and what is kept of broadcasts, are part of the answer; and who is answered is written down, or would lose what
-        // comes if the hub were killed.
+        // Rights and kept broadcasts are part of the answer; and a member whose session is not written down yet would
+        // lose messages if the hub were killed after answering.
         guard !membership.join.needs([.authorization, .history, .session]) else {
             return context.schedule(.member(membership.slot, membership.member), at: context.now.monotonic + 250)
         }
-        // What comes from here on it is owed, whenever its changes begin to come live.
+        // The member is owed everything from this point on, whenever its live changes begin.
         if let recovery = membership.recovery, recovery.point == nil { recovery.point = rows.progress.point }
         handle(membership.grants?.replay?.overflowed == true ? .replayOverflowed : .isLate, of: membership)
     }
 
     // MARK: The first token
 
-    /// Milliseconds behind the answer for which a member that joined without a token, on a socket that names no user, is not told that
-    /// its row changes fail: realtime-csharp 7.3 sends its token when it has the answer, and its `Subscribe()` throws at a `system`
-    /// error before that. Clients of version 2 send theirs with the join.
+    /// Milliseconds after the answer during which failures of row changes are withheld from a member that joined
+    /// without a token, on a socket that names no user: realtime-csharp 7.3 sends its token when it has the answer, and
+    /// its `Subscribe()` throws on a `system` error before that. Clients of version 2 send theirs with the join.
     private static let firstMoment: Int64 = 2000
 
-    /// Its join is being answered.
+    /// Starts the grace period of a member whose join is being answered.
     func beginFirstMoment(of membership: Membership, _ pending: PendingJoin) {
         guard membership.version == .v1, !pending.hasToken, membership.rows != nil, membership.claims.subject == nil
         else { return }
@@ -69,7 +70,7 @@ extension Hub {
         context.schedule(.member(membership.slot, membership.member), at: due)
     }
 
-    /// Its token has come, or none comes.
+    /// Ends the grace period: the member's token has come, or will not.
     func endFirstMoment(of membership: Membership) {
         membership.firstTokenDue = nil
         guard membership.isOwedState, !membership.join.hasEnded else { return }
@@ -79,7 +80,7 @@ extension Hub {
 }
 
 extension Membership {
-    /// Whether it is not to be told yet that row changes fail which it may soon ask for as somebody else.
+    /// Whether to withhold the failure of row changes, because the member may soon ask for them under another token.
     func isSpared(_ group: ChangeGroup) -> Bool {
         guard firstTokenDue != nil, group.fault != nil else { return false }
         isOwedState = true

@@ -17,8 +17,8 @@ extension Hub {
 
     func join(_ request: JoinRequest, on connection: Connection) {
         let (config, joinRef) = (request.config, request.joinRef)
-        // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
-        // it for the new one's and drop the channel.
+        // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would
+        // attribute it to the new one and drop the channel.
         if let old = connection.memberships[request.topic] {
             refuseHeld(of: old, .unmatchedTopic)
             presence.replace(old, by: config, &context)
@@ -29,7 +29,7 @@ extension Hub {
         let bindings: [ChangeBinding]
         let subscription: ChangeSubscription
         do {
-            // A reader of events asks for all of its channels at once, and never again.
+            // A reader of events asks for all of its channels at once, and only once.
             if connection.reader == nil { try context.countJoin(on: connection) }
             claims = try admit(request, on: connection)
             // Copied, because a group outlives the frame that its bindings came in.
@@ -39,7 +39,7 @@ extension Hub {
             subscription = ChangeSubscription(
                 role: claims.role, bindings: bindings, ids: ChangeBinding.ids(for: bindings), isLegacy: config.isLegacy)
             try countPatterns(subscription, of: connection)
-            // The door has counted whoever reads events.
+            // Readers of events were already counted at the door.
             if connection.reader == nil { try users.count(connection, as: claims, context.limits) }
         } catch {
             counters.joinsRefused += 1
@@ -90,7 +90,7 @@ extension Hub {
         actions.append(.send(reply, to: connection.slot))
     }
 
-    /// Sees to it that everything becomes known that the join's answer waits for (`JoinMachine`).
+    /// Obtains everything that the join's answer waits for (`JoinMachine`).
     private func begin(_ membership: Membership) {
         var needs = needsOfRowChanges(membership)
         if membership.history?.doubts != nil { needs.insert(.history) }
@@ -103,7 +103,7 @@ extension Hub {
         awaitAnswer(of: membership)
     }
 
-    /// What has to be known before row changes can reach a member that entered its group.
+    /// Returns what must be known before row changes can reach a member that entered its group.
     func needsOfRowChanges(_ membership: Membership) -> JoinMachine.Needs {
         var needs = rows.needs(of: membership)
         if membership.recovery?.arrival != nil { needs.insert(.session) }
@@ -117,7 +117,7 @@ extension Hub {
         guard subscription.patterns + before <= most else { throw .over(.patternsPerConnection, most) }
     }
 
-    /// The checks before a join, in the original's order.
+    /// Performs the checks before a join, in the original's order.
     private func admit(_ request: JoinRequest, on connection: Connection) throws(Refusal) -> Claims {
         let (config, limits) = (request.config, context.limits)
         guard !request.topic.hasSameBytes(as: ChannelKey.prefix) else { throw .topicNameRequired }
@@ -141,7 +141,7 @@ extension Hub {
         return claims
     }
 
-    /// Clients compare the entries one by one with what they asked for: same order, same text, an `id` added.
+    /// Clients compare the entries one by one with their request: same order, same text, an `id` added.
     private static func joinResponse(_ bindings: [ChangeBinding], _ ids: [Int]) -> [UInt8] {
         var out = JSONWriter(reserving: bindings.reduce(32) { $0 + $1.raw.bytes.count + 20 })
         out.openObject()
@@ -155,7 +155,7 @@ extension Hub {
             return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
         // A leave of an older incarnation must not end the one that replaced it (realtime-js leaves when a join times
-        // out and may have joined again by then).
+        // out and may have rejoined by then).
         guard membership.isMeant(by: frame.joinRef) else {
             return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
@@ -167,7 +167,7 @@ extension Hub {
         actions.append(.send(close, to: membership.slot))
     }
 
-    /// Takes a member out of every list of the channel, and the channel out of the hub when nothing is left in it.
+    /// Removes a member from every list of the channel, and the channel from the hub if nothing is left in it.
     func remove(_ membership: Membership, _ end: MembershipEnd = .lost) {
         guard context.remove(membership) else { return }
         if membership.pending == nil { happenings?.left(membership.channel.key, at: context.now) }
@@ -185,7 +185,7 @@ extension Hub {
         discardIfIdle(channel)
     }
 
-    /// Takes a member out of those who hear the channel's broadcasts.
+    /// Removes a member from those that hear the channel's broadcasts.
     func stopHearing(_ membership: Membership) {
         let channel = membership.channel
         guard let index = membership.memberIndex else { return }
@@ -215,7 +215,7 @@ extension Hub {
     }
 }
 
-/// What a client wants to join, and how.
+/// A client's request to join a channel.
 struct JoinRequest {
     /// With its prefix.
     let topic: String

@@ -1,16 +1,16 @@
 import Wire
 
-/// How joins are answered: what comes that they wait for, from the policies, the feed and other sockets, and what the join's
-/// machine says to it (wire-protocol A4).
+/// Answering joins: the events that joins wait for, from the policies, the feed and other sockets, and the consequences
+/// that the join's machine draws from them (wire-protocol A4).
 extension Hub {
     package var openQuestions: [AuthorizationID] { Array(authorization.questions.keys) }
     package var groupCount: Int { rows.groups.count }
-    /// How much room the lists take of members who wait for the feed.
+    /// The total length of the lists of members waiting for the feed.
     package var placesOfWaiting: Int { rows.groups.values.reduce(0) { $0 + $1.waiting.count } }
 
-    // MARK: What joins wait for
+    // MARK: Events that joins wait for
 
-    /// The authority's answer, to a join, to a new token or to a write.
+    /// Handles the authority's answer about a join, a new token or a write.
     package func authorization(_ id: AuthorizationID, is outcome: AuthorizationOutcome) {
         guard let (membership, decision) = authorization.take(outcome, to: id, &context) else { return }
         switch decision {
@@ -23,7 +23,8 @@ extension Hub {
         }
     }
 
-    /// The feed's word on a subscription: at first, and whenever it changes (a table is watched, dropped, altered).
+    /// Handles the feed's word on a subscription: the first one, and every change (a table is watched, dropped,
+    /// altered).
     package func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
         guard let group = rows.groups[id] else { return }
         switch group.take(outcome, at: rows.progress.mark) {
@@ -33,7 +34,7 @@ extension Hub {
         case .complaints:
             for one in rows.subscribers(of: group, &context) { catchUp.sendComplaints(of: group, to: one, &context) }
         case .unavailable:
-            // Without a database nothing can be promised: clients are told to come again.
+            // Without a database nothing can be promised: clients are told to try again.
             for membership in group.waiting.members(of: group) where membership.changesWait == nil {
                 handle(.failed(.subscription, .databaseUnavailable), of: membership)
             }
@@ -48,10 +49,10 @@ extension Hub {
         }
     }
 
-    /// Whose recovery it is; nil where the member left or asked anew.
+    /// Returns the member that a recovery belongs to; nil if it left or asked again.
     package func slot(of id: RecoveryID) -> Slot? { catchUp.member(id)?.slot }
 
-    /// The feed's next step of a recovery. One for a member that left, or asked anew, changes nothing.
+    /// Handles the feed's next step of a recovery. A step for a member that left or asked again has no effect.
     package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
         let member = receipts.isNoting ? catchUp.member(id) : nil
         let outcome = catchUp.take(step, of: id, rows, &context)
@@ -69,7 +70,7 @@ extension Hub {
         }
     }
 
-    /// Goes on with joins for which nothing has to be waited for any more.
+    /// Continues joins that no longer have to wait for other sockets or for their session to be written down.
     func settleArrivals() {
         for membership in catchUp.takeArrivals() where membership.join.needs([.session, .history]) {
             let session = catchUp.advanceArrival(of: membership, rows.progress, &context)
@@ -82,14 +83,14 @@ extension Hub {
 
     // MARK: The answer
 
-    /// Tells a member's join what happened, and does what follows from it.
+    /// Passes an event to a member's join machine and performs the action that results.
     func handle(_ event: JoinMachine.Event, of membership: Membership) {
         switch membership.join.handle(event) {
         case nil: break
         case .findMissed:
             if let refusal = membership.faultOfWait { return handle(.recoveryFailed(refusal), of: membership) }
             catchUp.askForMissed(by: membership, rows.progress, &context)
-            // The answer says whether it could be resumed, and clients take no changes before the answer.
+            // The answer says whether the session resumed, and clients accept no changes before the answer.
             if membership.recovery?.question == nil { recoveryIsKnown(of: membership) }
         case .answer: answerJoin(of: membership)
         case .resumeRowChanges: catchUp.startOrWait(membership, rows, &context)
@@ -99,7 +100,7 @@ extension Hub {
         }
     }
 
-    /// Whether a member's row changes cannot go on because Postgres is away; its next join will find the same.
+    /// Whether a member's row changes cannot go on because Postgres is away, which its next join would find as well.
     private func isForWantOfPostgres(_ event: JoinMachine.Event, of membership: Membership) -> Bool {
         guard membership.connection.reader == nil else { return false }
         return switch event {
@@ -109,7 +110,7 @@ extension Hub {
         }
     }
 
-    /// What a member missed is known as far as its join's answer says it.
+    /// Continues a join once everything its answer says about missed changes is known.
     func recoveryIsKnown(of membership: Membership) {
         let isWhole = membership.grants?.replay?.overflowed != true
         handle(isWhole ? .recoveryIsKnown : .replayOverflowed, of: membership)
@@ -152,11 +153,11 @@ extension Hub {
         releaseWrites(of: membership)
     }
 
-    /// Answers a join with a no.
+    /// Refuses a join.
     ///
-    /// A join that may be a repeated one is not refused because Postgres is away: the Dart client never tries again after that, and the
-    /// Kotlin client reads nothing for half a minute. Its socket is closed instead, and all clients come back from that; where they may
-    /// not come in yet, they are refused at the upgrade.
+    /// A join that may be a repeated one is not refused because Postgres is away: the Dart client never tries again
+    /// after that, and the Kotlin client reads nothing for half a minute. Its socket is closed instead, and all clients
+    /// recover from that; while they may not come in yet, they are refused at the upgrade.
     private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
         guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
@@ -173,23 +174,23 @@ extension Hub {
 
     private static let comeBackReason: StaticString = "come back"
 
-    /// Ends the socket of a member that was let in, as without Postgres it is not known what it may hear, or what it missed. Were its
-    /// channel ended alone, its rejoin would be refused next (`refuseJoin`).
+    /// Closes the socket of a joined member because without Postgres it is unknown what it may hear, or what it missed.
+    /// If only its channel ended, its rejoin would be refused next (`refuseJoin`).
     func comeBack(_ membership: Membership) {
         authorization.refuseHeld(of: membership, .databaseUnavailable, &context)
         actions.append(.close(membership.slot, .serviceRestart, reason: Self.comeBackReason))
         remove(membership, .lost)
     }
 
-    /// What a member that is about to hear broadcasts missed of them; nil where it did not ask for history.
+    /// Returns the broadcasts missed by a member that is about to hear them; nil if it did not ask for history.
     func missedMessages(by membership: Membership) -> HistoryAnswer? {
         guard membership.history?.isOwedAnAnswer == true, membership.mayRead(.broadcast) else { return nil }
-        // The others first, so that this loop is at one position with all of its members.
+        // Pass news on to the other members first, so that this loop is at one position for all of them.
         passOnNews(in: membership.channel)
         return history.answer(membership, &context)
     }
 
-    /// Lets a member hear the channel's broadcasts: what it missed comes first.
+    /// Lets a member hear the channel's broadcasts, after sending what it missed.
     func letHear(_ membership: Membership, after missed: HistoryAnswer?) {
         membership.hearsBroadcastsSince = catchUp.sessions.moment()
         if history.letHear(membership, after: missed, &context) { return }

@@ -1,39 +1,39 @@
 package import Wire
 
-/// The payload of `phx_join` (wire-protocol A4). What is missing or of the wrong type takes its default, as in the
-/// original: an odd config never keeps a client out.
+/// The payload of `phx_join` (wire-protocol A4). Values that are missing or of the wrong type take their defaults, as
+/// in the original: an odd config never keeps a client out.
 package struct JoinConfig {
     var echoesToSelf = false
     var acknowledges = false
     var wantsReplicationReady = false
-    /// As sent; whether it is one is checked with the join.
+    /// As sent; its form is checked with the join.
     var replay: JSON?
     var history: HistoryRequest?
-    /// `resume.cursor`: where the client was.
+    /// `resume.cursor`: the client's position.
     var resumeCursor: String?
-    /// There is a `resume`: the reply is to say where the client is.
+    /// A `resume` is present: the reply must name a position.
     var wantsCursor = false
     var presenceKey: String?
     var wantsPresence = false
-    /// Counts instead of a list.
+    /// Asks for counts instead of a list.
     var wantsOccupancy = false
     var appState: ReportedAppState?
     var isPrivate = false
-    /// `stream`, for the channel of one.
+    /// `stream`, for the channel of a stream.
     var stream = StreamRequestOfJoin(nil)
     var changes: [JSON] = []
-    /// Milliseconds for which the reply may wait for them.
+    /// Milliseconds that the reply may wait for the changes.
     var changesWait: Int64?
     var hasTooManyChanges = false
-    /// The rows that it is to begin with, for each of these entries.
+    /// The requested initial rows, one entry for each query.
     var rows: [JSON] = []
-    /// `user_token` before `access_token`; keys that only name a project (`sb_…`) are no tokens.
+    /// `user_token` before `access_token`; keys that only name a project (`sb_…`) are not tokens.
     var token: String?
 
-    /// Which of the channels of a reader of events it is, and where its client says that it is there.
+    /// The index of the channel in a reader's request, and the client's position in it.
     var readerIndex: Int?
     var position: EventPosition?
-    /// There was no config at all.
+    /// The payload had no config at all.
     var isLegacy = false
 
     private static let longestCursor = 65_536
@@ -49,7 +49,7 @@ package struct JoinConfig {
             }
             if let presence = config["presence"] {
                 wantsOccupancy = Self.flag(presence["occupancy"])
-                // Some clients set `enabled` by themselves; who asks for counts wants no lists.
+                // Some clients set `enabled` by themselves; a client that asks for counts wants no lists.
                 wantsPresence = Self.isEnabled(presence) && !wantsOccupancy
                 if let key = presence["key"], !key.isNull {
                     presenceKey = key.string ?? key.description
@@ -58,7 +58,7 @@ package struct JoinConfig {
             }
             if let resume = config["resume"], resume.kind == .object {
                 wantsCursor = true
-                // It is remembered; one that long is none that a hub gave out.
+                // The cursor is remembered, so its length is limited; no hub gives out one that long.
                 resumeCursor = (resume["cursor"]?.string).map { $0.utf8.count <= Self.longestCursor ? $0 : "" }
             }
             isPrivate = Self.flag(config["private"])
@@ -68,7 +68,7 @@ package struct JoinConfig {
             hasTooManyChanges = entries.count > limits.filtersPerChannel
             changes = entries.filter { !$0.isNull }
             changesWait = ChangesWait.milliseconds(config["postgres_changes_options"])
-            // Clients that choose what they send of a config pass `broadcast` on as it is.
+            // Clients that select which parts of a config they send pass `broadcast` on unchanged.
             let wanted = config["rows"] ?? config["broadcast"]?["rows"]
             rows = wanted?.elements(upTo: FirstRows.mostEntries + 1) ?? []
         }
@@ -79,7 +79,7 @@ package struct JoinConfig {
         token = Self.token(payload["user_token"]) ?? Self.token(payload["access_token"])
     }
 
-    /// `realtime:schema[:table[:filter]]`, the way to say it before there were configs.
+    /// Parses `realtime:schema[:table[:filter]]`, the form used before configs existed.
     private static func binding(ofTopic topic: String) -> JSON {
         let parts = ChannelKey(topic: topic, isPrivate: false).name.split(
             separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -90,8 +90,8 @@ package struct JoinConfig {
         return JSON(trusted: binding[...])
     }
 
-    /// Clients from before July 2025 know no `enabled`: they send `presence` in every join, and count on it. Those since
-    /// then always send it.
+    /// Clients from before July 2025 do not know `enabled`: they send `presence` in every join and count on it. Later
+    /// clients always send `enabled`.
     private static func isEnabled(_ presence: JSON) -> Bool {
         guard presence.kind == .object else { return false }
         guard let enabled = presence["enabled"], !enabled.isNull else { return true }

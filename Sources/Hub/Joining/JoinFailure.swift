@@ -1,21 +1,21 @@
 import Wire
 
-/// A join that was refused, row changes that do not come though it was answered with yes, or a member's message that was
-/// refused: what the operator is told of it.
+/// A failure reported to the operator: a refused join, row changes that fail after an accepted join, or a refused
+/// message.
 package struct JoinFailure: Sendable, Equatable {
     package enum Subject: Sendable {
         case subscription
         case message
     }
 
-    /// The metrics' label: few, and none of it from clients.
+    /// The label in the metrics: few values, none of them from clients.
     package enum Reason: String, CaseIterable, Sendable {
-        /// The token that the join brought, or the socket's, which has expired.
+        /// The token of the join, or the socket's, is invalid or has expired.
         case token
-        /// A policy says no, or a backend took the user out of the channel for a while.
+        /// A policy says no, or a backend barred the user from the channel for a while.
         case unauthorized
         case limit
-        /// What the client asked for is none that is served, or not of that form.
+        /// The request is malformed, or asks for something that is not served.
         case request
         /// Postgres is away, or a policy failed.
         case database
@@ -27,7 +27,7 @@ package struct JoinFailure: Sendable, Equatable {
 
     package let subject: Subject
     package let reason: Reason
-    /// What the client was told, or would have been if it had waited for an answer.
+    /// The sentence that the client was told, or would have been if it had waited for an answer.
     package let sentence: String
 
     init(_ refusal: Refusal, of subject: Subject = .subscription) {
@@ -36,7 +36,7 @@ package struct JoinFailure: Sendable, Equatable {
         sentence = refusal.message
     }
 
-    /// Of row changes, once the join was answered.
+    /// A failure of row changes after the join was answered.
     init(rowChanges sentence: String) {
         subject = .subscription
         reason = .rowChanges

@@ -1,32 +1,32 @@
 package import Wire
 
-/// How far a member's join is, from the frame that asks for it to the end of the membership.
+/// The state of a member's join, from the frame that asks for it to the end of the membership.
 ///
-/// "Live means live": the answer to a join makes clients report that they are subscribed. So it is given when everything is
-/// known that decides what the member hears, and not before. After that the same machine sees to it that row changes
-/// wait when a new token makes them others.
+/// "Live means live": on the answer to a join, clients report that they are subscribed. So the join is answered when
+/// everything that determines what the member hears is known, and not before. Afterwards the same machine makes row
+/// changes wait when a new token alters them.
 ///
-/// A value that does nothing itself: it is told what happened, and says what follows. `Hub.handle` does that. The
-/// tests are one table, in JoinMachineTests.
+/// A value without effects: it is told events and returns actions, which `Hub.handleEvent` performs. The tests are one
+/// table, in JoinMachineTests.
 package struct JoinMachine: Sendable {
-    /// What may have to be known first. It becomes known in any order.
+    /// The facts that may have to be known first. They become known in any order.
     package struct Needs: OptionSet, Sendable, Hashable {
         package let rawValue: UInt8
 
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// What the policies of a private channel let the member read. The messages that it wants to be replayed come
-        /// with that answer.
+        /// The member's right to read, decided by a private channel's policies. That answer also brings the messages to
+        /// replay.
         package static let authorization = Needs(rawValue: 1)
-        /// Whether the change feed serves the row changes that it asked for.
+        /// Whether the change feed serves the requested row changes.
         package static let subscription = Needs(rawValue: 2)
-        /// Which of the client's sessions for row changes is its own, which other sockets may have to be asked for; and
-        /// that the member's new session is written down.
+        /// The client's own session among those for row changes, for which other sockets may have to be asked; and the
+        /// writing of the member's new session.
         package static let session = Needs(rawValue: 4)
-        /// The same of sessions with kept messages, which are not written down.
+        /// The same for sessions with kept messages, which are not written down.
         package static let history = Needs(rawValue: 8)
 
-        /// What a member with a new token may have to wait for once more.
+        /// The needs that a member with a new token may have to wait for again.
         static let ofRowChanges: Needs = [.subscription, .session]
         static let all: Needs = [.authorization, .subscription, .session, .history]
     }
@@ -34,45 +34,45 @@ package struct JoinMachine: Sendable {
     package enum State: Sendable, Equatable {
         /// The join is not answered.
         case waits(Needs)
-        /// Nor is it here: all else is known, and the feed was asked whether what the client missed can be told, which
-        /// the answer has to say.
+        /// The join is not answered: everything else is known, but the feed was asked whether the client's missed
+        /// changes can be recovered, which the answer has to say.
         case waitsForRecovery
-        /// The join was answered. With needs, the member is in the channel and its token changed: its row changes go on
-        /// when they are met.
+        /// The join was answered. With needs, the member is in the channel and its token changed: its row changes
+        /// continue when the needs are met.
         case joined(Needs)
-        /// The member is no member any more, or never became one.
+        /// The membership is over, or never began.
         case ended
     }
 
     package enum Event: Sendable, Equatable {
         /// The join was accepted as far as the hub itself can tell.
         case begins(Needs)
-        /// What the member needs became known, and is well.
+        /// Some needs are met.
         case met(Needs)
-        /// It cannot be known, or is a no.
+        /// Some needs cannot be met: the answer is unknown or a no.
         case failed(Needs, Refusal)
-        /// The member's row changes are judged by another token from here on, and need this.
+        /// The member's row changes are now judged by another token, and have these needs.
         case rowChangesRestarted(Needs)
-        /// Whether what was missed can be told is known, or nothing was missed.
+        /// The feed has said whether missed changes can be recovered, or none were missed.
         case recoveryIsKnown
-        /// The feed cannot say it, or cannot go on with what it told.
+        /// The feed cannot recover the missed changes, or cannot continue.
         case recoveryFailed(Refusal)
-        /// The answer is not to wait any longer for what may as well follow it.
+        /// The answer must not wait any longer for anything that may follow it.
         case isLate
-        /// More came while a join with a replay was waiting than the hub keeps.
+        /// More messages arrived while a join with a replay was waiting than the hub keeps.
         case replayOverflowed
-        /// The member was taken out of its channel.
+        /// The member was removed from its channel.
         case removed
     }
 
     package enum Action: Sendable, Equatable {
-        /// Find out what the client missed; `recoveryIsKnown` follows, at once where it missed nothing.
+        /// Find out what the client missed; `recoveryIsKnown` follows, at once if it missed nothing.
         case findMissed
-        /// Answer the join, and let the member in.
+        /// Answer the join and let the member in.
         case answer
-        /// Let row changes reach a member that is in already, after what it missed of them.
+        /// Let row changes reach a member that is already in, after those it missed.
         case resumeRowChanges
-        /// Answer the join with a no.
+        /// Refuse the join.
         case refuse(Refusal)
         /// End the channel of a member that was let in.
         case expel(Refusal)
@@ -93,7 +93,7 @@ package struct JoinMachine: Sendable {
         }
     }
 
-    /// Takes an event, and says what is to be done about it. Events that come too late to matter change nothing.
+    /// Handles an event and returns the action to take. Events that come too late have no effect.
     package mutating func handle(_ event: Event) -> Action? {
         switch (state, event) {
         case (.waits, .begins(let needs)): return wait(for: needs)
@@ -101,8 +101,8 @@ package struct JoinMachine: Sendable {
         case (.waits(let needs), .rowChangesRestarted(let new)):
             return wait(for: needs.subtracting(.ofRowChanges).union(new))
         case (.waits(let needs), .failed(let need, let refusal)):
-            // A private channel's new token can be judged while the join waits for something else. The member has been
-            // let read by then, so a no ends its channel as it would later.
+            // A private channel's new token may be judged while the join waits for something else. The member's right
+            // to read is established by then, so a no ends its channel as it would later.
             return end(needs.isDisjoint(with: need) ? .expel(refusal) : .refuse(refusal))
 
         case (.waits(let needs), .isLate) where needs.isSubset(of: .subscription):

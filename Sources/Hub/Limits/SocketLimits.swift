@@ -1,24 +1,24 @@
 import Wire
 
-/// What one socket has used of its limits: 48 bytes of every connection.
+/// One socket's use of its limits: 48 bytes of every connection.
 struct SocketLimits {
     fileprivate var joins = TokenBucket()
     fileprivate var presence = TokenBucket()
     fileprivate var messages = TokenBucket()
     fileprivate var bytes = TokenBucket()
-    /// The user whose sockets this one is counted among.
+    /// The user whose sockets include this one.
     var user: Name?
 }
 
-/// A rate at which a socket is read. Nobody is refused for it: what comes faster waits in the sender's kernel.
+/// A rate at which a socket is read. Exceeding it causes no refusal: the excess waits in the sender's kernel.
 package enum Pace: String, Sendable, CaseIterable {
     case messagesPerSecond = "messages_per_second"
     case bytesPerSecond = "bytes_per_second"
 }
 
 extension HubLimits {
-    // Clients that come back join all of their channels at once, and track themselves in each: no rate is to be in the
-    // way of that.
+    // Returning clients join all of their channels at once and track themselves in each: no rate may get in the way of
+    // that.
     fileprivate var joins: Rate? { Rate(perSecond: joinsPerSecond, burst: joinsPerSecond + channelsPerConnection) }
     fileprivate var presence: Rate? {
         Rate(perSecond: presencePerSecond, burst: presencePerSecond + channelsPerConnection)
@@ -28,7 +28,7 @@ extension HubLimits {
 }
 
 extension HubContext {
-    /// Counts a join. Every one, also one that is refused for another reason: each costs a look at a token.
+    /// Counts a join. Refused joins count as well: each costs a look at a token.
     mutating func countJoin(on connection: Connection) throws(Refusal) {
         guard let rate = limits.joins else { return }
         if !connection.limits.joins.take(of: rate, at: now.monotonic) {
@@ -36,10 +36,9 @@ extension HubContext {
         }
     }
 
-    /// Whether a member may track once more; if not, it was refused.
+    /// Whether a member may track once more; if not, the message was refused.
     ///
-    /// Only tracking is counted. Whoever wants to be gone may be so at any rate, and it costs nothing unless they track
-    /// again.
+    /// Only tracking is counted. Untracking is allowed at any rate, and costs nothing unless the client tracks again.
     mutating func mayTrack(_ membership: Membership, ref: JSON) -> Bool {
         guard let rate = limits.presence,
             !membership.connection.limits.presence.take(of: rate, at: now.monotonic)
@@ -48,13 +47,13 @@ extension HubContext {
         return false
     }
 
-    /// Counts what was read from a socket. What came is handled in any case; only how soon the socket is read again
-    /// depends on it.
+    /// Counts bytes read from a socket. They are handled in any case; the count only determines how soon the socket is
+    /// read again.
     ///
     /// - Parameters:
-    ///   - endsMessage: with these bytes a message was complete.
+    ///   - endsMessage: whether these bytes completed a message.
     ///   - now: in monotonic milliseconds.
-    /// - Returns: milliseconds for which the socket is to be left unread.
+    /// - Returns: milliseconds for which the socket must be left unread.
     mutating func pause(after bytes: Int, endsMessage: Bool, on connection: Connection, at now: Int64) -> Int64 {
         var pause: Int64 = 0
         if let rate = limits.bytes {

@@ -1,20 +1,21 @@
-/// How often something may happen: so many times a second in the long run, and so many at once after a quiet time.
+/// A rate limit: a number of events per second in the long run, and a number at once after a quiet time.
 package struct Rate: Sendable, Equatable {
     package let perSecond: Int
     package let burst: Int
 
-    /// Nil where `perSecond` is zero: the rate is not limited.
+    /// Nil if `perSecond` is zero: the rate is unlimited.
     package init?(perSecond: Int, burst: Int) {
         guard perSecond > 0 else { return nil }
         self.perSecond = perSecond
         self.burst = max(1, burst)
     }
 
-    /// Nanoseconds in which `count` come back. The settings keep `count` times a billion within 64 bits.
+    /// Returns the nanoseconds in which `count` tokens are replenished. The settings keep `count` times a billion
+    /// within 64 bits.
     func time(for count: Int) -> Int64 { Int64(count) * 1_000_000_000 / Int64(perSecond) }
 }
 
-/// A token bucket in eight bytes: instead of a number of tokens and the time they were counted at, it keeps the moment
+/// A token bucket in eight bytes: instead of a number of tokens and the time they were counted at, it stores the moment
 /// at which the bucket is full again (the generic cell rate algorithm, ITU-T I.371, annex A).
 ///
 /// Times are milliseconds on a clock that never goes back, as in `HubTime.monotonic`. A new bucket is full.
@@ -24,7 +25,7 @@ package struct TokenBucket: Sendable {
 
     package init() {}
 
-    /// Takes `count` tokens if they are there.
+    /// Takes `count` tokens if available.
     package mutating func take(_ count: Int = 1, of rate: Rate, at now: Int64) -> Bool {
         let now = now * 1_000_000
         let next = max(fullAt, now) + rate.time(for: count)
@@ -33,7 +34,7 @@ package struct TokenBucket: Sendable {
         return true
     }
 
-    /// Takes `count` tokens whether they are there or not.
+    /// Takes `count` tokens whether available or not.
     ///
     /// - Returns: milliseconds until none is owed, rounded up; zero if none is.
     package mutating func spend(_ count: Int, of rate: Rate, at now: Int64) -> Int64 {

@@ -1,9 +1,9 @@
 package import Wire
 
-/// A broadcast's wish to be kept as a row of `realtime.messages`: `persist` in the metadata of a binary frame, in a private channel
-/// (supabase/realtime PR 2022, and its broadcast handler of 2.174 for `ttl`; supabase-js PR 2690).
+/// A request to store a broadcast as a row of `realtime.messages`: `persist` in the metadata of a binary frame, in a
+/// private channel (supabase/realtime PR 2022, and its broadcast handler of 2.174 for `ttl`; supabase-js PR 2690).
 package struct PersistRequest: Sendable, Equatable {
-    /// Seconds after which the row is deleted; nil where it stays as long as others.
+    /// Seconds after which the row is deleted; nil for the usual retention.
     package let ttl: Int?
 
     /// Three days, the retention of the original's table.
@@ -11,9 +11,9 @@ package struct PersistRequest: Sendable, Equatable {
 
     package init(ttl: Int? = nil) { self.ttl = ttl }
 
-    /// Nil where the metadata ask for nothing.
+    /// Returns nil if the metadata ask for nothing.
     ///
-    /// - Parameter wish: what stands under `persist`: `true`, or an object with at most a `ttl`, as a number or in digits.
+    /// - Parameter wish: the value of `persist`: `true`, or an object with at most a `ttl`, as a number or in digits.
     package init?(_ wish: JSON?) throws(Refusal) {
         guard let wish, !wish.isNull, wish.bool != false else { return nil }
         guard wish.bool == true || wish.kind == .object else { throw .persistTTLInvalid }
@@ -28,17 +28,17 @@ package struct PersistRequest: Sendable, Equatable {
     }
 }
 
-/// A broadcast that is to be a row of `realtime.messages`.
+/// A broadcast to be stored as a row of `realtime.messages`.
 package struct PersistedMessage: Sendable {
     /// Without its prefix.
     package let topic: String
     package let event: String
     package let body: ReplayedMessage.Body
     package let ttl: Int?
-    /// Whose it is, by the claim `sub`; so many of one user's may wait.
+    /// The sender, by the claim `sub`; the number of waiting messages is limited per user.
     package let user: Name?
 
-    /// Nil for what the table has no form for: JSON that is none.
+    /// Nil if the table cannot store the payload: it claims to be JSON but is not.
     package init?(_ user: UserBroadcast, in key: ChannelKey, _ request: PersistRequest, by subject: Name?) {
         switch user.encoding {
         case .raw: body = .binary(Array(user.payload))
@@ -60,24 +60,24 @@ package struct PersistedMessage: Sendable {
     }
 }
 
-/// Who writes broadcasts into `realtime.messages`, as the loops see it.
+/// Stores broadcasts in `realtime.messages`, as the loops see it.
 package protocol MessageStore: Sendable {
-    /// Answers once, from any thread and possibly before it returns; called on a loop's thread, so it must not wait.
+    /// Answers once, from any thread and possibly before returning. Called on a loop's thread, so it must not block.
     ///
-    /// - Parameter answer: is told the row's id once it is committed; nil where it is not certain to be a row.
+    /// - Parameter answer: receives the row's ID once it is committed; nil if the row may not exist.
     func store(_ message: PersistedMessage, answer: @escaping @Sendable (_ id: String?) -> Void)
 }
 
-/// Acknowledgements that wait until what they acknowledge is committed.
+/// Acknowledgements that wait until the acknowledged message is committed.
 package struct Persistence {
-    /// By a number that is never used twice.
+    /// By a number that is never reused.
     private var waiting: [Int: (membership: Membership, ref: JSON)] = [:]
 
     package init() {}
 
     package var waitingCount: Int { waiting.count }
 
-    /// - Parameter ref: nil where nobody waits for an answer.
+    /// - Parameter ref: nil if no answer is expected.
     mutating func store(
         _ message: PersistedMessage, ref: JSON?, of membership: Membership, _ hub: inout HubContext
     ) {
@@ -87,8 +87,8 @@ package struct Persistence {
         hub.actions.append(.store(id, message))
     }
 
-    /// The store's answer. The message was delivered whatever it is, so as with the original it is acknowledged either way; the id says
-    /// that there is a row.
+    /// Handles the store's answer. The message was delivered in any case, so as in the original it is acknowledged
+    /// either way; the ID says that there is a row.
     mutating func answer(_ id: Int, _ row: String?, _ hub: inout HubContext) {
         guard let (membership, ref) = waiting.removeValue(forKey: id), !membership.join.hasEnded else { return }
         let response = JSONWriter.object { if let row { $0.member("id", row) } }

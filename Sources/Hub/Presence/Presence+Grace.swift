@@ -1,10 +1,10 @@
 import Wire
 
-/// Grace: a member that is cut off stays present for a while, and whoever comes back in time was never gone.
+/// Grace: a member that is cut off stays present for a while, and one that comes back in time was never gone.
 extension Presence {
-    // MARK: Going
+    // MARK: Leaving
 
-    /// What becomes of a presence whose member is not in the channel any more.
+    /// Withdraws the presence of a member that has left its channel, or gives it a lease.
     mutating func release(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
         let channel = membership.channel
         guard channel.presence.list[membership.presence.id] != nil else { return }
@@ -20,8 +20,8 @@ extension Presence {
         if hub.hasPeers { hub.relay(.lease(channel.key, .lost(membership.presence.id, for: window))) }
     }
 
-    /// Lets the other loops have the leases of those who were cut off. To be called when the relays among the actions are
-    /// on their way: who takes a presence over on another loop must not be overtaken by what was said of it here.
+    /// Shares the leases of members that were cut off with the other loops. Call when the relays among the actions are
+    /// on their way: a takeover on another loop must not overtake what was said about the presence here.
     mutating func offerLeases(_ hub: inout HubContext) {
         guard leases.hasOffers else { return }
         leases.offer()
@@ -32,12 +32,12 @@ extension Presence {
         if let next = leases.shared.nextEnd(of: hub.loop) { hub.schedule(.leases, at: next) }
     }
 
-    /// Ends what was lost for too long: the duty `.leases`. Where there are other hubs, that is proposed to all, as its client
+    /// Ends leases that are over (the duty `.leases`). With other hubs, the end is only proposed to all, as the client
     /// may be back on another one.
     ///
-    /// - Returns: the channels in which somebody is gone.
+    /// - Returns: the channels in which a presence ended.
     mutating func endLeases(in channels: [ChannelKey: LocalChannel], _ hub: inout HubContext) -> [LocalChannel] {
-        // After the hub stood still, those who came back in the meantime have yet to be heard.
+        // After the hub stood still, messages of clients that came back in the meantime have yet to be read.
         guard hub.now.monotonic >= hub.lateUntil else {
             hub.schedule(.leases, at: hub.lateUntil)
             return []
@@ -56,7 +56,7 @@ extension Presence {
         return touched
     }
 
-    /// The client itself joins again: under another key, it is not who it was.
+    /// Handles a rejoin by the client itself: under another key it is a different presence.
     mutating func replace(_ membership: Membership, by config: JoinConfig, _ hub: inout HubContext) {
         let isSame =
             membership.presence.hasMadeKey
@@ -67,7 +67,8 @@ extension Presence {
 
     // MARK: Coming back
 
-    /// A join came in, which may take a while to be answered. Whose presence it is to be is seen to then.
+    /// Extends a lease for a join that has come in and may take a while to be answered; whose presence it takes over is
+    /// decided then.
     mutating func expect(_ membership: Membership, _ hub: inout HubContext) {
         let place = membership.presencePlace
         guard place.mayReturn,
@@ -76,20 +77,21 @@ extension Presence {
         hub.relay(.lease(place.channel, .expected(lease.member, for: rules.trackingTime)))
     }
 
-    /// A member with a key of its own goes on where it was: it need not say again what the others have never unlearnt.
-    /// In a private channel it has to, because it may not be allowed to any more.
+    /// Resumes the presence of a member with a key of its own, which need not repeat what the others still know. In a
+    /// private channel it must track again, because it may no longer be allowed to.
     ///
-    /// - Returns: whether it took a lease over, so that what the other loops said of it has to be heard.
+    /// - Returns: whether it took over a lease, so that the other loops' relays about it have to be applied.
     mutating func resume(_ membership: Membership, _ hub: inout HubContext) -> Bool {
         guard membership.grants == nil, !membership.presence.hasMadeKey else { return false }
-        // Of several it is not known which is its own until it says who it is.
+        // With several leases, it is unknown which is the member's own until it tracks.
         guard leases.count(of: membership.presencePlace) == 1 else { return false }
         return takeOver(membership, saying: nil, &hub)
     }
 
     /// Makes a lease the member's own, if there is one for it.
     ///
-    /// - Parameter payload: what the member is about to say; of several leases, the one that says the same is its own.
+    /// - Parameter payload: what the member is about to track; of several leases, the one with the same payload is its
+    ///   own.
     /// - Returns: whether there was one.
     mutating func takeOver(_ membership: Membership, saying payload: [UInt8]?, _ hub: inout HubContext) -> Bool {
         let place = membership.presencePlace
@@ -105,14 +107,14 @@ extension Presence {
         membership.presence.key = taken.key
         if membership.connection.appState == nil { membership.connection.appState = taken.appState }
         if taken.isElsewhere { hub.counters.presenceJoins += 1 }
-        // Also where it was lost here: the others know that.
+        // Relayed even if the lease was this hub's own: the others know that the member was lost.
         if hub.hasPeers { hub.relay(.lease(channel.key, .claimed(taken.member, loop: hub.loop))) }
         return true
     }
 }
 
 extension PresenceLease.Place {
-    /// Without a user and without a key nobody can be told from anybody.
+    /// Without a user and without a key, clients cannot be told apart.
     fileprivate var mayReturn: Bool { user != nil || key != nil }
 }
 

@@ -1,13 +1,13 @@
 import Wire
 
-/// Who is there (wire-protocol A6): what members say of themselves, who is shown it, and for how long somebody counts as
-/// present who was cut off (`Presence+Grace.swift`).
+/// Presence (wire-protocol A6): what members track, the audiences of it, and how long a member that was cut off counts
+/// as present (`Presence+Grace.swift`).
 struct Presence {
     var rules: PresenceRules
     var leases: LoopLeases
-    /// Nil: nobody writes down who is present.
+    /// Nil if presence is not written down.
     let log: PresenceLog?
-    /// What the lists of all channels hold.
+    /// Bytes in the lists of all channels.
     private(set) var listedBytes = 0
 
     init(rules: PresenceRules, leases: PresenceLeases, log: PresenceLog?) {
@@ -16,9 +16,9 @@ struct Presence {
         self.log = log
     }
 
-    // MARK: What a member asks for
+    // MARK: Requests of members
 
-    /// What a member's frame wants the others to see. Nil where it was refused.
+    /// Parses a member's presence frame; nil if it was refused.
     func write(in frame: ClientFrame, of membership: Membership, _ hub: inout HubContext) -> MemberWrite? {
         guard case .json(let request) = frame.body else { return nil }
         switch request["event"]?.string?.lowercased() {
@@ -44,11 +44,13 @@ struct Presence {
         return nil
     }
 
-    /// To be called before `track`: whoever tracks wants to see the others. So a member that joined without presence and may see
-    /// it is sent `presence_state` first, as by the original (supabase/realtime 2.174): realtime-js and Dart keep diffs back until a
-    /// state has come. And where the member was cut off before, it goes on as who it was.
+    /// Prepares a member for `track`: a client that tracks wants to see the others. So a member that joined without
+    /// presence and may see it is sent `presence_state` first, as in the original (supabase/realtime 2.174):
+    /// realtime-js and Dart withhold diffs until a state has come. A member that was cut off before resumes its earlier
+    /// presence.
     ///
-    /// - Returns: whether it took a lease over, so that what the other loops said of it has to be heard before it tracks.
+    /// - Returns: whether it took over a lease, so that the other loops' relays about it have to be applied before it
+    ///   tracks.
     mutating func prepareToTrack(_ payload: [UInt8], of membership: Membership, _ hub: inout HubContext) -> Bool {
         let channel = membership.channel
         if membership.presence.watcherIndex == nil, membership.presence.counterIndex == nil,
@@ -60,8 +62,8 @@ struct Presence {
         return takeOver(membership, saying: payload, &hub)
     }
 
-    /// Throws where the channel's list has no room for it. Who is in the list stays as it was; who is not is counted, and
-    /// not shown.
+    /// Throws if the channel's list has no room for the payload. A listed member stays as it was; an unlisted one is
+    /// counted, but not shown.
     mutating func track(_ payload: [UInt8], of membership: Membership, _ hub: inout HubContext) throws(Refusal) {
         let channel = membership.channel
         let old = channel.presence.list[membership.presence.id]
@@ -78,18 +80,18 @@ struct Presence {
         if let bound { throw full(bound, isCounted: true) }
     }
 
-    /// Takes a presence away that its member, or its lease, has given up.
+    /// Withdraws a presence that its member has given up, or whose lease is over.
     mutating func withdraw(_ member: MemberID, in channel: LocalChannel, _ hub: inout HubContext) {
         guard let diff = channel.presence.list.untracking(member) else { return }
         hub.counters.presenceLeaves += 1
         announce(diff, in: channel, &hub)
     }
 
-    /// Announces a member that took a presence over which another hub has, or which had ended: here it is somebody else.
+    /// Announces a member whose presence was taken over by another hub or had ended: here it becomes a new presence.
     ///
     /// - Parameters:
-    ///   - old: what it went by.
-    ///   - payload: what that one said, where the list does not have it any more.
+    ///   - old: the ID of the former presence.
+    ///   - payload: its payload, in case the list no longer has it.
     mutating func goOn(
         _ membership: Membership, insteadOf old: MemberID, saying payload: [UInt8], in channel: LocalChannel,
         _ hub: inout HubContext
@@ -110,7 +112,7 @@ struct Presence {
 
     // MARK: Room
 
-    /// What the channel's list has too much of for it; nil where there is room.
+    /// Returns the bound of the channel's list that the presence would exceed; nil if there is room.
     private func bound(
         on meta: PresenceMeta, inPlaceOf old: PresenceMeta?, in channel: LocalChannel
     ) -> Refusal.PresenceBound? {
@@ -127,7 +129,7 @@ struct Presence {
         } else {
             return nil
         }
-        // Who says what is listed already takes no room.
+        // Repeating a listed payload takes no room.
         if let old, old.isListed, PresenceList.saysTheSame(old.payload, meta.payload) { return nil }
         return bound
     }
@@ -144,13 +146,13 @@ struct Presence {
 
     // MARK: Watching
 
-    /// Sends who is there, and from here on who comes and goes.
+    /// Sends a member the presence list, and all changes from now on.
     func show(to membership: Membership, _ hub: inout HubContext) {
         watch(membership)
         sendState(to: membership, &hub)
     }
 
-    /// Says who is there to a watcher that was spared some who came and went.
+    /// Sends the list again to a watcher that was spared some changes.
     func showAgain(to membership: Membership, _ hub: inout HubContext) {
         if membership.presence.watcherIndex != nil { sendState(to: membership, &hub) }
     }
@@ -166,7 +168,7 @@ struct Presence {
             membership.slot, membership.version)
     }
 
-    /// Sends how many are present, and from here on every new number: for members that want no list of them
+    /// Sends a member the number of presences, and every new number from now on: for members that want no list
     /// (`config.presence.occupancy`).
     func showOccupancy(to membership: Membership, _ hub: inout HubContext) {
         let channel = membership.channel
@@ -174,7 +176,7 @@ struct Presence {
         hub.send(membership.frames.push("broadcast", payload: [channel.presence.occupancy[...]]), to: membership)
     }
 
-    /// Takes a member out of the channel's audiences.
+    /// Removes a member from the channel's presence audiences.
     func stopShowing(to membership: Membership, _ hub: inout HubContext) {
         let (channel, version) = (membership.channel, membership.version)
         if let index = membership.presence.watcherIndex,
@@ -191,14 +193,14 @@ struct Presence {
 
     // MARK: Changes
 
-    /// A change that is made here: for everybody, the tracker included, here and on the other loops.
+    /// Announces a change made here to everyone, including the tracker, on this and the other loops.
     private mutating func announce(_ diff: PresenceDiff, in channel: LocalChannel, _ hub: inout HubContext) {
         for meta in diff.leaves { log?.remove(meta.ref) }
         apply(diff, to: channel, &hub)
         hub.relay(.presence(channel.key, diff))
     }
 
-    /// Takes over a change, of this loop or of another one.
+    /// Applies a change made on this or another loop.
     mutating func apply(_ diff: PresenceDiff, to channel: LocalChannel, _ hub: inout HubContext) {
         enter(diff, in: channel)
         sendOccupancyInTime(in: channel, &hub)
@@ -211,14 +213,15 @@ struct Presence {
         }
     }
 
-    /// Every change of a channel's list goes through here, so that the sum of all channels is known.
+    /// Applies a change to a channel's list. Every change goes through here, so that the total over all channels is
+    /// known.
     private mutating func enter(_ diff: PresenceDiff, in channel: LocalChannel) {
         listedBytes -= channel.presence.list.listedBytes
         channel.presence.list.apply(diff)
         listedBytes += channel.presence.list.listedBytes
     }
 
-    /// Shows one who was present when the hub's last process ended, before anybody joins. Its lease is among the leases.
+    /// Shows a presence from before the last process ended, before any client joins. Its lease is kept with the others.
     mutating func restore(_ meta: PresenceMeta, in channel: LocalChannel) {
         var diff = PresenceDiff()
         diff.joins = [meta]
@@ -226,7 +229,7 @@ struct Presence {
         _ = channel.presence.list.takeNews()
     }
 
-    /// Tells the watchers what is new since they were told last: the duty `.presence`.
+    /// Sends the watchers all changes since the last time (the duty `.presence`).
     func sendDiff(in channel: LocalChannel, _ hub: inout HubContext) {
         guard channel.presence.list.hasNews else { return }
         let diff = channel.presence.list.takeNews()
@@ -249,7 +252,7 @@ struct Presence {
         }
     }
 
-    /// Tells those who asked for it how many are present, if it is another number: the duty `.occupancy`.
+    /// Sends the number of presences to members that asked for it, if it has changed (the duty `.occupancy`).
     func sendOccupancy(in channel: LocalChannel, _ hub: inout HubContext) {
         guard !channel.presence.counters.isEmpty else { return }
         let payload = channel.presence.occupancy
@@ -268,43 +271,44 @@ struct Presence {
     }
 }
 
-/// What a channel keeps for `Presence`.
+/// The state that `Presence` keeps for a channel.
 struct ChannelPresence {
     var list = PresenceList()
-    /// Those who asked for presence, and may see it.
+    /// Members that asked for presence, and may see it.
     var watchers = Audience()
-    /// Those who asked for the number of those present.
+    /// Members that asked for the number of presences.
     var counters = Audience()
-    /// When the watchers were sent a difference last, in monotonic milliseconds; and the counters a number, and which.
+    /// The last times at which watchers were sent a diff, and counters a number, in monotonic milliseconds; and that
+    /// number.
     fileprivate var diffSentAt = Int64.min / 2
     fileprivate var occupancySentAt = Int64.min / 2
     fileprivate var occupancySent: [UInt8] = []
 
-    /// A broadcast by its form, because that is what every client can listen to.
+    /// Has the form of a broadcast, because every client can listen to those.
     fileprivate var occupancy: [UInt8] {
         let count = "{\"members\":\(list.count),\"keys\":\(list.keyCount)}"
         return Array("{\"event\":\"presence_occupancy\",\"payload\":\(count),\"type\":\"broadcast\"}".utf8)
     }
 }
 
-/// What a membership keeps for `Presence`.
+/// The state that `Presence` keeps for a membership.
 struct MemberPresence {
-    /// What clients show it under: its own, or one that the hub made.
+    /// The key shown to clients: the client's own, or one made by the hub.
     var key: String
     let hasMadeKey: Bool
-    /// What it is tracked as: its own id, or that of a member whose presence it took over.
+    /// The ID it is tracked under: its own, or that of a member whose presence it took over.
     var id: MemberID
-    /// Its positions in `ChannelPresence.watchers` and `.counters`.
+    /// Positions in `ChannelPresence.watchers` and `.counters`.
     var watcherIndex: Int32?
     var counterIndex: Int32?
 
-    /// - Parameter key: nil where the client gave none.
+    /// - Parameter key: nil if the client gave none.
     init(key: String?, id: MemberID, orElse made: @autoclosure () -> String) {
         self.key = key ?? made()
         hasMadeKey = key == nil
         self.id = id
     }
 
-    /// The key as the client gave it; nil where it gave none.
+    /// The key given by the client; nil if it gave none.
     var givenKey: String? { hasMadeKey ? nil : key }
 }

@@ -8,11 +8,11 @@ package struct PresenceDiff: Sendable, Equatable {
 
     package init() {}
 
-    /// Nothing that anybody would be shown.
+    /// True when the change is invisible to watchers.
     var showsNothing: Bool { !joins.contains(where: \.isListed) && !leaves.contains(where: \.isListed) }
 
-    /// The same as several, of which each is about as large as a list may be: Python clients take no larger message. What
-    /// leaves goes with what comes in its place, so that nobody is gone in between.
+    /// Splits the change into parts of about the size limit of a list: Python clients accept no larger message. A leave
+    /// stays with the join that replaces it, so that no member seems gone in between.
     func parts(upTo limit: Int) -> [PresenceDiff] {
         let size = joins.reduce(0) { $0 + $1.listedBytes } + leaves.reduce(0) { $0 + $1.listedBytes }
         guard size > limit else { return [self] }
@@ -49,7 +49,7 @@ package struct PresenceDiff: Sendable, Equatable {
 
     /// `{key: {"metas": […]}, …}`.
     static func encode(_ metas: some Sequence<PresenceMeta>, into out: inout [UInt8]) {
-        // By the keys' bytes: to Swift strings that look alike are equal, to clients they are two keys.
+        // Grouped by the keys' bytes: Swift equates strings that look alike, but for clients they are two keys.
         var byKey: OrderedDictionary<[UInt8], [PresenceMeta]> = [:]
         for meta in metas where meta.isListed { byKey[JSONString.encode(meta.key), default: []].append(meta) }
         out.append(UInt8(ascii: "{"))
@@ -67,15 +67,15 @@ package struct PresenceDiff: Sendable, Equatable {
     }
 }
 
-/// What one member says of itself (Phoenix: a presence meta).
+/// A member's tracked state (Phoenix: a presence meta).
 package struct PresenceMeta: Sendable, Equatable {
     package let member: MemberID
     package let key: String
-    /// Unique per track; clients join and match metas by it.
+    /// Unique per track; clients match metas by it.
     package let ref: Name
-    /// The member's own JSON object, as sent; empty where the member is only counted.
+    /// The member's own JSON object, as sent; empty if the member is only counted.
     package let payload: [UInt8]
-    /// The ref this one replaces, on a re-track.
+    /// The ref that this one replaces when a member tracks again.
     package var previousRef: Name?
 
     package init(member: MemberID, key: String, ref: Name, payload: [UInt8], previousRef: Name? = nil) {
@@ -86,17 +86,18 @@ package struct PresenceMeta: Sendable, Equatable {
         self.previousRef = previousRef
     }
 
-    /// Whether others are shown it. Who comes when a channel's list is full is counted, and that is all.
+    /// Whether others see the member. A member that comes when a channel's list is full is only counted.
     package var isListed: Bool { !payload.isEmpty }
 
-    /// At most what it adds to a `presence_state`: its payload, its key as JSON, two refs, and 45 bytes around them.
+    /// An upper bound on what it adds to a `presence_state`: its payload, its key as JSON, two refs, and 45 bytes
+    /// around them.
     var listedBytes: Int { isListed ? payload.count + JSONString.encodedCount(key) + 2 * ref.utf8.count + 64 : 0 }
 
-    /// The same without what others would be shown.
+    /// A copy that is only counted.
     var unlisted: PresenceMeta { PresenceMeta(member: member, key: key, ref: ref, payload: []) }
 
-    /// The member's object with `phx_ref` added. The hub's keys come last: where a payload brings the same keys, the
-    /// last one counts for every client.
+    /// Writes the member's object with `phx_ref` added. The hub's keys come last: if a payload brings the same keys,
+    /// every client uses the last one.
     func encode(into out: inout [UInt8]) {
         let end = payload.lastIndex(of: UInt8(ascii: "}")) ?? payload.startIndex
         let inner = payload[..<end]

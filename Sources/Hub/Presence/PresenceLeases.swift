@@ -1,18 +1,18 @@
 import Synchronization
 package import Wire
 
-/// The presence of a member that was cut off: it counts until its window ends, or until its client comes back for it.
+/// The presence of a member that was cut off: it counts until its window ends or its client comes back for it.
 package struct PresenceLease: Sendable {
-    /// What it was tracked as.
+    /// The ID under which it was tracked.
     package let member: MemberID
     package let place: Place
     package let key: String
     package let appState: ReportedAppState?
-    /// Who says that it is over, if it comes to that; `elsewhere` where that is another hub.
+    /// The loop that ends the lease when it is over; `elsewhere` if that is up to another hub.
     package let loop: Int
     /// In monotonic milliseconds.
     package internal(set) var until: Int64
-    /// A client of this user has joined and is about to say who it is.
+    /// A client of this user has joined and is about to identify itself.
     var isExpected = false
 
     package init(
@@ -26,16 +26,16 @@ package struct PresenceLease: Sendable {
         self.until = until
     }
 
-    /// In place of the number of a loop: another hub's member. No loop ends it.
+    /// Stands in for a loop's number if the member belongs to another hub. No loop ends its lease.
     package static let elsewhere = -2
     package var isElsewhere: Bool { loop == Self.elsewhere }
 
-    /// Whom a lease may go to.
+    /// The identity that a client needs to take over a lease.
     package struct Place: Hashable, Sendable {
         package let channel: ChannelKey
         /// The claim `sub`.
         package let user: Name?
-        /// The client's own key; nil where the hub made one, so that the user alone tells.
+        /// The client's own key; nil if the hub made one, so that only the user identifies the client.
         package let key: [UInt8]?
 
         package init(channel: ChannelKey, user: Name?, key: [UInt8]?) {
@@ -46,12 +46,12 @@ package struct PresenceLease: Sendable {
     }
 }
 
-/// The leases of members that were cut off. One for all loops, as a client may come back on another one.
+/// The leases of members that were cut off. Shared by all loops, as a client may come back on another one.
 ///
-/// A lease is either given to a client that came back or ends, whichever asks first: that is decided here, under a lock
-/// that is held for a look-up. Safe from any thread.
+/// A lease either goes to a client that comes back or ends, whichever is requested first: that is decided here, under a
+/// lock that is held for a look-up. Safe from any thread.
 package final class PresenceLeases: Sendable {
-    /// Names a lease.
+    /// Identifies a lease.
     private struct Name: Hashable {
         let member: MemberID
         let place: PresenceLease.Place
@@ -65,7 +65,7 @@ package final class PresenceLeases: Sendable {
     private struct State {
         var leases: [PresenceLease.Place: [PresenceLease]] = [:]
         var count = 0
-        /// By loop: when its leases end.
+        /// The ends of each loop's leases.
         var ends: [Int: TimerQueue<Name>] = [:]
         var isDraining = false
     }
@@ -78,7 +78,7 @@ package final class PresenceLeases: Sendable {
 
     func count(of place: PresenceLease.Place) -> Int { state.withLock { $0.leases[place]?.count ?? 0 } }
 
-    /// The hub stops: no lease ends any more, as everybody is expected back at the hub's next process.
+    /// Stops ending leases while the hub shuts down: all clients are expected back at its next process.
     package func drain() { state.withLock { $0.isDraining = true } }
 
     package var isDraining: Bool { state.withLock { $0.isDraining } }
@@ -94,9 +94,9 @@ package final class PresenceLeases: Sendable {
         }
     }
 
-    /// A client that may be the owner has joined: there is time for it to say so.
+    /// Extends a lease because a client that may be its owner has joined and needs time to identify itself.
     ///
-    /// - Returns: what it may be the owner of.
+    /// - Returns: the lease it may own.
     @discardableResult
     func expect(_ place: PresenceLease.Place, until: Int64) -> PresenceLease? {
         state.withLock { state in
@@ -105,7 +105,7 @@ package final class PresenceLeases: Sendable {
         }
     }
 
-    /// The same on another hub.
+    /// Extends a lease whose possible owner has joined another hub.
     package func expect(_ member: MemberID, of place: PresenceLease.Place, until: Int64) {
         state.withLock { state in
             guard let index = state.leases[place]?.firstIndex(where: { $0.member == member }) else { return }
@@ -123,9 +123,9 @@ package final class PresenceLeases: Sendable {
         return state.leases[place]?[index]
     }
 
-    /// It is over, or went to a client of another hub.
+    /// Removes a lease that is over, or went to a client of another hub.
     ///
-    /// - Returns: whether it was there.
+    /// - Returns: whether it existed.
     @discardableResult
     package func remove(_ member: MemberID, of place: PresenceLease.Place) -> Bool {
         state.withLock { state in
@@ -139,7 +139,7 @@ package final class PresenceLeases: Sendable {
         }
     }
 
-    /// Gives a lease to whoever came back; of several the one that `isBest` says.
+    /// Hands a lease to a client that came back; of several, the one that `isBest` selects.
     func claim(_ place: PresenceLease.Place, best isBest: (PresenceLease) -> Bool = { _ in false }) -> PresenceLease? {
         state.withLock { state in
             guard var leases = state.leases[place], !leases.isEmpty else { return nil }
@@ -152,7 +152,7 @@ package final class PresenceLeases: Sendable {
         }
     }
 
-    /// The loop's leases that are over; they are gone from here on.
+    /// Removes and returns the loop's leases that are over.
     func end(of loop: Int, at now: Int64) -> [PresenceLease] {
         state.withLock { state in
             guard !state.isDraining else { return [] }
@@ -169,13 +169,13 @@ package final class PresenceLeases: Sendable {
         }
     }
 
-    /// When the loop's next lease ends.
+    /// Returns when the loop's next lease ends.
     func nextEnd(of loop: Int) -> Int64? {
         state.withLock { $0.isDraining ? nil : $0.ends[loop]?.next }
     }
 }
 
-/// The leases as one loop has them: its own, which the others have not heard of yet, and those that all loops share.
+/// The leases as one loop sees them: its own, not yet known to the others, and those shared by all loops.
 struct LoopLeases {
     let shared: PresenceLeases
     private var own: [PresenceLease] = []
@@ -188,18 +188,18 @@ struct LoopLeases {
 
     mutating func add(_ lease: PresenceLease) { own.append(lease) }
 
-    /// From here on all loops have them.
+    /// Shares the loop's own leases with all loops.
     mutating func offer() {
         shared.offer(own)
         own.removeAll(keepingCapacity: true)
     }
 
-    /// How many there are that may go to the same client.
+    /// Returns the number of leases that may go to the same client.
     func count(of place: PresenceLease.Place) -> Int { own.count { $0.place == place } + shared.count(of: place) }
 
-    /// A client that may be the owner has joined: there is time for it to say so.
+    /// Extends a lease because a client that may be its owner has joined and needs time to identify itself.
     ///
-    /// - Returns: what it may be the owner of.
+    /// - Returns: the lease it may own.
     mutating func expect(_ place: PresenceLease.Place, until: Int64) -> PresenceLease? {
         guard let index = own.firstIndex(where: { $0.place == place && !$0.isExpected }) else {
             return shared.expect(place, until: until)
@@ -209,7 +209,7 @@ struct LoopLeases {
         return own[index]
     }
 
-    /// Gives a lease to whoever came back; of several the one that `isBest` says.
+    /// Hands a lease to a client that came back; of several, the one that `isBest` selects.
     mutating func claim(_ place: PresenceLease.Place, best isBest: (PresenceLease) -> Bool) -> PresenceLease? {
         let candidates = own.indices.filter { own[$0].place == place }
         guard let index = candidates.first(where: { isBest(own[$0]) }) ?? candidates.first else {
@@ -222,21 +222,21 @@ struct LoopLeases {
 // MARK: After a restart
 
 extension PresenceLeases {
-    /// One who was present when the hub's last process ended.
+    /// A presence from when the hub's last process ended.
     package struct Restored: Sendable {
         package let channel: ChannelKey
         package let meta: PresenceMeta
     }
 
-    /// Takes in what was written down, as leases: whoever comes back in time was never gone, also to those who come back
-    /// themselves and are told who is there.
+    /// Turns written records into leases: clients that come back in time were never gone, not even to others that come
+    /// back and are sent the list.
     ///
-    /// - Parameter until: when those who did not come back are gone, in monotonic milliseconds.
+    /// - Parameter until: when members that did not come back are gone, in monotonic milliseconds.
     package func restore(_ records: [PresenceRecord], until: Int64) -> [Restored] {
         var leases: [PresenceLease] = []
         var restored: [Restored] = []
         for (number, record) in records.enumerated() {
-            // No loop has this number, so that no member of this process can be the same.
+            // No loop has this number, so no member of this process can collide.
             let member = MemberID(loop: -1, serial: number)
             let key = record.hasMadeKey ? nil : Array(record.key.utf8)
             leases.append(

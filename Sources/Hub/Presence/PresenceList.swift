@@ -1,17 +1,18 @@
 import OrderedCollections
 import Wire
 
-/// Who is present in a channel. Every loop keeps a whole copy: its own members' changes are applied here first and
+/// The members present in a channel. Every loop keeps a full copy: its own members' changes are applied here first and
 /// relayed, the others' arrive in the order they were made.
 ///
-/// The copy has two layers: what the loop's watchers were told, and the news that they are told next. So a change may wait
-/// for others to go with it, and whoever asks for the state in between gets what the others have, and the news with them.
+/// The copy has two layers: what the loop's watchers were told, and the news that they will be told next. So a change
+/// may be withheld to be sent with others, and a member that asks for the state in between gets what the others have,
+/// and later the news with them.
 package struct PresenceList {
     private var known: OrderedDictionary<MemberID, PresenceMeta> = [:]
-    /// The newest word on each member; nil: gone.
+    /// The latest change for each member; nil: gone.
     private var news: OrderedDictionary<MemberID, PresenceMeta?> = [:]
     private var encoded: [UInt8]?
-    /// Metas by the bytes of their key.
+    /// The number of metas for each key, by its bytes.
     private var keys: [[UInt8]: Int] = [:]
     package private(set) var count = 0
     package private(set) var listedCount = 0
@@ -21,7 +22,7 @@ package struct PresenceList {
 
     package var isEmpty: Bool { count == 0 && news.isEmpty }
     package var hasNews: Bool { !news.isEmpty }
-    /// Distinct keys.
+    /// The number of distinct keys.
     package var keyCount: Int { keys.count }
 
     package subscript(member: MemberID) -> PresenceMeta? {
@@ -29,7 +30,8 @@ package struct PresenceList {
         return known[member]
     }
 
-    /// What changes if a member says this of itself. Nil where it said the same before: nobody needs to hear it again.
+    /// Returns the change made by tracking this meta; nil if it says the same as before, so that no client needs to
+    /// hear it again.
     package func tracking(_ meta: PresenceMeta) -> PresenceDiff? {
         let old = self[meta.member]
         if let old, Self.saysTheSame(old.payload, meta.payload) { return nil }
@@ -48,8 +50,7 @@ package struct PresenceList {
         return diff
     }
 
-    /// Whether two payloads are one to whoever reads them. Some clients write the keys of an object in another order
-    /// every time.
+    /// Whether two payloads mean the same. Some clients write an object's keys in a different order every time.
     static func saysTheSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
         one == other || !one.isEmpty && !other.isEmpty && JSON(trusted: one[...]).isEqual(to: JSON(trusted: other[...]))
     }
@@ -78,7 +79,7 @@ package struct PresenceList {
         keys[key] = left == 0 ? nil : left
     }
 
-    /// The news, as one difference to what the watchers know; from here on they know it.
+    /// Removes and returns the news, as one diff to what the watchers know; it counts as known to them afterwards.
     package mutating func takeNews() -> PresenceDiff {
         var diff = PresenceDiff()
         for (member, word) in news {
@@ -86,7 +87,7 @@ package struct PresenceList {
             guard old?.ref != word?.ref else { continue }
             if let old { diff.leaves.append(old) }
             if var meta = word {
-                // Of several steps that are told as one, the watchers know only the first one's origin.
+                // Of several steps that are sent as one, the watchers know only the first one's origin.
                 meta.previousRef = old?.ref
                 diff.joins.append(meta)
                 known[member] = meta
@@ -99,16 +100,17 @@ package struct PresenceList {
         return diff
     }
 
-    /// All who are present, whether the watchers were told or not, in no order.
+    /// Visits all presences, whether the watchers know them or not, in no particular order.
     func forEach(_ body: (PresenceMeta) -> Void) {
         for (member, meta) in known where news.index(forKey: member) == nil { body(meta) }
         for case let meta? in news.values { body(meta) }
     }
 
-    /// Some of those whom the watchers were told of.
+    /// Returns some of the presences known to the watchers.
     func first(_ limit: Int) -> [PresenceMeta] { Array(known.values.prefix(limit)) }
 
-    /// The payload of `presence_state`, kept until the next change: a crowd that joins at once costs one encoding.
+    /// Returns the payload of `presence_state`, cached until the next change: a crowd that joins at once costs one
+    /// encoding.
     package mutating func state() -> [UInt8] {
         if let encoded { return encoded }
         var out: [UInt8] = []

@@ -2,14 +2,14 @@ import OrderedCollections
 import Synchronization
 package import Wire
 
-/// What changed in who is present, for whoever writes it down: the newest word on each, not the way there.
+/// Changes of presence for a writer that persists them: the latest state of each, not the steps between.
 ///
-/// Safe from any thread. The loops note; one writer takes, now and then, and may ask for everything when it has lost its
-/// place (another connection, another database).
+/// Safe from any thread. The loops record; one writer takes changes now and then, and may ask for everything when it
+/// has lost its position (another connection, another database).
 package final class PresenceLog: Sendable {
     package struct Change: Sendable, Equatable {
         package let ref: Name
-        /// Nil: gone.
+        /// Nil if the presence is gone.
         package let record: PresenceRecord?
 
         package init(ref: Name, record: PresenceRecord?) {
@@ -21,7 +21,7 @@ package final class PresenceLog: Sendable {
     private struct State {
         var records: [Name: PresenceRecord] = [:]
         var changed: OrderedSet<Name> = []
-        /// By channel and ref: the keys of those who are present where somebody asks.
+        /// Keys of the presences in watched channels, by channel and ref.
         var watched: [ChannelKey: [Name: Name]] = [:]
     }
 
@@ -30,7 +30,7 @@ package final class PresenceLog: Sendable {
     private let clock: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - happenings: is told who comes and who goes.
+    ///   - happenings: records presences that come and go.
     ///   - clock: milliseconds since 1970, for these.
     package init(telling happenings: Happenings? = nil, clock: @escaping @Sendable () -> Int64 = { 0 }) {
         self.happenings = happenings
@@ -39,7 +39,7 @@ package final class PresenceLog: Sendable {
 
     package func put(_ record: PresenceRecord) {
         state.withLock { state in
-            // Under this lock, so that they are told in their order.
+            // Under this lock, to keep their order.
             if state.records[record.ref] == nil { happenings?.present(record, at: clock()) }
             state.records[record.ref] = record
             state.changed.append(record.ref)
@@ -56,10 +56,10 @@ package final class PresenceLog: Sendable {
         }
     }
 
-    /// What is noted of one who is present.
+    /// Returns the record of a presence.
     package func record(_ ref: Name) -> PresenceRecord? { state.withLock { $0.records[ref] } }
 
-    /// What the writer has not heard yet, at most `limit` of it; it counts as heard from here on.
+    /// Removes and returns changes that the writer has not taken yet, at most `limit`.
     package func take(upTo limit: Int = .max) -> [Change] {
         state.withLock { state in
             let refs = Array(state.changed.prefix(limit))
@@ -68,14 +68,14 @@ package final class PresenceLog: Sendable {
         }
     }
 
-    /// The writer could not write these: they are to come again, unless something newer does.
+    /// Takes back changes that the writer could not write, unless something newer replaces them.
     package func giveBack(_ changes: [Change]) {
         state.withLock { state in
             for change in changes { state.changed.append(change.ref) }
         }
     }
 
-    /// Everybody counts as changed: the writer begins on an empty page.
+    /// Marks every record as changed, for a writer that starts on an empty page.
     package func takeFromTheStart() {
         state.withLock { $0.changed = OrderedSet($0.records.keys) }
     }
@@ -83,9 +83,9 @@ package final class PresenceLog: Sendable {
     package var isEmpty: Bool { state.withLock { $0.changed.isEmpty } }
     package var count: Int { state.withLock { $0.records.count } }
 
-    // MARK: Who is present
+    // MARK: Presence keys
 
-    /// From here on `present` tells of this channel. Looks at all records once.
+    /// Starts to answer `presentKeys` for this channel. Scans all records once.
     package func watch(_ channel: ChannelKey) {
         state.withLock { state in
             guard state.watched[channel] == nil else { return }
@@ -99,19 +99,19 @@ package final class PresenceLog: Sendable {
         state.withLock { _ = $0.watched.removeValue(forKey: key) }
     }
 
-    /// The presence keys of a channel that is watched, each once, in the order of their bytes.
+    /// Returns the presence keys of a watched channel, each once, in the order of their bytes.
     package func present(in key: ChannelKey) -> [Name] {
         state.withLock { Set($0.watched[key]?.values.map { $0 } ?? []).sorted() }
     }
 }
 
-/// One member's presence as it is written down, so that a hub that starts again knows who was there.
+/// One member's presence in its persisted form, so that a restarted hub knows it.
 package struct PresenceRecord: Sendable, Equatable {
     package let channel: ChannelKey
-    /// Unique among all that is tracked, and new with every track: clients know a meta by it.
+    /// Unique among everything tracked, and new with every track: clients identify a meta by it.
     package let ref: Name
     package let key: String
-    /// The client gave no key, so the hub made this one.
+    /// The hub made this key because the client gave none.
     package let hasMadeKey: Bool
     /// The claim `sub`.
     package let user: Name?

@@ -1,29 +1,30 @@
 package import Wire
 
-/// How presence is kept and told.
+/// Rules for keeping and announcing presence.
 package struct PresenceRules: Sendable {
-    /// How long who is cut off counts as present; for some topics otherwise, the first pattern that fits counts.
+    /// How long a member that is cut off counts as present; for topics with rules of their own, the first matching
+    /// pattern applies.
     package var windows = GracePeriods()
     package var topics: [(pattern: TopicPattern, windows: GracePeriods)] = []
-    /// Members and bytes of a channel's list, and bytes of all lists. Whoever comes when it is full is counted and not
-    /// listed.
+    /// Members and bytes of a channel's list, and bytes of all lists. Members that come when a list is full are counted
+    /// but not listed.
     package var listedMembers = 10_000
     package var listedBytes = 1_000_000
     package var totalBytes = 268_435_456
-    /// Bytes of what one member says of itself: a change of it, which holds it twice, is to fit a message of 1 MiB.
+    /// Bytes of one member's payload: a change, which contains it twice, has to fit a message of 1 MiB.
     package var payloadBytes = 500_000
-    /// Changes of channels with so many members or watchers are told together: the first at once, then at most one
-    /// difference in so many milliseconds (0: every change by itself).
+    /// Changes in channels with this many members or watchers are merged: the first is sent at once, then at most one
+    /// diff per this many milliseconds (0: every change separately).
     package var mergedFrom = 32
     package var mergeInterval: Int64 = 100
-    /// Milliseconds between two counts for those who asked for counts alone.
+    /// Milliseconds between two counts for members that asked only for counts.
     package var occupancyInterval: Int64 = 1000
-    /// Milliseconds that a client which joined again has for tracking again, where only that tells who it is.
+    /// Milliseconds that a rejoined client has to track again, if only that tells which presence is its own.
     package var trackingTime: Int64 = 5000
 
     package init() {}
 
-    /// Whoever is cut off is gone, and every change is told by itself.
+    /// Members that are cut off are gone, and every change is sent separately.
     package static var plain: PresenceRules {
         var rules = PresenceRules()
         rules.windows = .none
@@ -37,7 +38,7 @@ package struct PresenceRules: Sendable {
     }
 }
 
-/// How long a member that was cut off counts as present, in milliseconds, by the last state of its app.
+/// How long a member that was cut off counts as present, in milliseconds, by the last known state of its app.
 package struct GracePeriods: Sendable, Equatable {
     package var active: Int64
     package var inactive: Int64
@@ -49,7 +50,7 @@ package struct GracePeriods: Sendable, Equatable {
         self.background = background
     }
 
-    /// Whoever is cut off is gone.
+    /// Members that are cut off are gone at once.
     package static let none = GracePeriods(active: 0, inactive: 0, background: 0)
 
     package subscript(state: ReportedAppState?) -> Int64 {

@@ -1,10 +1,10 @@
 import Wire
 
-/// What a client's app is doing, as it says itself: how long it may be cut off before others hear of it depends on it. It
-/// holds for its socket, whatever channel it is said on.
+/// The state of a client's app, as reported by the client: it determines how long the client may be cut off before
+/// others are told. It applies to the socket, whichever channel reports it.
 ///
-/// The names are those of iOS (`UIApplication.State`): a phone that locks becomes inactive, one that shows another app puts
-/// this one in the background, and the system pauses its network in both.
+/// The names are those of iOS (`UIApplication.State`): a phone that locks becomes inactive, one that shows another app
+/// puts this one in the background, and the system pauses its network in both.
 package enum ReportedAppState: String, Sendable, CaseIterable {
     case active
     case inactive
@@ -12,7 +12,7 @@ package enum ReportedAppState: String, Sendable, CaseIterable {
 }
 
 extension ReportedAppState {
-    /// The event that says it.
+    /// The event that reports the state.
     static let event = "app_state"
 
     init?(_ json: JSON?) {
@@ -20,7 +20,7 @@ extension ReportedAppState {
         self = state
     }
 
-    /// Nil where a broadcast is not about this: an app may have an event of this name for something else.
+    /// Nil if a broadcast is not such a report: an app may use an event of this name for something else.
     init?(_ message: BroadcastMessage) {
         guard let payload = message.payload(ofEvent: Self.event),
             payload.hasOnlyMembers(where: { $0.isNamed("state") || $0.isNamed("type") })
@@ -30,7 +30,7 @@ extension ReportedAppState {
 }
 
 extension Presence {
-    /// Takes `app_state` as an event of its own, with `{"state":…}`.
+    /// Handles `app_state` as an event of its own, with `{"state":…}`.
     func appState(_ frame: ClientFrame, of membership: Membership, _ hub: inout HubContext) {
         guard case .json(let payload) = frame.body, let state = ReportedAppState(payload["state"]) else {
             return hub.refuse(.appState, frame.ref, of: membership, .appStateUnknown)
@@ -39,9 +39,10 @@ extension Presence {
         hub.reply(to: frame.ref, of: membership, ok: true)
     }
 
-    /// Takes the same as a broadcast, for clients that can send nothing else. It is for the hub and passed on to nobody.
+    /// Handles the same as a broadcast, for clients that can send nothing else. It is meant for the hub and not passed
+    /// on.
     ///
-    /// - Returns: false if the message is not about this.
+    /// - Returns: false if the message is not such a report.
     func consumesAppState(
         _ message: BroadcastMessage, ref: JSON, of membership: Membership, _ hub: inout HubContext
     ) -> Bool {

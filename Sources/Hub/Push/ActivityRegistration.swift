@@ -1,31 +1,31 @@
 package import Wire
 
-/// A Live Activity that a phone shows, and what it was last sent.
+/// A Live Activity shown on a phone, and what was last sent to it.
 package struct ActivityRegistration: Sendable, Equatable {
-    /// ActivityKit's id.
+    /// ActivityKit's ID.
     package let id: Name
-    /// The claim `sub` of whoever registered it.
+    /// The claim `sub` of the user that registered it.
     package let user: Name
-    /// The claim `session_id` (Supabase Auth: one for each sign-in, so for each device), where the token had one.
+    /// The claim `session_id` (Supabase Auth: one for each sign-in, so for each device), if the token had one.
     package let session: Name?
     package let destination: PushDestination
-    /// What it is about; nil where only a backend updates it.
+    /// The conversation it shows; nil if only a backend updates it.
     package let conversation: Name?
     /// When this token was registered, in milliseconds since 1970, by the database's clock.
     package let registeredAt: Int64
-    /// When the activity was registered first, in milliseconds since 1970.
+    /// When the activity was first registered, in milliseconds since 1970.
     package let startedAt: Int64
-    /// `aps.timestamp` of what was sent last, in seconds since 1970; 0 before the first.
+    /// The `aps.timestamp` of the last push, in seconds since 1970; 0 before the first.
     package let timestamp: Int64
-    /// How many states it was sent.
+    /// The number of states sent to it.
     package let version: Int
-    /// The content-state that was sent last, as JSON.
+    /// The last content-state sent, as JSON.
     package let state: [UInt8]?
-    /// A backend said it: the activity is the backend's.
+    /// A backend set the state: the activity is the backend's.
     package let isPosted: Bool
-    /// What the backend posted last, if that is not the state; see `PostedState`.
+    /// The backend's last post, if it differs from the state; see `PostedState`.
     package let post: [UInt8]?
-    /// Apple is known to have taken it.
+    /// Apple is known to have accepted it.
     package let wasDelivered: Bool
 
     package init(
@@ -49,20 +49,20 @@ package struct ActivityRegistration: Sendable, Equatable {
     }
 }
 
-/// The state that a Live Activity is about to be pushed, as it is written down before the push leaves, so that no hub
-/// and no later process sends the same activity anything older.
+/// A Live Activity's state that is about to be pushed, written down before the push is sent, so that no hub and no
+/// later process sends the same activity anything older.
 package struct ActivityStamp: Sendable, Equatable {
-    /// The activity's id.
+    /// The activity's ID.
     package let id: Name
     /// `aps.timestamp`, in seconds since 1970; greater than the activity's last.
     package let timestamp: Int64
-    /// How many states the activity was sent, this one included.
+    /// The number of states sent to the activity, including this one.
     package let version: Int
-    /// The content-state, as JSON; nil for an end of which no state is known.
+    /// The content-state, as JSON; nil for an end without a known state.
     package let state: [UInt8]?
-    /// Whether a backend said the state: the activity is the backend's then, and stays so after a restart.
+    /// Whether a backend set the state: the activity is the backend's then, and stays so after a restart.
     package let isPosted: Bool
-    /// What the backend posted, if that is not the state.
+    /// The backend's post, if it differs from the state.
     package let post: [UInt8]?
 
     package init(
@@ -77,8 +77,8 @@ package struct ActivityStamp: Sendable, Equatable {
     }
 }
 
-/// The life of a Live Activity, as `aps.event` says it (Apple: "Starting and updating Live Activities with ActivityKit
-/// push notifications").
+/// The stage of a Live Activity's life, as in `aps.event` (Apple: "Starting and updating Live Activities with
+/// ActivityKit push notifications").
 package enum ActivityEvent: String, Sendable {
     case start, update, end
 }

@@ -6,21 +6,21 @@ package import Wire
 package struct ActivitySummary: Sendable {
     /// With its prefix.
     package let topic: String
-    /// The claim `sub` of whoever registered the activity; nobody else is told.
+    /// The claim `sub` of the user that registered the activity; no other user is told.
     package let user: Name
     /// The payload of a `broadcast` event.
     package let message: [UInt8]
 
     private static let topicPrefix = ChannelKey.prefix + "live-activity:"
 
-    /// Nil where the topic is not an activity's.
+    /// Returns the activity's ID; nil if the topic is not an activity's.
     static func activity(ofTopic topic: String) -> Name? {
         guard topic.utf8.starts(with: topicPrefix.utf8) else { return nil }
         return Name(Substring(topic.utf8.dropFirst(topicPrefix.utf8.count)))
     }
 
-    /// Whether a message is one that only the hub may send to the topic: whoever knows an activity's id could tell its
-    /// user anything otherwise.
+    /// Whether only the hub may send such a message to the topic: otherwise anyone who knows an activity's ID could
+    /// tell its user anything.
     package static func isReserved(event: String, topic: String) -> Bool {
         activity(ofTopic: topic) != nil && reserved.contains { event.utf8.elementsEqual($0.utf8) }
     }
@@ -32,7 +32,7 @@ package struct ActivitySummary: Sendable {
         switch message {
         case .user(let user): return isReserved(event: user.event, topic: topic)
         case .text(let bytes):
-            // Which of several members of one name counts, parsers do not agree about.
+            // Parsers disagree about which of several members with the same name counts.
             var isReserved = false
             JSON(trusted: bytes[...]).forEachMember { member in
                 guard member.isNamed("event"), let event = member.value.string else { return }
@@ -55,17 +55,17 @@ package struct ActivitySummary: Sendable {
     }
 }
 
-/// What Live Activities show, for the apps that show it while a socket of theirs lives.
+/// The states of Live Activities, for apps that show them while a socket is alive.
 struct Summaries {
-    /// Nil: nobody knows what Live Activities show.
+    /// Nil if the hub does not know the states of Live Activities.
     let joins: SummaryJoins?
 
-    /// A member joined: whoever knows the states is told, if the channel is an activity's.
+    /// Records a join, if the channel is an activity's, so that its state is sent.
     func note(_ membership: Membership) {
         joins?.note(membership.channel.key.topic, by: membership.claims.subject)
     }
 
-    /// Tells the sockets of one user in a channel, and nobody else who joined it.
+    /// Sends a summary to the sockets of its user in a channel, and to no others that joined it.
     func send(_ summary: ActivitySummary, in channel: LocalChannel, _ hub: inout HubContext) {
         for slot in channel.listeners.slots {
             guard let membership = hub.member(slot, of: channel), isUser(summary.user, membership),
@@ -80,9 +80,9 @@ struct Summaries {
     }
 }
 
-/// Who has joined the channel of a Live Activity, and is to be shown its state: whoever knows the states asks.
+/// Joins of Live Activities' channels whose states are to be sent: the owner of the states asks for them.
 ///
-/// One for all loops; safe from any thread, behind one lock that is held for an insertion.
+/// Shared by all loops; safe from any thread, behind one lock that is held for an insertion.
 package final class SummaryJoins: Sendable {
     package struct Join: Hashable, Sendable {
         package let activity: Name
@@ -95,9 +95,9 @@ package final class SummaryJoins: Sendable {
     }
 
     private let joins = Mutex<Set<Join>>([])
-    /// Beyond that, an app waits for the next state.
+    /// Beyond this, an app waits for the next state.
     private static let most = 10_000
-    /// In bytes; no activity's id is longer, and topics may be.
+    /// In bytes; no activity's ID is longer, while topics may be.
     private static let longest = 200
 
     package init() {}
@@ -111,7 +111,7 @@ package final class SummaryJoins: Sendable {
         }
     }
 
-    /// Those since the last call.
+    /// Removes and returns the joins since the last call.
     package func takeAll() -> Set<Join> {
         joins.withLock { joins in
             defer { joins = [] }

@@ -1,10 +1,10 @@
 package import Wire
 
-/// Where a notification goes: a token, and what it is a token of.
+/// The destination of a notification: a token with the environment and app it belongs to.
 package struct PushDestination: Hashable, Sendable {
     package let token: PushToken
     package let environment: PushEnvironment
-    /// The app's bundle id; the topic's suffix follows from the kind of the notification.
+    /// The app's bundle ID; the topic's suffix follows from the kind of the notification.
     package let bundle: Name
 
     package init(token: PushToken, environment: PushEnvironment, bundle: Name) {
@@ -13,17 +13,17 @@ package struct PushDestination: Hashable, Sendable {
         self.bundle = bundle
     }
 
-    /// The same token in another environment.
+    /// Returns the same token in another environment.
     package func moved(to environment: PushEnvironment) -> PushDestination {
         PushDestination(token: token, environment: environment, bundle: bundle)
     }
 }
 
-/// Which of Apple's two services a token belongs to. A token of one is a bad token at the other.
+/// The Apple service that a token belongs to. A token of one is a bad token at the other.
 package enum PushEnvironment: String, Sendable, CaseIterable {
-    /// Apps that were installed from Xcode.
+    /// Apps installed from Xcode.
     case sandbox
-    /// The App Store's and TestFlight's.
+    /// Apps from the App Store or TestFlight.
     case production
 
     package var other: PushEnvironment {
@@ -33,7 +33,7 @@ package enum PushEnvironment: String, Sendable, CaseIterable {
         }
     }
 
-    /// The environment in a sentence: "in the sandbox".
+    /// The environment for use in a sentence: "in the sandbox".
     package var phrase: String {
         switch self {
         case .sandbox: "the sandbox"
@@ -42,16 +42,16 @@ package enum PushEnvironment: String, Sendable, CaseIterable {
     }
 }
 
-/// What Apple names a phone, or an activity on it, by. Whoever has one and the operator's key can notify it, so it is
-/// never printed whole.
+/// Apple's identifier of a phone, or of an activity on it. With a token and the operator's key anyone can notify the
+/// phone, so it is never printed whole.
 package struct PushToken: Hashable, Sendable {
     /// Lower-case hexadecimal digits, as in the path of a request to APNs.
     package let hex: String
 
-    /// Apple says not to count on a length; this only keeps out what cannot be one.
+    /// Apple advises against relying on a length; this only excludes what cannot be a token.
     private static let lengths = 16...1024
 
-    /// Nil for what is not an even number of hexadecimal digits.
+    /// Nil unless the text is an even number of hexadecimal digits.
     package init?(_ text: String) {
         let digits = text.utf8
         guard Self.lengths.contains(digits.count), digits.count.isMultiple(of: 2),
@@ -60,7 +60,7 @@ package struct PushToken: Hashable, Sendable {
         hex = text.lowercased()
     }
 
-    /// Enough of it to tell tokens apart, and too little to use.
+    /// Enough of the token to tell tokens apart, and too little to use.
     package var prefix: String { String(hex.prefix(8)) }
 }
 
@@ -68,7 +68,7 @@ extension PushToken: CustomStringConvertible {
     package var description: String { prefix + "…" }
 }
 
-/// A phone that alerts, or the starts of Live Activities, may be sent to.
+/// A phone that alerts, or starts of Live Activities, may be sent to.
 package struct DeviceRegistration: Sendable, Equatable {
     package enum Kind: Sendable, Equatable, Hashable {
         case alert

@@ -1,12 +1,12 @@
 package import Wire
 
-/// Phones of a user that are judged by themselves (`alerts.devices`) and have a message: they are not sent its alert.
+/// Phones of a user that are judged separately (`alerts.devices`) and have a message: they are not sent its alert.
 package struct SparedPhones: Sendable, Equatable {
     package let message: Name
     package let user: Name
-    /// The claim `session_id` that they were registered with; nil for those that were registered without one.
+    /// The claim `session_id` that they were registered with; nil for phones registered without one.
     package let session: Name?
-    /// How they have it.
+    /// The reason why they are spared.
     package let reason: AlertReason
 
     package init(message: Name, user: Name, session: Name?, reason: AlertReason) {

@@ -1,30 +1,30 @@
 package import Wire
 
-/// A notification that a backend wants users to get: the body of `POST /api/notify`, what `roost notify` sends, and the argument of
+/// A backend's notification to users: the body of `POST /api/notify`, the output of `roost notify`, and the argument of
 /// `roost.notify()` in SQL.
 package struct UserNotification: Sendable, Equatable {
-    /// Who is to get it.
+    /// The recipients of a notification.
     package enum Recipients: Sendable, Equatable {
-        /// The claims `sub` of users, each once.
+        /// The users' claims `sub`, each once.
         case users([Name])
-        /// Whoever `alerts.audience` names for such a row.
+        /// The users that `alerts.audience` names for such a row.
         case audience(NotificationAudience)
     }
 
-    /// The caller's idempotency key, or one that was made up: a user gets one notification of an id, however often it is sent.
+    /// The caller's idempotency key, or a generated one: a user gets one notification per ID, however often it is sent.
     package let id: Name
     package let recipients: Recipients
     package let content: NotificationContent
 
-    /// Users of one call.
+    /// The maximum number of users in one call.
     package static let mostUsers = 1000
-    /// In bytes, as an index of Postgres takes it with its other columns.
+    /// In bytes, as an index of Postgres accepts with its other columns.
     private static let longestName = 1000
     /// In bytes.
     private static let longestID = 200
 
-    /// - Parameter makeID: makes the id of a notification that has none.
-    /// - Throws: a sentence for whoever wrote it.
+    /// - Parameter makeID: makes the ID of a notification that has none.
+    /// - Throws: a sentence for the author of the notification.
     package init(_ json: JSON, makeID: () -> Name) throws(NotificationProblem) {
         let body = NotificationBody(json)
         let id = try body.text("id", upTo: Self.longestID).map { Name($0) }
@@ -39,7 +39,7 @@ package struct UserNotification: Sendable, Equatable {
         self.content = content
     }
 
-    /// The same for other users.
+    /// Returns the same notification for other users.
     package func sent(to users: [Name]) -> UserNotification {
         UserNotification(id: id, recipients: .users(users), content: content)
     }
@@ -78,7 +78,7 @@ package struct UserNotification: Sendable, Equatable {
         return Name(text)
     }
 
-    /// As JSON that `init` reads.
+    /// JSON that `init` accepts.
     package var json: [UInt8] {
         JSONWriter.object { out in
             out.member("id", id.text)
@@ -95,7 +95,7 @@ package struct UserNotification: Sendable, Equatable {
     }
 }
 
-/// A row that need not exist: whom `alerts.audience` names for it.
+/// A row, which need not exist, for which `alerts.audience` names the recipients.
 package struct NotificationAudience: Sendable, Equatable {
     /// `SCHEMA.TABLE`.
     package let table: Name
@@ -117,25 +117,25 @@ package struct NotificationAudience: Sendable, Equatable {
     }
 }
 
-/// What a notification says, to whomever.
+/// The content of a notification, independent of its recipients.
 package struct NotificationContent: Sendable, Equatable {
-    /// What decides whether it is sent to somebody who may be there.
+    /// The condition under which the notification is sent to a user that may be online.
     package enum Condition: String, Sendable, CaseIterable {
         case always
-        /// Not to whoever proves to have an app on the screen.
+        /// Only to users not proven to have an app on the screen.
         case unseen
-        /// Not to whoever proves to have an app that is there, whatever it does.
+        /// Only to users not proven to have a running app, on the screen or not.
         case unreceived
     }
 
     package let title: String?
     package let subtitle: String?
     package let body: String?
-    /// Fields beside `aps`: a JSON object.
+    /// Fields beside `aps`, as a JSON object.
     package let data: [UInt8]?
     package let conversation: Name?
     package let badge: Int?
-    /// "" is silence; nil is the sound of alerts.
+    /// "" is silence; nil is the default sound of alerts.
     package let sound: String?
     package let category: String?
     package let interruptionLevel: InterruptionLevel?
@@ -143,14 +143,14 @@ package struct NotificationContent: Sendable, Equatable {
     package let collapseID: String?
     package let condition: Condition
 
-    /// Names beside `aps` that the hub itself gives.
+    /// Names beside `aps` that the hub itself sets.
     package static let ownFields = ["aps", "conversationId", "messageId", "notificationId"]
-    /// In bytes. A title or a body may be longer than a push, which is cut.
+    /// In bytes. A title or a body may be longer than a push, which is truncated.
     private static let longestText = 16_384
-    /// In bytes, of what is not cut.
+    /// In bytes, for texts that are not truncated.
     private static let longestName = 1000
 
-    /// - Throws: a sentence for whoever wrote it.
+    /// - Throws: a sentence for the author of the notification.
     package init(_ json: JSON) throws(NotificationProblem) {
         let body = NotificationBody(json)
         title = try body.text("title", upTo: Self.longestText)
@@ -212,11 +212,11 @@ package struct NotificationContent: Sendable, Equatable {
         out.member("when", condition.rawValue)
     }
 
-    /// As JSON that `init` reads.
+    /// JSON that `init` accepts.
     package var json: [UInt8] { JSONWriter.object { write(into: &$0) } }
 }
 
-/// What is wrong with a notification, in one sentence for whoever wrote it.
+/// A flaw of a notification, in one sentence for its author.
 package struct NotificationProblem: Error, Equatable {
     package let sentence: String
 

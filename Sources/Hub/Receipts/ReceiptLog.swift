@@ -1,7 +1,7 @@
 import Synchronization
 package import Wire
 
-/// A row whose receipts are written back: as `receipts.statement` is told of it. One object for all who are sent it.
+/// A row whose receipts are written back, as passed to `receipts.statement`. One object for all recipients of the row.
 package final class ReceiptRow: Sendable {
     /// `SCHEMA.TABLE`.
     package let table: Name
@@ -14,15 +14,15 @@ package final class ReceiptRow: Sendable {
     }
 }
 
-/// A user certainly has a row.
+/// Proof that a user has a row.
 package struct Receipt: Sendable {
     package let user: Name
     package let row: ReceiptRow
-    /// The app that proved it is on the screen, or does not say.
+    /// The app that proved it is on the screen, or does not report its state.
     package let isShown: Bool
     /// In milliseconds since 1970.
     package let at: Int64
-    /// What the socket had acknowledged before: the row lies behind it.
+    /// The mark that the socket had acknowledged before: the row lies behind it.
     let mark: Int
 
     package init(user: Name, row: ReceiptRow, isShown: Bool, at: Int64, mark: Int) {
@@ -34,19 +34,21 @@ package struct Receipt: Sendable {
     }
 }
 
-/// Proven receipts on their way to the application's own table. The loops write it, and one thread reads it
+/// Proven receipts on their way to the application's own table. The loops append, and one thread reads
 /// (`receipts.statement`). Safe from any thread.
 ///
-/// **Bounds**: `capacity` receipts wait. When they do, sockets' proofs are not taken: what they prove is taken with a later pong.
+/// **Bounds**: `capacity` receipts wait. When that is reached, sockets' proofs are not accepted: a later pong proves
+/// the same receipts.
 ///
-/// Invariant: a receipt is here before its pong counts as an acknowledgement, and until it is written. So the place to go on from that the
-/// feed stores stays behind its row (`oldestMark`), and whoever is killed in between sends the row again and has it proven again.
+/// Invariant: a receipt is here before its pong counts as an acknowledgement, and until it is written. So the resume
+/// position that the feed stores stays before its row (`oldestMark`), and a hub that is killed in between sends the row
+/// again and has it proven again.
 package final class ReceiptLog: Sendable {
     private struct State {
         var waiting: [Receipt] = []
-        /// Of `waiting`, how many are taken already.
+        /// The number of `waiting` receipts that are taken already.
         var taken = 0
-        /// What the reader has taken and not settled.
+        /// Receipts that the reading thread has taken and not settled.
         var inWork: [Receipt] = []
         var count = 0
     }
@@ -55,16 +57,16 @@ package final class ReceiptLog: Sendable {
     private let state = Mutex(State())
 
     private let capacity: Int
-    /// How long a receipt that cannot be written keeps the feed's place behind its row, in milliseconds.
+    /// How long a receipt that cannot be written keeps the feed's position before its row, in milliseconds.
     private static let longestHold: Int64 = 60_000
 
-    /// - Parameter capacity: how many receipts may wait; about 100 bytes each.
+    /// - Parameter capacity: the maximum number of waiting receipts; about 100 bytes each.
     package init(tables: ReceiptTables, capacity: Int = 200_000) {
         self.tables = tables
         self.capacity = capacity
     }
 
-    /// How many wait, and how many there ever were.
+    /// The number of waiting receipts, and of all receipts so far.
     package var counts: (waiting: Int, all: Int) {
         state.withLock { ($0.waiting.count - $0.taken + $0.inWork.count, $0.count) }
     }
@@ -79,7 +81,7 @@ package final class ReceiptLog: Sendable {
         }
     }
 
-    /// The oldest that wait. They are settled, or given back, before the next are taken.
+    /// Returns the oldest waiting receipts. They must be settled or given back before the next are taken.
     package func take(upTo count: Int) -> [Receipt] {
         state.withLock { state in
             let batch = Array(state.waiting[state.taken...].prefix(count))
@@ -93,7 +95,8 @@ package final class ReceiptLog: Sendable {
         }
     }
 
-    /// What was taken is written, or refused for good, but for these, which are tried again: in front of all others, or behind them.
+    /// Settles the batch that was taken, which was written or finally refused, except for these, which are retried
+    /// before or after all others.
     package func settle(inFront: [Receipt] = [], behind: [Receipt] = []) {
         state.withLock { state in
             state.inWork = []
@@ -105,9 +108,9 @@ package final class ReceiptLog: Sendable {
         }
     }
 
-    /// The earliest mark behind which a row lies whose receipt is not written; nil where there is none.
+    /// Returns the earliest mark behind which there is a row with an unwritten receipt; nil if there is none.
     ///
-    /// To be asked after what the sockets have acknowledged: a pong's receipts are here first.
+    /// Call after reading what the sockets have acknowledged: a pong's receipts are appended first.
     ///
     /// - Parameter now: in milliseconds since 1970.
     package func oldestMark(at now: Int64) -> Int? {
@@ -123,7 +126,7 @@ package final class ReceiptLog: Sendable {
     }
 }
 
-/// The tables whose rows' receipts are written back. Safe from any thread.
+/// The tables for whose rows receipts are written back. Safe from any thread.
 package final class ReceiptTables: Sendable {
     /// `SCHEMA.TABLE`.
     private let names: Set<Name>
@@ -133,7 +136,7 @@ package final class ReceiptTables: Sendable {
 
     package func contains(schema: Name, table: Name) -> Bool { names.contains(Name("\(schema).\(table)")) }
 
-    /// The columns of a table's primary key.
+    /// Sets the columns of a table's primary key.
     package func learn(_ key: [Name], schema: Name, table: Name) {
         keys.withLock { $0[Name("\(schema).\(table)")] = key }
     }
@@ -148,7 +151,7 @@ package final class ReceiptTables: Sendable {
         return ReceiptRow(table: Name("\(schema).\(table)"), key: key)
     }
 
-    /// The row that a message of `realtime.broadcast_changes` tells; nil where its receipts are not written.
+    /// Returns the row in a message of `realtime.broadcast_changes`; nil if its receipts are not written.
     func row(of insert: JSON) -> ReceiptRow? {
         guard let schema = insert["schema"]?.string, let table = insert["table"]?.string, let record = insert["record"],
             let key = keys.withLock({ $0[Name("\(schema).\(table)")] })

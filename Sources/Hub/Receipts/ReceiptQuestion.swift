@@ -1,23 +1,24 @@
 package import Wire
 
-/// Whether one user, or one of the user's devices, certainly has one message row, asked of the sockets on one loop.
+/// A question to the sockets on one loop: has a user, or one of the user's devices, certainly received a message row?
 ///
-/// It goes to the loop as a `FeedEvent`, behind the row: a loop that is asked has handed the row to everybody who hears it.
+/// It goes to the loop as a `FeedEvent`, after the row: a loop that is asked has passed the row to everyone who hears
+/// it.
 package struct ReceiptQuestion: Sendable {
     /// `RowChange.id`.
     package let change: Int64
     package let user: Name
-    /// The claim `session_id` of the device's tokens; nil if any device of the user's may answer.
+    /// The claim `session_id` of the device's tokens; nil if any of the user's devices may answer.
     package let device: Name?
-    /// Their sockets on the loop.
+    /// The user's sockets on the loop.
     package let slots: [Slot]
-    /// How a broadcast of the same row is told.
+    /// Identifies the row in broadcasts.
     package let row: MessageIdentity
-    /// Whether it is enough that somebody is there: what is asked about goes by no socket.
+    /// Whether any sign of life is enough: the message does not go by a socket.
     package let asksForLife: Bool
-    /// Whether the app that proves it has to be on the screen.
+    /// Whether the app that proves it must be on the screen.
     package let demandsShown: Bool
-    /// When nobody waits for the answer any more, in monotonic milliseconds.
+    /// When the question expires, in monotonic milliseconds.
     package let until: Int64
 
     package init(
@@ -34,13 +35,13 @@ package struct ReceiptQuestion: Sendable {
         self.until = until
     }
 
-    /// Whether a socket may answer it: its place may be somebody else's by now.
+    /// Whether a socket may answer the question: its slot may belong to another user by now.
     func isFor(_ connection: Connection) -> Bool {
         guard connection.user == user else { return false }
         return device.map { connection.device == DeviceKey.of(user: user, session: $0) } ?? true
     }
 
-    /// Whether one answer is for both.
+    /// Whether one answer applies to both.
     func isSame(as other: ReceiptQuestion) -> Bool {
         change == other.change && user == other.user && device == other.device
     }
@@ -52,11 +53,11 @@ package struct ReceiptQuestion: Sendable {
     }
 }
 
-/// A row's table and primary key, as a message of `realtime.broadcast_changes` can be compared with it.
+/// A row's table and primary key, in a form comparable with messages of `realtime.broadcast_changes`.
 package struct MessageIdentity: Sendable, Equatable {
     package let schema: Name
     package let table: Name
-    /// The columns of the primary key with their values as JSON text.
+    /// The columns of the primary key, with their values as JSON text.
     package let key: [(column: Name, value: Name)]
 
     package init(schema: Name, table: Name, key: [(column: Name, value: Name)]) {
@@ -69,7 +70,7 @@ package struct MessageIdentity: Sendable, Equatable {
         one.schema == other.schema && one.table == other.table && one.key.elementsEqual(other.key, by: ==)
     }
 
-    /// Whether a change as `realtime.broadcast_changes` sends it is the row's insert.
+    /// Whether a change sent by `realtime.broadcast_changes` is the row's insert.
     func isMeant(by insert: JSON) -> Bool {
         guard !key.isEmpty, let record = insert["record"], insert["schema"]?.string.map({ Name($0) }) == schema,
             insert["table"]?.string.map({ Name($0) }) == table
@@ -78,18 +79,18 @@ package struct MessageIdentity: Sendable, Equatable {
     }
 }
 
-/// What the sockets of one loop know of a user's receipt of a row.
+/// The answer of one loop's sockets about a user's receipt of a row.
 package struct ReceiptAnswer: Sendable, Equatable {
     package enum Verdict: Sendable, Equatable {
-        /// A socket has proven it whose app is on the screen, or does not say.
+        /// Proven by a socket whose app is on the screen, or does not report its state.
         case shown
-        /// A socket has proven it; its app said that it is not on the screen.
+        /// Proven by a socket whose app is reported not to be on the screen.
         case received
-        /// No app of those that were sent it is on the screen, so that nobody waits for their proof.
+        /// None of the apps that were sent the row is on the screen, so their proof is not waited for.
         case hidden
-        /// None of the sockets was sent it: the apps have other conversations open.
+        /// The row was sent to none of the sockets: the apps have other conversations open.
         case unheard
-        /// Those that were sent it are gone, and have not proven it.
+        /// The sockets that were sent the row are gone without having proven it.
         case lost
     }
 

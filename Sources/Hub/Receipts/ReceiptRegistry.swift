@@ -1,8 +1,8 @@
 import Synchronization
 
-/// What the loops and those who ask for receipts have in common: whose answers go where, and which rows somebody waits for.
+/// Connects the loops with the code that asks for receipts: it forwards answers and knows the rows that are waited for.
 ///
-/// One for all loops; safe from any thread.
+/// Shared by all loops; safe from any thread.
 package final class ReceiptRegistry: Sendable {
     private let awaited = Mutex<Set<Int64>>([])
     private let isAwaited = Atomic(false)
@@ -10,13 +10,13 @@ package final class ReceiptRegistry: Sendable {
 
     package init() {}
 
-    /// From here on answers go there; it is called on the loops' threads, and must not wait.
+    /// Sets the receiver of answers. It is called on the loops' threads and must not block.
     package func sendAnswers(to receive: @escaping @Sendable ([ReceiptAnswer]) -> Void) {
         answer.withLock { $0 = receive }
     }
 
-    /// The rows (`RowChange.id`) that are not settled for somebody who may come back: who is sent one of them later, as what it
-    /// missed, is noted.
+    /// Sets the rows (`RowChange.id`) with open questions of users that may come back: sending one of them later, as a
+    /// missed change, is recorded.
     package func awaitReceipts(of changes: Set<Int64>) {
         awaited.withLock { $0 = changes }
         isAwaited.store(!changes.isEmpty, ordering: .releasing)

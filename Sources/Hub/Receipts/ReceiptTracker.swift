@@ -1,10 +1,11 @@
-/// Finds out which receipts a pong proves, without anybody asking: the rows that were sent to the socket between the ping before and the
-/// one that it answers.
+/// Determines the receipts proven by a pong, without being asked: the rows sent to the socket between the previous ping
+/// and the one that the pong answers.
 ///
-/// A row is noted once for each group of subscribers (`SentRows`); a socket costs nothing until it answers.
+/// A row is recorded once for each group of subscribers (`SentRows`); a socket costs nothing until it answers.
 struct ReceiptTracker {
     let log: ReceiptLog
-    /// From where on sockets have proven what was not taken: the log had no room, or a client may have given its join up.
+    /// The points since which sockets' proofs were not accepted, because the log had no room or a client may have given
+    /// its join up.
     private var owed: [Slot: (moment: Int, mark: Int)] = [:]
 
     init(log: ReceiptLog) { self.log = log }
@@ -15,7 +16,8 @@ struct ReceiptTracker {
         return connection.memberships.contains { sent.hasReceipt(for: $0, after: acknowledged) }
     }
 
-    /// A socket answers its last ping. To be called before that counts (`ReceiptLog`).
+    /// Records the proof in a socket's answer to its last ping. Call before the answer counts as an acknowledgement
+    /// (`ReceiptLog`).
     mutating func proves(_ connection: Connection, _ sent: SentRows, _ hub: inout HubContext) {
         guard let asked = connection.openPing, let last = connection.acknowledged?.latest else { return }
         let from = owed[connection.slot] ?? (moment: last.moment, mark: last.mark)

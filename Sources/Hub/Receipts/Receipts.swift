@@ -1,24 +1,24 @@
 import Wire
 
-/// Which sockets were sent which message rows, and what they have proven of them: the answer to "does he know?".
+/// Records which sockets were sent which message rows, and what they have proven: the answer to "does the user know?".
 ///
-/// A pong is the proof (`AcknowledgementState`): it answers a ping that was sent behind the row. What was sent is noted once for each
-/// group of subscribers and not for each socket (`SentRows`); a socket is looked at when somebody asks for its user. A row that waits for
-/// a policy or a filter is under way (`WaitingMessages`).
+/// A pong is the proof (`AcknowledgementState`): it answers a ping that was sent after the row. Sending is recorded
+/// once per group of subscribers and not per socket (`SentRows`); a socket is looked at when its user is asked about. A
+/// row that waits for a policy or a filter is in `WaitingMessages`.
 ///
-/// **Bounds**: the last rows are noted, and a question is forgotten when its time is over. A row that is not noted any more counts as
-/// not sent, so that its user is alerted.
+/// **Bounds**: only the latest rows are recorded, and a question is dropped when it expires. A row that is no longer
+/// recorded counts as not sent, so that its user is alerted.
 package struct Receipts {
-    /// Nil: nobody asks.
+    /// Nil if no questions are asked.
     let registry: ReceiptRegistry?
     private var sent: SentRows
     private var waiting = WaitingMessages()
     private var open: [Int: OpenReceipt] = [:]
-    /// The open ones that a socket may prove.
+    /// Open questions that each socket may answer.
     private var bySlot: [Slot: [Int]] = [:]
     private var serial = 0
     private var answers: [ReceiptAnswer] = []
-    /// Nil: no receipts are written back.
+    /// Nil if no receipts are written back.
     private var tracker: ReceiptTracker?
 
     init(registry: ReceiptRegistry?, log: ReceiptLog? = nil) {
@@ -30,15 +30,15 @@ package struct Receipts {
     var isNoting: Bool { registry != nil || tracker != nil }
     var areWritten: Bool { tracker != nil }
 
-    // MARK: What was sent
+    // MARK: Sent rows
 
-    /// A row went to a group of subscribers.
+    /// Records that a row was sent to a group of subscribers.
     mutating func note(_ delivery: ChangeDelivery, at moment: @autoclosure () -> Int, _ now: Int64) {
         note(
             delivery, isAsked: registry != nil, to: .group(delivery.group), delivery.recipients, at: moment(), now)
     }
 
-    /// It went to one member, as what it missed.
+    /// Records that a row was sent to one member, as a missed change.
     mutating func noteMissed(
         _ delivery: ChangeDelivery, to membership: Membership, at moment: @autoclosure () -> Int, _ now: Int64
     ) {
@@ -59,7 +59,7 @@ package struct Receipts {
         )
     }
 
-    /// A message about an insert went to a channel.
+    /// Records that a message about an insert was sent to a channel.
     mutating func note(_ insert: JSON, to channel: ChannelKey, at moment: Int, _ now: Int64) {
         let receipt = tracker?.log.tables.row(of: insert)
         guard registry != nil || receipt != nil else { return }
@@ -69,27 +69,27 @@ package struct Receipts {
                 insert: registry == nil ? nil : insert))
     }
 
-    /// A message waits for others before it can be sent to them, or does not any more.
+    /// Updates for whom a message waits before it can be sent.
     mutating func update(_ change: Int64, _ waits: [MessageWait], _ hub: inout HubContext) {
         guard registry != nil else { return }
         askAgain(waiting.update(change, waits, at: hub.now.monotonic), &hub)
     }
 
-    // MARK: What is written back
+    // MARK: Receipts written back
 
     /// Whether a socket was sent rows whose receipts are written back, and has not proven them.
     func areOwed(by connection: Connection) -> Bool { tracker?.isOwedProof(by: connection, of: sent) ?? false }
 
-    /// A socket answers its last ping. To be called before that counts.
+    /// Records the receipts in a socket's answer to its last ping. Call before the answer counts as an acknowledgement.
     mutating func write(provenBy connection: Connection, _ hub: inout HubContext) {
         tracker?.proves(connection, sent, &hub)
     }
 
     // MARK: Questions
 
-    /// Answers what is known, and has the sockets asked for the rest.
+    /// Answers what is known, and asks the sockets for the rest.
     ///
-    /// - Parameter moment: as `SessionRegistry.moment` counts; now.
+    /// - Parameter moment: the current moment, as counted by `SessionRegistry.moment`.
     mutating func ask(_ questions: [ReceiptQuestion], at moment: Int, _ hub: inout HubContext) {
         var rows: (change: Int64, sent: [SentRow])?
         for question in questions {
@@ -97,14 +97,14 @@ package struct Receipts {
                 ask(question, &hub) { Sending(connection: $0, membership: nil, moment: moment) }
                 continue
             }
-            // A message has one question for each of its readers.
+            // A message has one question for each of its recipients.
             if rows?.change != question.change { rows = (question.change, sent.rows(of: question)) }
             ask(question, &hub) { Self.sending(of: rows?.sent ?? [], to: $0) }
         }
         sendAnswers()
     }
 
-    /// - Parameter sending: how a socket was sent what the question is about; nil where it was not.
+    /// - Parameter sending: how the subject of the question was sent to a socket; nil if it was not.
     private mutating func ask(
         _ question: ReceiptQuestion, _ hub: inout HubContext, sending: (Connection) -> Sending?
     ) {
@@ -143,7 +143,7 @@ package struct Receipts {
         }
     }
 
-    /// Something has happened that the answers waited for.
+    /// Asks questions again after an event that their answers waited for.
     private mutating func askAgain(_ questions: [ReceiptQuestion], _ hub: inout HubContext) {
         for question in questions where question.until > hub.now.monotonic {
             for id in Set(question.slots.flatMap { bySlot[$0] ?? [] })
@@ -154,7 +154,7 @@ package struct Receipts {
         sendAnswers()
     }
 
-    /// How the first of some rows was sent to a socket; nil where none was.
+    /// Returns how the first of some rows was sent to a socket; nil if none was.
     private static func sending(of rows: [SentRow], to connection: Connection) -> Sending? {
         for row in rows {
             for membership in connection.memberships where row.isSent(to: membership) {
@@ -164,16 +164,17 @@ package struct Receipts {
         return nil
     }
 
-    /// One ping at a time, as only the answer to the last counts: where one is under way from before, its answer asks again.
+    /// Pings a socket for proof. Only the answer to the last ping counts, so there is one at a time: if one is on its
+    /// way, its answer asks again.
     private func askForProof(by connection: Connection, _ hub: inout HubContext) {
         guard connection.openPing == nil else { return }
         connection.isAskedForReceipts = true
         hub.actions.append(.ping([SocketPlace(loop: hub.loop, slot: connection.slot)]))
     }
 
-    // MARK: What becomes of them
+    // MARK: Events of sockets
 
-    /// A socket has proven something.
+    /// Closes the questions that a socket's answer has settled.
     mutating func proved(_ connection: Connection, _ hub: inout HubContext) {
         guard let ids = bySlot[connection.slot] else { return }
         var asksAgain = false
@@ -190,13 +191,13 @@ package struct Receipts {
         sendAnswers()
     }
 
-    /// The app of a socket went from the screen.
+    /// Handles an app that has left the screen.
     mutating func hid(_ connection: Connection, _ hub: inout HubContext) {
         leave(connection.slot, .hidden, hub.loop) { $0.demandsShown }
         askAgain(waiting.takeQuestions(to: connection.slot), &hub)
     }
 
-    /// A socket is gone.
+    /// Handles a closed socket.
     mutating func closed(_ slot: Slot, _ hub: inout HubContext) {
         tracker?.closed(slot)
         leave(slot, .lost, hub.loop) { _ in true }
@@ -217,13 +218,13 @@ package struct Receipts {
             forget(id, of: slot)
             guard open[id]?.sendings.isEmpty == true else { continue }
             close(id)
-            // Another socket may be sent it yet.
+            // Another socket may still be sent the row.
             if !waiting.has(question) { note(question, verdict, loop) }
         }
         sendAnswers()
     }
 
-    /// Forgets questions whose time is over. To be called once a second.
+    /// Drops expired questions. Call once a second.
     mutating func advance(to now: Int64) {
         for (id, receipt) in open where receipt.question.until <= now { close(id) }
         sent.advance(to: now)
@@ -253,10 +254,10 @@ package struct Receipts {
     }
 }
 
-/// A question whose answer the sockets' proof decides.
+/// A question that the sockets' proof will answer.
 private struct OpenReceipt {
     let question: ReceiptQuestion
-    /// To the sockets that may prove it; one at least.
+    /// To the sockets that may prove receipt; at least one.
     var sendings: [Sending]
 
     func sending(to connection: Connection) -> Sending? {
@@ -264,17 +265,17 @@ private struct OpenReceipt {
     }
 }
 
-/// What was sent to a socket, and when (`SessionRegistry.moment`).
+/// Something that was sent to a socket, and when (`SessionRegistry.moment`).
 private struct Sending {
     let connection: Connection
-    /// The member that it was for; nil where it is only asked whether somebody is there.
+    /// The member it was sent to; nil if the question asks only for a sign of life.
     let membership: Membership?
     let moment: Int
 
-    /// Something was answered that was asked behind it.
+    /// The socket has answered a ping sent after it.
     var isAcknowledged: Bool { connection.acknowledged.map { $0.latest.moment > moment } ?? false }
 
-    /// A client that may have given its join up answers pings, and takes nothing of what comes.
+    /// A client that may have given its join up answers pings but ignores what it is sent.
     func isProven(at now: Int64) -> Bool {
         isAcknowledged && membership?.recovery?.session.isBelieved(at: now) ?? true
     }

@@ -1,8 +1,8 @@
 import Wire
 
-/// A row that was sent: when, to whom, and what somebody may want to know of it.
+/// A row that was sent: when, to whom, and the facts that may be asked about.
 struct SentRow {
-    /// By what a member was sent it.
+    /// The route by which members were sent a row.
     enum Audience: Hashable {
         case group(ChangeGroupID)
         case member(MemberID)
@@ -10,21 +10,21 @@ struct SentRow {
         case channel(ChannelKey)
     }
 
-    /// `RowChange.id`, if somebody may ask about it; 0 if a broadcast told it.
+    /// `RowChange.id`, if it may be asked about; 0 if a broadcast carried the row.
     var change: Int64 = 0
-    /// As `SessionRegistry.moment` counts.
+    /// As counted by `SessionRegistry.moment`.
     let moment: Int
     /// In monotonic milliseconds.
     let at: Int64
     let audience: Audience
-    /// Of a group.
+    /// The recipients within a group.
     var recipients = ChangeDelivery.Recipients.everybody
     /// Nil if its receipts are not written back.
     var receipt: ReceiptRow?
-    /// What a broadcast told, if somebody may ask about it.
+    /// The change that a broadcast carried, if it may be asked about.
     var insert: JSON?
 
-    /// Roughly what it keeps of the message.
+    /// The approximate memory kept of the message.
     var bytes: Int { insert?.bytes.count ?? 0 }
 
     func isSent(to membership: Membership) -> Bool {
@@ -39,44 +39,45 @@ struct SentRow {
 }
 
 extension Membership {
-    /// Whether it was sent what went to its group.
+    /// Whether the member was sent a change that went to its group.
     ///
-    /// - Parameter moment: as `SessionRegistry.moment` counts.
+    /// - Parameter moment: as counted by `SessionRegistry.moment`.
     func hearsRows(for recipients: ChangeDelivery.Recipients, sentAt moment: Int) -> Bool {
         guard let rows, rows.groupIndex != nil, rows.hearsSince < moment else { return false }
         if case .bearers(let claims) = recipients { return claims.contains(rows.principal.claims) }
         return true
     }
 
-    /// Whether it was sent what went to its channel.
+    /// Whether the member was sent a broadcast that went to its channel.
     func hearsBroadcasts(sentAt moment: Int) -> Bool { hearsBroadcasts && hearsBroadcastsSince < moment }
 }
 
-/// The last rows that a loop has sent, each once for each audience; the oldest give way to the next. One list for those who ask about a
-/// row (`Receipts`) and for what pongs prove without anybody asking (`ReceiptTracker`).
+/// The latest rows that a loop has sent, each once per audience; the oldest give way to new ones. One list serves
+/// questions about rows (`Receipts`) and unasked proofs by pongs (`ReceiptTracker`).
 ///
-/// **Bounds**: `capacity` rows. Of these the last `mostAsked` are found by questions, and those of the last `longestWait` by pongs.
+/// **Bounds**: `capacity` rows. Questions find the last `mostAsked` of these, pongs those of the last `longestWait`.
 struct SentRows {
     private var rows = NumberedQueue<SentRow>()
-    /// The numbers of those whose receipts are written back.
+    /// The numbers of rows whose receipts are written back.
     private var byAudience: [SentRow.Audience: NumberedQueue<Int>] = [:]
-    /// From this number on they are there.
+    /// The first number that `byAudience` covers.
     private var indexedFrom = 0
-    /// How many of the audiences are members, and channels: without any, nobody looks for them.
+    /// The number of audiences that are members, and channels: without any, the look-ups are skipped.
     private var (members, channels) = (0, 0)
     private var bytes = 0
     private let capacity: Int
 
-    /// At 1,000 messages a second those of eight seconds; their receipts are asked for within milliseconds, unless Postgres is slow.
+    /// Eight seconds' worth at 1,000 messages a second; their receipts are asked for within milliseconds, unless
+    /// Postgres is slow.
     private static let mostAsked = 8192
-    /// The same for receipts that are written back.
+    /// The same limit when receipts are written back.
     private static let mostWritten = 65_536
-    /// In milliseconds: a phone that answers nothing for so long has lost its socket.
+    /// In milliseconds: a phone that answers nothing for this long has lost its socket.
     private static let longestWait: Int64 = 120_000
-    /// What broadcasts of rows may take, which are kept whole.
+    /// The maximum bytes of broadcasts of rows, which are kept whole.
     private static let mostBytes = 8 << 20
 
-    /// - Parameter areWritten: receipts are written back.
+    /// - Parameter areWritten: whether receipts are written back.
     init(areWritten: Bool) { capacity = areWritten ? Self.mostWritten : Self.mostAsked }
 
     mutating func append(_ row: SentRow) {
@@ -87,7 +88,7 @@ struct SentRows {
         if bytes > Self.mostBytes { forgetBroadcasts() }
     }
 
-    /// Forgets what is too old for a receipt. To be called once a second.
+    /// Drops rows that are too old for a receipt. Call once a second.
     mutating func advance(to now: Int64) {
         let oldest = now - Self.longestWait
         while indexedFrom < rows.endNumber, rows[indexedFrom].at < oldest { removeFromIndex() }
@@ -124,7 +125,7 @@ struct SentRows {
         }
     }
 
-    /// By what a member may have been sent rows.
+    /// Returns the audiences by which a member may have been sent rows.
     private func audiences(of membership: Membership) -> [SentRow.Audience] {
         var audiences: [SentRow.Audience] = []
         if let group = membership.group { audiences.append(.group(group.id)) }
@@ -133,7 +134,8 @@ struct SentRows {
         return audiences
     }
 
-    /// Whether the last row of one of its audiences was sent to a member behind a moment, and its receipt is written back.
+    /// Whether the last row of one of its audiences, with a receipt that is written back, was sent to a member after a
+    /// moment.
     func hasReceipt(for membership: Membership, after moment: Int) -> Bool {
         if byAudience.isEmpty { return false }
         return audiences(of: membership).contains { audience in
@@ -143,7 +145,7 @@ struct SentRows {
         }
     }
 
-    /// The rows that were sent to a member between two moments, and whose receipts are written back.
+    /// Visits the rows that were sent to a member between two moments and whose receipts are written back.
     func forEachReceipt(
         for membership: Membership, after start: Int, before end: Int, _ body: (ReceiptRow) -> Void
     ) {
@@ -160,7 +162,7 @@ struct SentRows {
 
     // MARK: Questions
 
-    /// Those that told a question's row.
+    /// Returns the sent rows that match a question's row.
     func rows(of question: ReceiptQuestion) -> [SentRow] {
         rows.newest(Self.mostAsked).filter { row in
             if let insert = row.insert { return question.row.isMeant(by: insert) }
@@ -168,7 +170,7 @@ struct SentRows {
         }
     }
 
-    /// Forgets what the older half of the broadcasts told.
+    /// Drops the contents of the older half of the broadcasts.
     private mutating func forgetBroadcasts() {
         for number in rows.firstNumber..<rows.endNumber where bytes > Self.mostBytes / 2 {
             bytes -= rows[number].bytes
@@ -177,15 +179,15 @@ struct SentRows {
     }
 }
 
-/// What comes first goes first. Each has a number, which counts up from 0.
+/// A first-in-first-out queue that numbers its elements from 0.
 private struct NumberedQueue<Element> {
     private var items: [Element] = []
-    /// How many of `items` are gone.
+    /// The number of removed elements at the start of `items`.
     private var gone = 0
     private(set) var firstNumber = 0
 
     var count: Int { items.count - gone }
-    /// The number of the next.
+    /// The number of the next element.
     var endNumber: Int { firstNumber + count }
     var last: Element? { count > 0 ? items.last : nil }
 
@@ -207,10 +209,10 @@ private struct NumberedQueue<Element> {
         return first
     }
 
-    /// So many of those that came last, in their order.
+    /// Returns the last elements, at most this many, in their order.
     func newest(_ most: Int) -> ArraySlice<Element> { items[gone...].suffix(most) }
 
-    /// Those that came last and meet a condition, in their order.
+    /// Returns the last elements that meet a condition, in their order.
     func newest(while meets: (Element) -> Bool) -> ArraySlice<Element> {
         var start = items.endIndex
         while start > gone, meets(items[start - 1]) { start -= 1 }

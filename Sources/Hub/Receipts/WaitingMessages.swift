@@ -1,7 +1,7 @@
-/// Messages that cannot be sent yet to some, as a policy or a filter is not decided, and the questions about them: they are answered when
-/// that is decided.
+/// Messages that cannot be sent to some receivers yet because a policy or a filter is undecided, and questions about
+/// them, which are answered when that is decided.
 ///
-/// **Bounds**: a message is forgotten after `longestWait`, and a question when its time is over.
+/// **Bounds**: a message is dropped after `longestWait`, and a question when it expires.
 struct WaitingMessages {
     private struct Message {
         var readers: [ChangeGroupID: ChangeDelivery.Recipients]
@@ -12,13 +12,13 @@ struct WaitingMessages {
     /// By `RowChange.id`.
     private var messages: [Int64: Message] = [:]
 
-    /// In milliseconds: nobody waits longer for a proof (`alerts.proof_seconds`).
+    /// In milliseconds: no question waits longer for a proof (`alerts.proof_seconds`).
     private static let longestWait: Int64 = 60_000
 
-    /// Takes over for whom a message waits now, in these groups.
+    /// Updates for whom a message waits, in these groups.
     ///
     /// - Parameter now: in monotonic milliseconds.
-    /// - Returns: the questions about it, which are to be asked again.
+    /// - Returns: the questions about the message, which must be asked again.
     mutating func update(_ change: Int64, _ waits: [MessageWait], at now: Int64) -> [ReceiptQuestion] {
         var message = messages.removeValue(forKey: change) ?? Message(readers: [:], since: now)
         for wait in waits { message.readers[wait.group] = wait.readers }
@@ -28,7 +28,7 @@ struct WaitingMessages {
         return questions
     }
 
-    /// Whether a socket may be sent a message when it is decided.
+    /// Whether a socket may be sent a message once it is decided.
     func mayReach(_ connection: Connection, _ change: Int64) -> Bool {
         guard !messages.isEmpty, let message = messages[change] else { return false }
         return connection.memberships.contains { membership in
@@ -49,7 +49,7 @@ struct WaitingMessages {
         messages[question.change]?.questions.contains { $0.isSame(as: question) } ?? false
     }
 
-    /// The questions that a socket is to answer, which are kept no more.
+    /// Removes and returns the questions that a socket may answer.
     mutating func takeQuestions(to slot: Slot) -> [ReceiptQuestion] {
         var taken: [ReceiptQuestion] = []
         for (change, message) in messages where message.questions.contains(where: { $0.slots.contains(slot) }) {
@@ -59,7 +59,7 @@ struct WaitingMessages {
         return taken
     }
 
-    /// To be called once a second.
+    /// Drops expired messages and questions. Call once a second.
     mutating func advance(to now: Int64) {
         guard !messages.isEmpty else { return }
         messages = messages.filter { now - $0.value.since < Self.longestWait }
@@ -67,10 +67,10 @@ struct WaitingMessages {
     }
 }
 
-/// For whom of a group a message waits.
+/// The receivers in a group that a message waits for.
 package struct MessageWait: Sendable {
     package let group: ChangeGroupID
-    /// Nil: for nobody any more. What was decided to be sent has been sent.
+    /// Nil if it no longer waits for any. Everything decided to be sent has been sent.
     package let readers: ChangeDelivery.Recipients?
 
     package init(group: ChangeGroupID, readers: ChangeDelivery.Recipients?) {

@@ -1,27 +1,28 @@
 import Synchronization
 package import Wire
 
-/// What one socket has certainly received, shared by all its memberships.
+/// Proof of what one socket has received, shared by all its memberships.
 ///
-/// A pong is the acknowledgement: WebSocket libraries read in order and answer a ping when they come to it (RFC 6455, section
-/// 5.5.3), through proxies, too. What the peer's kernel acknowledged says less: a proxy's kernel acknowledges for the
-/// client, and bytes that lie unread in a receive buffer when the client gives the socket up are acknowledged as well.
+/// A pong is the acknowledgement: WebSocket libraries read in order and answer a ping when they come to it (RFC 6455,
+/// section 5.5.3), also through proxies. Acknowledgement by the peer's kernel means less: a proxy's kernel acknowledges
+/// for the client, and bytes that are still unread in a receive buffer when the client gives the socket up are
+/// acknowledged as well.
 ///
-/// Safe from any thread: sessions of this socket are looked at by joins on other loops.
+/// Safe from any thread: joins on other loops inspect this socket's sessions.
 package final class AcknowledgementState: Sendable {
     struct Acknowledgement {
-        /// Counts the pings, so that a membership can tell whether one came after its changes began to come live.
+        /// Counts the pings, so that a membership can tell whether one was sent after its live changes began.
         var serial = 0
-        /// All that the feed handed on up to this mark has arrived.
+        /// Everything the feed passed on up to this mark has arrived.
         var mark: Int
-        /// The hub's clock, in monotonic milliseconds, when the ping was sent that was answered: the socket lived then.
+        /// The hub's clock when the answered ping was sent, in monotonic milliseconds: the socket was alive then.
         var at = Int64.min
-        /// The same moment, as `SessionRegistry.moment` counts them.
+        /// The same moment, as counted by `SessionRegistry.moment`.
         var moment = 0
     }
 
     private let state: Mutex<Acknowledgement>
-    /// Where to ask for another.
+    /// The socket to ask for another acknowledgement.
     let socket: SocketPlace
 
     init(mark: Int, of socket: SocketPlace) {
@@ -36,10 +37,10 @@ package final class AcknowledgementState: Sendable {
     }
 }
 
-/// A socket of one of the loops, as long as it is open; after that perhaps another one.
+/// A socket of one of the loops. Once it is closed, the slot may belong to another one.
 package struct SocketPlace: Sendable, Hashable {
     package let slot: Slot
-    /// Small, as each user has a place.
+    /// Small, because each user has a place.
     private let number: Int32
 
     package var loop: Int { Int(number) }
@@ -50,9 +51,9 @@ package struct SocketPlace: Sendable, Hashable {
     }
 }
 
-/// What sockets are asked, and answered.
+/// Pings and pongs of sockets.
 extension CatchUp {
-    /// The socket's state, made for the first membership that hears row changes or has history.
+    /// Returns the socket's state, which is created for the first membership that hears row changes or has history.
     func acknowledged(of connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext)
         -> AcknowledgementState
     {
@@ -65,10 +66,10 @@ extension CatchUp {
         return acknowledged
     }
 
-    /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
-    /// know.
+    /// Makes a ping whose answer acknowledges everything sent to the socket before it; nil if no acknowledgement is
+    /// needed.
     package func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext) -> Frame? {
-        // Who is asked whether somebody is there, or has a message, is asked, too, where no change and no history ever comes.
+        // Sockets asked for signs of life or receipts need the state even if they never get changes or history.
         if connection.acknowledged == nil, connection.liveness != nil || connection.isAskedForReceipts {
             _ = acknowledged(of: connection, progress, &hub)
         }
@@ -81,14 +82,14 @@ extension CatchUp {
         return .ping(String(serial))
     }
 
-    /// Whether it was the last ping that the socket was sent.
+    /// Whether the payload answers the last ping sent to the socket.
     func isAnswered(_ connection: Connection, by payload: some Sequence<UInt8>) -> Bool {
         connection.openPing.map { payload.elementsEqual(String($0.serial).utf8) } ?? false
     }
 
-    /// The socket answered a ping.
+    /// Handles the answer to a ping.
     ///
-    /// - Returns: whether it was the last that it was asked.
+    /// - Returns: whether it answers the last ping.
     package func pong(_ payload: some Sequence<UInt8>, from connection: Connection, _ hub: inout HubContext) -> Bool {
         guard let asked = connection.openPing, isAnswered(connection, by: payload) else { return false }
         connection.openPing = nil
@@ -98,11 +99,12 @@ extension CatchUp {
         return true
     }
 
-    /// The socket has acknowledged all that it was sent: whatever the feed brought since did not concern it.
+    /// Records that the socket has acknowledged everything it was sent: anything the feed brought since did not concern
+    /// it.
     func nothingUnacknowledged(of connection: Connection, _ progress: FeedProgress) {
         guard let acknowledged = connection.acknowledged, connection.openPing == nil else { return }
         let last = acknowledged.latest
-        // It says nothing of whether the socket lives.
+        // This is no sign of life.
         if last.mark < progress.mark {
             acknowledged.advance(
                 to: .init(serial: last.serial + 1, mark: progress.mark, at: last.at, moment: last.moment))
@@ -110,10 +112,10 @@ extension CatchUp {
     }
 }
 
-/// Acknowledgements, as the gateway asks for them and hears of them.
+/// The gateway's interface to acknowledgements.
 extension Hub {
-    /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
-    /// know.
+    /// Makes a ping whose answer acknowledges everything sent to the socket before it; nil if no acknowledgement is
+    /// needed.
     package func acknowledgementPing(for slot: Slot) -> Frame? {
         guard let connection = connection(slot) else { return nil }
         if connection.acknowledged == nil, receipts.areOwed(by: connection) {
@@ -122,18 +124,18 @@ extension Hub {
         return catchUp.ping(connection, rows.progress, &context)
     }
 
-    /// Whether the socket was sent rows whose receipts are written back, and is neither asked for their proof nor has given it.
+    /// Whether the socket was sent rows whose receipts are written back, and has neither proven them nor been asked to.
     package func owesReceipts(_ slot: Slot) -> Bool {
         guard receipts.areWritten, let connection = connection(slot), connection.openPing == nil else { return false }
         return receipts.areOwed(by: connection)
     }
 
-    /// Whether somebody needs to know of a socket, every few seconds, whether its client is there.
+    /// Whether the socket must be asked for a sign of life every few seconds.
     package func isWatched(_ slot: Slot) -> Bool { connection(slot)?.liveness != nil }
 
-    /// The socket answered a ping.
+    /// Handles the answer to a ping.
     ///
-    /// - Returns: whether it was the last that it was asked.
+    /// - Returns: whether it answers the last ping.
     @discardableResult package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
         guard let connection = connection(slot) else { return false }
         if receipts.areWritten, catchUp.isAnswered(connection, by: payload) {
@@ -152,17 +154,18 @@ extension Hub {
     /// Whether the socket was pinged and has not answered.
     package func awaitsPong(_ slot: Slot) -> Bool { connection(slot)?.openPing != nil }
 
-    /// The socket has acknowledged all that it was sent: whatever the feed brought since did not concern it.
+    /// Records that the socket has acknowledged everything it was sent: anything the feed brought since did not concern
+    /// it.
     package func nothingUnacknowledged(of slot: Slot) {
         if let connection = connection(slot) { catchUp.nothingUnacknowledged(of: connection, rows.progress) }
     }
 
-    /// A close frame follows all that was sent so far: its answer acknowledges it.
+    /// Prepares for a close frame, which follows everything sent so far: its answer acknowledges all of it.
     ///
-    /// - Returns: a ping to be sent before it, where there is time, for clients that do not answer close frames.
+    /// - Returns: a ping to send before it, if there is time, for clients that do not answer close frames.
     @discardableResult package func isClosing(_ slot: Slot) -> Frame? { acknowledgementPing(for: slot) }
 
-    /// The peer answered the close frame.
+    /// Handles the peer's answer to the close frame.
     package func closeAnswered(_ slot: Slot) {
         guard let connection = connection(slot), let asked = connection.openPing else { return }
         receipts.write(provenBy: connection, &context)

@@ -1,24 +1,24 @@
 package import Wire
 
-/// Catch-up: members that hear row changes are sent what they missed before these come live.
+/// Catch-up: members that hear row changes are first sent those they missed.
 ///
-/// A member hears its group live when the feed has brought it what it missed, and not before: so the missed changes come
-/// first and in order, and nothing comes twice at the seam. Who may have missed what is in `SessionRegistry`; what one
-/// member still lacks is in its `MemberRecovery`.
+/// A member hears its group live only once the feed has brought it what it missed: so missed changes come first and in
+/// order, and nothing comes twice at the seam. `SessionRegistry` knows which clients may have missed something;
+/// `MemberRecovery` keeps track of what one member still lacks.
 package struct CatchUp {
     let sessions: SessionRegistry
-    /// Whose missed changes the feed is reading.
+    /// Members whose missed changes the feed is reading.
     private var questions: [RecoveryID: Membership] = [:]
-    /// Members that wait until it is known whether other sockets live, or until their session is written down.
+    /// Members waiting for signs of life from other sockets, or for their session to be written down.
     private var arrivals: [Membership] = []
 
     package init(sessions: SessionRegistry) {
         self.sessions = sessions
     }
 
-    // MARK: Who joins
+    // MARK: Joins
 
-    /// Opens the session of a member that joins a group, and begins to find out what it may have missed.
+    /// Opens the session of a member that joins a group, and starts to determine what it may have missed.
     package func begin(
         _ config: JoinConfig, joinRef: JSON, claims: Claims, in group: ChangeGroup, on connection: Connection,
         _ progress: FeedProgress, _ hub: inout HubContext
@@ -26,7 +26,7 @@ package struct CatchUp {
         let key = RecoveryKey(claims: claims, channel: group.channel.key, subscription: group.subscription)
         let trace = trace(of: claims, joinRef: joinRef, connection, progress, &hub)
         guard connection.reader == nil else {
-            // It says itself where it is, or begins now.
+            // A reader states its own position, or starts now.
             let point = config.resumeCursor.map { RecoveryPoint.cursor($0) } ?? .mark(progress.mark)
             let session = LiveSession(key: key, trace: trace, from: point)
             return MemberRecovery(session: session, point: point, isReported: true)
@@ -43,36 +43,36 @@ package struct CatchUp {
         return recovery
     }
 
-    // MARK: What a join waits for
+    // MARK: Waiting joins
 
-    /// How long sockets have to say that they live; how long a join waits to be written down; and how long until it is
-    /// refused where the list of sessions cannot be called incomplete either. In milliseconds.
+    /// Milliseconds that sockets have to show a sign of life; that a join waits for its session to be written down; and
+    /// after which it is refused if the list of sessions cannot be declared incomplete either.
     static let longestDoubt: Int64 = 1000
     private static let longestRecording: Int64 = 2000
     private static let longestArrival: Int64 = 6000
-    /// How often joins that wait are looked at, in milliseconds; where thousands wait, more seldom.
+    /// Milliseconds between checks of waiting joins; longer if thousands are waiting.
     private var arrivalStep: Int64 { min(50, 5 + Int64(arrivals.count / 100)) }
 
-    /// Sees to it that a member that waits is looked at.
+    /// Schedules a check of a waiting member.
     package mutating func awaitArrival(of membership: Membership, _ hub: inout HubContext) {
         arrivals.append(membership)
         hub.schedule(.arrivals, at: hub.now.monotonic + arrivalStep)
     }
 
-    /// A socket said that it lives, so that members that wait are to be looked at: once for all that do so in this turn.
+    /// Checks waiting members because a socket has shown a sign of life: once for all that do so in this turn.
     func lookAtArrivals(_ hub: inout HubContext) {
         if !arrivals.isEmpty { hub.schedule(.arrivals, at: hub.now.monotonic) }
     }
 
-    /// Members that wait. Who does so still afterwards is to be given back (`awaitArrival`).
+    /// Removes and returns the waiting members. Those that must keep waiting must be handed back (`awaitArrival`).
     package mutating func takeArrivals() -> [Membership] {
         defer { arrivals = [] }
         return arrivals
     }
 
-    /// Goes on with a member that waits, as far as it can.
+    /// Continues a waiting member's join as far as possible.
     ///
-    /// - Returns: what its join is to be told; nil while it waits on.
+    /// - Returns: the event for its join machine; nil while it must wait.
     package func advanceArrival(
         of membership: Membership, _ progress: FeedProgress, _ hub: inout HubContext
     ) -> JoinMachine.Event? {
@@ -104,7 +104,7 @@ package struct CatchUp {
         }
     }
 
-    /// Other hubs had somebody who looks like the member: it begins no later than where they left their clients.
+    /// Moves a member's start back to where other hubs left clients that look like it.
     private func comesFrom(
         _ others: [SessionRegistry.Elsewhere], _ recovery: MemberRecovery, _ progress: FeedProgress
     ) {
@@ -122,18 +122,18 @@ package struct CatchUp {
         let found = sessions.settle(recovery.session, here: here, noLaterThan: before, at: hub.now)
         recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
         if let before {
-            // What it was on its way to is sent as well.
+            // The changes that it was in the middle of recovering are sent as well.
             if let found { recovery.point = .earliest(of: [found, before]) }
             return
         }
-        // Whoever wants to resume later has to be told where it is now, which the feed knows.
+        // A client that wants to resume later must be told its current position, which the feed knows.
         recovery.point = recovery.isReported ? found ?? recovery.session.origin.point : found
         recovery.settled = here
     }
 
-    // MARK: What was missed
+    // MARK: Missed changes
 
-    /// Asks for what the member missed, once its group is live.
+    /// Asks for the changes that the member missed, once its group is live.
     package mutating func askForMissed(
         by membership: Membership, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
@@ -152,7 +152,7 @@ package struct CatchUp {
         hub.actions.append(.recover(id, question))
     }
 
-    /// What is handed on while a join waits is missed, too, by who lacked nothing until then.
+    /// Counts what is passed on while a join waits as missed, for a member that lacked nothing until then.
     private func noteMissedMeanwhile(_ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress) {
         guard let settled = recovery.settled else { return }
         recovery.settled = nil
@@ -161,7 +161,7 @@ package struct CatchUp {
         }
     }
 
-    /// Lets changes reach a member whose join is answered, unless it has to be sent first what it missed.
+    /// Starts the live changes of a member whose join is answered, unless it must first be sent what it missed.
     package mutating func startOrWait(
         _ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) {
@@ -183,18 +183,18 @@ package struct CatchUp {
         }
     }
 
-    /// What an answer of the feed to a member's question leads to.
+    /// The consequence of the feed's answer to a member's question.
     package enum Outcome {
-        /// It is known whether what was missed can be told.
+        /// The feed has said whether the missed changes can be recovered.
         case isKnown
-        /// It cannot be told, or cannot go on: the client has to join again.
+        /// They cannot be recovered, or not completely: the client has to rejoin.
         case failed(Refusal)
     }
 
-    /// Whose recovery it is; nil where the member left or asked anew.
+    /// Returns the member that a recovery belongs to; nil if it left or asked again.
     package func member(_ id: RecoveryID) -> Membership? { questions[id] }
 
-    /// The feed's next step. One for a member that left, or asked anew, changes nothing.
+    /// Handles the feed's next step. A step for a member that left or asked again has no effect.
     package mutating func take(
         _ step: RecoveryStep, of id: RecoveryID, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) -> (Membership, Outcome)? {
@@ -266,18 +266,18 @@ package struct CatchUp {
         questions[id] = nil
     }
 
-    /// Gives up a question that is under way.
+    /// Abandons an open question.
     private mutating func abandonQuestion(of recovery: MemberRecovery, _ hub: inout HubContext) {
         guard let id = recovery.question else { return }
         endQuestion(of: recovery)
         hub.actions.append(.abandon(id))
     }
 
-    // MARK: What a member is told
+    // MARK: Messages to members
 
     func sendState(of group: ChangeGroup, to membership: Membership, _ hub: inout HubContext) {
         guard !membership.isSpared(group) else { return }
-        // A client that resumes by cursors has one from here on, even if no change ever comes.
+        // A client that resumes by cursors gets one now, even if no change ever comes.
         let cursor = membership.recovery?.isReported == true ? membership.recovery?.cursor : nil
         if group.sendState(to: membership, cursor: cursor, &hub) { mayBeIgnored(by: membership, &hub) }
     }
@@ -287,9 +287,9 @@ package struct CatchUp {
         if group.sendComplaints(to: membership, &hub) { mayBeIgnored(by: membership, &hub) }
     }
 
-    /// Says that changes are missing for good to a client that no reply tells: behind the reply, and before anything that it
-    /// missed and that follows them, so that whoever answers a later ping has read it. It is no error: that would make the Kotlin client deaf and end
-    /// the channel in the Python client, and nothing is better after another join.
+    /// Tells a client that changes are lost if no reply does: after the reply, and before later missed changes, so that
+    /// a client that answers a later ping has read it. It is not an error: an error would make the Kotlin client deaf
+    /// and end the channel in the Python client, and another join would improve nothing.
     func tellOfLoss(_ membership: Membership, _ hub: inout HubContext) {
         guard let recovery = membership.recovery, recovery.isOwedWordOfLoss, membership.join.isJoined else { return }
         recovery.isOwedWordOfLoss = false
@@ -300,7 +300,7 @@ package struct CatchUp {
         membership.recovery?.session.mayBeIgnored(until: hub.now.monotonic + sessions.patience)
     }
 
-    /// The join is being answered. Where that took seconds, the client may not care for the answer any more.
+    /// Doubts the session if answering its join took seconds, because the client may have given the join up.
     func joinIsAnswered(_ recovery: MemberRecovery, _ hub: inout HubContext) {
         let session = recovery.session
         let isLate =
@@ -308,11 +308,12 @@ package struct CatchUp {
         if isLate { session.isDoubted(until: hub.now.monotonic + sessions.patience) }
     }
 
-    // MARK: Other tokens, and ends
+    // MARK: Changes of tokens, and ends
 
-    /// A member whose claims changed. What was judged for the old ones and is on its way does not reach it any more, so it
-    /// recovers from what was passed on so far: nothing before that comes again, unless something waits for a policy. And
-    /// it is somebody else to the next process, so that it has to be written down like one that joins.
+    /// Restarts the recovery of a member whose claims changed. Changes judged for the old claims and on their way no
+    /// longer reach it, so it recovers from what was passed on so far: nothing before that comes again, unless
+    /// something waits for a policy. To the next process it is a different client, so it has to be written down like
+    /// one that joins.
     package mutating func startAnew(
         _ membership: Membership, wasHearing: Bool, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
@@ -341,18 +342,18 @@ package struct CatchUp {
         awaitArrival(of: membership, &hub)
     }
 
-    /// Milliseconds after a join within which its first other token counts as the join's. Some clients join without one, and send
-    /// it when they are answered.
+    /// Milliseconds after a join within which its first new token counts as the join's. Some clients join without one,
+    /// and send it when the join is answered.
     private static let firstToken: Int64 = 10_000
 
     private func mayBeReturning(_ recovery: MemberRecovery, _ old: LiveSession, _ hub: inout HubContext) -> Bool {
         defer { recovery.isRenewed = true }
-        // Whoever says itself where it was is sent that.
+        // A client that states its own position is sent what follows that.
         if case .cursor = old.origin.point { return false }
         return !recovery.isRenewed && hub.now.monotonic - old.trace.began < Self.firstToken
     }
 
-    /// It is found out what a member missed whose token says only now who it is, as at a join.
+    /// Determines, as at a join, what a member missed whose token identifies its user only now.
     private mutating func arriveAnew(
         _ membership: Membership, _ recovery: MemberRecovery, as key: RecoveryKey, _ before: RecoveryPoint,
         in group: ChangeGroup, _ progress: FeedProgress, _ hub: inout HubContext
@@ -371,7 +372,7 @@ package struct CatchUp {
         if recovery.arrival != nil { awaitArrival(of: membership, &hub) }
     }
 
-    /// A member whose token has run out: what comes from here on it is owed, whatever its socket acknowledges.
+    /// Suspends a member whose token has expired: it is owed everything from now on, whatever its socket acknowledges.
     mutating func lapse(
         _ membership: Membership, wasHearing: Bool, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
@@ -386,7 +387,7 @@ package struct CatchUp {
         }
     }
 
-    /// Ends the session of a membership that is taken out of its channel.
+    /// Ends the session of a membership that is removed from its channel.
     package mutating func end(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
         guard let recovery = membership.recovery else { return }
         abandonQuestion(of: recovery, &hub)

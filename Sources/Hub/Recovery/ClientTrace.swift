@@ -1,35 +1,35 @@
 import Synchronization
 import Wire
 
-/// What one membership tells of its client, for finding out who of those that look alike comes back.
+/// Evidence that one membership gives about its client, used to decide which of several lookalikes is coming back.
 ///
-/// **Thread**: the unsafe properties are read and written under the lock of the registry that has the membership in a
-/// `SessionBucket`, which is what makes them safe. The rest may be read on any thread.
+/// **Thread**: the unsafe properties are accessed under the lock of the registry that has the membership in a
+/// `SessionBucket`, which makes them safe. The rest may be read on any thread.
 package final class ClientTrace: Sendable {
-    /// Whether its client was here before, and so came for one of the sessions that wait.
+    /// Evidence that the client was here before, and so came for one of the waiting sessions.
     enum Evidence {
-        /// Nothing tells.
+        /// None.
         case none
-        /// Its sign-in is one of a device that is no browser, where there is rarely more than one client.
+        /// The sign-in belongs to a device that is not a browser, which rarely has more than one client.
         case signIn
-        /// Its refs count on from those of a socket before this one.
+        /// The client's refs continue from those on an earlier socket.
         case refs
     }
 
     let evidence: Evidence
-    /// The number of the join's ref, where its refs count on.
+    /// The number of the join's ref, if its refs continue.
     let ref: Int
     /// When it joined, in monotonic milliseconds.
     let began: Int64
-    /// The same among all that sockets are asked, as `SessionRegistry.moment` counts.
+    /// The same moment, ordered among all pings and joins, as counted by `SessionRegistry.moment`.
     let moment: Int
     let acknowledged: AcknowledgementState
     private let isOver = Atomic(false)
-    /// What it may have missed is decided, so that it can be missed itself.
+    /// True once the messages it may have missed are determined, so that it can leave a session behind itself.
     nonisolated(unsafe) var isSettled = false
-    /// Joins that were sent what this one lacks, because they may be its client's.
+    /// Joins that were sent what this one lacks, because they may come from its client.
     nonisolated(unsafe) var claims: [SessionClaim] = []
-    /// Its place in the bucket's list.
+    /// Its index in the bucket's list.
     nonisolated(unsafe) var place = 0
 
     init(evidence: Evidence, ref: Int = 0, acknowledged: AcknowledgementState, at now: HubTime, moment: Int) {
@@ -40,7 +40,7 @@ package final class ClientTrace: Sendable {
         self.moment = moment
     }
 
-    /// The same client's from here on, where its token names somebody else.
+    /// The trace of the same client under a token that names another user.
     convenience init(renewing old: ClientTrace, at now: HubTime, moment: Int) {
         self.init(evidence: old.evidence, ref: old.ref, acknowledged: old.acknowledged, at: now, moment: moment)
     }
@@ -48,36 +48,36 @@ package final class ClientTrace: Sendable {
     var hasEnded: Bool { isOver.load(ordering: .acquiring) }
     func ends() { isOver.store(true, ordering: .releasing) }
 
-    /// Whether its socket answered something that it was asked after a moment (`SessionRegistry.moment`).
+    /// Whether its socket answered a ping sent after a moment (`SessionRegistry.moment`).
     func wasAlive(after moment: Int) -> Bool { acknowledged.latest.moment > moment }
 
-    /// A join came for it that certainly was its client, and it did not answer since.
+    /// Whether its client has certainly rejoined on another socket, and its own has been silent since.
     var isGone: Bool { claims.contains { $0.isCertain && !wasAlive(after: $0.trace.moment) } }
 
-    /// Whether a joining client need not wait for it any longer: it lives, or it is known that it does not.
+    /// Whether a joining client need not wait for it any longer: it has shown a sign of life, or has ended.
     func isDecided(for other: ClientTrace) -> Bool { wasAlive(after: other.moment) || hasEnded }
 }
 
 /// A join that was sent what a session lacks.
 struct SessionClaim {
     let trace: ClientTrace
-    /// Its client was certainly here before, so it came for one of the sessions that were there to come for.
+    /// The client was certainly here before, so it came for one of the sessions available then.
     let isCertain: Bool
-    /// How many of the bucket had been lost by then.
+    /// The number of sessions in the bucket that had been lost by then.
     let losses: Int
-    /// There was no other session that it may have come for.
+    /// The join cannot have come for any other session.
     let isAlone: Bool
 
-    /// Whether nobody else can have come for the session.
+    /// Whether no other client can have come for the session.
     ///
-    /// Where a sign-in names the device, its next join is most likely the same client; but as long as the one that came
-    /// lives, the next one is another, and may be the owner.
+    /// If a sign-in names the device, its next join is most likely the same client; but while the one that came is
+    /// alive, the next one is another, and may be the owner.
     var counts: Bool { isCertain || trace.hasEnded }
 }
 
-/// What is seen of a client when it joins.
+/// Evidence from a client's join.
 extension CatchUp {
-    /// What a join tells of its client.
+    /// Returns the evidence in a join about its client.
     func trace(
         of claims: Claims, joinRef: JSON, _ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext
     ) -> ClientTrace {
@@ -87,11 +87,11 @@ extension CatchUp {
             acknowledged: acknowledged(of: connection, progress, &hub), at: hub.now, moment: sessions.moment())
     }
 
-    /// Whether a client that joins was here before.
+    /// Returns the evidence that a joining client was here before.
     ///
-    /// Its refs tell it where they are further on than the messages that came by this socket, each of which takes one, and
-    /// where it joins at once, as clients do who come back; others may be new to the channel. Clients in browsers count
-    /// their refs on, so that one that begins anew there is a new page. Others may begin anew with each socket.
+    /// Refs are evidence if they are ahead of the number of messages on this socket, each of which takes one, and if
+    /// the client joins at once, as returning clients do; others may be new to the channel. Clients in browsers
+    /// continue their refs, so that one that starts over there is a new page. Others may start over with each socket.
     private func evidence(
         of claims: Claims, joinRef: JSON, _ connection: Connection, at now: HubTime
     ) -> ClientTrace.Evidence {
@@ -103,6 +103,6 @@ extension CatchUp {
         return claims.subject != nil && claims.session != nil && !connection.isPage ? .signIn : .none
     }
 
-    /// Milliseconds in which clients that come back join their channels again.
+    /// Milliseconds within which returning clients rejoin their channels.
     private static let promptReturn: Int64 = 5000
 }

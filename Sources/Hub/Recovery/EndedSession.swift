@@ -1,24 +1,24 @@
-/// Where somebody stands who may come back, and until when.
+/// The position of a client that may come back, and how long it may.
 struct SessionStand<Position: SessionPosition> {
     var position: Position
     var until: Int64
 }
 
-/// A session stands for those that were claimed, as it may have been its own client that came: where it stands itself, and when its own
-/// window is over, where they stood, until theirs is. So what is owed never lies further back than the window, however long others that look
-/// alike come and go.
+/// A session also stands in for claimed ones, as it may have been its own client that came: it has its own position,
+/// and after its own window, those of the claimed ones until theirs end. So what is owed never reaches further back
+/// than the window, however long lookalikes come and go.
 extension SessionBucket.Ended {
     typealias Stand = SessionStand<Session.Position>
 
-    /// Of more, the last are one.
+    /// If there are more, the last ones are merged.
     private static var mostOthers: Int { 8 }
 
-    /// Itself, and those it stands in for.
+    /// Its own position, and those it stands in for.
     var stands: [Stand] { [Stand(position: position, until: until)] + others }
-    /// When it is kept no longer.
+    /// When the session is dropped.
     var end: Int64 { others.last?.until ?? until }
 
-    /// It may be one of these instead, which are gone.
+    /// Adds the positions of dropped sessions that it may be instead.
     mutating func standIn(for gone: [Stand]) {
         for stand in gone {
             position = Self.earlier(position, stand.position)
@@ -33,7 +33,7 @@ extension SessionBucket.Ended {
         }
     }
 
-    /// Those whose window is over are left out, itself or others.
+    /// Drops the positions whose window is over, its own or others'.
     mutating func moveOn(at time: Int64) {
         guard until <= time else { return }
         others.removeAll { $0.until <= time }
@@ -43,19 +43,19 @@ extension SessionBucket.Ended {
         others.removeFirst()
     }
 
-    /// A position that is no later than either.
+    /// Returns a position that is no later than either.
     private static func earlier(_ one: Session.Position, _ other: Session.Position) -> Session.Position {
         one.isEarlier(than: other) ? one : .earliest(of: [one, other]) ?? one
     }
 }
 
-/// Clients for whom the window was over before they came back, of keys of which nobody else is left. They come all the same, and what another
-/// one left meanwhile that looks alike is not theirs. A value, kept under the lock of whoever has the buckets.
+/// Clients whose window was over before they came back, by keys without any other client. They still come, and what a
+/// lookalike has left meanwhile is not theirs. A value, kept under the lock of the buckets' owner.
 struct LateClients<Key: Hashable> {
-    // By `goneAt` (`SessionBucket.overdue`), in two ages, of which the older goes when the younger is full.
+    // By `goneAt` (`SessionBucket.overdue`), in two generations: the older is dropped when the younger is full.
     private var young: [Key: [Int]] = [:]
     private var old: [Key: [Int]] = [:]
-    /// So many keys are remembered at most; at least half as many.
+    /// The maximum number of keys remembered; at least half as many are.
     private let most: Int
 
     init(most: Int) { self.most = most }

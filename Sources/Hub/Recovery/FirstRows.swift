@@ -1,17 +1,17 @@
 package import Matching
 package import Wire
 
-/// What a join's `config.rows` asks for: rows that are there, before the changes that come live.
+/// The initial rows that a join asks for with `config.rows`, sent before the live changes.
 package struct FirstRows: Sendable {
-    /// Each as the client wrote it, or what is wrong with it.
+    /// Each entry as the client wrote it, or the error in it.
     package let entries: [Result<RowsRequest, SubscriptionError>]
     /// As policies know it (`realtime.topic`).
     package let topic: Name
 
-    /// In one join.
+    /// The maximum number of entries in one join.
     package static let mostEntries = 10
 
-    /// - Returns: nil where the join asks for none.
+    /// - Returns: nil if the join asks for none.
     init?(_ config: JoinConfig, in key: ChannelKey, _ limits: HubLimits) {
         guard !config.rows.isEmpty else { return nil }
         var entries = config.rows.prefix(Self.mostEntries).map { entry -> Result<RowsRequest, SubscriptionError> in
@@ -35,16 +35,17 @@ package struct FirstRows: Sendable {
         self.topic = topic
     }
 
-    /// Entries that are to be read also if the member's cursor brings it what changed; nil if there are none.
+    /// The entries to read even if the member's cursor brings it all changes; nil if there are none.
     package var fresh: FirstRows? {
         let entries = entries.filter { if case .success(let request) = $0 { request.isFresh } else { false } }
         return entries.isEmpty ? nil : FirstRows(entries: entries, topic: topic)
     }
 }
 
-/// What came of the rows that a member began with.
+/// The outcome of reading a member's initial rows.
 package struct FirstRowsReport: Sendable {
-    /// Behind what the rows show: what changed since follows, or comes to whoever goes on from here.
+    /// The cursor just after the state that the rows show: later changes follow, or are sent to a client that resumes
+    /// there.
     package let cursor: String
     package let tables: [Entry]
 
@@ -52,9 +53,9 @@ package struct FirstRowsReport: Sendable {
         package let schema: String
         package let table: String
         package let count: Int
-        /// The place of the last row as JSON, where more follow: `after` of whoever wants them.
+        /// The position of the last row as JSON if more follow, to be used as `after`.
         package let next: [UInt8]?
-        /// Why there are none.
+        /// The reason why there are none.
         package let problem: String?
 
         package init(schema: String, table: String, count: Int = 0, next: [UInt8]? = nil, problem: String? = nil) {
@@ -73,12 +74,13 @@ package struct FirstRowsReport: Sendable {
 }
 
 extension HubContext {
-    /// Rows follow that a member begins with.
+    /// Tells a member that its initial rows follow.
     mutating func announceRows(to membership: Membership) {
         system(membership, extension: "rows", ok: true, message: "Rows begin")
     }
 
-    /// All rows were sent that a member begins with: how many of which table, where its changes go on, and what could not be read.
+    /// Tells a member that all initial rows were sent: how many of each table, where its changes continue, and which
+    /// could not be read.
     mutating func report(_ rows: FirstRowsReport, to membership: Membership) {
         for problem in rows.tables.compactMap(\.problem) {
             system(membership, extension: "rows", ok: false, message: problem)

@@ -2,45 +2,46 @@ import Signatures
 import Synchronization
 import Wire
 
-/// A membership that hears row changes, as the registry knows it.
+/// The registry's view of a membership that hears row changes.
 ///
-/// What arrived is not always taken. Clients give a join up that is not answered in time (10 s), and ignore what comes
-/// for it until they join again; they answer pings meanwhile. So an acknowledgement is believed only of a member whose client
-/// certainly knows that it joined, and until then it counts as being where it began.
+/// Arrival does not mean acceptance. Clients give up a join that is not answered in time (10 s), and ignore what it
+/// brings until they rejoin, while still answering pings. So an acknowledgement is believed only if the client
+/// certainly knows that it joined; until then the member counts as standing where it began.
 package final class LiveSession: RecoverableSession, Sendable {
     typealias Position = RecoveryPosition
 
     private struct Start {
-        /// Where to recover from while nothing was acknowledged since its changes came live.
+        /// The position to recover from while nothing was acknowledged since live changes began.
         var position: RecoveryPosition
-        /// The first ping whose answer counts; nil before its changes come live.
+        /// The first ping whose answer counts; nil before live changes begin.
         var firstPing: Int?
-        /// Where it began: when it joined, or when its client may have stopped to listen.
+        /// The position at which it joined, or at which its client may have stopped listening.
         var origin: RecoveryPosition
-        /// It had missed something when it joined; so its leave is one of a client that has all of that only when it is
+        /// It had missed something when it joined, so a leave ends the session only after the missed changes are
         /// acknowledged.
         var hadMissed = false
-        /// Until when the client may be one that does not listen, by the hub's clock.
+        /// Until this time on the hub's clock, the client may not be listening.
         var doubtedUntil = Int64.min
     }
 
     let key: RecoveryKey
     let trace: ClientTrace
     private let start: Mutex<Start>
-    // These are only read and written under the registry's lock, which is what makes them safe.
-    /// It missed nothing when that was decided, but may have missed what came then before its changes came live.
+    // These are accessed only under the registry's lock, which makes them safe.
+    /// It had missed nothing at the time of that decision, but may have missed changes between then and its live
+    /// changes.
     nonisolated(unsafe) var mayMissMore = false
-    /// How many sessions of the key have to be written down before this one's join is answered.
+    /// The number of the key's sessions that must be written down before this one's join is answered.
     nonisolated(unsafe) var needed = 0
-    /// Its key was taken to be written while it was there, so that what is then found of other hubs is found for it, too.
+    /// Its key was taken for writing while it was there, so that other hubs found by that write are found for it, too.
     nonisolated(unsafe) var isLookedFor = false
-    /// Where other hubs have clients that look like this one's; nil before it is known.
+    /// The positions at which other hubs had clients that look like this one; nil before that is known.
     nonisolated(unsafe) var elsewhere: [SessionRegistry.Elsewhere]?
-    /// What stands in the database of that, while the hubs are asked.
+    /// The stored ones of these, while the hubs are asked.
     nonisolated(unsafe) var presumed: [SessionRegistry.Elsewhere]?
-    /// Its client certainly was somewhere before, and not here.
+    /// Its client was certainly somewhere before, and not here.
     nonisolated(unsafe) var cameFromElsewhere = false
-    /// It is not known yet where other hubs had its client, nor what stands in the database of that.
+    /// Neither other hubs' clients that look like this one are known, nor the stored ones.
     var isSought: Bool { elsewhere == nil && presumed == nil }
 
     init(key: RecoveryKey, trace: ClientTrace, from point: RecoveryPoint) {
@@ -49,7 +50,7 @@ package final class LiveSession: RecoverableSession, Sendable {
         start = Mutex(Start(position: RecoveryPosition(point: point), origin: RecoveryPosition(point: point)))
     }
 
-    /// From where the member would have to recover if it were lost this moment.
+    /// Returns the position from which the member would have to recover if it were lost now.
     func position(at now: Int64) -> RecoveryPosition {
         let start = start.withLock { $0 }
         return now < start.doubtedUntil ? start.origin : acknowledged(start)
@@ -57,7 +58,7 @@ package final class LiveSession: RecoverableSession, Sendable {
 
     var origin: RecoveryPosition { start.withLock { $0.origin } }
 
-    /// Whether a leave ends it for good.
+    /// Whether a leave ends the session for good.
     func isConfirmed(at now: Int64) -> Bool {
         let start = start.withLock { $0 }
         guard now >= start.doubtedUntil else { return false }
@@ -72,10 +73,10 @@ package final class LiveSession: RecoverableSession, Sendable {
         isAcknowledged(start) ? RecoveryPosition(point: .mark(trace.acknowledged.latest.mark)) : start.position
     }
 
-    /// Whether what its socket acknowledges is believed of it: its client certainly knows that it joined.
+    /// Whether its socket's acknowledgements count: its client certainly knows that it joined.
     func isBelieved(at now: Int64) -> Bool { start.withLock { now >= $0.doubtedUntil } }
 
-    /// Where it begins is found.
+    /// Sets the position at which the session starts.
     func settles(at position: RecoveryPosition, hadMissed: Bool) {
         start.withLock {
             $0.position = position
@@ -84,7 +85,8 @@ package final class LiveSession: RecoverableSession, Sendable {
         }
     }
 
-    /// The member is sent what it missed from here on; until that is acknowledged, this is where it would start again.
+    /// Restarts at a position from which missed changes are sent; until they are acknowledged, it would start there
+    /// again.
     func begins(at position: RecoveryPosition) {
         start.withLock {
             $0.position = position
@@ -92,36 +94,36 @@ package final class LiveSession: RecoverableSession, Sendable {
         }
     }
 
-    /// Of what it is sent, all up to this cursor has arrived.
+    /// Records that the recovered changes up to this cursor have arrived.
     func hasReached(_ cursor: String) { start.withLock { $0.position.partway = cursor } }
 
     func mayStandForAnother() { start.withLock { $0.position = $0.position.forAnybody } }
 
-    /// The member's changes come live: from this ping on, answers are about them, too.
+    /// Records that live changes begin: answers from this ping on cover them.
     func isLive(acknowledgedFrom serial: Int) { start.withLock { $0.firstPing = serial } }
 
-    /// The join took so long that the client may have given it up.
+    /// Doubts the client because its join took so long that it may have given up.
     func isDoubted(until end: Int64) { start.withLock { $0.doubtedUntil = end } }
 
-    /// From here on the client may ignore what it is sent.
+    /// Doubts the client because it may ignore what it is sent from now on.
     func mayBeIgnored(until end: Int64) {
         start.withLock {
-            // Where it is doubted already, it stands further back.
+            // If it is doubted already, its origin is further back.
             if $0.doubtedUntil == .min { $0.origin = acknowledged($0) }
             $0.doubtedUntil = end
         }
     }
 }
 
-/// How far a member is.
+/// The position that a member has reached.
 struct RecoveryPosition: SessionPosition, Sendable, Equatable {
-    /// It has all up to here.
+    /// It has everything up to this point.
     var point: RecoveryPoint
-    /// And of what came since, all up to this cursor: it was on its way to the present. Cursors that lie on the way from
-    /// different points cannot be compared, so that it counts only for whom it is about.
+    /// It also has everything after the point up to this cursor, as it was catching up. Cursors on the way from
+    /// different points cannot be compared, so this counts only for the member itself.
     var partway: String?
 
-    /// Where to go on who certainly stands here.
+    /// The point to resume from for a client that is certainly at this position.
     var exact: RecoveryPoint { partway.map { .cursor($0) } ?? point }
     var forAnybody: RecoveryPosition { RecoveryPosition(point: point) }
 
@@ -134,8 +136,8 @@ struct RecoveryPosition: SessionPosition, Sendable, Equatable {
 }
 
 extension RecoveryPoint {
-    /// Which of two lies further back. Marks are of this process, so they come after its start; a client's own cursor may
-    /// be of any age.
+    /// Whether this point is before another. Marks belong to this process, so they follow its start; a client's own
+    /// cursor may be of any age.
     func isEarlier(than other: RecoveryPoint) -> Bool {
         switch (self, other) {
         case (.mark(let one), .mark(let two)): one < two
@@ -145,7 +147,7 @@ extension RecoveryPoint {
         }
     }
 
-    /// Whether another process said it, so that it cannot be compared with what this one knows.
+    /// Whether another process supplied it, so that it cannot be compared with what this one knows.
     private var isForeign: Bool {
         switch self {
         case .restored, .snapshot, .peer, .earliest: true
@@ -155,20 +157,20 @@ extension RecoveryPoint {
 
     private var isCursor: Bool { if case .cursor = self { true } else { false } }
 
-    /// Of so many that cannot be compared each is kept.
+    /// The maximum number of incomparable points that are kept separately.
     private static var mostApart: Int { 16 }
 
-    /// The point that lies no later than any of several.
+    /// Returns a point no later than any of the given ones.
     ///
-    /// Cursors are what clients said, who may say anything: they stand beside the others, so that one that is good for nothing takes
-    /// nothing from anybody else. Of many some are left out: whoever had one brings it again.
+    /// Cursors come from clients, which may send anything: they are kept beside the others, so that a worthless one
+    /// costs other clients nothing. If there are many, some are dropped: their clients bring them again.
     static func earliest(of points: [RecoveryPoint]) -> RecoveryPoint? {
         let parts = distinct(points)
         return parts.count > 1 ? .earliest(parts) : parts.first
     }
 
-    /// The earliest of this process's own, and of the others so many as are kept apart: the time that it takes does not grow with the
-    /// square of their number.
+    /// Returns the earliest of this process's own points, and of the others as many as are kept separately: the time it
+    /// takes does not grow with the square of their number.
     static func distinct(_ points: [RecoveryPoint]) -> [RecoveryPoint] {
         var own: RecoveryPoint?
         var (cursors, foreign, isFolded): ([RecoveryPoint], [RecoveryPoint], Bool) = ([], [], false)
@@ -180,7 +182,7 @@ extension RecoveryPoint {
                 guard !foreign.contains(part) else { return }
                 foreign.append(part)
                 guard foreign.count > mostApart, !isFolded else { return }
-                // Where each hub left all of its clients lies no later, and is the same for many.
+                // The point at which each hub left all of its clients is no later, and is the same for many.
                 isFolded = true
                 foreign = foreign.reduce(into: []) { some, part in
                     if !some.contains(part.folded) { some.append(part.folded) }
@@ -200,23 +202,23 @@ extension RecoveryPoint {
     }
 }
 
-/// What two joins have in common if one may take over from the other: the user and the sign-in, the role, the topic and
-/// what was asked for.
+/// The properties shared by two joins if one may take over from the other: the user and the sign-in, the role, the
+/// topic and the requested changes.
 ///
 /// Kept as 128 bits of a digest, because there is one for each membership. It is the same in every process, so that the
-/// next one knows whom the last one served; and whoever can choose topics cannot make it somebody else's.
+/// next one knows this one's clients; and choosing topics does not allow forging another client's key.
 package struct RecoveryKey: Hashable, Sendable {
     package let high: UInt64
     package let low: UInt64
-    /// Without a user, all who ask for the same look alike.
+    /// Without a user, all clients with the same request look alike.
     let hasSubject: Bool
-    /// As whose sessions its are counted; zero where that is not known.
+    /// The user whose share the key's sessions count towards; zero if unknown.
     let user: UInt64
 
     init(claims: Claims, channel: ChannelKey, subscription: ChangeSubscription) {
         var text: [UInt8] = []
         text.reserveCapacity(512)
-        // The length in front of each keeps ("ab", "c") and ("a", "bc") apart.
+        // The length before each field keeps ("ab", "c") and ("a", "bc") apart.
         func add(_ field: some Collection<UInt8>) {
             text += "\(field.count):".utf8
             text += field
@@ -241,11 +243,11 @@ package struct RecoveryKey: Hashable, Sendable {
         user = HashFunction.sha256.hash(Array(name.utf8)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Under which places are kept of sessions that gave way to others of the same user. No client can ask for it.
+    /// The key for positions of sessions that gave way to others of the same user. No client can ask for it.
     var ofUser: RecoveryKey { RecoveryKey(high: user, low: .max) }
     var isOfUser: Bool { low == .max }
 
-    /// As it was written down.
+    /// Creates a key from its stored form.
     package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low

@@ -1,43 +1,45 @@
 import Wire
 
-/// How far a member that hears row changes is with what it missed.
+/// The recovery of a member that hears row changes.
 package final class MemberRecovery {
     var session: LiveSession
-    /// Where it has to recover from; nil once it is, or if it missed nothing.
+    /// The point to recover from; nil once recovered, or if nothing was missed.
     var point: RecoveryPoint?
-    /// Rows that it is yet to begin with, before what comes behind them.
+    /// Initial rows still to be sent, before the changes that follow them.
     var rows: FirstRows?
-    /// The question that is under way.
+    /// The open question.
     var question: RecoveryID?
-    /// Its join said itself where it was.
+    /// The join stated its own position.
     var broughtCursor = false
-    /// What the feed said to the first question.
+    /// The feed's answer to the first question.
     var start: RecoveryStart?
-    /// What it missed took its socket so long that it had to ask again.
+    /// Sending missed changes over its socket took so long that it had to ask again.
     var wasPassedBy = false
-    /// The join asked for it, so its reply says what came of it.
+    /// The join asked to resume, so its reply reports the outcome.
     let isReported: Bool
-    /// Some of what it missed cannot be told, and no reply says so: a message has to (`CatchUp.tellOfLoss`).
+    /// Some missed changes are lost, and no reply says so: a message has to (`CatchUp.tellOfLoss`).
     var isOwedWordOfLoss = false
-    /// Where the changes begin to come live.
+    /// The cursor at which live changes begin.
     var cursor: String?
-    /// What has to be known before changes can reach it; nil once it is.
+    /// The facts that must be known before changes can reach it; nil once they are.
     var arrival: Arrival?
-    /// Where the loop was when it was found out what the member missed, until it is asked for.
+    /// The loop's position when the member's missed changes were determined, until they are asked for.
     var settled: LoopPosition?
-    /// Its token named somebody else soon after its join: until it is known what that one missed, where it stands itself.
+    /// The member's own position if its token named another user soon after the join, until that user's missed changes
+    /// are known.
     var before: RecoveryPoint?
-    /// Its token changed already.
+    /// Its token has changed already.
     var isRenewed = false
-    /// The cursor of the last change that it was sent of what it missed.
+    /// The cursor of the last missed change that it was sent.
     private var sent: String?
-    /// The ping that asks whether it arrived.
+    /// The ping that asks whether that change arrived.
     private var asked: (serial: Int, cursor: String)?
 
     struct Arrival {
-        /// Live sessions that may be dead ones of the same client, and are asked. Nil once that is decided.
+        /// Live sessions, asked for a sign of life, that may be dead sockets of the same client. Nil once that is
+        /// decided.
         var doubts: [ClientTrace]?
-        /// Since when they are, or since when it waits to be written down, in monotonic milliseconds.
+        /// When they were asked, or when it began to wait for being written down, in monotonic milliseconds.
         var since: Int64
     }
 
@@ -51,7 +53,7 @@ package final class MemberRecovery {
         if !change.cursor.isEmpty { sent = change.cursor }
     }
 
-    /// All that the rows show it was told: what comes behind them it is yet to be.
+    /// Records that the initial rows were sent: changes after the cursor are still to come.
     func hasRows(upTo cursor: String) {
         rows = nil
         point = .cursor(cursor)
@@ -61,36 +63,36 @@ package final class MemberRecovery {
     /// Whether changes cannot reach it yet.
     var lacksSomething: Bool { point != nil || rows != nil }
 
-    /// Of what it missed it was told all up to here, whether it arrived or not; nil if that is where it began.
+    /// The cursor up to which it was sent missed changes, whether they arrived or not; nil if none were sent.
     var reached: String? { sent }
 
-    /// It has been told what it missed, and all that came since.
+    /// Resets progress: the member was sent everything it missed, and all that came since.
     func isLevel() {
         sent = nil
         asked = nil
     }
 
-    /// A ping follows all that was sent so far.
+    /// Records that a ping follows everything sent so far.
     func reaches(acknowledgedBy serial: Int) { asked = sent.map { (serial, $0) } }
 
-    /// A ping was answered.
+    /// Handles the answer to a ping.
     func isAcknowledged(by serial: Int) {
         guard let asked, asked.serial == serial else { return }
         self.asked = nil
         session.hasReached(asked.cursor)
     }
 
-    /// Why it does not go on where it was; nil where it does.
+    /// The reason why it does not resume; nil if it does.
     var reason: String? {
         switch start {
-        // What is yet to be told follows the rows.
+        // Anything still to come follows the rows.
         case .resumed, .rows: nil
         case .refused(let refusal): refusal.rawValue
         case nil: "The changes cannot be served now; a system message says why."
         }
     }
 
-    /// A join's response, with what came of the recovery for clients that asked.
+    /// Returns a join's response, with the outcome of the recovery added for clients that asked.
     func adding(to response: [UInt8]) -> [UInt8] {
         guard isReported else { return response }
         var out = Array(response.dropLast())

@@ -1,4 +1,4 @@
-/// One member's recovery; never used twice.
+/// Identifies one member's recovery; never reused.
 package struct RecoveryID: Hashable, Sendable {
     package let loop: Int
     package let serial: Int
@@ -9,16 +9,16 @@ package struct RecoveryID: Hashable, Sendable {
     }
 }
 
-/// What a member missed: the changes that its group asked for, as far as these claims may see them today.
+/// A request for a member's missed changes: those its group asked for, as far as these claims may see them today.
 package struct RecoveryQuestion: Sendable {
     package let group: ChangeGroupID
     package let claims: Claims
     package let from: RecoveryPoint
-    /// Rows that it is to begin with, and then what changed since they were read. Nil where it begins with what it missed. If it
-    /// says itself where it was and that can be told, only the fresh ones among them count.
+    /// Initial rows, to be followed by the changes since they were read. Nil if the member starts with missed changes.
+    /// If it states its own position and can resume there, only the fresh ones among them count.
     package let rows: FirstRows?
-    /// It missed nothing: with rows, it begins where these were read. Else it is sent what it missed of tables whose rows it does not
-    /// begin with.
+    /// The member missed nothing: with rows, it starts where these were read. Otherwise it is sent missed changes of
+    /// tables whose rows it does not start with.
     package let isNew: Bool
 
     package init(
@@ -32,59 +32,61 @@ package struct RecoveryQuestion: Sendable {
     }
 }
 
-/// From where a member is to be sent what it missed.
+/// The point from which a member must be sent missed changes.
 package enum RecoveryPoint: Sendable, Hashable {
-    /// What the feed of this process handed on up to this mark (`FeedEvent.boundary`) has arrived; 0 is where it began.
+    /// Everything the feed of this process passed on up to this mark (`FeedEvent.boundary`) has arrived; 0 is its
+    /// start.
     case mark(Int)
-    /// A client says it itself: a cursor that came with a change, or with the reply to a join.
+    /// A cursor stated by the client, which got it with a change or with the reply to a join.
     case cursor(String)
-    /// Where the hub's last process may have left its clients.
+    /// The point at which the hub's last process may have left its clients.
     case restart
-    /// Where that process certainly had this client: a snapshot of Postgres, as text.
+    /// The point that this client had certainly reached in that process: a snapshot of Postgres, as text.
     case restored(String)
-    /// Where another hub certainly had its clients: a snapshot of Postgres, as text.
+    /// The point that another hub's clients had certainly reached: a snapshot of Postgres, as text.
     case snapshot(String)
-    /// The same, where that hub itself says how far its client is: a cursor; and the snapshot that counts where this one is not good here.
+    /// The same, as stated by that hub for the client itself: a cursor, and the snapshot to use if the cursor is not
+    /// valid here.
     case peer(cursor: String, otherwise: String)
-    /// Whichever of several lies further back: they cannot be compared here.
+    /// The earliest of several points that cannot be compared here.
     indirect case earliest([RecoveryPoint])
 }
 
-/// The feed's answer to a recovery, in steps.
+/// A step of the feed's answer to a recovery.
 package enum RecoveryStep: Sendable {
-    /// Whether what was missed can be told. Once, and first.
+    /// The first step, sent once: whether the missed changes can be recovered.
     case began(RecoveryStart)
-    /// The rows that it begins with follow, as changes: what it had before does not count any more.
+    /// Initial rows follow, as changes; the member's earlier state no longer counts.
     case rowsBegin
-    /// They were told. What follows changed since they were read.
+    /// The rows are complete. Changes since they were read follow.
     case rowsEnd(FirstRowsReport)
-    /// What was missed, in order, for this member alone.
+    /// Missed changes, in order, for this member alone.
     case changes([ChangeDelivery])
-    /// Something of what was missed cannot be told, as it could not be recorded; the rest follows.
+    /// Some missed changes are lost because they could not be recorded; the rest follows.
     case changesLost
-    /// The end: all that lies behind this cursor comes live.
+    /// The end: everything after this cursor comes live.
     case caughtUp(cursor: String)
-    /// The end as far as the feed knows; but the member's socket took so long that what comes live since this cursor has
-    /// passed it by. Said by the loop in place of `caughtUp`.
+    /// The end as far as the feed knows, but the member's socket took so long that live changes since this cursor have
+    /// passed it by. Sent by the loop in place of `caughtUp`.
     case passedBy(since: String)
-    /// The end, too: the database is away. The client has to join again.
+    /// An end, too: the database is away. The client has to rejoin.
     case unavailable
-    /// The end, too: a policy failed on what was missed, so nobody knows whether it may be shown. The client has to join
-    /// again.
+    /// An end, too: a policy failed on a missed change, so it is unknown whether the change may be shown. The client
+    /// has to rejoin.
     case undecided
 }
 
 package enum RecoveryStart: Sendable, Equatable {
     case resumed
-    /// It begins with rows.
+    /// The member starts with rows.
     case rows
-    /// Some of what was missed is not known any more; the client has to read it for itself. What is known of the rest follows for
-    /// those who brought no cursor, since no reply tells them.
+    /// Some missed changes are no longer known, and the client has to reload its data. For clients that brought no
+    /// cursor, and thus see no such reply, the known changes follow.
     case refused(RecoveryRefusal)
 }
 
 extension RecoveryStart {
-    /// For the metrics.
+    /// The result's name in the metrics.
     var result: String {
         switch self {
         case .resumed: "resumed"
@@ -97,7 +99,7 @@ extension RecoveryStart {
     }
 }
 
-/// Why changes that a client may have missed cannot be told; the raw value is what the join's reply says.
+/// The reason why a client's missed changes cannot be recovered; the raw value is the text in the join's reply.
 package enum RecoveryRefusal: String, Sendable {
     case tooOld = "The cursor is older than the changes that are kept: load the data again."
     case otherDatabase =

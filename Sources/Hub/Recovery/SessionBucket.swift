@@ -2,17 +2,17 @@
 protocol RecoverableSession: AnyObject {
     associatedtype Position: SessionPosition
     var trace: ClientTrace { get }
-    /// It may stand for another session from here on (`SessionPosition.forAnybody`).
+    /// Records that it may stand for another session as well (`SessionPosition.forAnybody`).
     func mayStandForAnother()
 }
 
-/// How far a client certainly is.
+/// The position that a client has certainly reached.
 protocol SessionPosition {
-    /// Whether it lies further back.
+    /// Whether this position is before another.
     func isEarlier(than other: Self) -> Bool
-    /// The same without what is true of this one client alone.
+    /// The same position without details that apply to this one client only.
     var forAnybody: Self { get }
-    /// The earliest of several; where there is one, all that is known of it.
+    /// The earliest of several positions; of a single one, with all its details.
     static func earliest(of positions: [Self]) -> Self?
 }
 
@@ -23,46 +23,48 @@ extension SessionPosition {
     }
 }
 
-/// Those who look alike: who is here, and who was lost and may come back. The rules by which a client that names no place of
-/// its own is sent what it missed, for row changes (`SessionRegistry`) and for kept broadcasts (`HistorySessions`) alike.
+/// Clients that look alike: the live sessions, and those that were lost and may come back. These rules decide what a
+/// client that states no position is sent, for row changes (`SessionRegistry`) and kept broadcasts (`HistorySessions`)
+/// alike.
 ///
 /// A membership that ends without a good-bye stays behind as a session, for the recovery window.
 ///
-/// **Never less.** Nothing tells which of a user's clients joins, and refs tell nothing between two sockets. So a join is
-/// owed what any session lacks that may be its own: each that has ended, and each live one whose socket does not answer when
-/// it is asked at that moment. It gets the earliest position of them all. Who turns out to be somebody else is sent some
-/// things that it did not miss: at least once.
+/// **Never less.** Nothing tells which of a user's clients is joining, and refs mean nothing between two sockets. So a
+/// join is owed whatever is lacked by any session that may be its own: each that has ended, and each live one whose
+/// socket does not answer when asked at that moment. The join starts at the earliest of their positions. A client that
+/// turns out to be another one is sent some things that it did not miss: at least once.
 ///
-/// A socket that its client has given up is live until its own loop has read that it is closed, and the client's next join may
-/// be read before. So live ones count for clients without a user, too, who all look alike, but only for one that was certainly
-/// here before: what is new is not to wait for strangers.
+/// A socket that its client has given up counts as live until its own loop has read that it is closed, and the client's
+/// next join may be read before that. So live sessions count for clients without a user as well, which all look alike,
+/// but only for a client that was certainly here before: a new one must not wait for strangers.
 ///
-/// **Seldom twice.** A client that was certainly here before (`ClientTrace.Evidence`) came for one of the sessions that it was
-/// brought something for, so that one of them less has to be kept. Which one nobody knows; if it is always the latest, then
-/// for every client that is still away a session is left that lies no later than its own, for as long as its own would have
-/// been (`EndedSession.swift`). Nothing is given up for those who come when their own session is forgotten. Where clients begin
-/// their refs anew, only a sign-in that names the device tells as much (`SessionClaim.counts`).
+/// **Seldom twice.** A client that was certainly here before (`ClientTrace.Evidence`) came for one of the sessions
+/// whose messages it was sent, so that one of them less has to be kept. It is unknown which; if the latest is dropped
+/// each time, then for every client that is still away a session remains that is no later than its own, for as long as
+/// its own would have been kept (`EndedSession.swift`). A client whose own session has expired uses up no other. If
+/// clients restart their refs, only a sign-in that names the device is equally telling (`SessionClaim.counts`).
 struct SessionBucket<Session: RecoverableSession> {
     struct Ended {
         var position: Session.Position
-        /// Milliseconds, by the clock of whoever keeps the bucket.
+        /// Milliseconds, on the clock of the bucket's owner.
         var until: Int64
-        /// Of the last process's sessions and those of clients without one nobody knows the socket.
+        /// Nil if the socket is unknown, as for sessions of the last process and for clients without a session.
         let acknowledged: AcknowledgementState?
-        /// It stands for many that nobody counted, so that none of them less has to be kept.
+        /// Stands for an unknown number of sessions, so that a claim does not use it up.
         var isMany = false
         var claims: [SessionClaim] = []
-        /// Its client said that it goes, by when its refs had come to this: only one comes for it whose refs go on behind it.
+        /// The client's last ref, if it announced that it was going: only a client whose refs continue after it comes
+        /// for the session.
         var goneAt: Int?
-        /// No earlier than when it was lost, in monotonic milliseconds; nil where nobody knows.
+        /// The earliest time at which it may have been lost, in monotonic milliseconds; nil if unknown.
         var lostAt: Int64?
-        /// How many were lost before it, in this bucket.
+        /// The number of sessions in this bucket that were lost before it.
         var number = 0
-        /// Where those stood that were claimed and that it may be instead, until later and later moments (`EndedSession.swift`).
+        /// Positions of claimed sessions that it may be instead, with later and later ends (`EndedSession.swift`).
         var others: [SessionStand<Session.Position>] = []
 
         var isTaken: Bool { !isMany && claims.contains { $0.counts } }
-        /// Anybody may come for it.
+        /// Any client of the key may come for it.
         var isAwaited: Bool { !isTaken && goneAt == nil }
 
         func mayBe(of trace: ClientTrace) -> Bool {
@@ -71,31 +73,32 @@ struct SessionBucket<Session: RecoverableSession> {
         }
     }
 
-    /// Where those stand for whom a join may have come.
+    /// The positions of the sessions that a join may have come for.
     struct Owed {
         var ended: [Session.Position] = []
-        /// These sockets are open, and do not answer.
+        /// Sessions whose sockets are open but do not answer.
         var live: [Session.Position] = []
-        /// It came for one that is kept no longer.
+        /// The client came for a session that has expired.
         var isOverdue = false
 
         var all: [Session.Position] { ended + live }
-        /// It was not here before, as far as anybody knows.
+        /// Whether nothing suggests that the client was here before.
         var isNothing: Bool { ended.isEmpty && live.isEmpty && !isOverdue }
     }
 
     private(set) var live: [Session] = []
-    /// Oldest end first.
+    /// Ordered by end, earliest first.
     var ended: [Ended] = []
-    /// Those for whom the window was over before they came, by `goneAt`. They come all the same, and not for what others left.
+    /// Clients whose window was over before they came, by `goneAt`. They still come, but not for what others left.
     private(set) var overdue: [Int] = []
     private var losses = 0
 
-    /// Sessions kept for one key; anonymous clients share one. Of more, the earliest positions stay.
+    /// The maximum number of sessions kept for one key; anonymous clients share one. Beyond it, the earliest positions
+    /// stay.
     private static var mostEnded: Int { 64 }
-    /// Of more none is asked whether it lives.
+    /// If more sessions are suspect, none is asked for a sign of life.
     private static var mostAsked: Int { 16 }
-    /// Of more none is looked at.
+    /// If more sessions are live, none is examined.
     private static var mostLookedAt: Int { 1024 }
 
     var isEmpty: Bool { live.isEmpty && ended.isEmpty }
@@ -109,15 +112,16 @@ struct SessionBucket<Session: RecoverableSession> {
 
     mutating func add(_ sessions: [Ended]) { ended += sessions }
 
-    /// Live sessions that may be dead ones of the client that joins: whether they live is to be asked before `takeOver`.
+    /// Returns live sessions that may be dead sockets of the joining client and must be asked for a sign of life before
+    /// `takeOver`.
     ///
     /// - Parameters:
-    ///   - hasUser: false where all who have none look alike.
-    ///   - lacks: whether somebody who stands there lacks anything of what was handed on.
+    ///   - hasUser: false if clients without a user all look alike.
+    ///   - lacks: whether a session lacks any of what was passed on.
     func doubts(of trace: ClientTrace, hasUser: Bool, lacks: (Session) -> Bool) -> [ClientTrace] {
         guard hasUser || trace.evidence == .refs else { return [] }
         var doubts: [ClientTrace] = []
-        // Of a client that was here before, the one that is its own is to be told from all others.
+        // A client that was here before needs its own session told apart from all others.
         for session in live where isSuspect(session, for: trace) && (trace.evidence != .none || lacks(session)) {
             guard doubts.count < Self.mostAsked else { return [] }
             doubts.append(session.trace)
@@ -127,27 +131,28 @@ struct SessionBucket<Session: RecoverableSession> {
 
     private func isSuspect(_ session: Session, for trace: ClientTrace) -> Bool {
         let other = session.trace
-        // Who joined later is no socket of before. And who was known for one that was here before has its session of
-        // before until it is settled.
+        // A session that joined later is not an earlier socket. One with evidence that it was here before still has its
+        // earlier session until it is settled.
         return other.moment < trace.moment && (other.isSettled || other.evidence != .refs)
             && other.acknowledged !== trace.acknowledged
             && !other.wasAlive(after: trace.moment) && !other.isGone
     }
 
-    /// What the joining client is owed, once those that may be its own were asked whether they live; and what is said by
-    /// that of the sessions that are kept.
+    /// Determines what the joining client is owed, once suspect sockets were asked for a sign of life, and claims one
+    /// of the kept sessions.
     ///
     /// - Parameters:
-    ///   - hasUser: false where all who have none look alike.
-    ///   - amongLive: false where none was asked whether it lives.
-    ///   - lowest: where live ones are too many to be looked at, a position no later than any of theirs; nil where none counts then.
+    ///   - hasUser: false if clients without a user all look alike.
+    ///   - amongLive: false if no socket was asked for a sign of life.
+    ///   - lowest: a position no later than that of any live session, for when they are too many to examine; nil if
+    ///     none counts then.
     mutating func takeOver(
         for trace: ClientTrace, hasUser: Bool, amongLive: Bool = true, lowest: Session.Position? = nil,
         position: (Session) -> Session.Position
     ) -> Owed {
-        // Most joins, so that they cost nothing: nobody else is there or away.
+        // The common case, which must cost nothing: no other session is live or waiting.
         guard !ended.isEmpty || live.count > 1 || !overdue.isEmpty else { return Owed() }
-        // Joins of one socket are one client's.
+        // Joins on one socket belong to one client.
         let own = ended.filter { $0.acknowledged === trace.acknowledged }
         if !own.isEmpty {
             ended.removeAll { $0.acknowledged === trace.acknowledged }
@@ -166,7 +171,7 @@ struct SessionBucket<Session: RecoverableSession> {
         }
         guard trace.evidence != .none else { return owed }
         let wereAsked = !isCrowd && suspects.count <= Self.mostAsked
-        // Who has no user takes one of those that are known to be lost, or the list of them would only grow.
+        // Without a user, it takes one of the sessions known to be lost, or their list would only grow.
         guard wereAsked || !hasUser else { return owed }
         if trace.evidence == .refs, let late = overdue.firstIndex(where: { $0 < trace.ref }) {
             overdue.remove(at: late)
@@ -179,11 +184,11 @@ struct SessionBucket<Session: RecoverableSession> {
         return owed
     }
 
-    /// They are too many to be looked at for each join.
+    /// The live sessions are too many to examine at each join.
     var isCrowd: Bool { live.count > Self.mostLookedAt }
 
-    /// - Parameter mayEndLive: false where the client that joins may be a stranger, who says what he likes: a live session that does
-    ///   not answer stays its client's.
+    /// - Parameter mayEndLive: false if the joining client may be a stranger, which can claim anything: a live session
+    ///   that does not answer stays its client's.
     private mutating func claim(
         _ owed: Owed, _ free: [Int], _ suspects: [Session], for trace: ClientTrace, mayEndLive: Bool
     ) {
@@ -199,14 +204,14 @@ struct SessionBucket<Session: RecoverableSession> {
             if claim.isCertain { ended.remove(at: place) } else { ended[place].claims.append(claim) }
         }
         guard positions.count > 1 else { return }
-        // What is left may stand for another of them, which lies no earlier.
+        // Those that are left may stand for another of them, whose position is no earlier.
         for index in ended.indices { ended[index].position = ended[index].position.forAnybody }
         for suspect in suspects { suspect.mayStandForAnother() }
     }
 
     // MARK: Ends
 
-    /// Takes a live session out; nothing stays behind.
+    /// Removes a live session; nothing stays behind.
     mutating func remove(_ session: Session) {
         session.trace.ends()
         let place = session.trace.place
@@ -218,28 +223,28 @@ struct SessionBucket<Session: RecoverableSession> {
         }
     }
 
-    /// A session was lost, and stays behind.
+    /// Turns a live session that was lost into an ended one.
     ///
     /// - Parameters:
-    ///   - goneAt: where its client said that it goes.
-    ///   - lostAt: when that is, in monotonic milliseconds.
+    ///   - goneAt: the client's last ref, if it announced that it was going.
+    ///   - lostAt: the time of the loss, in monotonic milliseconds.
     mutating func lose(
         _ session: Session, at position: Session.Position, until: Int64, goneAt: Int? = nil, lostAt: Int64? = nil
     ) {
         remove(session)
         let trace = session.trace
-        // Who joined while it answered did not come for it.
+        // Clients that joined while it still answered did not come for it.
         let claims = trace.claims.filter { !trace.wasAlive(after: $0.trace.moment) }
         var isStoodFor = false
         if let claimed = claims.map(\.losses).max() {
-            // Who was lost since is not the one that came.
+            // A session lost since then is not the one that was claimed.
             for index in ended.indices where ended[index].number <= claimed && !ended[index].isTaken {
                 ended[index].standIn(for: [SessionStand(position: position, until: until)])
                 isStoodFor = isStoodFor || ended[index].isAwaited
             }
         }
         if let claim = claims.first(where: \.isCertain) {
-            // Another that it may be instead is not kept any more: that one's client comes too late, or came.
+            // Another session that it may be instead is gone: its client comes too late, or has come.
             guard !claim.isAlone, !isStoodFor, !overdue.isEmpty else { return }
             overdue.removeLast()
         }
@@ -251,27 +256,27 @@ struct SessionBucket<Session: RecoverableSession> {
         thin()
     }
 
-    /// Forgets those whose window is over.
+    /// Drops the sessions whose window is over.
     mutating func forget(until time: Int64) {
         for index in ended.indices { ended[index].moveOn(at: time) }
         for one in ended where one.until <= time && !one.isTaken { noteOverdue(one) }
         ended.removeAll { $0.until <= time }
     }
 
-    /// A session is kept no longer, and its client may come yet.
+    /// Counts the client of a dropped session as overdue, because it may still come.
     mutating func noteOverdue(_ session: Ended) {
         areOverdue(Array(repeating: session.goneAt ?? 0, count: session.isMany ? Self.mostEnded : 1))
     }
 
-    /// Clients come for nothing that others left, by `goneAt`: for them the window was over.
+    /// Adds clients, by `goneAt`, whose window is over and that must not take what others left.
     mutating func areOverdue(_ clients: [Int]) {
         overdue += clients
         if overdue.count > Self.mostEnded { overdue = Array(overdue.sorted().prefix(Self.mostEnded)) }
     }
 
-    /// One of them came, elsewhere.
+    /// Counts one overdue client as having come, on another hub.
     ///
-    /// - Returns: false where there is none.
+    /// - Returns: false if there is none.
     mutating func hasComeLate() -> Bool { overdue.popLast() != nil }
 
     private mutating func thin() {
@@ -282,7 +287,7 @@ struct SessionBucket<Session: RecoverableSession> {
         }
         let order = ended.indices.sorted { ended[$0].position.isEarlier(than: ended[$1].position) }
         guard let earliest = order.first, let latest = order.last else { return }
-        // It stands for this one, too, so that nobody knows any more when all are back.
+        // The session also stands for the removed one now, so it is no longer known when all clients are back.
         ended[earliest].position = ended[earliest].position.forAnybody
         ended[earliest].isMany = true
         let refs = [earliest, latest].compactMap { ended[$0].goneAt }

@@ -1,14 +1,15 @@
-/// Clients that went on here after another hub had them: what that hub keeps for them ends, or each move within the recovery window would
-/// bring them again what came since the first.
+/// Clients that moved here from another hub: their session there must end, or each move within the recovery window
+/// would repeat everything since the first.
 ///
-/// The hub where a client is claims its session in the database (Migration024Moves.sql), and the hub that keeps it takes the claim from
-/// there. The claim waits until its client has proven that it lacks nothing of what it came for, and until that is written here; so a claim
-/// that is lost, and a hub that is killed at any moment, cost repeated rows and nothing else.
+/// The client's new hub claims its session in the database (Migration024Moves.sql), and the hub that keeps the session
+/// reads the claim there. A claim is not made before the client has proven that it lacks nothing of what it came for,
+/// and before that is written here; so a lost claim, or a hub killed at any moment, costs repeated rows and nothing
+/// else.
 ///
-/// As on one hub (`SessionBucket`), only a client that certainly was somewhere before claims a session, and only where nothing but that one
-/// session can be its own: nobody of this hub's, no other hub's, no hub's of which it is not known whom it served.
+/// As on one hub (`SessionBucket`), only a client that was certainly somewhere before claims a session, and only if no
+/// other session can be its own: on this hub, on another hub, or on a hub whose clients are unknown.
 extension SessionRegistry {
-    /// A member whose session on another hub ends when it has proven that it lacks nothing of it.
+    /// A member whose session on another hub ends once it has proven that it lacks nothing from there.
     struct PendingClaim {
         let session: LiveSession
         let node: String
@@ -19,14 +20,15 @@ extension SessionRegistry {
     package struct Claim: Sendable, Equatable {
         package let node: String
         package let key: RecoveryKey
-        /// When it was looked for, as Postgres writes times.
+        /// The time of the search for it, as Postgres writes times.
         package let soughtAt: String
     }
 
-    /// Milliseconds after a join before which it claims nothing: who was lost with it, and looks the same, is back by then.
+    /// Milliseconds after a join before it claims anything: lookalikes that were lost together with it are back by
+    /// then.
     static var claimDelay: Int64 { 5_000 }
 
-    /// The claims that can be written now; each comes once.
+    /// Removes and returns the claims that can be written now.
     package func takeClaims(at now: HubTime) -> [Claim] {
         state.withLock { state in
             var due: [Claim] = []
@@ -48,12 +50,12 @@ extension SessionRegistry {
         }
     }
 
-    /// Clients of these keys went on at other hubs, which looked for them at these moments, in monotonic milliseconds: the only session
-    /// of such a key ends, if it was lost by then.
+    /// Ends sessions whose clients moved to other hubs, which searched for them at these monotonic times: the only
+    /// session of such a key ends if it was lost by then.
     package func areClaimed(_ claims: [(key: RecoveryKey, soughtAt: Int64)]) {
         state.withLock { state in
             for (key, soughtAt) in claims {
-                // It may be one that comes too late for its own.
+                // The client may be one that came too late for its own session.
                 if state.buckets[key]?.sessions.hasComeLate() == true {
                     Self.note(key, &state)
                     continue
@@ -71,8 +73,8 @@ extension SessionRegistry {
 
     // MARK: Under the lock
 
-    /// When the only session of a key was lost; nil where it is there, where there are several, where a client may come too late for one
-    /// that is forgotten, and where nobody knows.
+    /// Returns when the only session of a key was lost; nil if it is live, if there are several, if a client of an
+    /// expired session may still come, or if it is unknown.
     static func lostAt(of key: RecoveryKey, _ state: State) -> Int64? {
         guard count(of: key, state) == 1 else { return nil }
         let sessions = state.buckets[key]?.sessions
@@ -81,12 +83,13 @@ extension SessionRegistry {
         return state.buckets[key]?.sessions.ended.first(where: \.isAwaited)?.lostAt
     }
 
-    /// The same, where another hub may claim it.
+    /// Returns the same, if another hub may claim the session.
     static func writtenLoss(of key: RecoveryKey, _ state: State) -> Int64? {
         state.recording.looksElsewhere ? lostAt(of: key, state) : nil
     }
 
-    /// Members whose client one other hub had, as the only one of its kind. Without a user it may be a stranger's.
+    /// Records claims for members whose client had exactly one session on one other hub. Without a user, that could be
+    /// a stranger's.
     static func noteClaims(of sessions: [LiveSession], _ elsewhere: [Elsewhere], _ state: inout State) {
         guard elsewhere.count == 1, let other = elsewhere.first, let soughtAt = other.soughtAt else { return }
         for session in sessions where session.trace.evidence == .refs && session.key.hasSubject {
@@ -103,6 +106,6 @@ extension SessionRegistry {
 }
 
 extension SessionBucket {
-    /// The only session that somebody may come for ends, as its client went on at another hub.
+    /// Ends the only session that can be taken over, because its client moved to another hub.
     mutating func endsElsewhere() { ended.removeAll(where: \.isAwaited) }
 }

@@ -1,32 +1,33 @@
-/// Where those stand who may come back, as it is written down: the next process sends nobody more than it may lack, and nothing
-/// from before it first came.
+/// The stored positions of clients that may come back: with them, the next process sends no client more than it may
+/// lack, and nothing from before it first came.
 ///
-/// What clients prove moves on every few seconds, of all of them, so that it is not written for each: who follows is written down
-/// as following, with where it began, and for all of them together how far the last of them is (`survey`). Only who was lost, or
-/// lags behind the others, is written down with a place of its own; so nobody holds back anybody else.
+/// Clients' proofs advance every few seconds, for all of them, so they are not written for each: a client that keeps up
+/// is stored as following, with its start, and one mark for all followers says how far the last of them is
+/// (`surveyProgress`). Only clients that were lost or lag behind are stored with a position of their own, so that no
+/// client delays another.
 ///
-/// That what is proven is never more than somebody has who is written down as following is seen to in this order: whoever does not
-/// follow any more is found, that is written, and then what is proven by all others.
+/// The stored mark must never exceed what any stored follower has. The order of steps ensures that: clients that no
+/// longer follow are found, that is written, and then what all others have proven.
 extension SessionRegistry {
     package enum Place: Sendable, Equatable {
-        /// They have everything up to here.
+        /// The clients have everything up to this point.
         case at(RecoveryPoint)
-        /// They have everything up to this mark, and up to what is written down as proven.
+        /// The clients have everything up to this mark, and up to the mark stored as proven.
         case following(since: Int)
 
-        /// Whether who stands there would not be sent too little by it.
+        /// Whether a client at the point would not be sent too little by this place.
         ///
-        /// - Parameter proven: what may be written down as proven.
+        /// - Parameter proven: the mark that may be stored as proven.
         func covers(_ point: RecoveryPoint, proven: Int) -> Bool {
             switch (self, point) {
-            // Whoever came with a cursor brings it again.
+            // A client that came with a cursor brings it again.
             case (_, .cursor): true
             case (_, .earliest(let points)): points.allSatisfy { covers($0, proven: proven) }
             case (.following(let since), .mark(let mark)): max(since, proven) <= mark
             case (.following, _): false
             case (.at(.earliest(let stored)), _): stored.contains { Place.at($0).covers(point, proven: proven) }
             case (.at(.mark(let stored)), .mark(let mark)): stored <= mark
-            // Marks are of this process, but for 0, which is where it began.
+            // Marks belong to this process, except for 0, which is where it began.
             case (.at(.restored), .mark(let mark)): mark > 0
             case (.at(.snapshot(let stored)), .peer(_, let otherwise)): stored == otherwise
             case (.at(let stored), _): stored == .restart || stored == point
@@ -34,10 +35,10 @@ extension SessionRegistry {
         }
     }
 
-    /// Looks at how far everybody is, about once a second: by whoever writes down what changes.
+    /// Surveys the progress of all clients, about once a second; called by the writer of changes.
     ///
-    /// - Returns: the mark up to which all have everything who follow. It may be written down when all is that changed (`takeChanged`)
-    ///   by this. Nil where nobody follows.
+    /// - Returns: the mark up to which all followers have everything. It may be stored once everything changed by this
+    ///   survey (`takeChanged`) is. Nil if there are no followers.
     package func survey(at now: HubTime) -> Int? {
         state.withLock { state in
             state.now = max(state.now, now.monotonic)
@@ -67,7 +68,7 @@ extension SessionRegistry {
             state.recording.pace.note(latest, at: now.monotonic)
             if let proven { state.recording.proven = max(state.recording.proven, proven) }
             for (key, mark) in moved {
-                // One that follows again, and is not quite as far as the others, will be in seconds.
+                // A client that follows again and is slightly behind the others will catch up within seconds.
                 if let mark, mark >= slow, mark < state.recording.proven { continue }
                 state.buckets[key]?.place = nil
                 state.recording.changed.insert(key)
@@ -78,7 +79,8 @@ extension SessionRegistry {
 
     // MARK: Under the lock
 
-    /// Where those of a crowd stand who lag most, as of the last survey, or as of now where there was none; nil of no crowd.
+    /// Returns the position of the slowest session in a crowd, as of the last survey, or as of now if there was none;
+    /// nil if there is no crowd.
     static func lowest(ofCrowd key: RecoveryKey, _ state: inout State, at now: Int64) -> RecoveryPoint? {
         guard let bucket = state.buckets[key], bucket.sessions.isCrowd else { return nil }
         if let lowest = bucket.lowest { return lowest }
@@ -87,18 +89,18 @@ extension SessionRegistry {
         return lowest
     }
 
-    /// A session begins, perhaps further back than any other of a crowd. From there on it only comes nearer.
+    /// Lowers the crowd's position for a new session, which may begin further back. After that it can only advance.
     static func noteLowest(_ session: LiveSession, _ state: inout State) {
         guard let lowest = state.buckets[session.key]?.lowest else { return }
         state.buckets[session.key]?.lowest = .earliest(of: [lowest, session.origin.point])
     }
 
-    /// Somebody may come back.
+    /// Whether a client may come back.
     private static func isAwaited(_ key: RecoveryKey, _ state: State) -> Bool {
         state.restored?[key] != nil || state.buckets[key]?.sessions.ended.contains(where: \.isAwaited) ?? false
     }
 
-    /// What is to be written down.
+    /// Returns the place to store.
     static func place(of key: RecoveryKey, _ state: State) -> Place {
         let sessions = state.buckets[key]?.sessions
         let stand = sessions?.stand(at: state.now)
@@ -111,7 +113,7 @@ extension SessionRegistry {
         return .at(RecoveryPoint.earliest(of: points) ?? .restart)
     }
 
-    /// Whether nobody of the key would be sent too little by what is written down, nor holds anybody back.
+    /// Whether the stored place neither causes any of the key's clients to be sent too little nor delays others.
     static func isPlaced(_ key: RecoveryKey, _ session: LiveSession?, _ state: State) -> Bool {
         guard let bucket = state.buckets[key], let place = bucket.place else { return count(of: key, state) == 0 }
         let proven = state.recording.proven
@@ -123,14 +125,14 @@ extension SessionRegistry {
 }
 
 extension SessionBucket<LiveSession> {
-    /// Where those who are here stand, all together.
+    /// The combined position of the live sessions.
     struct Stand {
         var mark: Int?
-        /// More than one where they cannot be compared.
+        /// More than one if they cannot be compared.
         var points: [RecoveryPoint]
     }
 
-    /// Nil where nobody is here.
+    /// Nil if there are no live sessions.
     func stand(at now: Int64) -> Stand? {
         var lowest: Int?
         var others: [RecoveryPoint] = []
@@ -146,11 +148,11 @@ extension SessionBucket<LiveSession> {
     }
 }
 
-/// Which mark somebody had proven when: whoever lags is told by it.
+/// Marks that were proven, with their times, by which lagging sessions are recognized.
 struct ProofPace {
     private var seconds: [(mark: Int, at: Int64)] = []
     private static let most = 128
-    /// Milliseconds by which a place has to have moved to be written anew.
+    /// Milliseconds by which a position must have advanced to be worth writing again.
     private static let step: Int64 = 10_000
 
     mutating func note(_ mark: Int, at now: Int64) {
@@ -159,10 +161,10 @@ struct ProofPace {
         if seconds.count > Self.most { seconds.removeFirst() }
     }
 
-    /// The highest that was proven by then.
+    /// Returns the highest mark that was proven by then.
     func mark(at time: Int64) -> Int { seconds.last { $0.at <= time }?.mark ?? 0 }
 
-    /// Whether who is at a mark now, and lags, is written down too far back.
+    /// Whether a lagging session that is now at a mark is stored too far back.
     func isWorthWriting(_ mark: Int, after point: RecoveryPoint) -> Bool {
         guard case .mark(let written) = point else { return true }
         guard let then = time(of: written), let now = time(of: mark) else { return false }

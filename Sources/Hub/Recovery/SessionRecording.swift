@@ -1,23 +1,23 @@
-/// What is to be written down of the registry, so that the next process knows whom this one served.
+/// The parts of the registry that must be written down, so that the next process knows this one's clients.
 ///
-/// For each key the number of sessions somebody may come back for. A join is answered when its own is written down, or
-/// when the list does not count as complete any more, so that whenever the hub is killed who is not on a list that counts
-/// was told nothing yet.
+/// For each key, the number of sessions that clients may come back for. A join is answered when its own session is
+/// written down, or when the list no longer counts as complete: whenever the hub is killed, a client missing from a
+/// list that counts was told nothing yet.
 ///
-/// The list counts while the database has a claim that it is complete, and nobody has withdrawn that
-/// (Migration012Losses.sql). The two are written by different threads, each on a connection of its own, so that one can
-/// be written where the other can not. Here it is seen to that no claim is made for a time after a withdrawal by what was
-/// known before it.
+/// The list counts while the database contains a claim that it is complete which has not been withdrawn
+/// (Migration012Losses.sql). Claims and withdrawals are written by different threads, each on its own connection, so
+/// that one can be written when the other cannot. This code ensures that knowledge from before a withdrawal never leads
+/// to a claim for a time after it.
 struct SessionRecording {
-    /// Somebody writes.
+    /// A writer is present.
     var isKept = false
-    /// Keys of which something else is to be written down.
+    /// Keys whose stored state is out of date.
     var changed: Set<RecoveryKey> = []
     /// A join was answered although its session was not written.
     var isBehind = false
     /// The list in the database may count as complete.
     var mayCount = true
-    /// A withdrawal is under way.
+    /// A withdrawal is in progress.
     var isWithdrawing = false
     var withdrawals = 0
     var withdraw: @Sendable () -> Void = {}
@@ -27,26 +27,26 @@ struct SessionRecording {
     /// Joins wait until it is known whether another hub has had their clients (`SessionsElsewhere.swift`).
     var looksElsewhere = false
     var askElsewhere: SessionRegistry.AskElsewhere?
-    /// Members whose sessions on other hubs end once they lack nothing of them (`SessionClaims.swift`).
+    /// Members whose sessions on other hubs end once they lack nothing from there (`SessionClaims.swift`).
     var claims: [SessionRegistry.PendingClaim] = []
-    /// How far those are who prove it, second by second.
+    /// The progress of the sessions that prove it, second by second.
     var pace = ProofPace()
-    /// Whoever is not as far does not follow the others (`survey`).
+    /// Sessions below this mark do not follow the others (`surveyProgress`).
     var slow = 0
-    /// What may be written down as proven for all who follow.
+    /// The mark that may be stored as proven for all followers.
     var proven = 0
 }
 
 extension SessionRegistry {
-    /// One key, how many sessions of it there are, and where they stand; with 0 it is to be forgotten.
+    /// One key, the number of its sessions, and their place; with a count of 0, the stored record is deleted.
     package struct Record: Sendable, Equatable {
         package let key: RecoveryKey
         package let count: Int
         package let place: Place
-        /// The keys of which it is to be found out which other hubs had somebody: this one and that of its user, where somebody has
-        /// joined and waits for it.
+        /// The keys for which clients on other hubs must be searched: this one and that of its user, if a join waits
+        /// for the result.
         package let sought: [RecoveryKey]
-        /// When the only session of the key was lost, in monotonic milliseconds; nil where it is there, or several are.
+        /// When the key's only session was lost, in monotonic milliseconds; nil if it is live or there are several.
         package let lostAt: Int64?
 
         package init(
@@ -60,7 +60,7 @@ extension SessionRegistry {
         }
     }
 
-    /// Of one key, what the last process left.
+    /// The last process's record of one key.
     struct Restored {
         let count: Int
         let point: RecoveryPoint
@@ -69,16 +69,17 @@ extension SessionRegistry {
         init(_ record: Record) {
             count = record.count
             lostAt = record.lostAt
-            // Marks were that process's own.
+            // Marks belonged to that process.
             point = if case .at(.restored(let snapshot)) = record.place { .restored(snapshot) } else { .restart }
         }
     }
 
-    /// Somebody will write down what changes, and calls `isWritten`.
+    /// Starts recording changes for a writer, which calls `isWritten`.
     ///
     /// - Parameters:
-    ///   - whenAwaited: called from any thread and under the registry's lock, when a join waits for it.
-    ///   - withdraw: called from any thread, when the list must not count as complete any more; it leads to `withdrawn`.
+    ///   - whenAwaited: called from any thread and under the registry's lock, when a join waits for a write.
+    ///   - withdraw: called from any thread, when the list must no longer count as complete; it leads to
+    ///     `withdrawalEnded`.
     package func record(
         whenAwaited: @escaping @Sendable () -> Void, withdraw: @escaping @Sendable () -> Void = {}
     ) {
@@ -89,7 +90,7 @@ extension SessionRegistry {
         }
     }
 
-    /// Whom the last process served. To be called before anybody joins; otherwise it is not known.
+    /// Restores the last process's sessions. Call before any join; later calls have no effect.
     package func restore(_ records: [Record]) {
         state.withLock { state in
             guard state.restored == nil else { return }
@@ -101,7 +102,7 @@ extension SessionRegistry {
         }
     }
 
-    /// Whether all who may come back are known, so that a list of them would be complete.
+    /// Whether all clients that may come back are known, so that a list of them would be complete.
     package func isComplete(at now: HubTime) -> Bool {
         state.withLock { state in
             if state.recording.isBehind, state.recording.changed.isEmpty { state.recording.isBehind = false }
@@ -111,7 +112,7 @@ extension SessionRegistry {
         }
     }
 
-    /// Nothing is written down any more, as far as anybody knows. All there is comes from `takeChanged` again.
+    /// Assumes that nothing is written any more: everything comes from `takeChanged` again.
     package func nothingIsWritten() {
         state.withLock { state in
             for key in Array(state.buckets.keys) {
@@ -120,17 +121,17 @@ extension SessionRegistry {
                 state.buckets[key]?.isWrittenAsLost = false
                 Self.note(key, &state)
             }
-            // Who was served before and has not come yet.
+            // Clients of the last process that have not come yet.
             for (key, left) in state.restored ?? [:] where left.count > 0 { state.recording.changed.insert(key) }
         }
     }
 
-    /// What is to be written next.
+    /// Removes and returns the records to write next.
     package func takeChanged(upTo most: Int) -> [Record] {
         state.withLock { state in
             var keys = Array(state.recording.changed.prefix(most))
             if keys.count < state.recording.changed.count {
-                // What gave way stands under its user's key, and other hubs must not find neither.
+                // Sessions that gave way are stored under their user's key, and other hubs must not miss both.
                 let taken = Set(keys)
                 let users = Set(keys.lazy.filter { $0.user != 0 }.map(\.ofUser)).subtracting(taken)
                 keys += users.filter(state.recording.changed.contains)
@@ -143,7 +144,7 @@ extension SessionRegistry {
             }
             for key in keys {
                 state.recording.changed.remove(key)
-                // Until it is known which of both is written, neither counts.
+                // Until it is known which of the two is stored, neither counts.
                 state.buckets[key]?.place = nil
             }
             state.recording.isAwaited = false
@@ -151,9 +152,9 @@ extension SessionRegistry {
         }
     }
 
-    /// They were written, or were not.
+    /// Handles the end of a write, successful or not.
     ///
-    /// - Parameter elsewhere: other hubs that have had somebody of the keys that were sought, looked for after they were written.
+    /// - Parameter elsewhere: other hubs with clients of the sought keys, searched for after the write.
     package func isWritten(
         _ records: [Record], successfully: Bool, elsewhere: [RecoveryKey: [Elsewhere]] = [:]
     ) {
@@ -173,7 +174,7 @@ extension SessionRegistry {
                     Self.note(record.key, &state)
                     Self.seekAnew(record.key, &state)
                 } else {
-                    // Nobody knows whether they were, so what counts is the less of both.
+                    // It is unknown whether they were written, so the lower number counts.
                     if let recorded = state.buckets[record.key]?.recorded {
                         state.buckets[record.key]?.recorded = min(recorded, record.count)
                     }
@@ -188,15 +189,15 @@ extension SessionRegistry {
 
     package var hasChanged: Bool { state.withLock { !$0.recording.changed.isEmpty } }
 
-    /// Whether a member's join can be answered, as far as that goes.
+    /// Whether a member's join can be answered as far as recording is concerned.
     ///
-    /// - Parameter waited: for how long it has waited for that, in milliseconds.
+    /// - Parameter waited: how long it has waited for that, in milliseconds.
     func isRecorded(_ session: LiveSession, after waited: Int64 = 0) -> Bool {
         state.withLock { state in
             guard state.recording.isKept else { return true }
             if waited >= Self.longestQuestion, session.elsewhere == nil { session.elsewhere = session.presumed }
             guard session.elsewhere != nil || !state.recording.looksElsewhere else { return false }
-            // Of those that were to be written with it, some may have gone since.
+            // Some of the sessions that were to be written with it may have gone since.
             guard let bucket = state.buckets[session.key],
                 bucket.recorded >= min(session.needed, Self.count(of: session.key, state)), !bucket.isWrittenAsLost
             else { return false }
@@ -204,9 +205,9 @@ extension SessionRegistry {
         }
     }
 
-    /// A session takes too long to be written. Where the list counts, that is to end first.
+    /// Handles a session that takes too long to be written. If the list counts as complete, that must end first.
     ///
-    /// - Returns: whether the join may be answered all the same: not where another hub may have its client, and nobody knows which.
+    /// - Returns: whether the join may be answered all the same: not if an unknown other hub may have its client.
     func mayGoUnrecorded(_ session: LiveSession) -> Bool {
         let withdraw: (@Sendable () -> Void)? = state.withLock { state in
             state.recording.isBehind = true
@@ -220,7 +221,7 @@ extension SessionRegistry {
         }
     }
 
-    /// What `withdraw` has led to; not successful also where nobody knows.
+    /// Handles the outcome of `withdraw`; an unknown outcome counts as a failure.
     package func withdrawn(successfully: Bool) {
         state.withLock { state in
             state.recording.isWithdrawing = false
@@ -230,13 +231,13 @@ extension SessionRegistry {
         }
     }
 
-    /// How often the claim that the list is complete was withdrawn. To be asked before the turn is read that the next claim
-    /// is for.
+    /// The number of withdrawals of the claim that the list is complete. Read it before reading the turn that the next
+    /// claim is for.
     package var withdrawals: Int { state.withLock { $0.recording.withdrawals } }
 
-    /// The list is about to be called complete, for a turn that was read after so many withdrawals.
+    /// Prepares the claim that the list is complete, for a turn that was read after this many withdrawals.
     ///
-    /// - Returns: whether that would be true. From then on the list may count.
+    /// - Returns: whether the claim would be true. If so, the list may count from now on.
     package func beginsClaim(at now: HubTime, after withdrawals: Int) -> Bool {
         guard isComplete(at: now) else { return false }
         return state.withLock { state in
@@ -258,7 +259,7 @@ extension SessionRegistry {
         return min(many, waiting + live.prefix(many).count + bucket.sessions.ended.lazy.filter(\.isAwaited).count)
     }
 
-    /// The key's sessions, or where they stand, changed.
+    /// Handles a change of the key's sessions, or of their positions.
     static func note(_ key: RecoveryKey, needing session: LiveSession? = nil, _ state: inout State) {
         weigh(key, &state)
         guard state.recording.isKept else {
@@ -268,11 +269,11 @@ extension SessionRegistry {
         let count = count(of: key, state)
         let recorded = state.buckets[key]?.recorded ?? 0
         session?.needed = count
-        // Where the number stays the same, it is written once more for what it tells of other hubs.
+        // Even if the number stays the same, it is written again to search other hubs.
         let isSought = state.recording.looksElsewhere && session?.isSought ?? false
         let isPlaced = isPlaced(key, session, state)
         if count == recorded, isPlaced, !isSought {
-            // Another one may wait for what a write tells of other hubs.
+            // Another session may wait for the search that comes with a write.
             if session != nil || !state.recording.looksElsewhere { state.recording.changed.remove(key) }
         } else {
             state.recording.changed.insert(key)

@@ -1,27 +1,29 @@
 import Synchronization
 
-/// Who may have missed row changes, and since when: for clients that know nothing of cursors. One for all loops.
+/// Clients that may have missed row changes, and since when: for clients that do not use cursors. Shared by all loops.
 ///
-/// A membership that ends without a good-bye stays behind as a session, for the recovery window. Sessions are marks, not
-/// buffers: what was missed is read from the outbox.
+/// A membership that ends without a good-bye stays behind as a session, for the recovery window. Sessions are marks,
+/// not buffers: missed changes are read from the outbox.
 ///
-/// Who is owed what is in `SessionBucket`.
+/// `SessionBucket` decides what each is owed.
 ///
-/// Safe from any thread: all of it is behind one lock, which is held for a look-up.
+/// Safe from any thread: everything is behind one lock, which is held for a look-up.
 package final class SessionRegistry: Sendable {
     struct Bucket {
         var sessions = SessionBucket<LiveSession>()
-        /// How many sessions are written down.
+        /// The stored number of sessions.
         var recorded = 0
-        /// Where they are written down to stand; nil where that is to be written.
+        /// The stored place; nil if it has to be written.
         var place: Place?
-        /// What is written down says that its only session was lost, or may say so.
+        /// The stored state says, or may say, that the only session was lost.
         var isWrittenAsLost = false
-        /// Of a crowd, no later than where any of those stands who have settled; nil where that was not looked for (`survey`).
+        /// For a crowd, a position no later than any settled session's; nil before it was determined
+        /// (`surveyProgress`).
         var lowest: RecoveryPoint?
-        /// The last of the moments at which some of them are forgotten (`State.ends`).
+        /// The last of the times at which some of the sessions expire (`State.ends`).
         var lastEnd = Int64.min
-        /// As whose sessions they are counted, and as how many (`SessionShares`); zero where they are not.
+        /// The user whose share the sessions count towards, and how many they count as (`SessionShares`); zero if they
+        /// do not count.
         var user: UInt64 = 0
         var size = 0
 
@@ -30,18 +32,19 @@ package final class SessionRegistry: Sendable {
 
     struct State {
         var buckets: [RecoveryKey: Bucket] = [:]
-        /// By which `until` counts, here and elsewhere.
+        /// The clock for `until`, here and elsewhere.
         var clock: RecoveryClock
-        /// In the order of their end, for forgetting them; one for each key and moment.
+        /// The times at which sessions expire, in order; one for each key and time.
         var ends: [(key: RecoveryKey, until: Int64)] = []
         var firstEnd = 0
-        /// Whose users' places are forgotten when (`SessionShares`): a few moments, later than those of the sessions that follow.
+        /// The times at which positions kept for users expire (`SessionShares`): a few, later than those of sessions
+        /// yet to come.
         var userEnds: [Int64: [RecoveryKey]] = [:]
-        /// When the registry was last told the time.
+        /// The last time that the registry was told.
         var now = Int64.min
-        /// Until when those come back whom the hub's last process served, by the registry's clock; nil before the first join.
+        /// When clients of the hub's last process must be back, on the registry's clock; nil before the first join.
         var restartUntil: Int64?
-        /// Whom the last process served; nil where that is not known.
+        /// Sessions of the last process; nil if unknown.
         var restored: [RecoveryKey: Restored]?
         var recording = SessionRecording()
         var shares: SessionShares
@@ -49,13 +52,14 @@ package final class SessionRegistry: Sendable {
         var late = LateClients<RecoveryKey>(most: 10_000)
     }
 
-    /// Of so many sessions it is written down that they are many.
+    /// Above this count, only "many" is stored.
     static let many = 32
 
-    /// Of so many keys sessions are kept for as long as the feed is away. With more of them the window runs on, so that
-    /// an outage of days does not take all memory.
+    /// The maximum number of keys whose sessions are kept for as long as the feed is away. With more of them the window
+    /// runs on, so that an outage of days does not use up all memory.
     private let mostHeld: Int
-    /// Milliseconds after which who has proven nothing of what others have proven does not follow any more (`survey`).
+    /// Milliseconds without any proof after which a session that lags behind others no longer follows
+    /// (`surveyProgress`).
     let longestProof: Int64
 
     let window: Int64
@@ -65,10 +69,10 @@ package final class SessionRegistry: Sendable {
 
     /// - Parameters:
     ///   - window: how long a session waits to be taken over, in milliseconds; with 0 there are none.
-    ///   - isFeedReady: false where `feed(isReady:at:)` will say when the window begins to run.
-    ///   - mostHeld: of so many keys sessions are kept for as long as the feed is away.
-    ///   - longestProof: in milliseconds: a ping every 5 s, spread over one, its answer, and some leisure.
-    ///   - mostOfUser: of one user so many sessions are kept.
+    ///   - isFeedReady: false if `feedChanged(isReady:at:)` will start the window.
+    ///   - mostHeld: the maximum number of keys whose sessions are kept for as long as the feed is away.
+    ///   - longestProof: in milliseconds: a ping every 5 s, spread over one, its answer, and some slack.
+    ///   - mostOfUser: the maximum number of sessions kept for one user.
     package init(
         window: Int64 = 120_000, isFeedReady: Bool = true, mostHeld: Int = 1_000_000, longestProof: Int64 = 8_000,
         mostOfUser: Int = 1_000
@@ -80,7 +84,8 @@ package final class SessionRegistry: Sendable {
             State(clock: RecoveryClock(isRunning: isFeedReady), shares: SessionShares(most: mostOfUser)))
     }
 
-    /// Whether row changes flow. While they do not, no session runs out. Every loop says so, each in its time.
+    /// Handles a change in whether row changes flow. While they do not, no session expires. Every loop calls this in
+    /// its own time.
     package func feed(isReady: Bool, at now: HubTime) {
         state.withLock { state in
             if isReady {
@@ -92,19 +97,19 @@ package final class SessionRegistry: Sendable {
         }
     }
 
-    /// Counts what sockets are asked and who joins, to tell what came first; clocks are too coarse for it.
+    /// Counts pings and joins to order them; clocks are too coarse for that.
     func moment() -> Int { moments.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue }
 
-    /// The feed has handed on all up to a mark; loops that it concerns nothing of hear of it later.
+    /// Records that the feed has passed on everything up to a mark; loops that it does not concern learn of it later.
     package func hasHandedOn(upTo mark: Int) { handedOn.store(mark, ordering: .sequentiallyConsistent) }
 
     // MARK: Joins
 
-    /// Registers a member whose join came this moment.
+    /// Registers a member whose join has just arrived.
     ///
-    /// - Parameter here: how far the loop is.
-    /// - Returns: the session, which is to be settled, and those that may be dead ones of the same client: whether they
-    ///   live is to be asked first.
+    /// - Parameter here: the loop's position.
+    /// - Returns: the session, which must be settled, and those that may be dead sockets of the same client and must be
+    ///   asked for a sign of life first.
     func enter(_ key: RecoveryKey, _ trace: ClientTrace, here: LoopPosition, at now: HubTime) -> (
         LiveSession, doubts: [ClientTrace]
     ) {
@@ -123,12 +128,13 @@ package final class SessionRegistry: Sendable {
         }
     }
 
-    /// Whether a member that lacked nothing may have been there before, and so misses what comes before its changes come live.
+    /// Whether a member that lacked nothing may have been there before, and so misses what comes before its live
+    /// changes.
     func mayMissMore(_ session: LiveSession) -> Bool { state.withLock { _ in session.mayMissMore } }
 
-    /// Finds out where a member has to recover from, once those that may be its own were asked whether they live.
+    /// Determines the point a member must recover from, once suspect sockets were asked for a sign of life.
     ///
-    /// - Parameter before: where it stands in any case.
+    /// - Parameter before: a position that it must start at or before in any case.
     /// - Returns: nil if nothing can have been missed.
     func settle(
         _ session: LiveSession, here: LoopPosition, noLaterThan before: RecoveryPoint? = nil, at now: HubTime
@@ -141,11 +147,11 @@ package final class SessionRegistry: Sendable {
             defer { session.cameFromElsewhere = session.cameFromElsewhere && found == nil }
             let places = Self.places(ofUserOf: session, state)
             if !places.isEmpty { found = .earliest(of: places + (found.map { [$0] } ?? [])) }
-            // Nobody knows whom the last process served, so that anybody may have been there.
+            // The last process's sessions are unknown, so that any client may have been there.
             if let until = state.restartUntil, state.clock.time(at: now.monotonic) < until, state.restored == nil {
                 found = .earliest(of: [RecoveryPosition(point: .restart)] + (found.map { [$0] } ?? []))
             }
-            // What was handed on before a newcomer came it does not lack, whether this loop has heard of that or not.
+            // A newcomer does not lack what was passed on before it came, whether this loop has learned of that or not.
             let mark =
                 session.mayMissMore ? here.mark : max(here.mark, handedOn.load(ordering: .sequentiallyConsistent))
             let points = [found?.point ?? .mark(mark)] + (before.map { [$0] } ?? [])
@@ -157,7 +163,7 @@ package final class SessionRegistry: Sendable {
         }
     }
 
-    /// Registers a member that says itself where it was, or that is known to stand there.
+    /// Registers a member that states its own position, or whose position is known.
     func enter(_ key: RecoveryKey, _ trace: ClientTrace, at position: RecoveryPosition) -> LiveSession {
         state.withLock { state in
             let session = LiveSession(key: key, trace: trace, from: position.point)
@@ -172,13 +178,14 @@ package final class SessionRegistry: Sendable {
 
     // MARK: Ends
 
-    /// The member left on purpose: nothing stays behind, unless it left because its join took too long.
+    /// Ends the session of a member that left on purpose: nothing stays behind, unless it left because its join took
+    /// too long.
     func leave(_ session: LiveSession, at now: HubTime) {
         guard session.isConfirmed(at: now.monotonic) else { return end(session, from: session.origin, at: now) }
         remove(session)
     }
 
-    /// Nothing stays behind: somebody else takes its place.
+    /// Removes a session without a trace, because another takes its place.
     func remove(_ session: LiveSession) {
         state.withLock { state in
             state.buckets[session.key]?.sessions.remove(session)
@@ -186,21 +193,23 @@ package final class SessionRegistry: Sendable {
         }
     }
 
-    /// The member is gone in any other way.
+    /// Ends the session of a member that is gone in any other way.
     func lose(_ session: LiveSession, at now: HubTime) {
         end(session, from: session.position(at: now.monotonic), at: now)
     }
 
-    /// A join of the same socket took its place: the client had given the first one up, who knows when.
+    /// Ends a session that a join of the same socket replaced: the client had given the first join up at an unknown
+    /// time.
     func replace(_ session: LiveSession, at now: HubTime) {
         let isYoung = now.monotonic - session.trace.began < window
         end(session, from: isYoung ? session.origin : session.position(at: now.monotonic), at: now)
     }
 
-    /// How long a client may ignore what it is sent, in the longest of cases: in milliseconds, as the window.
+    /// The longest time that a client may ignore what it is sent: in milliseconds, like the window.
     var patience: Int64 { window }
 
-    /// Its client said that it goes: whoever joins next is another, unless its refs go on behind this one.
+    /// Ends a session whose client announced that it was going: the next client is a different one unless its refs
+    /// continue after this one.
     func unload(_ session: LiveSession, goneAt ref: Int, at now: HubTime) {
         end(session, from: session.position(at: now.monotonic), at: now, goneAt: ref)
     }
@@ -208,7 +217,7 @@ package final class SessionRegistry: Sendable {
     private func end(
         _ session: LiveSession, from position: RecoveryPosition, at now: HubTime, goneAt ref: Int? = nil
     ) {
-        // Where it was not found out what it missed, a client that was here before has its session of before still.
+        // If it was never settled, a client that was here before still has its earlier session.
         guard window > 0, session.trace.isSettled || session.trace.evidence != .refs else { return remove(session) }
         state.withLock { state in
             Self.forget(&state, at: now.monotonic)
@@ -223,7 +232,7 @@ package final class SessionRegistry: Sendable {
         }
     }
 
-    /// No process of this hub came before this one, so that whoever joins first missed nothing.
+    /// Records that no process of this hub came before this one, so that the first clients missed nothing.
     package func nobodyIsFromBefore() {
         state.withLock {
             $0.restartUntil = .min
@@ -231,12 +240,12 @@ package final class SessionRegistry: Sendable {
         }
     }
 
-    /// The earliest mark that anybody may yet recover from; nil if there is none.
+    /// Returns the earliest mark that any client may still recover from; nil if there is none.
     package func oldestMark() -> Int? {
         state.withLock { state in
             var oldest: Int?
             func consider(_ position: RecoveryPosition) {
-                // What has no mark yet lies before all of them.
+                // A position without a mark is before all of them.
                 let mark = if case .mark(let mark) = position.point { mark } else { 0 }
                 oldest = min(oldest ?? mark, mark)
             }
@@ -248,26 +257,26 @@ package final class SessionRegistry: Sendable {
         }
     }
 
-    /// To be called once a second or so.
+    /// Call about once a second.
     package func forget(at now: HubTime) {
         state.withLock { Self.forget(&$0, at: now.monotonic) }
     }
 
-    /// How many keys are to be looked at later, because sessions of theirs run out then; some count twice.
+    /// The number of keys to check later because sessions of theirs expire then; some count twice.
     package var expectedEnds: Int {
         state.withLock { state in
             state.ends.count - state.firstEnd + state.userEnds.values.reduce(0) { $0 + $1.count }
         }
     }
 
-    /// How many sessions wait to be taken over.
+    /// The number of sessions waiting to be taken over.
     package var endedSessions: Int {
         state.withLock { state in state.buckets.values.reduce(0) { $0 + $1.sessions.ended.count } }
     }
 
     // MARK: Under the lock
 
-    /// What the joining client may have to be sent.
+    /// Returns the position from which the joining client may have to be sent changes.
     private static func takeOver(
         for session: LiveSession, _ here: LoopPosition, _ state: inout State, at now: Int64
     ) -> RecoveryPosition? {
@@ -285,8 +294,8 @@ package final class SessionRegistry: Sendable {
         return .earliest(of: owed.ended + lacking)
     }
 
-    /// Some of the key's sessions are to be forgotten then. While the clock stands it is always the same moment, however
-    /// often a client tries to join.
+    /// Schedules the expiry of some of the key's sessions. While the clock stands still it is always the same time,
+    /// however often a client tries to join.
     static func expectEnd(of key: RecoveryKey, _ until: Int64, _ state: inout State) {
         guard let last = state.buckets[key]?.lastEnd, last != until else { return }
         state.buckets[key]?.lastEnd = until
@@ -299,7 +308,7 @@ package final class SessionRegistry: Sendable {
         if !late.isEmpty { state.buckets[session.key]?.sessions.areOverdue(late) }
     }
 
-    /// Nobody of the key is here or may come for something.
+    /// Drops a key without live or ended sessions.
     static func drop(_ key: RecoveryKey, _ state: inout State) {
         guard let bucket = state.buckets.removeValue(forKey: key), !key.isOfUser else { return }
         state.late.remember(bucket.sessions.overdue, of: key)
@@ -347,18 +356,18 @@ package final class SessionRegistry: Sendable {
 
 /// The clock of the recovery window, which stands still while the feed is not ready.
 ///
-/// Joins for row changes are refused then, so that nobody can come back, and nobody's time may run out. A value, kept
-/// under the registry's lock.
+/// Joins for row changes are refused then, so that no client can come back, and no client's time may run out. A value,
+/// kept under the registry's lock.
 struct RecoveryClock {
-    /// Since when it stands, in monotonic milliseconds; nil while it runs.
+    /// When it stopped, in monotonic milliseconds; nil while it runs.
     private var stopped: Int64?
-    /// For how long it stood before, in milliseconds.
+    /// The total time it stood still before, in milliseconds.
     private var stood: Int64 = 0
 
     /// - Parameter isRunning: false before the feed is ready for the first time.
     init(isRunning: Bool) { stopped = isRunning ? nil : 0 }
 
-    /// Its time, in milliseconds, when monotonic time is `now`.
+    /// Returns its time, in milliseconds, when monotonic time is `now`.
     func time(at now: Int64) -> Int64 { (stopped ?? now) - stood }
 
     mutating func stop(at now: Int64) {
@@ -367,7 +376,7 @@ struct RecoveryClock {
 
     mutating func start(at now: Int64) {
         guard let stopped else { return }
-        // Loops take the time one after the other.
+        // Loops read the time one after the other.
         stood += max(0, now - stopped)
         self.stopped = nil
     }

@@ -1,29 +1,30 @@
-/// How many sessions wait of whom, and which gives way: one user's clients may come and go as often as they like, and take no memory and
-/// no rows of the database from others.
+/// Limits the number of waiting sessions per user, and selects those that give way: one user's clients may come and go
+/// as often as they like without taking memory or rows of the database from others.
 ///
-/// What gave way is not lost: of all of it together a place is kept that lies no later, for each user, in a few steps of time. Whoever
-/// of that user joins within the window is sent what came since, more than it missed. A value, kept under the registry's lock.
+/// Sessions that give way are not lost: for each user, positions no later than theirs are kept, in a few steps of time.
+/// A client of that user that joins within the window is sent what came since, more than it missed. A value, kept under
+/// the registry's lock.
 struct SessionShares {
-    /// Of the keys of one user, or of a role whose tokens name none.
+    /// The share of one user's keys, or of a role's if the tokens name no user.
     private struct Share {
         var size = 0
-        /// In the order in which sessions ended; those that were taken over stand there, too, until it is tidied up.
+        /// Keys in the order in which sessions ended; those of sessions taken over stay in it until it is tidied.
         var order: [RecoveryKey] = []
         var first = 0
     }
 
     private var shares: [UInt64: Share] = [:]
     private let most: Int
-    /// Tokens without a user are many people's.
+    /// Tokens without a user belong to many people.
     private static let roleFactor = 20
-    /// Bytes of a session that has no cursor, and what of a cursor counts as much again.
+    /// The size of a session without cursors, in bytes; this many bytes of cursors count as one more.
     private static let unit = 1024
-    /// The window is divided into so many steps.
+    /// The number of steps that the window is divided into.
     static let steps: Int64 = 8
 
     init(most: Int) { self.most = most }
 
-    /// What a session counts.
+    /// Returns how much a session counts.
     static func size(of session: SessionBucket<LiveSession>.Ended) -> Int {
         let others = session.others.reduce(0) { $0 + $1.position.point.cursorBytes }
         return 1 + (session.position.point.cursorBytes + (session.position.partway?.utf8.count ?? 0) + others) / unit
@@ -34,9 +35,9 @@ struct SessionShares {
         if shares[user]?.size ?? 0 <= 0 { shares[user] = nil }
     }
 
-    /// A session of the key has ended.
+    /// Records that a session of the key has ended.
     ///
-    /// - Returns: whether the order is to be tidied up.
+    /// - Returns: whether the order must be tidied.
     mutating func note(_ key: RecoveryKey) -> Bool {
         shares[key.user]?.order.append(key)
         return shares[key.user].map { $0.order.count - $0.first > 2 * $0.size + 64 } ?? false
@@ -51,7 +52,7 @@ struct SessionShares {
         shares[key.user]?.first = 0
     }
 
-    /// Of which key a session has to give way; nil where there is room.
+    /// Returns the key whose session has to give way; nil if there is room.
     mutating func next(of key: RecoveryKey) -> RecoveryKey? {
         let most = key.hasSubject ? most : most * Self.roleFactor
         guard let share = shares[key.user], share.size > most, share.first < share.order.count else { return nil }
@@ -66,7 +67,7 @@ struct SessionShares {
 }
 
 extension SessionRegistry {
-    /// Counts what the key has now. With every change of it.
+    /// Updates the size of a key's sessions. Called with every change of them.
     static func weigh(_ key: RecoveryKey, _ state: inout State) {
         guard let bucket = state.buckets[key], bucket.user != 0 else { return }
         let size = bucket.sessions.ended.reduce(0) { $0 + SessionShares.size(of: $1) }
@@ -75,7 +76,7 @@ extension SessionRegistry {
         state.buckets[key]?.size = size
     }
 
-    /// A session of the key ended: where its user has too many, those that ended first go.
+    /// Makes the user's oldest sessions give way if there are too many.
     static func bound(_ key: RecoveryKey, _ window: Int64, _ state: inout State) {
         if state.shares.note(key) {
             var left: [RecoveryKey: Int] = [:]
@@ -100,19 +101,18 @@ extension SessionRegistry {
         }
     }
 
-    /// Where sessions of the member's user stood that gave way, and may have been its client's.
+    /// Returns positions of sessions that gave way and may have been those of the member's client.
     static func places(ofUserOf session: LiveSession, _ state: State) -> [RecoveryPosition] {
         guard let bucket = state.buckets[session.key.ofUser] else { return [] }
         return bucket.sessions.ended.filter { $0.mayBe(of: session.trace) }.map(\.position)
     }
 
-    /// How many sessions gave way to others of the same user.
+    /// The number of sessions that gave way to others of the same user.
     package var sessionsGivenWay: Int { state.withLock { $0.givenWay } }
 }
 
 extension SessionBucket {
-    /// The session that ended first is kept no longer.
-    /// Its client, if it comes all the same, comes for nobody else's.
+    /// Removes the session that ended first. If its client still comes, it takes no other client's session.
     mutating func giveWay() -> Ended? {
         guard !ended.isEmpty else { return nil }
         let gone = ended.removeFirst()
@@ -120,10 +120,10 @@ extension SessionBucket {
         return gone
     }
 
-    /// Many may stand here whom nobody counts; those that are kept until the same moment are one, and so are those of them whose
-    /// clients said that they go.
+    /// Keeps a position that stands for an unknown number of sessions; those with the same end are merged, separately
+    /// for clients that announced that they were going.
     ///
-    /// - Returns: whether they are the first.
+    /// - Returns: whether the position is new.
     mutating func keepMany(at position: Session.Position, until: Int64, goneAt: Int?) -> Bool {
         let known = ended.firstIndex { $0.until == until && $0.isMany && ($0.goneAt == nil) == (goneAt == nil) }
         guard let known else {
@@ -137,7 +137,7 @@ extension SessionBucket {
 }
 
 extension RecoveryPoint {
-    /// Of what clients said; it may be long.
+    /// The size of cursors from clients, which may be long.
     fileprivate var cursorBytes: Int {
         switch self {
         case .mark, .restart: 0
@@ -147,7 +147,7 @@ extension RecoveryPoint {
         }
     }
 
-    /// Whoever came with a cursor brings it again.
+    /// A client that came with a cursor brings it again.
     fileprivate var withoutCursors: RecoveryPoint? {
         switch self {
         case .cursor: nil

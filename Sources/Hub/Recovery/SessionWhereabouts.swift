@@ -1,18 +1,18 @@
-/// Where clients of this hub are, as another hub asks that somebody joined who looks like them.
+/// The positions of this hub's clients, for another hub that a lookalike has joined.
 ///
-/// The answer is the earliest position that is proven of any session of the key, whether it has ended or not: nobody knows whether a
-/// socket that is open here is a dead one of the client that joined there, and what a live one lacks is little.
+/// The answer is the earliest proven position of any session of the key, ended or not: it is unknown whether an open
+/// socket here is a dead one of the client that joined there, and a live one lacks little.
 extension SessionRegistry {
     package enum Whereabouts: Sendable, Equatable {
-        /// Nobody who looks like that was here, or nobody who could come back.
+        /// No lookalike was here, or none that could come back.
         case nobody
-        /// Whoever was here has all up to this point, of this process.
+        /// All lookalikes have everything up to this point, which belongs to this process.
         case from(RecoveryPoint)
-        /// It is not known, or would take too long to find out.
+        /// The position is unknown, or would take too long to determine.
         case unknown
     }
 
-    /// Sessions of one key that are looked at. Of more it is not known.
+    /// The maximum number of sessions of one key that are examined; with more, the answer is `unknown`.
     private static var mostAsked: Int { 1_000 }
 
     package func whereabouts(of keys: [RecoveryKey], at now: HubTime) -> [Whereabouts] {
@@ -22,7 +22,8 @@ extension SessionRegistry {
     private func whereabouts(of key: RecoveryKey, _ state: State, at now: Int64) -> Whereabouts {
         guard window > 0 else { return .nobody }
         var positions: [RecoveryPosition] = []
-        // As in `settle` and `beginRestart`: whom this hub's last process served, and whose window is not over.
+        // As in `settleSession` and `beginRestart`: this hub's last process may have had such clients, whose window is
+        // not over.
         let mayBeFromBefore = state.restartUntil.map { state.clock.time(at: now) < $0 } ?? true
         if mayBeFromBefore, let left = state.restored.map({ $0[key]?.point }) ?? .restart {
             positions.append(RecoveryPosition(point: left))
@@ -31,7 +32,7 @@ extension SessionRegistry {
             guard sessions.live.count <= Self.mostAsked else { return .unknown }
             positions += sessions.ended.lazy.filter(\.isAwaited).map(\.position)
             for session in sessions.live where !session.trace.isGone {
-                // It may have come from a third hub, of which nothing is known here yet.
+                // It may have come from a third hub, about which nothing is known here yet.
                 if state.recording.looksElsewhere, session.elsewhere == nil { return .unknown }
                 positions.append(session.position(at: now))
             }

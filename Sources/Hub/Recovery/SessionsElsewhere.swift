@@ -1,18 +1,20 @@
-/// Clients that come from another hub on the same database: what they missed is asked of whoever knows where they were.
+/// Clients that come from another hub on the same database: the hubs that know their positions are asked for them.
 ///
-/// Whom each hub serves is written down in the database (`SessionRecording`), so that writing a session down tells which other hubs
-/// have had somebody who looks the same. Where such a hub left its clients it has stored, too: from there whoever joins is sent
-/// everything, unless that hub lives and says better (`PeerSessions`). At least once, never less.
+/// The clients of each hub are stored in the database (`SessionRecording`), so that storing a session reveals which
+/// other hubs have had a lookalike. Each hub has also stored where it left its clients: a joining client is sent
+/// everything from there, unless the hub is alive and gives a better position (`PeerSessions`). At least once, never
+/// less.
 extension SessionRegistry {
-    /// Another hub that had somebody who looks the same.
+    /// Another hub that had a lookalike.
     package struct Elsewhere: Sendable, Equatable {
         package let node: String
-        /// What its clients certainly have that look the same, or all of them, as that hub wrote it down: a snapshot of Postgres, as
-        /// text.
+        /// The proven position of its lookalikes, or of all its clients, as stored by that hub: a snapshot of Postgres,
+        /// as text.
         package let snapshot: String
-        /// What those who look the same certainly have, as the hub itself says: a cursor. Nil where it did not say so.
+        /// The proven position of its lookalikes, as stated by the hub itself: a cursor. Nil if it did not say.
         package private(set) var cursor: String?
-        /// When it was looked for, as Postgres writes times, where it is one session, which its client may claim; else nil.
+        /// The time of the search, as Postgres writes times, if it found a single session, which its client may claim;
+        /// otherwise nil.
         package let soughtAt: String?
 
         package init(node: String, snapshot: String, soughtAt: String? = nil) {
@@ -32,16 +34,17 @@ extension SessionRegistry {
         }
     }
 
-    /// Asks those hubs where they have whoever looks like that, and calls back once, from any thread: with what is known then.
+    /// Asks those hubs for the positions of such clients, and calls back once, from any thread, with what is known
+    /// then.
     package typealias AskElsewhere =
         @Sendable (
             [RecoveryKey: [Elsewhere]], _ done: @escaping @Sendable ([RecoveryKey: [Elsewhere]]) -> Void
         ) -> Void
 
-    /// From here on joins wait until it is known whether another hub has had their clients, which is looked for with each write
-    /// (`isWritten`). To be called before anybody joins.
+    /// Makes joins wait until it is known whether another hub has had their clients, which is searched for with each
+    /// write (`isWritten`). Call before any join.
     ///
-    /// - Parameter ask: asks the hubs that were found; nil where what stands in the database is all that is ever known.
+    /// - Parameter ask: asks the hubs that were found; nil if only the database is ever consulted.
     package func lookElsewhere(asking ask: AskElsewhere? = nil) {
         state.withLock {
             $0.recording.looksElsewhere = true
@@ -52,12 +55,13 @@ extension SessionRegistry {
     /// The recovery window, in whole seconds.
     package var windowSeconds: Int { Int(window / 1000) }
 
-    /// Where other hubs had clients that look like the session's; none where nobody looks for them, or none is known.
+    /// Returns other hubs that had clients that look like the session's; none if they are not searched for, or none is
+    /// known.
     func elsewhere(_ session: LiveSession) -> [Elsewhere] { state.withLock { _ in session.elsewhere ?? [] } }
 
-    /// A member begins no later than where another hub had its client.
+    /// Makes a member begin no later than where other hubs had its client.
     ///
-    /// - Parameter point: where it would begin by what is known here; nil if it missed nothing.
+    /// - Parameter point: where it would begin as far as is known here; nil if it missed nothing.
     /// - Returns: where it begins.
     func begin(_ session: LiveSession, at point: RecoveryPoint?, andNoLaterThan others: [RecoveryPoint])
         -> RecoveryPoint?
@@ -69,9 +73,9 @@ extension SessionRegistry {
         return all
     }
 
-    /// What the hubs themselves have said.
+    /// Records the answers of the hubs themselves.
     ///
-    /// - Parameter stored: what stands in the database.
+    /// - Parameter stored: the hubs' stored positions.
     func learn(
         _ found: [RecoveryKey: [Elsewhere]], of stored: [RecoveryKey: [Elsewhere]], for sessions: [LiveSession]
     ) {
@@ -82,7 +86,7 @@ extension SessionRegistry {
                     session.elsewhere = session.presumed
                     continue
                 }
-                // Of a hub that says nothing of the user only what it had stored counts.
+                // If a hub says nothing about the user, only what it had stored counts.
                 let others = ofUser.filter { other in
                     other.cursor != nil || stored[user]?.contains { $0.node == other.node } ?? false
                 }
@@ -91,8 +95,8 @@ extension SessionRegistry {
         }
     }
 
-    /// Which hubs are asked about which keys. A hub that had somebody of a key is asked about the user, too: what gave way a moment
-    /// ago does not stand in the database yet.
+    /// Returns the keys to ask each hub about. A hub that had clients of a key is also asked about the user: a session
+    /// that just gave way is not in the database yet.
     static func question(
         _ stored: [RecoveryKey: [Elsewhere]], for sessions: [LiveSession]
     ) -> [RecoveryKey: [Elsewhere]] {
@@ -109,26 +113,26 @@ extension SessionRegistry {
         return out
     }
 
-    /// Milliseconds after which a join waits no longer for those who were asked, should nobody call back.
+    /// Milliseconds after which a join no longer waits for other hubs' answers, in case there is no callback.
     static var longestQuestion: Int64 { 1000 }
 
     // MARK: Under the lock
 
-    /// Of which keys other hubs are looked for with the write of one.
+    /// Returns the keys to search for on other hubs with the write of a key.
     static func seek(_ key: RecoveryKey, _ state: State) -> [RecoveryKey] {
         guard state.recording.looksElsewhere, let bucket = state.buckets[key] else { return [] }
         var keys: [RecoveryKey] = []
         for session in bucket.sessions.live where session.isSought {
             session.isLookedFor = true
-            // So many of the user's sessions may have ended there that this one gave way (`SessionShares`).
+            // The user may have ended so many sessions there that this one gave way (`SessionShares`).
             if keys.isEmpty { keys = [session.key, session.key.ofUser] }
         }
         return keys
     }
 
-    /// What was found with the write of a key.
+    /// Records the hubs found with the write of a key.
     ///
-    /// - Returns: those for whom the hubs that were found are to be asked first.
+    /// - Returns: the sessions for which the found hubs must be asked first.
     static func note(
         _ found: [RecoveryKey: [Elsewhere]], of record: Record, _ state: inout State
     ) -> [LiveSession] {
@@ -144,7 +148,7 @@ extension SessionRegistry {
         return asks ? waiting : []
     }
 
-    /// Who has joined since the key was taken is looked for with the next write.
+    /// Schedules another write to search for sessions that joined since the key was taken.
     static func seekAnew(_ key: RecoveryKey, _ state: inout State) {
         guard state.recording.looksElsewhere, let bucket = state.buckets[key],
             bucket.sessions.live.contains(where: { $0.isSought && $0.trace.isSettled && !$0.trace.isGone })

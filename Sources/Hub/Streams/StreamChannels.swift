@@ -1,21 +1,23 @@
 import Streams
 import Wire
 
-/// Channels of streams (`realtime:stream:NAME`): members are told what a stream has and what comes, and write it if they may.
+/// Channels of streams (`realtime:stream:NAME`): members are sent a stream's contents and news, and write to it if they
+/// may.
 ///
-/// A watcher is an offset. Its first frame has all there is; later ones come at most every `config.stream.every_ms`, each with all
-/// that was appended meanwhile; whoever has no room is skipped until it has. So a frame is made once for all who are at the same
-/// place, nothing waits in a queue, and no frame has a byte behind the end that a cancel fixed.
+/// A watcher is an offset. Its first frame has everything there is; later ones come at most every
+/// `config.stream.every_ms`, each with all that was appended meanwhile; a watcher without room is skipped until it has
+/// some. So a frame is made once for all watchers at the same offset, nothing waits in a queue, and no frame has a byte
+/// beyond the end that a cancel fixed.
 struct StreamChannels {
-    /// Nil where the hub serves no streams: such topics are channels as any other then.
+    /// Nil if the hub serves no streams: their topics are then ordinary channels.
     let service: (any StreamService)?
-    /// Whether a socket can take something now.
+    /// Whether a socket has room for another frame now.
     var hasRoom: (Slot) -> Bool = { _ in true }
-    /// Has `Hub.hasRoom` called when the socket has taken nearly all that it was sent.
+    /// Has `Hub.roomBecameFree` called once the socket has taken nearly everything it was sent.
     var awaitRoom: (Slot) -> Void = { _ in }
-    /// Writes that were asked for and not answered.
+    /// Writes that were requested and not answered yet.
     private var asked: [Int: (membership: Membership, ref: JSON)] = [:]
-    /// Members who came back, until it is known what other hubs have of their streams.
+    /// Members that came back, until it is known what other hubs have of their streams.
     private var returning: [Int: Membership] = [:]
 
     init(service: (any StreamService)?) {
@@ -25,35 +27,35 @@ struct StreamChannels {
     private struct Place: Hashable {
         let id: StreamID?
         let offset: Int
-        /// As it was told last; nil before that.
+        /// The status as last told; nil if none was.
         let wasStalled: Bool?
         let version: ProtocolVersion
     }
 
     // MARK: Joining and leaving
 
-    /// What is wrong with joining a stream's channel.
+    /// Returns the reason why a stream's channel cannot be joined, if any.
     func refusal(of config: JoinConfig, topic: String) -> Refusal? {
         guard service != nil, ChannelStream.isOne(topic) else { return nil }
         if !config.isPrivate { return .stream(.isPublic) }
         return ChannelStream.name(of: topic) == nil ? .stream(.name) : nil
     }
 
-    /// Makes a channel that somebody joins a stream's, if it is one: what members say before their joins are answered has its
-    /// meaning already.
+    /// Marks a channel as a stream's, if it is one. Called when a client joins it, because the messages of members
+    /// whose joins are not answered yet already have their special meaning.
     func prepare(_ channel: LocalChannel) {
         guard service != nil, channel.stream == nil, channel.key.isPrivate else { return }
         channel.stream = ChannelStream.name(of: channel.key.topic).map { ChannelStream($0) }
     }
 
-    /// A member whose join is answered.
+    /// Adds a member whose join is answered.
     mutating func enter(_ membership: Membership, _ hub: inout HubContext) {
         let channel = membership.channel
         guard let stream = channel.stream, membership.mayRead(.broadcast), membership.streamPlace != nil else { return }
         if stream.watchers.isEmpty { stream.buffer = service?.watch(stream.name, by: hub.loop) }
         if stream.watchers.updateValue(membership, forKey: membership.slot) == nil { count(membership, 1, &hub) }
         if service?.isShared == true, membership.streamPlace?.id != nil {
-            // It was at another hub, perhaps: what it has may not have come here yet.
+            // It may have been at another hub, whose part of the stream may not have arrived here yet.
             let number = hub.nextSerial()
             returning[number] = membership
             membership.streamPlace?.waits = true
@@ -66,13 +68,13 @@ struct StreamChannels {
     private mutating func begin(_ membership: Membership, isKnown: Bool, _ hub: inout HubContext) {
         let channel = membership.channel
         if isKnown, channel.stream?.buffer == nil, let id = membership.streamPlace?.id {
-            // It would wait for the rest of what is gone.
+            // Otherwise it would wait for the rest of a stream that is gone.
             tellGone(id, to: [membership], in: channel, &hub)
         }
         send(to: [membership], in: channel, &hub)
     }
 
-    /// All that other hubs have of a stream is here, or nobody can tell.
+    /// Continues with a returning member once other hubs' part of the stream is here, or cannot be obtained.
     private mutating func returned(_ membership: Membership, _ answer: StreamAnswer, _ hub: inout HubContext) {
         guard let stream = membership.channel.stream, stream.watchers[membership.slot] === membership else { return }
         if let buffer = service?.buffer(of: stream.name) { stream.buffer = buffer }
@@ -93,11 +95,11 @@ struct StreamChannels {
         stopShowing(to: membership, &hub)
     }
 
-    /// A member is told nothing more of its stream.
+    /// Stops sending a member news of its stream.
     func stopShowing(to membership: Membership, _ hub: inout HubContext) {
         guard let stream = membership.channel.stream, stream.watchers.removeValue(forKey: membership.slot) != nil
         else { return }
-        // Or room on its socket would bring it what it was waiting for.
+        // Otherwise room on its socket would bring the news it was waiting for.
         membership.streamPlace?.waits = false
         count(membership, -1, &hub)
         guard stream.watchers.isEmpty else { return }
@@ -113,7 +115,7 @@ struct StreamChannels {
         }
     }
 
-    /// A member that writes one turn after another is the producer of each.
+    /// Makes a member that writes one generation after another the producer of each.
     private func keepHold(of snapshot: StreamSnapshot, _ membership: Membership, _ hub: inout HubContext) {
         defer { membership.heldGeneration = snapshot.id }
         guard membership.holdsStream, let held = membership.heldGeneration, held != snapshot.id,
@@ -131,7 +133,7 @@ struct StreamChannels {
     mutating func changed(_ buffer: StreamBuffer, in channel: LocalChannel, _ hub: inout HubContext) {
         guard let stream = channel.stream, !stream.watchers.isEmpty else { return }
         if buffer.isGone {
-            // Another may have been made of the same name, which is told of by itself.
+            // Another stream of the same name may exist by now, which announces itself.
             if stream.buffer === buffer { tellGone(stream, in: channel, &hub) }
             let behind = stream.watchers.values.filter { $0.streamPlace?.rest === buffer }
             for membership in behind { membership.streamPlace?.rest = nil }
@@ -145,7 +147,7 @@ struct StreamChannels {
         send(to: Array(stream.watchers.values), in: channel, &hub)
     }
 
-    /// Whoever was not shown all of a turn is shown it before the next one.
+    /// Keeps the rest of a generation for members that have not been sent all of it; they get it before the next one.
     private func keepRest(of before: StreamBuffer, for members: some Sequence<Membership>) {
         let snapshot = before.snapshot
         for membership in members {
@@ -170,13 +172,13 @@ struct StreamChannels {
         }
     }
 
-    /// Milliseconds have gone by: the duty `.stream`.
+    /// Sends news that was delayed (the duty `.stream`).
     mutating func advance(in channel: LocalChannel, _ hub: inout HubContext) {
         guard let stream = channel.stream else { return }
         send(to: Array(stream.watchers.values), in: channel, &hub)
     }
 
-    /// A socket that had none has room.
+    /// Continues with a member whose socket has room again.
     mutating func hasRoom(_ membership: Membership, _ hub: inout HubContext) {
         membership.streamPlace?.waits = false
         membership.streamPlace?.nextAt = .min
@@ -211,7 +213,7 @@ struct StreamChannels {
         var due: Int64?
         for membership in members {
             guard let place = membership.streamPlace, !place.waits, place.lacks(snapshot) else { continue }
-            // An end waits for nothing.
+            // An end is never delayed.
             if place.nextAt > now, snapshot.status.ending == nil {
                 due = min(due ?? .max, place.nextAt)
                 continue
@@ -259,7 +261,7 @@ struct StreamChannels {
 
     // MARK: Writing
 
-    /// Asks for what a member who may wants to be done to the stream.
+    /// Requests a member's write to the stream. The member must have the right to it.
     mutating func perform(_ write: StreamWrite, _ ref: JSON, of membership: Membership, _ hub: inout HubContext) {
         guard let stream = membership.channel.stream else { return }
         let request: StreamRequest

@@ -1,24 +1,25 @@
 import Streams
 import Wire
 
-/// What members of a stream's channel are sent: broadcasts of the event `stream` (DESIGN, "The contract").
+/// Frames for members of a stream's channel: broadcasts of the event `stream` (DESIGN, "The contract").
 enum StreamFrames {
-    /// Bytes of a stream in one frame, but for a single message that is larger: Python clients take no more than a mebibyte.
+    /// The maximum bytes of a stream in one frame, except for a single larger message: Python clients accept no more
+    /// than a mebibyte.
     static let bytes = 262_144
 
     struct News {
         let payload: [UInt8]
-        /// Where the reader is behind it.
+        /// The member's offset after it.
         let end: Int
-        /// How the stream stood; nil where there is more of it already.
+        /// The stream's status; nil if more of it exists already.
         let status: StreamStatus?
     }
 
-    /// What follows behind an offset.
+    /// Returns what follows an offset.
     ///
     /// - Parameters:
-    ///   - offset: from which reading may begin; one from which it may not is taken for the earliest that is kept.
-    ///   - known: what the reader was told last of how the stream stands.
+    ///   - offset: an offset from which reading may begin; any other is replaced by the earliest that is kept.
+    ///   - known: the status that the member was last told.
     static func news(
         of stream: StreamBuffer, _ snapshot: StreamSnapshot, from offset: Int, knowing known: StreamStatus?
     ) -> News? {
@@ -28,7 +29,7 @@ enum StreamFrames {
         let payload = JSONWriter.object { facts in
             facts.member("id", snapshot.id.text)
             facts.member("at", start)
-            // What stood before is not kept any more.
+            // Earlier bytes are no longer kept.
             if start == snapshot.start, start > 0, start != offset { facts.member("skipped", true) }
             if !piece.isEmpty || known == nil { content(piece, snapshot.configuration.content, &facts) }
             facts.member("next", piece.end)
@@ -37,7 +38,7 @@ enum StreamFrames {
         return News(payload: payload, end: piece.end, status: status)
     }
 
-    /// What is said of a stream that was deleted.
+    /// Returns the payload that announces a deleted stream.
     static func gone(_ id: StreamID) -> [UInt8] {
         JSONWriter.object { facts in
             facts.member("id", id.text)
@@ -45,7 +46,7 @@ enum StreamFrames {
         }
     }
 
-    /// In version 2 a binary frame, which has half of the text's bytes around a token.
+    /// In version 2 a binary frame, which has half of the text frame's overhead around a token.
     static func frame(_ payload: [UInt8], _ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
         let broadcast = UserBroadcast(event: ChannelStream.event, encoding: .json, payload: payload[...], metadata: nil)
         return BroadcastMessage.user(broadcast).frame(version, in: channel, isBehindPosition: true)

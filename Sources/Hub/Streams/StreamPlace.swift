@@ -1,20 +1,20 @@
 import Streams
 import Wire
 
-/// How far a member has the stream of its channel.
+/// A member's position in the stream of its channel.
 struct StreamPlace {
-    /// Of the stream that the offset is of; nil before it was told of any.
+    /// The generation that the offset belongs to; nil before the member was told of any.
     var id: StreamID?
     var offset = 0
-    /// The generation that it knows, and waits for another than.
+    /// A generation that the client already knows; it waits for a different one.
     let known: StreamID?
-    /// A generation that gave way to the next before the member was shown all of it: it is shown the rest first.
+    /// A generation that was replaced before the member was sent all of it; the rest is sent first.
     var rest: StreamBuffer?
-    /// What it was told last of how the stream stands.
+    /// The status that the member was last told.
     var status: StreamStatus?
     /// Milliseconds between two of its frames.
     let interval: Int64
-    /// When the next may come, in monotonic milliseconds.
+    /// When the next frame may be sent, in monotonic milliseconds.
     var nextAt = Int64.min
     /// Its socket has no room now, or there is more for it as soon as it has.
     var waits = false
@@ -26,21 +26,21 @@ struct StreamPlace {
         known = request.known
     }
 
-    /// Whether it has not been told all.
+    /// Whether it has not been told everything.
     func lacks(_ snapshot: StreamSnapshot) -> Bool {
         known != snapshot.id && (id != snapshot.id || offset < snapshot.end || status != snapshot.status)
     }
 }
 
-/// `config.stream` of a join: where the client is in the stream, and how often it wants to hear of it.
+/// The `config.stream` of a join: the client's position in the stream, and how often it wants news.
 package struct StreamRequestOfJoin: Sendable {
     let id: StreamID?
     let offset: Int
-    /// `after`: a generation that the client has done with.
+    /// `after`: a generation that the client is done with.
     let known: StreamID?
     let interval: Int64
 
-    /// As an eye takes a growing text for flowing, at a quarter of the frames that tokens would take.
+    /// Text that grows at this pace looks fluent, at a quarter of the frames that sending each token would take.
     private static let standard: Int64 = 40
     private static let most: Int64 = 500
 
@@ -51,7 +51,7 @@ package struct StreamRequestOfJoin: Sendable {
         self.interval = interval
     }
 
-    /// The same, from where its client is.
+    /// Returns the same request, starting at the client's position.
     func resumed(at position: EventPosition.Stream) -> StreamRequestOfJoin {
         StreamRequestOfJoin(id: StreamID(position.id), offset: position.offset, known: known, interval: interval)
     }
@@ -64,10 +64,10 @@ package struct StreamRequestOfJoin: Sendable {
     }
 }
 
-/// What a channel has where it is a stream's.
+/// The stream's part of a channel that is a stream's.
 package final class ChannelStream {
     let name: StreamName
-    /// Nil while there is none.
+    /// Nil while the stream does not exist.
     var buffer: StreamBuffer?
     var watchers: [Slot: Membership] = [:]
 
@@ -75,17 +75,17 @@ package final class ChannelStream {
 
     private static let prefix = ChannelKey.prefix + "stream:"
 
-    /// What its members are told comes by broadcasts of this event.
+    /// The event of the broadcasts that carry news to members.
     static let event = "stream"
 
-    /// Whether a message would pass for one of the hub's.
+    /// Whether a message could be taken for one of the hub's.
     package static func isReserved(event: String, topic: String) -> Bool {
         event.hasSameBytes(as: Self.event) && isOne(topic)
     }
 
     static func isOne(_ topic: String) -> Bool { topic.utf8.starts(with: prefix.utf8) }
 
-    /// Nil where the topic has none.
+    /// Nil if the topic is not that of a stream with a valid name.
     static func name(of topic: String) -> StreamName? {
         isOne(topic) ? StreamName(String(Substring(topic.utf8.dropFirst(prefix.utf8.count)))) : nil
     }

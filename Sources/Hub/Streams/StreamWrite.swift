@@ -1,17 +1,17 @@
 package import Streams
 import Wire
 
-/// What a broadcast means in a stream's channel: its events `append`, `close` and `cancel` are done to the stream, and go to nobody
-/// else.
+/// The special meaning of a broadcast in a stream's channel: the events `append`, `close` and `cancel` act on the
+/// stream, and are sent to no other member.
 package enum StreamWrite: Sendable {
-    /// Bytes for the end of the stream, its close, or both.
+    /// Bytes to append to the stream, its end, or both.
     case append(StreamAppend)
-    /// Of this generation alone, if one is named.
+    /// Cancels the stream, but only this generation if one is named.
     case cancel(StreamID?)
 
-    /// Nil where the broadcast is one as any other.
+    /// Nil for an ordinary broadcast.
     ///
-    /// - Throws: what is wrong with one of these.
+    /// - Throws: the flaw of a broadcast with a special meaning.
     init?(_ message: BroadcastMessage) throws(Refusal) {
         let event: String
         let payload: JSON?
@@ -19,7 +19,7 @@ package enum StreamWrite: Sendable {
         case .text(let whole):
             let message = JSON(trusted: whole[...])
             var isReserved = false
-            // Of a member that is there twice, clients may take the one or the other.
+            // Clients disagree on which of two members with the same name counts.
             message.forEachMember { member in
                 if member.isNamed("event"), member.value.string?.hasSameBytes(as: ChannelStream.event) == true {
                     isReserved = true
@@ -71,7 +71,7 @@ package enum StreamWrite: Sendable {
         return []
     }
 
-    /// The member `id`, as frames of the stream have it: which generation is meant.
+    /// Parses the member `id`, which names a generation, as in frames of the stream.
     private static func generation(_ payload: JSON?) throws(Refusal) -> StreamID? {
         guard let id = payload?["id"], !id.isNull else { return nil }
         guard let generation = id.string.flatMap({ StreamID($0) }) else { throw .stream(.generation) }
@@ -90,7 +90,7 @@ package enum StreamWrite: Sendable {
 }
 
 extension StreamBearer {
-    /// Whoever has this token.
+    /// The bearer of this token.
     package init(_ claims: Claims) { self.init(role: claims.role, claims: claims.json) }
 }
 

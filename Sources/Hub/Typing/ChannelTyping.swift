@@ -1,13 +1,13 @@
 import OrderedCollections
 package import Wire
 
-/// Who types in a channel, and what its members on one loop are told of it.
+/// The users typing in a channel, and what its members on one loop are told about it.
 ///
-/// A set: whoever is in it is told of once, and again when it says something else, or at most once in a while so that
-/// clients with clocks of their own see that it goes on. The loop that hears of a start or an end relays it; what is told, each decides for its own members,
-/// and each ends by itself what nobody renews.
+/// A set: a user in it is announced once, and again when its signal changes or at most once in a while, so that clients
+/// with timers of their own see that the typing goes on. The loop that receives a start or an end relays it; each loop
+/// decides what its own members are told, and ends typing that is not renewed by itself.
 struct ChannelTyping {
-    /// What the members are to be told.
+    /// An announcement to the members.
     struct Notice {
         let signal: TypingSignal
         let isTyping: Bool
@@ -17,15 +17,15 @@ struct ChannelTyping {
     private var typists: OrderedDictionary<ChannelTypist.ID, ChannelTypist> = [:]
     private var starts = TokenBucket()
     private(set) var shownCount = 0
-    /// When anybody was told of anything last.
+    /// When members were last told of any typing.
     private(set) var lastNotice = Int64.min / 2
 
     var isEmpty: Bool { typists.isEmpty }
 
-    /// Users who type, those included whom nobody was told of.
+    /// The number of users typing, including those not announced.
     var count: Int { typists.values.count { $0.state != .ended } }
 
-    /// Some of them, with what they say of themselves.
+    /// Returns some of them, with what their clients say of them.
     func typists(_ limit: Int) -> [(user: Name?, payload: [UInt8])] {
         var all: [(user: Name?, payload: [UInt8])] = []
         for (id, typist) in typists where typist.state != .ended && all.count < limit {
@@ -63,9 +63,9 @@ struct ChannelTyping {
         return [started(&typist, at: now)]
     }
 
-    /// Ends what its typist does not end itself.
+    /// Ends typing that the client did not end itself.
     ///
-    /// - Returns: whether it was in the set, and what follows.
+    /// - Returns: whether the typist was in the set, and the resulting notices.
     mutating func stop(_ id: ChannelTypist.ID, rules: TypingRules, at now: Int64) -> (wasIn: Bool, [Notice]) {
         guard var typist = typists[id], typist.state != .ended else { return (false, []) }
         let wasShown = typist.state == .shown
@@ -76,10 +76,10 @@ struct ChannelTyping {
         return (true, [ended(typist, at: now)] + promote(rules, at: now))
     }
 
-    /// What a typist says of its end itself, in its own words. It is passed on unless the others know: they were told the
-    /// same just now, or of no start.
+    /// Ends typing at the client's own request. Its message is passed on unless members know: they were just told the
+    /// same, or never told of a start.
     ///
-    /// - Returns: nil where nothing is to be said of it anywhere.
+    /// - Returns: nil if nothing has to be sent anywhere.
     mutating func stop(
         _ id: ChannelTypist.ID, _ signal: TypingSignal, origin: Slot?, rules: TypingRules, at now: Int64
     ) -> [Notice]? {
@@ -100,21 +100,21 @@ struct ChannelTyping {
         }
     }
 
-    /// Takes a user out of the set of whom nothing is to be said any more.
+    /// Removes a typist silently.
     ///
-    /// - Returns: nil where it was not in it.
+    /// - Returns: nil if it was not in the set.
     mutating func forget(_ id: ChannelTypist.ID, rules: TypingRules, at now: Int64) -> [Notice]? {
         guard let typist = typists.removeValue(forKey: id), typist.state != .ended else { return nil }
         if typist.state == .shown { shownCount -= 1 }
         return promote(rules, at: now)
     }
 
-    /// Whom this member made a typist.
+    /// Returns the typists that this member started.
     func ids(of member: MemberID) -> [ChannelTypist.ID] {
         typists.compactMap { $1.member == member && $1.state != .ended ? $0 : nil }
     }
 
-    /// Ends what nobody renewed, and tells of those who had to wait.
+    /// Ends typing that was not renewed, and announces typists that had to wait.
     mutating func advance(_ rules: TypingRules, at now: Int64) -> [Notice] {
         var notices: [Notice] = []
         for (id, typist) in typists {
@@ -131,7 +131,7 @@ struct ChannelTyping {
         return notices + promote(rules, at: now)
     }
 
-    /// When `advance` has something to do.
+    /// Returns the next time at which `advanceTime` has something to do.
     func nextDue(_ rules: TypingRules, at now: Int64) -> Int64? {
         let isFull = shownCount >= rules.shown
         return typists.values.map { typist in
@@ -144,7 +144,7 @@ struct ChannelTyping {
         }.min()
     }
 
-    /// Milliseconds until a start that was over the rate is looked at again.
+    /// Milliseconds until a start that exceeded the rate is tried again.
     private static let retry: Int64 = 50
 
     // MARK: Room
@@ -162,7 +162,7 @@ struct ChannelTyping {
         return starts.take(of: rate, at: now)
     }
 
-    /// Those who wait are shown, the first one first, as far as there is room.
+    /// Announces waiting typists, in order, as far as there is room.
     private mutating func promote(_ rules: TypingRules, at now: Int64) -> [Notice] {
         guard shownCount < rules.shown else { return [] }
         var notices: [Notice] = []
@@ -190,36 +190,36 @@ struct ChannelTyping {
     }
 }
 
-/// Somebody who types, to one channel of one loop.
+/// A typist in one channel, as one loop sees it.
 package struct ChannelTypist {
-    /// A user is one typist, with however many sockets; without a user, each socket is.
+    /// The identity of a typist: a user is one, however many sockets it has; without a user, each socket is one.
     package enum ID: Hashable, Sendable {
         case user(Name)
         case member(MemberID)
-        /// Sent over HTTP with a token that names nobody: what it says of itself tells it from others.
+        /// Sent over HTTP with a token without a user: identified by the payload.
         case payload([UInt8])
     }
 
     enum State {
-        /// The others know.
+        /// Members were told.
         case shown
-        /// They are told when there is room, or when enough time has passed since they were told last.
+        /// Members are told when there is room, or when enough time has passed since the last notice.
         case waiting
-        /// Kept for a moment to know what the others were told last, and when.
+        /// Kept for a moment to know what members were last told, and when.
         case ended
     }
 
     var signal: TypingSignal
     var state: State
-    /// Ends by itself then, in monotonic milliseconds.
+    /// When the typing ends by itself, in monotonic milliseconds.
     var until: Int64
     var shownAt = Int64.min / 2
-    /// When the others were told that it has ended. For as long as a start would have held, saying so again is not passed on.
+    /// When members were told of the end. For as long as a start would have lasted, another end is not passed on.
     var endedAt = Int64.min / 2
-    /// Who said so last, if it was on this loop, and which socket is not told because it knows.
+    /// The member that last sent a signal, if it is on this loop, and the socket that is not told because it knows.
     var member: MemberID?
     var origin: Slot?
 
-    /// For how long it is known what the others were told of it last.
+    /// Returns the time until which it is remembered what members were last told.
     func rememberedUntil(_ rules: TypingRules) -> Int64 { max(shownAt + rules.rhythm, endedAt + rules.silence) }
 }

@@ -1,10 +1,10 @@
 package import Wire
 
-/// Who types: a set of users for each channel (`ChannelTyping`), which the hub keeps true. Clients only start it; silence, a lost
-/// socket, a leave and the user's own message end it.
+/// Typing: a set of users for each channel (`ChannelTyping`), which the hub maintains. Clients only start typing;
+/// silence, a lost socket, a leave, and the user's own message end it.
 package struct Typing {
     var rules: TypingRules
-    /// For whoever asks from outside of the channels; nil where nobody does.
+    /// Serves questions from outside the channels; nil if there are none.
     let registry: TypingRegistry?
 
     package init(rules: TypingRules, registry: TypingRegistry?) {
@@ -12,9 +12,9 @@ package struct Typing {
         self.registry = registry
     }
 
-    // MARK: What is said
+    // MARK: Signals
 
-    /// Takes a member's broadcast that says whether its user types. False for any other.
+    /// Handles a member's broadcast that says whether its user is typing. Returns false for any other message.
     func consumes(_ message: BroadcastMessage, of membership: Membership, _ hub: inout HubContext) -> Bool {
         guard rules.isOn else { return false }
         guard let signal = TypingSignal(message) else {
@@ -26,10 +26,10 @@ package struct Typing {
         return true
     }
 
-    /// What a message says of its sender's typing; nil for any other.
+    /// Returns the typing signal in a message; nil for any other message.
     package func signal(in message: BroadcastMessage) -> TypingSignal? { rules.isOn ? TypingSignal(message) : nil }
 
-    /// Takes a signal that came by HTTP.
+    /// Handles a signal that came by HTTP.
     ///
     /// - Parameter user: the claim `sub` of the sender's token.
     package func take(_ signal: TypingSignal, of user: Name?, in channel: LocalChannel, _ hub: inout HubContext) {
@@ -61,7 +61,7 @@ package struct Typing {
         send(notices, in: channel, &hub)
     }
 
-    /// A user that was taken for a typist means something else by the event: nothing is made up about it.
+    /// Removes a typist whose client turns out to use the event for something else: nothing is invented about it.
     private func forget(
         _ id: ChannelTypist.ID, saying message: BroadcastMessage, in channel: LocalChannel, _ hub: inout HubContext
     ) {
@@ -73,18 +73,18 @@ package struct Typing {
         send(notices, in: channel, &hub)
     }
 
-    // MARK: What ends it
+    // MARK: Ends
 
-    /// Ends what a member that is not in the channel any more had started.
+    /// Ends typing started by a member that has left the channel.
     func end(of membership: Membership, _ hub: inout HubContext) {
         let channel = membership.channel
         guard !channel.typing.isEmpty else { return }
         for id in channel.typing.ids(of: membership.member) { end(id, in: channel, &hub) }
     }
 
-    /// Ends the typing of whoever wrote the row of an insert, before anybody here is shown the row.
+    /// Ends the typing of the author of an inserted row, before any member here is shown the row.
     ///
-    /// - Parameter change: as clients are sent it.
+    /// - Parameter change: in the form sent to clients.
     package func end(ofAuthorOf change: @autoclosure () -> JSON?, in channel: LocalChannel, _ hub: inout HubContext) {
         guard !channel.typing.isEmpty, let author = change().flatMap(rules.author) else { return }
         end(.user(author), in: channel, &hub)
@@ -98,12 +98,12 @@ package struct Typing {
         send(notices, in: channel, &hub)
     }
 
-    /// Ends what nobody renewed, and shows those who had to wait: the duty `.typing`.
+    /// Ends typing that was not renewed, and announces typists that had to wait (the duty `.typing`).
     package func advance(in channel: LocalChannel, _ hub: inout HubContext) {
         send(channel.typing.advance(rules, at: hub.now.monotonic), in: channel, &hub)
     }
 
-    /// Takes over what another loop heard.
+    /// Applies what another loop received.
     package func apply(_ relay: TypingRelay, to channel: LocalChannel, _ hub: inout HubContext) {
         let now = hub.now.monotonic
         let notices =
@@ -118,7 +118,7 @@ package struct Typing {
         send(notices, in: channel, &hub)
     }
 
-    // MARK: What is shown
+    // MARK: Notices
 
     private func send(_ notices: [ChannelTyping.Notice], in channel: LocalChannel, _ hub: inout HubContext) {
         for notice in notices {
@@ -134,8 +134,8 @@ package struct Typing {
         }
     }
 
-    /// Tells a member who types, when it joins or was spared some that started and ended; also that nobody does, where it
-    /// may have heard that somebody did.
+    /// Sends a member the list of users typing, when it joins or was spared some notices. An empty list is sent as well
+    /// if the member may have been told of typing before.
     func show(to membership: Membership, _ hub: inout HubContext) {
         guard rules.isOn else { return }
         let channel = membership.channel
@@ -156,14 +156,14 @@ package struct Typing {
     }
 }
 
-/// What one loop's hub tells the others of who types.
+/// A change of typing that one loop's hub relays to the others.
 package enum TypingRelay: Sendable {
     case started(ChannelTypist.ID, TypingSignal)
-    /// It said so.
+    /// The client ended its typing itself.
     case stopped(ChannelTypist.ID, TypingSignal)
-    /// It did not.
+    /// Typing ended without a message of the client.
     case ended(ChannelTypist.ID)
-    /// It means something else by it.
+    /// The client uses the event for something else.
     case forgotten(ChannelTypist.ID)
 }
 
@@ -172,19 +172,20 @@ extension Membership {
     var hearsBroadcasts: Bool { memberIndex != nil || history?.index != nil }
 }
 
-/// How typing is understood.
+/// Rules for recognizing and announcing typing.
 package struct TypingRules: Sendable {
-    /// Off: a broadcast of this event is like any other.
+    /// If off, a broadcast of this event is an ordinary one.
     package var isOn = true
-    /// Milliseconds after which somebody who says nothing more has stopped.
+    /// Milliseconds without a signal after which a user has stopped typing.
     package var silence: Int64 = 3000
-    /// Milliseconds between two starts of one user that others are told of.
+    /// Milliseconds between two announced starts of one user.
     package var rhythm: Int64 = 1000
-    /// Users that a channel is told of at once, and starts that it is told of in a second.
+    /// The number of users announced in a channel at once, and of starts announced in a second.
     package var shown = 20
-    /// Milliseconds for which a channel remembers that there was typing: who joins then is told who types, if it is nobody.
+    /// Milliseconds for which a channel remembers typing: a member that joins in that time is sent the list even if it
+    /// is empty.
     package var memory: Int64 = 120_000
-    /// Inserts that end the typing of their author.
+    /// Inserts that end their author's typing.
     package var endings: [Ending] = Ending.standard
 
     package init() {}
@@ -215,7 +216,7 @@ package struct TypingRules: Sendable {
         }
     }
 
-    /// Who wrote the row of an insert, if it is one that ends typing.
+    /// Returns the author of an inserted row, if such inserts end typing.
     ///
     /// - Parameter change: `{"schema":…,"table":…,"record":{…}}`
     func author(of change: JSON) -> Name? {

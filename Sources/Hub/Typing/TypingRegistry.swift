@@ -2,10 +2,10 @@ import OrderedCollections
 import Synchronization
 package import Wire
 
-/// Who types in the channels that somebody outside of them asks of: what a Live Activity shows of its conversation.
+/// The users typing in channels that are watched from outside: what a Live Activity shows about its conversation.
 ///
-/// One for all loops; safe from any thread, behind one lock that is held for a look-up. The loop that hears of a start or
-/// an end notes it; silence ends a start by itself, as in the channels.
+/// Shared by all loops; safe from any thread, behind one lock that is held for a look-up. The loop that receives a
+/// start or an end records it; silence ends typing by itself, as in the channels.
 package final class TypingRegistry: Sendable {
     private struct Entry {
         let payload: [UInt8]
@@ -14,12 +14,12 @@ package final class TypingRegistry: Sendable {
 
     private let channels = Mutex<[ChannelKey: OrderedDictionary<ChannelTypist.ID, Entry>]>([:])
     private let isWatching = Atomic<Bool>(false)
-    /// Beyond that nobody reads the names.
+    /// More names than this would not be read.
     private static let most = 20
 
     package init() {}
 
-    /// From here on it is noted who types there.
+    /// Starts recording who types in a channel.
     package func watch(_ key: ChannelKey) {
         channels.withLock { channels in
             if channels[key] == nil { channels[key] = [:] }
@@ -34,7 +34,7 @@ package final class TypingRegistry: Sendable {
         }
     }
 
-    /// The users who type, with what they say of themselves: the payload of their signal, a JSON object.
+    /// Returns the users typing, with what their clients say of them: the payload of their signals, a JSON object.
     ///
     /// - Parameter now: in monotonic milliseconds.
     package func typists(in key: ChannelKey, at now: Int64) -> [(user: Name?, payload: [UInt8])] {

@@ -1,15 +1,15 @@
 import Wire
 
-/// What a client says when its user types: a broadcast of the event `typing` whose payload is an object with a boolean
-/// `typing`, and besides that only who types and where. An app that says more by it, such as what is being typed, has an
-/// event of its own by that name: those are passed on as they are.
+/// A client's message that its user is typing: a broadcast of the event `typing` whose payload is an object with a
+/// boolean `typing`, and otherwise only says who types and where. An app that says more, such as the text being typed,
+/// uses an event of its own by that name, which is passed on unchanged.
 package struct TypingSignal: Sendable {
     static let event = "typing"
 
-    /// The message, with the place in it where the boolean stands.
+    /// The message, in which `range` locates the boolean.
     package let message: BroadcastMessage
     private let range: Range<Int>
-    /// The client's payload, a JSON object.
+    /// The range of the client's payload, a JSON object.
     private let payloadRange: Range<Int>
     let isTyping: Bool
 
@@ -33,7 +33,8 @@ package struct TypingSignal: Sendable {
         }
     }
 
-    /// The last word of a member's name (`user_id`, `displayName`) says what it is; a person may be an object of such.
+    /// The last word of a member's name (`user_id`, `displayName`) tells its meaning; a person may be an object of such
+    /// members.
     private static func namesSomeone(_ member: JSON.Member) -> Bool {
         guard naming.contains(lastWord(of: member.rawKey)) else { return false }
         switch member.value.kind {
@@ -55,7 +56,7 @@ package struct TypingSignal: Sendable {
         while start > key.startIndex {
             switch key[start - 1] {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): start -= 1
-            // The first letter of a word in the middle of a name, or one of an abbreviation (`userID`).
+            // The first letter of a word inside a name, or a letter of an abbreviation (`userID`).
             case UInt8(ascii: "A")...UInt8(ascii: "Z"):
                 start -= 1
                 let word = lowercased(key[start...])
@@ -75,10 +76,10 @@ package struct TypingSignal: Sendable {
         }
     }
 
-    /// Whether another signal says the same of its user, but perhaps that he types.
+    /// Whether another signal says the same of its user, apart from whether the user is typing.
     func says(theSameAs other: TypingSignal) -> Bool { typingPayload == other.typingPayload }
 
-    /// The same signal as it would be if the user typed, or did not.
+    /// Returns the message as it would be if the user were typing, or were not.
     func message(isTyping: Bool) -> BroadcastMessage {
         guard isTyping != self.isTyping else { return message }
         switch message {
@@ -91,7 +92,7 @@ package struct TypingSignal: Sendable {
         }
     }
 
-    /// The client's payload of the signal as it would be if the user typed.
+    /// The client's payload as it would be if the user were typing.
     var typingPayload: [UInt8] {
         switch message {
         case .text(let bytes): part(of: bytes[...])

@@ -1,22 +1,23 @@
 import Synchronization
 
-/// When a socket last proved that its client is there, and whether it owes a proof: an open socket says neither.
+/// When a socket's client last proved that it is alive, and whether it owes a proof: an open socket shows neither.
 ///
-/// Made for sockets whose user or device is watched (`UserPresence.watch`), which are few. The loop that has the socket writes it;
-/// everybody who asks about its user reads it, on any thread.
+/// Exists for sockets whose user or device is watched (`UserPresence.setWatched`), which are few. Written by the
+/// socket's loop, and read on any thread by questions about its user.
 package final class SocketLiveness: Sendable {
     struct State {
-        /// When the client was heard last, in monotonic milliseconds.
+        /// When the client was last heard, in monotonic milliseconds.
         var provenAt: Int64
-        /// Since when it has been silent on what it was asked; nil where it owes nothing.
+        /// Since when the client has owed an answer; nil if it owes none.
         var askedAt: Int64?
-        /// How long it counts as there after its last proof, in milliseconds.
+        /// How long the client counts as present after its last proof, in milliseconds.
         var window: Int64 = 0
     }
 
     private let state: Mutex<State>
 
-    /// How long a socket may owe a proof, in milliseconds: phones on bad networks answer after seconds, and were never gone.
+    /// How long a socket may owe a proof, in milliseconds: phones on bad networks answer after seconds, and were never
+    /// gone.
     package static let patience: Int64 = 5000
 
     init(at now: Int64) {
@@ -25,7 +26,7 @@ package final class SocketLiveness: Sendable {
 
     var latest: State { state.withLock { $0 } }
 
-    /// The client answered the last ping.
+    /// Records that the client answered the last ping.
     func answers(at now: Int64) {
         state.withLock { state in
             state.provenAt = max(state.provenAt, now)
@@ -33,8 +34,8 @@ package final class SocketLiveness: Sendable {
         }
     }
 
-    /// Something else came from the client. The ping that is open is still owed: who is stopped behind a frame that crossed it is not
-    /// asked again.
+    /// Records any other message of the client. An open ping must still be answered: a client that is stopped after
+    /// sending a frame that crossed the ping is not asked again.
     func isHeard(at now: Int64) {
         state.withLock { state in
             state.provenAt = max(state.provenAt, now)
@@ -48,6 +49,6 @@ package final class SocketLiveness: Sendable {
 }
 
 extension SocketLiveness.State {
-    /// Whether its client is as good as gone, for as long as it owes its proof.
+    /// Whether the client counts as gone, for as long as it owes its proof.
     func isSilent(at now: Int64) -> Bool { askedAt.map { now - $0 >= SocketLiveness.patience } ?? false }
 }

@@ -2,14 +2,15 @@ import OrderedCollections
 import Synchronization
 package import Wire
 
-/// Which users are online: a user with several sockets is as long as one of them lives or is in its grace window.
+/// The users that are online: a user with several sockets is online as long as one of them is alive or in its grace
+/// window.
 ///
-/// One for all loops; safe from any thread, all of it behind one lock that is held for a look-up. Whoever writes the
-/// transitions to a table takes them from here, the newest for each user.
+/// Shared by all loops; safe from any thread, behind one lock that is held for a look-up. A writer that stores the
+/// transitions in a table takes them from here, the latest for each user.
 package final class UserPresence: Sendable {
     private struct User {
         var sockets: Int32 = 0
-        /// Where one of the sockets is, and where the others are, as far as they may be asked something: nearly all users have one.
+        /// One of the sockets, and the others, as far as they may be asked about receipts: nearly all users have one.
         var place: SocketPlace?
         var others: [SocketPlace] = []
         var onlineSince: Int64 = 0
@@ -27,11 +28,12 @@ package final class UserPresence: Sendable {
         }
     }
 
-    /// How long a user counts as there who has lost a socket since the last one came.
+    /// How long a user counts as present that has lost a socket and opened none since.
     private struct Grace {
         /// In monotonic milliseconds.
         var until: Int64
-        /// The same, where the app was on the screen when its socket was lost, or a moment before, as one is that is locked.
+        /// The same for apps that were on the screen when they lost their socket, or a moment before, like one on a
+        /// phone that is locked.
         var shownUntil: Int64
         /// When the last socket was lost, in milliseconds since 1970.
         var lostAt: Int64
@@ -39,12 +41,12 @@ package final class UserPresence: Sendable {
 
     private struct State {
         var users: [Name: User] = [:]
-        /// Of those who have lost a socket; whoever has none left is waited for.
+        /// Users that have lost a socket; those without any socket left may come back.
         var graces: [Name: Grace] = [:]
         var transitions: OrderedDictionary<Name, UserTransition> = [:]
-        /// Users who are watched, with those of their sockets that are asked every few seconds whether somebody is there.
+        /// Watched users, with those of their sockets that are asked for a sign of life every few seconds.
         var watched: [Name: [SocketLiveness]] = [:]
-        /// Sockets whose apps said that they are not on the screen.
+        /// Sockets whose apps reported that they are not on the screen.
         var hidden: Set<SocketPlace> = []
         var isDraining = false
     }
@@ -53,14 +55,14 @@ package final class UserPresence: Sendable {
     private let changesOfWatched = Atomic(0)
     private let notesTransitions: Bool
 
-    /// - Parameter notesTransitions: whether somebody takes them.
+    /// - Parameter notesTransitions: whether transitions are recorded for a writer.
     package init(notesTransitions: Bool = true) {
         self.notesTransitions = notesTransitions
     }
 
-    /// A socket of this user is there.
+    /// Adds a socket of a user.
     ///
-    /// - Parameter place: where it is asked what has arrived; nil where it is not.
+    /// - Parameter place: the socket to ask about receipts; nil if it is not to be asked.
     package func enter(_ user: Name, from place: SocketPlace? = nil, at now: HubTime) {
         state.withLock { state in
             let wasKnown = state.users[user] != nil
@@ -73,11 +75,11 @@ package final class UserPresence: Sendable {
         }
     }
 
-    /// A socket of this user is gone.
+    /// Removes a socket of a user.
     ///
     /// - Parameters:
-    ///   - wasShown: its app was on the screen, or a moment before.
-    ///   - window: milliseconds for which it counts as there; 0 for one that took its leave.
+    ///   - wasShown: whether its app was on the screen, or a moment before.
+    ///   - window: milliseconds for which it still counts as present; 0 for one that left on purpose.
     package func leave(
         _ user: Name, from place: SocketPlace? = nil, wasShown: Bool = true, window: Int64, at now: HubTime
     ) {
@@ -98,21 +100,22 @@ package final class UserPresence: Sendable {
         }
     }
 
-    /// Ends the windows that are over. To be called once a second or so.
+    /// Ends windows that are over. Call about once a second.
     package func advance(to now: HubTime) {
         state.withLock { end(&$0, at: now.monotonic) }
     }
 
-    /// The hub stops: from here on nobody goes offline, as all are expected back.
+    /// Stops taking users offline while the hub shuts down, as all are expected back.
     package func drain() {
         state.withLock { $0.isDraining = true }
     }
 
-    /// Users that were online when the hub's last process ended.
+    /// Restores users that were online when the hub's last process ended.
     ///
     /// - Parameters:
-    ///   - users: with the time they are said to be seen last, if they do not come back; in milliseconds since 1970.
-    ///   - until: when that shows, in monotonic milliseconds.
+    ///   - users: with the time at which they were last seen, in case they do not come back; in milliseconds since
+    ///     1970.
+    ///   - until: when they count as gone, in monotonic milliseconds.
     package func restore(_ users: [(user: Name, seen: Int64)], until: Int64) {
         state.withLock { state in
             for (user, seen) in users where state.users[user] == nil {
@@ -124,8 +127,8 @@ package final class UserPresence: Sendable {
 
     package func isOnline(_ user: Name) -> Bool { state.withLock { $0.users[user] != nil } }
 
-    /// Whether the user is connected, as far as this hub knows. A watched one whose sockets all owe a proof is as good as cut off since
-    /// the last one.
+    /// Returns whether the user is connected, as far as this hub knows. A watched user whose sockets all owe a proof
+    /// counts as cut off since the last proof.
     ///
     /// - Parameter now: monotonic milliseconds.
     package func status(of user: Name, at now: Int64) -> ConnectionStatus {
@@ -143,9 +146,10 @@ package final class UserPresence: Sendable {
         return until > now ? .inGrace(until: until) : .away
     }
 
-    /// Where the user may be asked what has arrived.
+    /// Returns the sockets that may be asked about the user's receipts.
     ///
-    /// - Parameter demandsShown: only apps count that were on the screen when they were cut off, or a moment before.
+    /// - Parameter demandsShown: whether only apps count that were on the screen when they were cut off, or a moment
+    ///   before.
     package func sockets(of user: Name, demandsShown: Bool) -> UserSockets {
         state.withLock { state in
             guard let known = state.users[user] else { return UserSockets(places: [], graceUntil: nil) }
@@ -157,7 +161,7 @@ package final class UserPresence: Sendable {
         }
     }
 
-    /// Whether some socket of the user's is one whose app is on the screen, as far as it says.
+    /// Whether a socket of the user belongs to an app on the screen, as far as apps report that.
     package func isShown(_ user: Name) -> Bool {
         state.withLock { state in
             guard let known = state.users[user], let place = known.place else { return false }
@@ -165,7 +169,7 @@ package final class UserPresence: Sendable {
         }
     }
 
-    /// A socket's app has gone from the screen, or come back.
+    /// Records that a socket's app has left the screen, or come back.
     func note(_ place: SocketPlace, isShown: Bool) {
         state.withLock { state in
             if isShown { state.hidden.remove(place) } else { state.hidden.insert(place) }
@@ -174,8 +178,8 @@ package final class UserPresence: Sendable {
 
     // MARK: Watching
 
-    /// Begins, or ends, to ask the user's sockets every few seconds whether somebody is there. Their loops see it within a second
-    /// (`changesOfWatch`).
+    /// Starts or stops asking the user's sockets for a sign of life every few seconds. Their loops notice within a
+    /// second (`changesOfWatch`).
     package func watch(_ user: Name, _ isWatched: Bool) {
         state.withLock { state in
             guard (state.watched[user] != nil) != isWatched else { return }
@@ -184,12 +188,12 @@ package final class UserPresence: Sendable {
         changesOfWatched.add(1, ordering: .releasing)
     }
 
-    /// Counts how often it changed who is watched; 0 where nobody ever was.
+    /// Counts changes of who is watched; 0 if no user ever was.
     var changesOfWatch: Int { changesOfWatched.load(ordering: .acquiring) }
 
     func isWatched(_ user: Name) -> Bool { state.withLock { $0.watched[user] != nil } }
 
-    /// From here on the user is there as long as one of the sockets that were added answers. One of nobody who is watched is not added.
+    /// Adds a socket whose answers keep a watched user present. Ignored if the user is not watched.
     func add(_ socket: SocketLiveness, of user: Name) {
         state.withLock { state in
             guard let sockets = state.watched[user], !sockets.contains(where: { $0 === socket }) else { return }
@@ -203,9 +207,9 @@ package final class UserPresence: Sendable {
 
     package var count: Int { state.withLock { $0.users.count } }
 
-    // MARK: Writing
+    // MARK: Transitions
 
-    /// What is to be written, the oldest first; it counts as written from here on.
+    /// Removes and returns the oldest transitions, to be written.
     package func take(upTo limit: Int = .max) -> [UserTransition] {
         state.withLock { state in
             let batch = Array(state.transitions.values.prefix(limit))
@@ -214,7 +218,7 @@ package final class UserPresence: Sendable {
         }
     }
 
-    /// They could not be written: they come again, unless there is a newer word on the user.
+    /// Puts transitions back that could not be written, except for users with newer ones.
     package func giveBack(_ batch: [UserTransition]) {
         state.withLock { state in
             var merged: OrderedDictionary<Name, UserTransition> = [:]
@@ -227,7 +231,7 @@ package final class UserPresence: Sendable {
         }
     }
 
-    /// They wait for another time, behind what is there, unless there is a newer word on the user.
+    /// Puts transitions back behind the others, to be written later, except for users with newer ones.
     package func putBehind(_ batch: [UserTransition]) {
         guard !batch.isEmpty else { return }
         state.withLock { state in
@@ -252,18 +256,19 @@ package final class UserPresence: Sendable {
 
     private func note(_ transition: UserTransition, _ state: inout State) {
         guard notesTransitions else { return }
-        // At the end of the queue, also where an older word on the user waits.
+        // It goes to the end of the queue, even if an older transition of the user was waiting.
         state.transitions[transition.user] = nil
         state.transitions[transition.user] = transition
     }
 }
 
-/// A user came online or went offline.
+/// The transition of a user to online or offline.
 package struct UserTransition: Sendable, Equatable {
     /// The claim `sub`.
     package let user: Name
     package let isOnline: Bool
-    /// When, in milliseconds since 1970: for one who went, when the last socket was heard of, not when its window ended.
+    /// The time, in milliseconds since 1970: for a user that went offline, when the last socket was lost, not when its
+    /// window ended.
     package let at: Int64
 
     package init(user: Name, isOnline: Bool, at: Int64) {
@@ -276,8 +281,8 @@ package struct UserTransition: Sendable, Equatable {
 /// A user's sockets on this hub.
 package struct UserSockets: Sendable, Equatable {
     package let places: [SocketPlace]
-    /// Without sockets: until when the last one's user may take to come back, in monotonic milliseconds; nil where there is a socket, or
-    /// nobody to come back.
+    /// If there are no sockets: until when the user may come back, in monotonic milliseconds; nil if there is a socket,
+    /// or no window is open.
     package let graceUntil: Int64?
 
     package init(places: [SocketPlace], graceUntil: Int64?) {

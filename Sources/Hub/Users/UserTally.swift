@@ -1,17 +1,17 @@
 import Synchronization
 package import Wire
 
-/// How many sockets each user has: on this hub, and on the others of a cluster as they say it. Users are counted only while they are
-/// limited.
+/// Counts each user's sockets: on this hub, and on the others of a cluster as they report them. Users are counted only
+/// while they are limited.
 ///
-/// One for all loops; safe from any thread, behind one lock that is held for a look-up in the table of each hub. While the other hubs
-/// are not reached, what they said counts for nothing: nobody is refused for sockets that may be gone.
+/// Shared by all loops; safe from any thread, behind one lock that is held for a look-up in the table of each hub.
+/// While the other hubs are unreachable, their reports are ignored: no client is refused for sockets that may be gone.
 package final class UserTally: Sendable {
     private struct State {
         var own: [Name: Int32] = [:]
         /// By the process of each other hub.
         var elsewhere: [UInt64: [Name: Int32]] = [:]
-        /// Whose count the others are to be told anew.
+        /// Users whose counts must be sent to the other hubs.
         var changed: Set<Name> = []
         var areOthersReached = false
         var whenChanged: (@Sendable () -> Void)?
@@ -23,9 +23,9 @@ package final class UserTally: Sendable {
 
     // MARK: Sockets
 
-    /// Counts one more socket of a user; false if that would be more than `most` on all hubs, and then it is not counted.
+    /// Counts another socket of a user; returns false, without counting it, if that would exceed `most` on all hubs.
     ///
-    /// - Parameter most: 0: no limit.
+    /// - Parameter most: 0 for no limit.
     package func enter(_ user: Name, most: Int) -> Bool {
         change { state in
             let others = state.areOthersReached ? state.elsewhere.values.reduce(0) { $0 + Int($1[user] ?? 0) } : 0
@@ -44,8 +44,8 @@ package final class UserTally: Sendable {
         }
     }
 
-    /// - Parameter body: nil where nothing has changed; else whose count has.
-    /// - Returns: whether something has changed.
+    /// - Parameter body: returns the user whose count has changed; nil if none has.
+    /// - Returns: whether a count has changed.
     private func change(_ body: (inout State) -> Name?) -> Bool {
         let (isChanged, tell) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard let user = body(&state) else { return (false, nil) }
@@ -60,14 +60,15 @@ package final class UserTally: Sendable {
 
     // MARK: Other hubs
 
-    /// From here on it is noted what the others are to be told.
+    /// Starts recording changes for the other hubs.
     ///
-    /// - Parameter whenChanged: called when there is something, once until it is taken; on any thread, and must not wait.
+    /// - Parameter whenChanged: called when there is a change, once until it is taken; on any thread, and must not
+    ///   block.
     package func follow(_ whenChanged: @escaping @Sendable () -> Void) {
         state.withLock { $0.whenChanged = whenChanged }
     }
 
-    /// Whose counts have changed, and what they are now: zero for whoever has no socket any more.
+    /// Removes and returns the changed counts: zero for users without sockets.
     package func takeChanges(upTo limit: Int) -> [(user: Name, count: Int)] {
         state.withLock { state in
             guard !state.changed.isEmpty else { return [] }
@@ -77,12 +78,12 @@ package final class UserTally: Sendable {
         }
     }
 
-    /// The users with sockets on this hub that belong to a part of all.
+    /// Returns the users with sockets on this hub that belong to one part of all users.
     package func counts(where isMeant: (Name) -> Bool) -> [(user: Name, count: Int)] {
         state.withLock { state in state.own.filter { isMeant($0.key) }.map { ($0.key, Int($0.value)) } }
     }
 
-    /// What another hub says of some of its users.
+    /// Updates another hub's counts of some of its users.
     package func set(_ counts: [(user: Name, count: Int)], of hub: UInt64) {
         state.withLock { state in
             for (user, count) in counts {
@@ -91,7 +92,7 @@ package final class UserTally: Sendable {
         }
     }
 
-    /// What another hub says of all of its users that belong to a part.
+    /// Replaces another hub's counts of all its users that belong to one part.
     package func replace(_ counts: [(user: Name, count: Int)], of hub: UInt64, where isMeant: (Name) -> Bool) {
         state.withLock { state in
             var known = (state.elsewhere[hub] ?? [:]).filter { !isMeant($0.key) }
@@ -100,7 +101,7 @@ package final class UserTally: Sendable {
         }
     }
 
-    /// A hub is gone, and its sockets with it.
+    /// Forgets a hub that is gone, with its sockets.
     package func forget(hub: UInt64) { state.withLock { $0.elsewhere[hub] = nil } }
 
     package func reachesOthers(_ areReached: Bool) { state.withLock { $0.areOthersReached = areReached } }

@@ -1,20 +1,21 @@
 package import Wire
 
-/// Which users are online, and which of their devices, by the sockets of this loop; and whether a user has too many.
+/// The users that are online, and their devices, by the sockets of this loop; and whether a user has too many sockets.
 struct Users {
-    /// Nil: nobody asks who is online.
+    /// Nil if online users are not tracked.
     let online: UserPresence?
-    /// The same for their devices, by `DeviceKey`.
+    /// The same for devices, by `DeviceKey`.
     let devices: UserPresence?
-    /// Nil: users may have any number of sockets.
+    /// Nil if users may have any number of sockets.
     let limiter: (any UserConnectionLimiter)?
 
     // MARK: Online
 
-    /// A socket shows whose it is, at the door or with a join. Who shows somebody else's token is somebody else from then.
+    /// Attributes a socket to a user, at the door or with a join. A socket that brings another user's token is that
+    /// user's from then on.
     func comeOnline(_ connection: Connection, as claims: Claims, on loop: Int, at now: HubTime) {
         guard let online, let user = claims.subject else { return }
-        // Who is asked what has arrived has devices to be asked for.
+        // Receipts are only asked for if devices are tracked.
         let place = devices.map { _ in SocketPlace(loop: loop, slot: connection.slot) }
         let device = devices.flatMap { _ in DeviceKey.of(claims) }
         if connection.user != user {
@@ -39,10 +40,10 @@ struct Users {
         presence.leave(user, from: place, wasShown: connection.appState != .background, window: window, at: now)
     }
 
-    /// Counts how often it changed who is watched.
+    /// Counts changes of who is watched.
     var changesOfWatch: Int { (online?.changesOfWatch ?? 0) + (devices?.changesOfWatch ?? 0) }
 
-    /// Begins, or ends, to note when a socket's client proves that it is there.
+    /// Starts or stops tracking a socket's signs of life.
     func follow(_ connection: Connection, at now: HubTime) {
         guard let online, let devices, let user = connection.user else { return }
         guard online.isWatched(user) || connection.device.map({ devices.isWatched($0) }) ?? false else {
@@ -55,13 +56,14 @@ struct Users {
         if let device = connection.device { devices.add(socket, of: device) }
     }
 
-    /// How long a socket's user may take to come back, in milliseconds. Who left all channels first took leave.
+    /// Returns how long a socket's user may take to come back, in milliseconds. A client that first left all channels
+    /// left on purpose.
     func window(of connection: Connection, _ rules: PresenceRules) -> Int64 {
         guard online != nil, connection.user != nil else { return 0 }
         return connection.memberships.lazy.map { rules.windows(of: $0.channel.key)[connection.appState] }.max() ?? 0
     }
 
-    /// - Parameter silence: for how many milliseconds its client has not answered; its window began then.
+    /// - Parameter silence: milliseconds for which its client had not answered; its window began then.
     func goOffline(
         _ connection: Connection, on loop: Int, window: Int64, afterSilence silence: Int64, at now: HubTime
     ) {
@@ -74,16 +76,16 @@ struct Users {
         }
     }
 
-    /// Ends the windows that are over. To be called once a second.
+    /// Ends windows that are over. Call once a second.
     func advance(to now: HubTime) {
         online?.advance(to: now)
         devices?.advance(to: now)
     }
 
-    // MARK: How many sockets
+    // MARK: Limits
 
-    /// Counts a socket among its user's from the first join on that says who it is: most clients open theirs with a key
-    /// of the project, which names nobody.
+    /// Counts a socket towards its user's limit at the first join that names the user: most clients open theirs with a
+    /// key of the project, which names none.
     func count(_ connection: Connection, as claims: Claims, _ limits: HubLimits) throws(Refusal) {
         guard let limiter, limiter.countsUsers, let user = claims.subject, connection.limits.user == nil
         else { return }
@@ -91,7 +93,7 @@ struct Users {
         connection.limits.user = user
     }
 
-    /// A socket whose user the door has counted already.
+    /// Marks a socket that the door has counted already.
     func adopt(_ connection: Connection) {
         if limiter != nil { connection.limits.user = connection.claims.subject }
     }
@@ -101,23 +103,23 @@ struct Users {
     }
 }
 
-/// Counts the sockets of each user, over all loops and hubs. The hub asks; it shares nothing with the other hubs itself.
+/// Counts each user's sockets over all loops and hubs. The hub asks, and shares nothing with other hubs itself.
 package protocol UserConnectionLimiter: Sendable {
-    /// Whether users are limited now; whom nobody limits nobody counts.
+    /// Whether users are limited now; they are not counted otherwise.
     var countsUsers: Bool { get }
-    /// Counts one more socket of a user; false if that would be too many, and then it is not counted.
+    /// Counts another socket of a user; returns false, without counting it, if that would be too many.
     func enter(_ user: Name) -> Bool
-    /// A socket that was counted is gone.
+    /// Releases a socket that was counted.
     func leave(_ user: Name)
 }
 
-/// One sign-in of a user, which is one device: what a Live Activity asks of is the phone that shows it, not the laptop of
-/// the same user.
+/// One sign-in of a user, which means one device: a Live Activity concerns the phone that shows it, not the same user's
+/// laptop.
 package enum DeviceKey {
-    /// - Parameter session: the claim `session_id`, as Supabase Auth gives one to each sign-in.
+    /// - Parameter session: the claim `session_id`, which Supabase Auth sets for each sign-in.
     package static func of(user: Name, session: Name) -> Name { Name("\(session) \(user)") }
 
-    /// Nil where the token names no user, or no session.
+    /// Nil if the token names no user or no session.
     package static func of(_ claims: Claims) -> Name? {
         guard let user = claims.subject, let session = claims.session else { return nil }
         return of(user: user, session: session)

@@ -1,6 +1,6 @@
 import Wire
 
-/// A filter whose columns and values are those of a table.
+/// A filter with columns and values resolved for a table.
 package struct BoundFilter: Sendable {
     package let table: Table
     let conditions: [BoundCondition]
@@ -20,8 +20,7 @@ package struct BoundFilter: Sendable {
         return evaluate(&record, isSameLayout: isSame)
     }
 
-    /// The index knows whether the record has the columns that the filter was bound to, and does not compare them each
-    /// time.
+    /// The index knows whether the record has the columns that the filter was bound to, and saves comparing them each time.
     func evaluate(_ record: inout RowRecord, isSameLayout: Bool) -> Verdict {
         var verdict = Verdict.match
         for condition in conditions {
@@ -34,7 +33,7 @@ package struct BoundFilter: Sendable {
         return verdict
     }
 
-    /// What Postgres has to be asked where the verdict is unknown.
+    /// The question for Postgres when the verdict is unknown.
     package func question(about record: inout RowRecord) -> PostgresCondition {
         let isSame = record.table === table || record.table.columns == table.columns
         var expressions: [String] = []
@@ -72,7 +71,7 @@ package struct BoundFilter: Sendable {
         guard let place = Self.place(of: condition.column, in: record.table) else { return .absent }
         let column = record.table.columns[place]
         let value = record.value(at: place)
-        // The column has another type by now, so the filter's value is none of its values.
+        // The column has changed its type since, so the filter's value cannot be compared with its values.
         if case .value = value, column.comparison != condition.column.comparison || column.type != condition.column.type
         {
             return .opaque
@@ -85,22 +84,22 @@ package struct BoundFilter: Sendable {
     }
 }
 
-/// Whether a row meets a filter.
+/// The result of evaluating a filter on a row.
 package enum Verdict: Sendable, Equatable {
     case match
     case noMatch
-    /// Only Postgres can tell.
+    /// Only Postgres can decide.
     case unknown
 }
 
-/// A condition on a column of a table, ready to be evaluated.
+/// A condition on a column of a table, ready for evaluation.
 final class BoundCondition: Sendable {
     let column: Column
-    /// The column's place in the table the filter was bound to.
+    /// The column's index in the table that the filter was bound to.
     let index: Int
     let test: BoundTest
     let isNegated: Bool
-    /// What the client wrote, from which SQL is made when Postgres has to decide.
+    /// The client's condition, from which SQL is made when Postgres has to decide.
     let source: FilterCondition
 
     init(column: Column, index: Int, test: BoundTest, isNegated: Bool, source: FilterCondition) {
@@ -111,7 +110,7 @@ final class BoundCondition: Sendable {
         self.source = source
     }
 
-    /// Whether the row is one of those a hash finds: the column equals one of some values.
+    /// The values of an equality or list, by which a hash finds the row; nil for other tests.
     var equalTo: [ComparedValue]? {
         guard !isNegated else { return nil }
         switch test {
@@ -129,7 +128,7 @@ final class BoundCondition: Sendable {
             guard let answer = test.forNull else { return .noMatch }
             return answer != isNegated ? .match : .noMatch
         case .omitted:
-            // It is not NULL. Beyond that nobody knows, and a row too many is better than a row lost.
+            // The value is not NULL but otherwise unknown, and one row too many is better than a lost row.
             if case .isNull = test { return isNegated ? .match : .noMatch }
             return .match
         case .value(let value):
@@ -143,12 +142,12 @@ final class BoundCondition: Sendable {
     }
 }
 
-/// What a bound condition asks of a column's value. SQL's logic has three values; nil is its NULL.
+/// A bound condition's test of a column's value. SQL's logic has three values; nil is its NULL.
 enum BoundTest: Sendable {
     case isNull
     case isBoolean(Bool)
     case equals(ComparedValue)
-    /// SQL's IS DISTINCT FROM, which knows no NULL as an answer.
+    /// SQL's IS DISTINCT FROM, which never returns NULL.
     case differs(ComparedValue)
     case ordered(FilterOperator, ComparedValue)
     case member(Set<ComparedValue>, hasNull: Bool)
@@ -163,7 +162,7 @@ enum BoundTest: Sendable {
         case .isBoolean: false
         case .differs: true
         case .asked(let isDistinct): isDistinct ? true : nil
-        // Nothing is a member of an empty list, not even NULL.
+        // An empty list has no members, not even NULL.
         case .member(let values, let hasNull): values.isEmpty && !hasNull ? false : nil
         case .equals, .ordered, .like: nil
         }

@@ -8,8 +8,8 @@ package import Wire
 ///     value     := "(" member *("," member) ")"     for the operator in
 ///     value     := null | true | false | unknown    for the operator is
 ///
-/// Where the protocol is silent, this is what the original server does: a comma inside parentheses or a quoted value
-/// separates nothing, a quote opens only behind `.`, `(` or `,`, and a quote without an end is text like any other.
+/// Where the protocol is silent, the grammar follows the original server: a comma inside parentheses or a quoted value
+/// separates nothing, a quote opens only after `.`, `(` or `,`, and a quote without an end is ordinary text.
 package struct ChangeFilter: Hashable, Sendable {
     package let conditions: [FilterCondition]
 
@@ -23,7 +23,7 @@ package struct ChangeFilter: Hashable, Sendable {
 }
 
 extension ChangeFilter: CustomStringConvertible {
-    /// The canonical text: parsing it gives an equal filter, quotes stand only where they are needed.
+    /// The canonical text: parsing it gives an equal filter, and it has quotes only where needed.
     package var description: String {
         conditions.map(\.description).joined(separator: ",")
     }
@@ -41,12 +41,12 @@ package struct FilterCondition: Hashable, Sendable {
         self.test = test
     }
 
-    /// Whether the operator is like, ilike, match or imatch.
+    /// True for like, ilike, match and imatch.
     var isPattern: Bool {
         if case .value(let name, _) = test { name.isPattern } else { false }
     }
 
-    /// Whether the operator is match or imatch.
+    /// True for match and imatch.
     var isRegularExpression: Bool {
         switch test {
         case .value(.match, _), .value(.imatch, _): true
@@ -111,7 +111,7 @@ package enum FilterOperator: String, CaseIterable, Sendable {
     case inList = "in"
     case isKeyword = "is"
 
-    /// Whether the operator compares with a pattern, which only text has.
+    /// True if the operator compares with a pattern, which only text supports.
     package var isPattern: Bool {
         switch self {
         case .like, .ilike, .match, .imatch: true

@@ -1,12 +1,12 @@
 package import Wire
 
-/// A filter on its way to being bound: the columns exist, the values are read as far as the hub can.
+/// A filter in the course of being bound: its columns exist, and its values are read as far as the hub can read them.
 ///
 ///     let draft = try filter.bind(to: table)
-///     let bound = try draft.bound(answers: draft.queries.isEmpty ? [] : await ask(draft.queries))
+///     let bound = try draft.makeFilter(answers: draft.queries.isEmpty ? [] : await ask(draft.queries))
 package struct FilterDraft: Sendable {
     package let table: Table
-    /// What Postgres has to be asked first. Empty for most filters; the queries of many drafts may share a statement.
+    /// Queries that Postgres has to answer first. Empty for most filters; the queries of many drafts may share a statement.
     package private(set) var queries: [ValidationQuery] = []
     private var pending: [PendingCondition] = []
 
@@ -20,7 +20,7 @@ package struct FilterDraft: Sendable {
         }
     }
 
-    /// The filter, with one answer for each of the queries in their order.
+    /// The bound filter, given one answer per query in the queries' order.
     package func bound(answers: [JSON] = []) throws(SubscriptionError) -> BoundFilter {
         guard answers.count == queries.count else {
             throw SubscriptionError(
@@ -99,17 +99,17 @@ package struct FilterDraft: Sendable {
 }
 
 extension ChangeFilter {
-    /// Looks the columns up and reads the values as their types do.
+    /// Looks up the columns and reads the values by the columns' types.
     package func bind(to table: Table) throws(SubscriptionError) -> FilterDraft {
         try FilterDraft(self, table: table)
     }
 }
 
-/// A condition of which some values still have to be read by Postgres.
+/// A condition with values that Postgres may still have to read.
 struct PendingCondition: Sendable {
     let source: FilterCondition
     let index: Int
-    /// Whether Postgres has to be asked about each change.
+    /// True if Postgres has to evaluate the condition for each change.
     var isAsked = false
     var values: [Slot] = []
 
@@ -120,7 +120,7 @@ struct PendingCondition: Sendable {
 
     enum Slot: Sendable {
         case value(ComparedValue)
-        /// The number of the query that answers with the value.
+        /// Index of the query that returns the value.
         case answer(Int)
     }
 
@@ -144,7 +144,7 @@ struct PendingCondition: Sendable {
             column: column, index: index, test: test, isNegated: source.isNegated != isFlipped, source: source)
     }
 
-    /// The test, and whether it is the opposite of what the client asked for.
+    /// The test, and whether it is the opposite of the client's.
     private func test(_ values: [ComparedValue]) -> (BoundTest, isFlipped: Bool) {
         switch source.test {
         case .keyword(.null), .keyword(.unknown): return (.isNull, false)
@@ -160,7 +160,7 @@ struct PendingCondition: Sendable {
             guard let value = values.first else { return (.asked(isDistinct: false), false) }
             switch name {
             case .eq: return (.equals(value), false)
-            // NULL stays NULL under a negation, so this is the same.
+            // NULL stays NULL under negation, so this is equivalent.
             case .neq: return (.equals(value), true)
             case .isdistinct: return (.differs(value), false)
             default: return (.ordered(name, value), false)

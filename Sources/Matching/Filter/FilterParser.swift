@@ -1,6 +1,6 @@
 import Wire
 
-/// Reads the text of a filter. Works on bytes: everything that has a meaning in the grammar is ASCII.
+/// Parses the text of a filter. Works on bytes, because every character with a meaning in the grammar is ASCII.
 struct FilterParser {
     private let bytes: [UInt8]
 
@@ -16,7 +16,7 @@ struct FilterParser {
     }
 
     func conditions() throws(SubscriptionError) -> [FilterCondition] {
-        // Postgres has no text with a NUL, and a C library would cut a query at it.
+        // Postgres has no text with a NUL, and a C library would cut a query at one.
         guard !bytes.contains(0) else { throw SubscriptionError("a filter must not contain a NUL character") }
         guard bytes.count <= ChangeLimits.filterBytes else {
             throw SubscriptionError(
@@ -41,7 +41,7 @@ struct FilterParser {
 
     private struct Segment {
         let text: ArraySlice<UInt8>
-        /// Where the column ends; nil if there is no `=`, or only one within parentheses or quotes.
+        /// Index at which the column ends; nil if there is no `=`, or only one within parentheses or quotes.
         let equals: Int?
     }
 
@@ -90,7 +90,7 @@ struct FilterParser {
 
     // MARK: Conditions
 
-    /// - Parameter place: where the segment stands, for what is to be written instead where it is no condition.
+    /// - Parameter place: the segment's place among the others, for advice if it is not a condition.
     private func condition(
         _ segment: Segment, adviceAt place: ([Segment], Int)
     ) throws(SubscriptionError) -> FilterCondition {
@@ -118,7 +118,7 @@ struct FilterParser {
             column: Name(string(text[..<equals])), isNegated: isNegated, test: try test(name, value, in: text))
     }
 
-    /// A text that is no condition. Behind a comma it may be the rest of the value before it.
+    /// The error for a text that is not a condition. After a comma it may be the rest of the value before it.
     private func formless(_ text: ArraySlice<UInt8>, _ place: ([Segment], Int)) -> SubscriptionError {
         let sentence = "filter condition \(quoted(text)) is not of the form column=operator.value"
         guard let whole = quotedWhole(place) else { return SubscriptionError(sentence) }
@@ -126,7 +126,7 @@ struct FilterParser {
             sentence + "; a value with a comma stands in double quotes: write \(whole)")
     }
 
-    /// The condition that the segments around a comma are if it belongs to a value; nil where they are none.
+    /// The condition that the segments around a comma form if the comma belongs to a value; nil if they form none.
     private func quotedWhole(_ place: ([Segment], Int)) -> String? {
         let (segments, index) = place
         guard index > 0, segments[index - 1].text.last != UInt8(ascii: "\""), let equals = segments[index - 1].equals
@@ -164,7 +164,7 @@ struct FilterParser {
         }
     }
 
-    /// The text of a value that stands between quotes as a whole; nil for any other.
+    /// The text of a value that is quoted as a whole; nil for any other value.
     private static func unquote(_ value: ArraySlice<UInt8>) -> [UInt8]? {
         guard value.first == UInt8(ascii: "\"") else { return nil }
         var out: [UInt8] = []
@@ -194,7 +194,7 @@ struct FilterParser {
         return bytes.dropFirst(leading.map(width).reduce(0, +)).dropLast(trailing.map(width).reduce(0, +))
     }
 
-    /// ASCII that is neither white space nor control.
+    /// ASCII other than white space and control characters.
     private static func isPlain(_ byte: UInt8) -> Bool {
         (0x21...0x7E).contains(byte)
     }
@@ -208,10 +208,10 @@ struct FilterParser {
     }
 }
 
-/// The members of an `in` list. Like the members of an array literal in Postgres, on which the original server leans:
-/// unquoted ones lose the white space around them, and an unquoted `null` is SQL's NULL.
+/// The members of an `in` list. They follow the array literals of Postgres, which the original server uses: unquoted
+/// members lose surrounding white space, and an unquoted `null` is SQL's NULL.
 enum FilterList {
-    /// Reads `(a,"b,c",null)`; `context` is the condition for messages.
+    /// Parses `(a,"b,c",null)`; `context` is the condition for messages.
     static func parse(_ text: ArraySlice<UInt8>, in context: String) throws(SubscriptionError) -> [String?] {
         guard text.count >= 2, text.first == UInt8(ascii: "("), text.last == UInt8(ascii: ")") else {
             throw SubscriptionError("the value of in must stand in parentheses in filter condition \(context)")
@@ -232,7 +232,7 @@ enum FilterList {
         }
     }
 
-    /// Reads one member and stops at the comma behind it or at the end.
+    /// Parses one member and stops at the comma after it or at the end.
     private static func member(
         _ text: ArraySlice<UInt8>, _ at: inout Int, in context: String
     ) throws(SubscriptionError) -> String? {

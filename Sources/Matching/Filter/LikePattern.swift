@@ -1,5 +1,4 @@
-/// The pattern of a LIKE: `%` stands for any text, `_` for one character, a backslash takes the next character
-/// literally.
+/// The pattern of a LIKE: `%` stands for any text, `_` for one character, and a backslash makes the next character literal.
 struct LikePattern: Hashable, Sendable {
     private enum Token: Hashable {
         case byte(UInt8)
@@ -9,7 +8,7 @@ struct LikePattern: Hashable, Sendable {
 
     private let tokens: [Token]
 
-    /// nil if the pattern ends in a lone backslash, which Postgres refuses when it meets it.
+    /// Nil if the pattern ends in a lone backslash, which Postgres refuses when a match reaches it.
     init?(_ pattern: String) {
         var tokens: [Token] = []
         var isEscaped = false
@@ -29,18 +28,18 @@ struct LikePattern: Hashable, Sendable {
         self.tokens = tokens
     }
 
-    /// What matching may cost here: about 1 ms. A pattern such as `%aaaa…b` compares every character of a text of the same
-    /// letters with nearly all of itself.
+    /// Limit of matching here: about 1 ms. A pattern such as `%aaaa…b` compares every character of a text of equal letters
+    /// with nearly all of the text.
     private static let mostSteps = 500_000
 
-    /// Characters are code points, as Postgres has it.
+    /// Matches by code points, as Postgres does.
     ///
-    /// - Returns: nil where it takes too many steps; then Postgres is asked, which can be stopped.
+    /// - Returns: nil if a match would take too many steps; then Postgres decides, in a statement that can be cancelled.
     func matches(_ text: [UInt8]) -> Bool? {
         var steps = 0
         var at = 0
         var token = 0
-        // Where to go on when the text behind the last % turns out not to fit: that % takes one character more.
+        // The place to continue from if the text after the last % does not match: that % then takes one character more.
         var retry: (at: Int, token: Int)?
         while at < text.count {
             steps += 1

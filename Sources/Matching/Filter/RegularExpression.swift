@@ -1,20 +1,21 @@
-/// What a regular expression of a client's can cost Postgres, read from its text before Postgres sees it.
+/// The cost to Postgres of a client's regular expression, read from its text before Postgres sees it.
 ///
-/// Postgres' engine (Spencer's; documentation, section 9.7.3) decides most expressions in one pass over the text. Two things
-/// break that, and are refused: back-references, whose matching takes exponential time, and lookahead and lookbehind, which
-/// read the rest of the text anew at every character (64 KiB: 9 s). What is left costs time
-/// when it is compiled, which grows with what repetitions write out and with the square of what may be left out.
+/// Postgres' engine (Spencer's; documentation, section 9.7.3) decides most expressions in one pass over the text. Two
+/// features break that and are refused: back-references, which take exponential time to match, and lookahead and
+/// lookbehind, which read the rest of the text again at every character (64 KiB: 9 s). Other expressions cost time to
+/// compile, which grows with their size once repetitions are written out, and with the square of their optional parts.
 ///
-/// It reads the text as `regc_lex.c` does, and refuses what would change the flavour (`***=`, `(?i)`), so that the two never
-/// read different things. It does not look for mistakes: those are Postgres' to tell, when the filter is validated.
+/// The parser reads the text as `regc_lex.c` does, and refuses whatever would change the flavour (`***=`, `(?i)`), so that
+/// the two never read an expression differently. It does not look for errors: Postgres reports those when the filter is
+/// validated.
 package struct RegularExpression {
     /// Atoms once repetitions are written out.
     package private(set) var size = 0
-    /// Atoms and groups that may be left out or repeated without end, written out.
+    /// Atoms and groups that are optional or repeat without limit, written out.
     package private(set) var optional = 0
-    /// `^`, `$`, `\y` and their kin, written out: a state behind one is not kept, so every character is looked at anew.
+    /// `^`, `$`, `\y` and their kin, written out: no state is kept past one, so every character is examined again.
     package private(set) var constraints = 0
-    /// Sets of characters, written out. Each has an arc for every kind of character that the expression tells apart.
+    /// Sets of characters, written out. Each has an arc for every kind of character that the expression distinguishes.
     package private(set) var sets = 0
 
     package enum Limits {
@@ -25,16 +26,16 @@ package struct RegularExpression {
         package static let constraints = 8
         /// Sets times kinds of characters.
         package static let arcs = 2_500
-        /// Ranges between characters beyond ASCII: under `imatch` all of them are looked up.
+        /// Ranges between characters beyond ASCII: under `imatch` each character of a range is looked up.
         package static let wideRanges = 4
     }
 
-    /// What is wrong, as the end of a sentence that begins with the pattern.
+    /// The fault, as the end of a sentence that begins with the pattern.
     package struct Fault: Error, Equatable {
         package let reason: String
     }
 
-    /// - Throws: `Fault` where Postgres is not to be asked about it.
+    /// - Throws: `Fault` if the pattern must not be sent to Postgres.
     package init(_ pattern: String) throws(Fault) {
         guard pattern.utf8.count <= Limits.bytes else {
             throw Fault(reason: "is longer than \(Limits.bytes) bytes")
@@ -88,7 +89,7 @@ private struct ExpressionCost {
     }
 }
 
-/// Reads an expression by recursive descent, no deeper than `Limits.depth`.
+/// Parses an expression by recursive descent, no deeper than `Limits.depth`.
 private struct RegularExpressionParser {
     typealias Fault = RegularExpression.Fault
     typealias Limits = RegularExpression.Limits
@@ -103,7 +104,7 @@ private struct RegularExpressionParser {
         text = Array(pattern.unicodeScalars)
     }
 
-    /// How many kinds of characters the expression can tell apart, at most.
+    /// Upper bound of the kinds of characters that the expression can distinguish.
     var kinds: Int { literals.count + 2 * distinctSets + 1 }
 
     mutating func expression() throws(Fault) -> ExpressionCost {
@@ -120,7 +121,7 @@ private struct RegularExpressionParser {
         var cost = ExpressionCost()
         while true {
             let branch = try self.branch(depth: depth)
-            // An empty branch is one that may be left out.
+            // An empty branch makes the whole optional.
             cost = cost + branch + ExpressionCost(size: 1, optional: branch.size == 0 ? 1 : 0)
             guard at < text.count, text[at] == "|" else { return cost }
             at += 1
@@ -151,7 +152,7 @@ private struct RegularExpressionParser {
         }
     }
 
-    /// What stands behind a `(`.
+    /// Parses the text after a `(`.
     private mutating func group(depth: Int) throws(Fault) -> ExpressionCost {
         if at < text.count, text[at] == "?" {
             guard at + 1 < text.count, text[at + 1] == ":" else {
@@ -171,7 +172,7 @@ private struct RegularExpressionParser {
 
     private mutating func quantified(_ atom: ExpressionCost) throws(Fault) -> ExpressionCost {
         var cost = atom
-        // Two in a row are an error of Postgres', and harmless.
+        // Two in a row are a syntax error in Postgres, and harmless here.
         while at < text.count {
             switch text[at] {
             case "*", "+", "?":
@@ -186,7 +187,7 @@ private struct RegularExpressionParser {
         return cost
     }
 
-    /// `{m}`, `{m,}` and `{m,n}`, behind the brace.
+    /// Parses `{m}`, `{m,}` and `{m,n}`, after the opening brace.
     private mutating func bounded(_ atom: ExpressionCost) throws(Fault) -> ExpressionCost {
         let least = number()
         var most: Int? = least
@@ -223,7 +224,7 @@ private struct RegularExpressionParser {
         return .set
     }
 
-    /// What stands behind a backslash.
+    /// Parses the text after a backslash.
     private mutating func escape() throws(Fault) -> ExpressionCost {
         guard at < text.count else { throw Fault(reason: "ends in a lone backslash") }
         let character = text[at]
@@ -235,7 +236,7 @@ private struct RegularExpressionParser {
         case "d", "D", "s", "S", "w", "W": return set()
         case "A", "Z", "m", "M", "y", "Y": return .constraint
         case "c":
-            // The next character is part of it, whatever it is.
+            // The next character belongs to the escape, whichever it is.
             guard at < text.count else { throw Fault(reason: "ends within an escape (\\c)") }
             at += 1
             return .atom
@@ -248,7 +249,7 @@ private struct RegularExpressionParser {
         }
     }
 
-    /// What stands behind a `[`.
+    /// Parses the text after a `[`.
     private mutating func bracket() throws(Fault) -> ExpressionCost {
         for boundary in ["[:<:]]", "[:>:]]"] where starts(with: boundary) {
             at += boundary.unicodeScalars.count
@@ -281,7 +282,7 @@ private struct RegularExpressionParser {
         throw Fault(reason: "has a [ without its ]")
     }
 
-    /// What stands behind a `[` within brackets.
+    /// Parses the text after a `[` within brackets.
     private mutating func named(_ isWide: inout Bool) throws(Fault) {
         guard at < text.count else { return }
         switch text[at] {

@@ -1,20 +1,20 @@
-/// The entries of an index and the lists they stand in.
+/// The entries of an index and the lists that contain them.
 ///
-/// An entry is one binding of one group for one table. It stands in several lists (one for each event and value), and
-/// each standing is a link that knows its position, so that removing it takes one swap whatever the length of the list.
+/// An entry is one binding of one group for one table. It is in several lists (one for each event and value), and each
+/// membership is a link that knows its position, so that removing it takes one swap whatever the length of the list.
 struct EntryTable: Sendable {
-    /// A class, like the conditions: a scan would count half a dozen references up and down for each copy.
+    /// A class, like the conditions: a scan that copied structs would change half a dozen reference counts per copy.
     final class Entry: Sendable {
         let group: Int
-        /// The binding's id, as an array that every delivery to this entry alone shares.
+        /// The binding's id, as an array that all deliveries to this entry alone share.
         let ids: [Int]
         let selection: Selection?
-        /// Other bindings of the group may match the same change.
+        /// True if other bindings of the group may match the same change.
         let hasSiblings: Bool
         let filter: BoundFilter
-        /// What is left of the filter where the entry was found by its value.
+        /// The rest of the filter when the entry was found by its value.
         let residual: BoundFilter
-        /// The number of the column layout that the filter was bound to.
+        /// Index of the column layout that the filter was bound to.
         let layout: Int
 
         init(
@@ -37,7 +37,7 @@ struct EntryTable: Sendable {
         var position: Int32
     }
 
-    /// Entries in no order, and the link of each.
+    /// Entries in no particular order, and the link of each.
     struct List: Sendable {
         fileprivate(set) var entries: [Int32] = []
         fileprivate var links: [Int32] = []
@@ -70,7 +70,7 @@ struct EntryTable: Sendable {
         entries[entry].links.append(link)
     }
 
-    /// Removes an entry from all of its lists and returns those that are empty now.
+    /// Removes an entry from all of its lists, and returns the lists that are now empty.
     mutating func remove(_ entry: Int32) -> [Int32] {
         var emptied: [Int32] = []
         for number in entries[entry].links {
@@ -91,7 +91,7 @@ struct EntryTable: Sendable {
     }
 }
 
-/// An array whose places keep their numbers, and are used again.
+/// An array whose elements keep their indices; freed places are reused.
 struct SlotArray<Element> {
     private var places: [Element?] = []
     private var free: [Int32] = []

@@ -1,10 +1,10 @@
-/// Who gets a change.
+/// The recipients of a change.
 package struct Matches: Sendable {
-    /// One frame: a group, the columns it selected, and the bindings that match.
+    /// One frame: a group, the columns that it selected, and the bindings that match.
     package struct Delivery: Sendable, Equatable {
         package let group: Int
         package let selection: Selection?
-        /// The ids of the bindings that match, each once, in ascending order.
+        /// The ids of the matching bindings, without duplicates, in ascending order.
         package internal(set) var ids: [Int]
 
         package init(group: Int, selection: Selection?, ids: [Int]) {
@@ -14,13 +14,13 @@ package struct Matches: Sendable {
         }
     }
 
-    /// A binding that gets the change if Postgres says so. One reference, because a row may have a thousand.
+    /// A binding that gets the change if Postgres says so. A single reference, because a row may have a thousand.
     package struct Undecided: Sendable {
         let entry: EntryTable.Entry
-        /// The part of the filter that the index decides is decided already.
+        /// True if the index has already decided its part of the filter.
         let isFoundByValue: Bool
-        /// Its filter was bound to the table as it is, so Postgres has to decide it for the next row as well. Others are bound
-        /// again in a moment.
+        /// True if its filter was bound to the current table, so Postgres has to decide the next row too. Other filters are
+        /// about to be bound again.
         package let isLasting: Bool
 
         package var group: Int { entry.group }
@@ -29,18 +29,18 @@ package struct Matches: Sendable {
         fileprivate var filter: BoundFilter { isFoundByValue ? entry.residual : entry.filter }
     }
 
-    /// Who gets the change for certain: at most one delivery for each group and selection, in no order.
+    /// The certain recipients: at most one delivery for each group and selection, in no particular order.
     package internal(set) var deliveries: [Delivery] = []
     package internal(set) var undecided: [Undecided] = []
-    /// What `undecided` is to be asked about; nil where nothing is undecided.
+    /// The record that `undecided` depends on; nil if nothing is undecided.
     var record: RowRecord?
 
     package init() {}
 
     package var isEmpty: Bool { deliveries.isEmpty && undecided.isEmpty }
 
-    /// What Postgres has to be asked, in the order of `undecided`. Made when it is asked for, as it takes microseconds for
-    /// each. Equal cells are kept once: a row may be large, and thousands ask about it.
+    /// The questions for Postgres, in the order of `undecided`. Computed on demand, because each takes microseconds. Equal
+    /// cells are shared: a row may be large, and thousands of questions may be about it.
     package var conditions: [PostgresCondition] {
         guard var record else { return [] }
         var cells: [UInt8] = []
@@ -55,9 +55,9 @@ package struct Matches: Sendable {
         }
     }
 
-    /// What some groups are to get now, and what the others get later.
+    /// Splits the matches into deliveries that some groups get now, and those that the others get later.
     ///
-    /// - Parameter waits: whether a group has to wait; one with a condition that is undecided does in any case.
+    /// - Parameter waits: true if a group has to wait; a group with an undecided condition always waits.
     package func split(where waits: (Int) -> Bool) -> (now: [Delivery], later: Matches) {
         let unsure = Set(groupsOfUndecided)
         var later = Matches()
@@ -74,20 +74,21 @@ package struct Matches: Sendable {
         return (now, later)
     }
 
-    /// The groups that something is undecided for. A group may come more than once, but not for each of its bindings where
-    /// these stand together, as they mostly do.
+    /// The groups with something undecided. A group may occur more than once, but not for each of its bindings if these are
+    /// adjacent, as they mostly are.
     package var groupsOfUndecided: [Int] {
         var groups: [Int] = []
         for candidate in undecided where candidate.group != groups.last { groups.append(candidate.group) }
         return groups
     }
 
-    /// Drops what is undecided for some groups. What is certain stays, and so does what is bound again in a moment.
+    /// Drops the undecided bindings of some groups. Certain deliveries stay, and so do bindings that are about to be bound
+    /// again.
     package mutating func give(up groups: Set<Int>) {
         undecided.removeAll { $0.isLasting && groups.contains($0.group) }
     }
 
-    /// The deliveries when the conditions of `undecided` have been answered, in their order.
+    /// The deliveries, given the answers to the conditions of `undecided` in their order.
     package func settled(by answers: [Bool]) -> [Delivery] {
         if undecided.isEmpty { return deliveries }
         var merged = DeliveryMerge(deliveries)
@@ -98,7 +99,7 @@ package struct Matches: Sendable {
     }
 }
 
-/// Joins what several bindings of a group want into one delivery for each selection of columns.
+/// Merges the matching bindings of a group into one delivery per selection of columns.
 struct DeliveryMerge {
     private struct Key: Hashable {
         let group: Int
@@ -127,20 +128,20 @@ struct DeliveryMerge {
     }
 }
 
-/// Counts what Postgres has to decide for whom, to find whose filters end where it is too much.
+/// Counts the questions to Postgres by group, to find the filters that must end when there are too many.
 package struct UndecidedCount {
     private struct Share {
         var questions = 0
         var bindings: Set<Int> = []
     }
 
-    /// What each group asks, by the group's number.
+    /// The questions of each group, by the group's number.
     private var shares: [Int: Share] = [:]
     private var questions = 0
 
     package init() {}
 
-    /// What is bound again in a moment is no subscriber's fault, and does not count.
+    /// Filters that are about to be bound again are not a subscriber's fault, and do not count.
     package mutating func count(_ matches: Matches) {
         var group: Int?
         var share = Share()
@@ -157,8 +158,8 @@ package struct UndecidedCount {
         if let group { shares[group] = share }
     }
 
-    /// Which bindings have to end so that no more than `most` questions are left: all of the group that asks most for each of
-    /// its members, then of the next; among equals the newest, which has the highest number.
+    /// The bindings that must end so that no more than `most` questions are left: all bindings of the group with the most
+    /// questions per member, then of the next; among equals, of the newest group, which has the highest number.
     package func excess(over most: Int, members: (Int) -> Int) -> [Int: Set<Int>] {
         guard questions > most else { return [:] }
         let order = shares.map { (weight: Double($1.questions) / Double(max(1, members($0))), group: $0) }.sorted(by: >)

@@ -1,18 +1,18 @@
 package import Wire
 
-/// Which rows can concern some groups, told by little: their table, and a text that is in them.
+/// A cheap test for rows that can concern some groups: their table, and a text that they contain.
 ///
-/// A necessary condition, cheap enough for a database to look at every row; who gets a row is still the index' to say.
+/// A necessary condition, cheap enough for a database to apply to every row; the index still decides the recipients.
 package struct RowPrefilter: Sendable {
     package enum Rows: Sendable, Equatable {
         case all
-        /// Those that hold one of the texts (`BoundFilter.fragments`).
+        /// Rows that contain one of the texts (`BoundFilter.fragments`).
         case holding(Set<Name>)
     }
 
-    /// Which rows of each table can concern a group, by the table's oid. No row of another table concerns any.
+    /// The rows of each table that can concern a group, by the table's oid. Rows of other tables concern none.
     package private(set) var tables: [UInt32: Rows] = [:]
-    /// How many texts one table may have: more would cost more to look for than its rows to read.
+    /// Limit of texts per table: looking for more would cost more than reading the table's rows.
     private let mostTexts: Int
 
     package init(mostTexts: Int) {
@@ -31,11 +31,11 @@ package struct RowPrefilter: Sendable {
 }
 
 extension BoundFilter {
-    /// Texts of which every record that meets the filter holds at least one, as `row_to_json` writes it: `"n":5`. Nil where
-    /// none can be named with certainty.
+    /// Texts of which every record that meets the filter contains at least one, as `row_to_json` writes it: `"n":5`. Nil if
+    /// no such texts are certain.
     ///
-    /// It is for whoever looks for rows in a store that knows no filters: what holds none need not be read. Other records
-    /// may hold one as well, so each that does is still to be evaluated.
+    /// For a search in a store that cannot evaluate filters: records without such a text need not be read. Other records
+    /// may contain one as well, so every hit must still be evaluated.
     package var fragments: [String]? {
         conditions.compactMap(\.fragments).min { $0.count < $1.count }
     }
@@ -52,7 +52,7 @@ extension BoundCondition {
         return fragments
     }
 
-    /// NULL in a list is equal to nothing.
+    /// NULL in a list equals nothing.
     private var texts: [String] {
         switch source.test {
         case .value(_, let text): [text]
@@ -61,7 +61,8 @@ extension BoundCondition {
         }
     }
 
-    /// How the one value that equals the text is written. A number may go on behind it, which finds some too many.
+    /// The JSON of the one value that equals the text. A number may continue after the fragment, which yields some false
+    /// hits.
     private func json(of text: String) -> String? {
         switch (column.type, FilterValueReader.read(text, for: column)) {
         case ("uuid", .value(.uuid(let value))): "\"\(UUIDText.write(value))\""
@@ -72,7 +73,7 @@ extension BoundCondition {
         }
     }
 
-    /// Characters that stand for themselves in JSON, in every encoding that a database can have.
+    /// Characters that JSON does not escape, in any encoding that a database can have.
     private static func isPlain(_ bytes: some Sequence<UInt8>) -> Bool {
         bytes.allSatisfy { (0x20..<0x7F).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
     }

@@ -1,12 +1,12 @@
 /// Finds the subscriptions that a change matches.
 ///
-/// A group is what receives frames together (a channel of a connection, or many channels with the same parameters); the
-/// caller numbers the groups. Adding and removing one costs the same however many there are. A filter with an equality
-/// or an `in` list is found by the value in the row; the other filters of the table are evaluated one by one.
+/// A group receives its frames together (a channel of a connection, or many channels with the same parameters); the caller
+/// numbers the groups. The cost of adding or removing a group does not depend on their number. A filter with an equality or
+/// an `in` list is found by the value in the row; the other filters of the table are evaluated one by one.
 package struct SubscriptionIndex: Sendable {
     private struct Group {
         let bindings: [BoundBinding]
-        /// The entry of each binding for each table, by the table's oid.
+        /// The entries of the group's bindings for each table, by the table's oid.
         var entries: [UInt32: [Int32]] = [:]
     }
 
@@ -23,7 +23,7 @@ package struct SubscriptionIndex: Sendable {
 
     // MARK: Groups
 
-    /// Adds a group, in place of one with the same number.
+    /// Adds a group, replacing any group with the same number.
     package mutating func add(_ bindings: [BoundBinding], as group: Int) {
         remove(group)
         groups[group] = Group(bindings: bindings)
@@ -45,7 +45,7 @@ package struct SubscriptionIndex: Sendable {
         for (oid, numbers) in removed.entries { unlink(numbers, from: oid) }
     }
 
-    /// Takes some of a group's bindings out; its others stay.
+    /// Removes some of a group's bindings and keeps the others.
     package mutating func remove(bindings ids: Set<Int>, of group: Int) {
         guard let bindings = groups[group]?.bindings else { return }
         add(bindings.filter { !ids.contains($0.id) }, as: group)
@@ -53,9 +53,9 @@ package struct SubscriptionIndex: Sendable {
 
     // MARK: The catalog
 
-    /// Tells which tables are watched. Wildcards follow at once; the groups returned hold a filter that was bound to a
-    /// table as it no longer is, or a wildcard with a filter that meets a table it was not bound to: bind and add them
-    /// again. Until then they go by what they know.
+    /// Sets the watched tables. Wildcards follow at once. The groups returned have a filter that was bound to an older
+    /// version of a table, or a wildcard with a filter that now includes a table it was not bound to: bind and add them
+    /// again. Until then they match as they were bound.
     package mutating func setTables(_ watched: [Table]) -> Set<Int> {
         let before = catalog
         catalog = Dictionary(watched.map { ($0.oid, $0) }, uniquingKeysWith: { $1 })
@@ -87,7 +87,7 @@ package struct SubscriptionIndex: Sendable {
         return catalog.values.contains { pattern.includes($0) && binding.filters[$0.oid] == nil }
     }
 
-    /// Which rows can concern these groups; nil where a row of any table may.
+    /// The rows that can concern these groups; nil if a row of any table may.
     package func prefilter(of groups: some Sequence<Int>, mostTexts: Int) -> RowPrefilter? {
         var prefilter = RowPrefilter(mostTexts: mostTexts)
         for number in groups {
@@ -104,7 +104,7 @@ package struct SubscriptionIndex: Sendable {
 
     private mutating func link(_ number: Int, to oid: UInt32) {
         guard let group = groups[number] else { return }
-        // Entries of the whole group, so that siblings are known before any of them is made.
+        // Collects the whole group first, so that siblings are known before any entry is made.
         var found: [(binding: BoundBinding, filter: BoundFilter)] = []
         for binding in group.bindings {
             switch binding.target {
@@ -156,10 +156,10 @@ package struct SubscriptionIndex: Sendable {
 
     // MARK: Matching
 
-    /// Whether any subscription is about the table, of those that the catalog has.
+    /// True if any subscription is about the table, as far as the catalog has it.
     package func hears(_ table: UInt32) -> Bool { tables[table] != nil }
 
-    /// Who gets a change. A table that the catalog did not have yet joins it here, so that no wildcard misses its first
+    /// The recipients of a change. Adds a table that the catalog does not have yet, so that no wildcard misses its first
     /// rows.
     package mutating func match(_ change: RowChange) -> Matches {
         let oid = change.table.oid
@@ -175,14 +175,14 @@ package struct SubscriptionIndex: Sendable {
     }
 }
 
-/// A binding of a channel, its filter bound to the tables it is about.
+/// A binding of a channel, with its filter bound to its tables.
 package struct BoundBinding: Sendable {
-    /// What the client calls it; frames name it.
+    /// The client's id for the binding, which frames contain.
     package let id: Int
     package let events: EventSet
     package let selection: Selection?
     let target: Target
-    /// The filter as it was bound to each table, by the table's oid.
+    /// The filter as bound to each table, by the table's oid.
     let filters: [UInt32: BoundFilter]
 
     enum Target: Sendable {
@@ -208,8 +208,8 @@ package struct BoundBinding: Sendable {
         filters = [:]
     }
 
-    /// A binding to several tables by a wildcard with a filter, which was bound to each of them. A table that joins
-    /// them later counts once the group has been added again with a filter for it: `SubscriptionIndex.setTables` tells
+    /// A binding to several tables by a wildcard with a filter, which was bound to each of them. A table that matches later
+    /// is included once the group has been added again with a filter for the table: `SubscriptionIndex.setTables` reports
     /// when.
     package init(id: Int, events: EventSet, tables: TablePattern, filters: [BoundFilter]) {
         self.id = id
@@ -219,7 +219,7 @@ package struct BoundBinding: Sendable {
         self.filters = Dictionary(filters.map { ($0.table.oid, $0) }, uniquingKeysWith: { $1 })
     }
 
-    /// The filter for a table; nil if the binding has none for it.
+    /// The filter for a table; nil if the binding has none for the table.
     func filter(for table: Table) -> BoundFilter? {
         switch target {
         case .table: filters[table.oid]

@@ -1,14 +1,14 @@
 import Wire
 
-/// The entries of one table, by the operation that they want to hear of.
+/// The entries of one table, by the operation that they subscribe to.
 struct TableIndex: Sendable {
     private var insert = EventIndex()
     private var update = EventIndex()
     private var delete = EventIndex()
-    /// The column layouts that the table has had since filters were bound to it. Filters and records carry a number
-    /// instead of being compared column by column.
+    /// The column layouts that the table has had since filters were bound to it. Filters and records carry a layout's
+    /// index, which saves comparing them column by column.
     private(set) var layouts: [Table] = []
-    /// The table as the last change had it, and its layout.
+    /// The table as of the last change, and its layout.
     private var last: (table: Table, layout: Int)?
 
     subscript(operation: RowChange.Operation) -> EventIndex {
@@ -44,17 +44,17 @@ extension RowChange.Operation {
     static let all: [RowChange.Operation] = [.insert, .update, .delete]
 }
 
-/// The entries of one table for one event: those that wait for a value in buckets, the others in a list to scan.
+/// The entries of one table for one event: those with a value in buckets, the others in a list to scan.
 struct EventIndex: Sendable {
     struct ColumnIndex: Sendable {
-        /// The column as the filters were bound to it; one that has changed its type since is another one.
+        /// The column as the filters were bound to it; a column whose type has changed since is another column.
         let column: Column
         var buckets: [ComparedValue: Int32] = [:]
     }
 
     private(set) var scan: Int32?
     private(set) var columns: [ColumnIndex] = []
-    /// Which bucket a list is, to drop it when it is empty.
+    /// The bucket of each list, for dropping the list once it is empty.
     private var owners: [Int32: (column: Name, value: ComparedValue)] = [:]
 
     var isEmpty: Bool { scan == nil && columns.isEmpty }
@@ -75,7 +75,7 @@ struct EventIndex: Sendable {
         }
     }
 
-    /// Forgets a list that has become empty; false if it is none of this index'.
+    /// Drops a list that has become empty; returns false if the list is not this index's.
     mutating func drop(_ list: Int32) -> Bool {
         if scan == list {
             scan = nil
@@ -102,12 +102,12 @@ struct EventIndex: Sendable {
     }
 }
 
-/// Matches one change with the entries of its table, and collects who gets it.
+/// Matches one change with the entries of its table, and collects the recipients.
 struct IndexSearch {
     private let layout: Int
     private var record: RowRecord
     private var matches = Matches()
-    /// The deliveries of groups of which several bindings may match.
+    /// The deliveries of groups with several bindings that may match.
     private var merge = DeliveryMerge()
 
     init(change: RowChange, table: Table, layout: Int) {
@@ -134,8 +134,8 @@ struct IndexSearch {
         case .value(let value) where isSameType:
             if let list = index.buckets[value] { test(entries.list(list), in: entries, byResidual: true) }
         case .value, .omitted, .opaque:
-            // The value cannot be looked up, so every filter on the column is a candidate. An entry with a list of
-            // values stands in several buckets.
+            // The value cannot be looked up, so every filter on the column is a candidate. An entry with a list of values
+            // is in several buckets.
             var seen: Set<Int32> = []
             for list in index.buckets.values {
                 for entry in entries.list(list).entries where seen.insert(entry).inserted {

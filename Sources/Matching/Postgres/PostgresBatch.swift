@@ -1,16 +1,16 @@
-/// Many questions in one statement, however many tables, rows and filters they are about; equal ones are asked once.
+/// Any number of questions in one statement, whatever their tables, rows and filters; equal ones are sent once.
 ///
-/// The rows come back to life as values of the table's own row type, so each expression sees the column's type and
-/// collation. What a caller has to know:
-/// - `sql` gives one row per distinct record: its number (`bigint`) and its answers (`boolean[]`), in any order.
-/// - The answers of a table are a matrix of its records and its expressions: batches of one or two thousand questions
-///   cost microseconds each, much larger ones waste.
+/// The records become values of the table's own row type, so each expression sees the column's type and collation. For
+/// callers:
+/// - `sql` returns one row per distinct record: its number (`bigint`) and its answers (`boolean[]`), in any order.
+/// - The answers of a table are a matrix of its records and its expressions: batches of one or two thousand questions cost
+///   microseconds per question; in much larger ones, most of the matrix is wasted.
 /// - The operators are looked up on the `search_path`: it should name the schemas of extensions such as citext.
-/// - The statement fails as a whole where one expression does (the table was altered or dropped meanwhile), or takes too
-///   long. Ask again with the questions of one filter per batch: what fails then concerns that filter alone.
+/// - The statement fails as a whole if one expression does (the table was altered or dropped meanwhile) or it takes too
+///   long. Then send the questions of each filter in a batch of its own: a failure there concerns only that filter.
 package struct PostgresBatch: Sendable {
     package let sql: String
-    /// Where the answer to each question stands.
+    /// The place of each question's answer.
     private let places: [(record: Int, answer: Int)]
 
     /// `conditions` must not be empty.
@@ -38,8 +38,8 @@ package struct PostgresBatch: Sendable {
         sql = zip(tables, offsets).map { $0.select(from: $1) }.joined(separator: " union all ")
     }
 
-    /// Whether each condition is met, in the order in which they were given. `rows` are the result's, as Postgres
-    /// writes them (`{t,f,NULL}`); what is not answered is not met.
+    /// The answers to the conditions, in the order given. `rows` are the result's, as Postgres writes them (`{t,f,NULL}`);
+    /// a missing answer counts as false.
     package func answers(_ rows: [(record: Int, answers: String)]) -> [Bool] {
         var answers: [Int: [Bool]] = [:]
         for row in rows {
@@ -53,15 +53,15 @@ package struct PostgresBatch: Sendable {
     }
 }
 
-/// A question the hub cannot answer itself: whether a row meets conditions that depend on a collation, a regular
-/// expression or a type it does not compare.
+/// A question that the hub cannot answer itself: does a row meet conditions that depend on a collation, a regular
+/// expression or a type that the hub does not compare?
 package struct PostgresCondition: Sendable {
     package let table: Table
     /// A SQL expression on the row `r`, a value of the table's own row type.
     package let expression: String
-    /// What the client wrote, of what the expression decides.
+    /// The client's conditions that the expression decides.
     package let sources: [FilterCondition]
-    /// The columns that the expression looks at, as a JSON object.
+    /// The columns that the expression reads, as a JSON object.
     package let cells: [UInt8]
 
     init(table: Table, expression: String, sources: [FilterCondition], cells: [UInt8]) {
@@ -72,7 +72,7 @@ package struct PostgresCondition: Sendable {
     }
 }
 
-/// The part of a batch that is about one table.
+/// The part of a batch for one table.
 struct TableQuestions {
     private let table: Table
     private var records: [[UInt8]] = []
@@ -80,8 +80,8 @@ struct TableQuestions {
     private var recordNumbers: [Text: Int] = [:]
     private var expressionNumbers: [Text: Int] = [:]
 
-    /// Compared by bytes: strings that Unicode calls equivalent are different patterns. Hashed all at once, which an array's own
-    /// hash is not: for a row of 500 bytes that is 0.6 µs, a thousand times.
+    /// Compared by bytes, because strings that Unicode calls equivalent are different patterns. Hashed in one call, unlike
+    /// an array's own hash: that takes 0.6 µs for a row of 500 bytes, a thousand times over.
     private struct Text: Hashable {
         let bytes: [UInt8]
 
@@ -111,7 +111,7 @@ struct TableQuestions {
         return (record, number)
     }
 
-    /// One query for all of the records: one for each would cost Postgres more than linear time to plan.
+    /// One query for all of the records: planning one query each would take Postgres more than linear time.
     func select(from offset: Int) -> String {
         let answers = expressions.map { answer($0.text, for: $0.records) }.joined(separator: ", ")
         let literals = records.map { SQLText.literal(String(decoding: $0, as: UTF8.self)) }.joined(separator: ", ")
@@ -120,7 +120,7 @@ struct TableQuestions {
             + "json_populate_record(null::\(SQLText.name(of: table)), v.j) as r"
     }
 
-    /// An expression is not evaluated for records that nobody asked it of: they may lack its columns.
+    /// Limits an expression to the records that it was asked about: others may lack its columns.
     private func answer(_ expression: String, for asked: Set<Int>) -> String {
         if asked.count == records.count { return "(\(expression)) is true" }
         let numbers = asked.sorted().map { "\($0 + 1)" }.joined(separator: ",")

@@ -6,7 +6,7 @@ package enum SQLText {
         "\"" + doubling(UInt8(ascii: "\""), in: name.text) + "\""
     }
 
-    /// A table's name as a person would type it: quoted only where it has to be.
+    /// A table's name as a person would type it, quoted only if necessary.
     package static func qualified(_ schema: Name, _ name: Name) -> String {
         func typed(_ part: Name) -> String {
             let isPlain = part.utf8.allSatisfy { byte in
@@ -21,7 +21,7 @@ package enum SQLText {
         identifier(table.schema) + "." + identifier(table.name)
     }
 
-    /// A literal that means the same whatever `standard_conforming_strings` says. `text` has no NUL.
+    /// A literal that has the same meaning under any `standard_conforming_strings`. `text` has no NUL.
     package static func literal(_ text: String) -> String {
         let quoted = doubling(UInt8(ascii: "'"), in: text)
         guard text.utf8.contains(UInt8(ascii: "\\")) else { return "'" + quoted + "'" }
@@ -41,9 +41,9 @@ package enum SQLText {
 
 /// A filter's condition as a SQL expression.
 ///
-/// Values stand as literals without a type, as a person would write them in a WHERE clause: Postgres then reads them
-/// with the type of the column, without its length limits (`'1.005'` stays what it is beside a numeric(10,2)), and the
-/// operator takes the column's own collation.
+/// Values are literals without a type, as in a handwritten WHERE clause: Postgres reads them with the type of the column,
+/// without its length limits (`'1.005'` keeps its digits beside a numeric(10,2)), and the operator takes the column's own
+/// collation.
 enum SQLCondition {
     /// `operand` is the column's value as SQL.
     static func text(_ condition: FilterCondition, on operand: String) -> String {

@@ -1,23 +1,24 @@
 package import Wire
 
-/// One entry of a join's `config.rows`, or the query of `GET /api/rows`: the rows of a table that a client wants to begin with.
+/// One entry of a join's `config.rows`, or the query of `GET /api/rows`: the rows of a table that a client wants to start
+/// from.
 package struct RowsRequest: Sendable {
     package let schema: Name
     package let table: Name
     package let filter: ChangeFilter
     /// The columns to show; nil for all that the role may read.
     package let selection: Selection?
-    /// As the client wants them ordered; the primary key's columns follow.
+    /// The client's order; the columns of the primary key follow.
     package let order: [Order]
     package let limit: Int
-    /// The last row that the client has, as far as the order looks at it: JSON, by column.
+    /// The columns of the order in the last row that the client has: JSON, by column.
     package let after: [Name: JSON]?
-    /// The rows are to come also if the client's cursor brings what changed: it has none of them yet.
+    /// True if the rows must be sent even when the client's cursor brings the changes: the client has none of them yet.
     package private(set) var isFresh = false
 
     package static let mostRows = 1000
     package static let defaultRows = 100
-    /// Columns of an order.
+    /// Limit of columns in an order.
     private static let mostColumns = 8
 
     package struct Order: Sendable, Equatable {
@@ -32,7 +33,7 @@ package struct RowsRequest: Sendable {
 
     /// Reads an entry as a client sent it. A key with the value `null` counts as absent.
     ///
-    /// - Parameter expressions: whether regular expressions are served at all.
+    /// - Parameter expressions: false if regular expressions are turned off.
     package init(_ entry: JSON, expressions: Bool = true) throws(SubscriptionError) {
         guard entry.kind == .object else {
             throw SubscriptionError(#"an entry of rows must be an object like {"table": "messages", "limit": 50}"#)
@@ -88,7 +89,7 @@ package struct RowsRequest: Sendable {
 
     private static let badLimit = SubscriptionError("limit must be a whole number from 1 to \(mostRows)")
 
-    /// `created_at.desc,id`
+    /// Parses an order such as `created_at.desc,id`.
     private static func order(_ text: String) throws(SubscriptionError) -> [Order] {
         var order: [Order] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: text.isEmpty) {
@@ -109,7 +110,7 @@ package struct RowsRequest: Sendable {
         return order
     }
 
-    /// - Returns: whether it is descending; nil where something else stands behind a point.
+    /// - Returns: true for descending; nil if the suffix is neither `asc` nor `desc`.
     private static func direction(of part: Substring) -> (name: Substring, Bool?) {
         let part = part.drop { $0 == " " }
         guard let point = part.lastIndex(of: ".") else { return (part, false) }

@@ -1,25 +1,25 @@
 package import Wire
 
-/// The statement that reads the rows a client wants to begin with. It is to be run as the client's role: which rows and columns
-/// there are for it is for Postgres to say.
+/// The statement that reads the rows a client wants to start from. It runs as the client's role, so that Postgres decides
+/// which rows and columns the role may read.
 ///
-/// Its rows have three columns: the record as JSON (null where it is too large), its place as JSON (the values of the columns it
-/// is ordered by), and whether a row follows that was left out.
+/// Its rows have three columns: the record as JSON (null if it is too large), its place as JSON (the values of the columns
+/// of the order), and whether another row follows that was left out.
 package struct RowsStatement: Sendable {
     package let table: Table
     package let request: RowsRequest
-    /// Whether whoever has a row of the answer can ask for what follows it.
+    /// True if a client that has a row of the result can ask for the rows after it.
     package let hasPlaces: Bool
     private let record: String
-    /// The record with each value as text, which no cast to json can fail for.
+    /// The record with each value as text, which no failing cast to json can affect.
     private let textRecord: String
     /// The columns that are shown, with their types.
     private let shown: [Column]
     private let place: String
-    /// What stands behind the columns: from where, which and in which order.
+    /// The statement after the column list: from, where, order by, limit.
     private let rest: String
 
-    /// - Parameter granted: the columns the role may SELECT; nil for all.
+    /// - Parameter granted: the columns that the role may SELECT; nil for all.
     package init(_ request: RowsRequest, of table: Table, granted: Set<Name>?) throws(SubscriptionError) {
         self.table = table
         self.request = request
@@ -27,7 +27,7 @@ package struct RowsStatement: Sendable {
         hasPlaces = order.isTotal
         try Self.check(request.filter.conditions.map(\.column), "filters by", granted, table)
         try Self.check(request.selection?.columns ?? [], "selects", granted, table)
-        // What a subscription would be refused for is refused here in the same words.
+        // Refuses whatever a subscription would be refused for, in the same words.
         _ = try request.filter.bind(to: table)
         shown = table.columns.filter { column in
             (request.selection?.includes(column) ?? true) && (granted?.contains(column.name) ?? true)
@@ -44,7 +44,7 @@ package struct RowsStatement: Sendable {
         }
         func object(_ columns: [Name], _ value: (Name) -> String = Self.operand) -> String {
             let list = columns.map(value).joined(separator: ", ")
-            // A column of the row's own name would be taken for the row.
+            // A column with the row alias's own name would be taken for the row.
             var row = "c"
             while columns.contains(Name(row)) { row += "c" }
             return columns.isEmpty ? "'{}'::json" : "row_to_json((select \(row) from (select \(list)) as \(row)))"
@@ -59,21 +59,23 @@ package struct RowsStatement: Sendable {
             + " limit \(request.limit + 1)"
     }
 
-    /// The statement, or several of which the last result has the rows.
+    /// The statement, or several of which the last returns the rows.
     package struct Script: Equatable, Sendable {
         package let sql: String
-        /// How many results with rows there are.
+        /// Number of results with rows.
         package let tables: Int
     }
 
     /// - Parameters:
-    ///   - isUTF8: whether every text of the database can be sent.
-    ///   - bytes: about so much is read; the row that fills it is the last.
-    ///   - isCareful: a value whose cast to json fails, as PostGIS' does for curves, is its text. That costs a call for each value.
-    ///   - role: the client's, as which it is run.
+    ///   - isUTF8: true if every text of the database can be sent.
+    ///   - bytes: approximate limit of the bytes read; the row that reaches it is the last.
+    ///   - isCareful: sends a value whose cast to json fails, as PostGIS' does for curves, as its text. Costs a function
+    ///     call per value.
+    ///   - role: the client's role, as which the statement runs.
     package func script(isUTF8: Bool, bytes: Int, isCareful: Bool = false, as role: Name) -> Script {
         guard !isUTF8 || isCareful else { return Script(sql: sql(of: record, bytes: bytes), tables: 1) }
-        // The client's role may call nothing of the hub's. So it hands what it reads to the hub's, which makes of it what can be sent.
+        // The client's role may call none of the hub's functions. So it passes the rows it read to the hub's role, which
+        // makes them sendable.
         let types = shown.enumerated().map { place, column in
             "(\(SQLText.literal(column.name.text)), \(SQLText.literal(column.sqlType.text)), \(place))"
         }
@@ -95,7 +97,7 @@ package struct RowsStatement: Sendable {
     }
 
     private func sql(of record: String, bytes: Int) -> String {
-        // A row that is too large for a message is its place alone.
+        // A row that is too large for a message has only its place.
         "select case when octet_length(record) <= \(ChangeLimits.dataBytes) then record end as record, place, "
             + "number < count as more, number "
             + "from (select record, place, row_number() over () as number, count(*) over () as count, "
@@ -111,7 +113,7 @@ package struct RowsStatement: Sendable {
         operand(order.column) + (order.isDescending ? " desc" : "")
     }
 
-    /// The wanted order, and behind it what is missing of the primary key, so that no two rows are at one place.
+    /// The requested order, then any missing columns of the primary key, so that no two rows have the same place.
     private static func order(
         of request: RowsRequest, _ table: Table, _ granted: Set<Name>?
     ) throws(SubscriptionError) -> RowsOrder {
@@ -126,7 +128,7 @@ package struct RowsStatement: Sendable {
         return RowsOrder(columns: columns, isTotal: isTotal)
     }
 
-    /// A filter by a hidden column would tell what is in it, and so would an order.
+    /// Filtering or ordering by a hidden column would disclose its values.
     private static func check(
         _ names: [Name], _ verb: String, _ granted: Set<Name>?, _ table: Table
     ) throws(SubscriptionError) {
@@ -143,15 +145,15 @@ package struct RowsStatement: Sendable {
 /// An order of a table's rows.
 struct RowsOrder {
     let columns: [RowsRequest.Order]
-    /// No two rows are at one place.
+    /// True if no two rows have the same place.
     let isTotal: Bool
 }
 
-/// What lies behind a row in an order, as a condition.
+/// The condition for rows that follow a given row in an order.
 struct RowsPlace {
     let condition: String
 
-    /// As Postgres sorts: NULL is last in an ascending order, and first in a descending one.
+    /// Sorts as Postgres does: NULL is last in an ascending order, and first in a descending one.
     init(_ after: [Name: JSON], of order: RowsOrder, in table: Table) throws(SubscriptionError) {
         var values: [(operand: String, value: String?, isDescending: Bool, isKey: Bool)] = []
         for term in order.columns {
@@ -168,7 +170,7 @@ struct RowsPlace {
         }
         let isPlain = values.allSatisfy { $0.value != nil && $0.isDescending == values[0].isDescending }
         if isPlain, values[0].isDescending || values.allSatisfy(\.isKey) {
-            // An index serves a comparison of rows. In a descending order it leaves out what is NULL, which came before.
+            // An index can serve a row comparison. In a descending order the comparison excludes NULLs, which came earlier.
             let operands = values.map(\.operand).joined(separator: ", ")
             let literals = values.compactMap(\.value).joined(separator: ", ")
             condition = "((\(operands)) \(values[0].isDescending ? "<" : ">") (\(literals)))"

@@ -1,14 +1,14 @@
 import Wire
 
-/// A value in the form the hub compares and hashes it: two values of one column are equal in Postgres exactly when
-/// these are.
+/// A value in the form that the hub compares and hashes: two values of one column are equal in Postgres exactly if these
+/// are.
 enum ComparedValue: Hashable, Sendable {
     /// Booleans, dates, timestamps and floats, as numbers in the same order.
     case ordinal(Int64)
     case decimal(ExactDecimal)
     case uuid(UInt128)
-    /// Text, and the output of types that have one output per value. Bytes: Swift's strings would call texts equal that
-    /// Postgres tells apart.
+    /// Text, and the output of types that have one output per value. Bytes, because Swift's strings treat as equal some
+    /// texts that Postgres distinguishes.
     case bytes([UInt8])
 
     /// A double as a number in the same order: NaN equal to itself and above everything, the two zeros equal.
@@ -22,22 +22,22 @@ enum ComparedValue: Hashable, Sendable {
     static let infinity = ComparedValue.ordinal(.max)
     static let negativeInfinity = ComparedValue.ordinal(.min)
 
-    /// Whether the value sorts before `other`, a value of the same column.
+    /// True if the value sorts before `other`, a value of the same column.
     func precedes(_ other: ComparedValue) -> Bool {
         switch (self, other) {
         case (.ordinal(let one), .ordinal(let other)): one < other
         case (.decimal(let one), .decimal(let other)): one < other
         case (.uuid(let one), .uuid(let other)): one < other
         case (.bytes(let one), .bytes(let other)): one.lexicographicallyPrecedes(other)
-        // Both came through the same column's reader.
+        // Unreachable: both came from the same column's reader.
         default: false
         }
     }
 }
 
-/// Reads a value out of a record: JSON as `row_to_json` and `to_json` write it.
+/// Reads a value from a record: JSON as `row_to_json` and `to_json` write it.
 enum CellReader {
-    /// nil if the text is none that the column's type would give; then Postgres has to look at it.
+    /// Nil if the column's type would not write such a text; then Postgres has to decide.
     static func read(_ cell: ArraySlice<UInt8>, of column: Column) -> ComparedValue? {
         let json = JSON(trusted: cell)
         switch column.comparison {
@@ -66,7 +66,7 @@ enum CellReader {
     private static func float(_ json: JSON, isSingle: Bool) -> ComparedValue? {
         let text = json.kind == .number ? String(decoding: json.bytes, as: UTF8.self) : json.string
         guard let text else { return nil }
-        // A real is equal to what its decimal text rounds to as a real, not as a double.
+        // A real equals its decimal text rounded to a real, not to a double.
         return isSingle ? Float(text).map { .float(Double($0)) } : Double(text).map { .float($0) }
     }
 

@@ -1,13 +1,13 @@
-/// A number of any length, compared as Postgres' numeric is: exactly, whatever its trailing zeros, with NaN equal to
+/// A number of any length, compared exactly as Postgres' numeric is: trailing zeros do not matter, and NaN is equal to
 /// itself and above everything.
 struct ExactDecimal: Hashable, Sendable {
     /// −1, 0 or 1; NaN counts as positive.
     private let sign: Int8
     /// The power of ten of the first digit; `Int.max` for infinities and NaN.
     private let magnitude: Int
-    /// The first 19 significant digits, aligned to the left, so that they compare as one word.
+    /// The first 19 significant digits, left-aligned, so that they compare as one word.
     private let head: UInt64
-    /// The digits behind them, without trailing zeros. Empty for all common numbers.
+    /// The digits after those, without trailing zeros. Empty for all common numbers.
     private let tail: [UInt8]
 
     private init(sign: Int8, magnitude: Int, head: UInt64, tail: [UInt8]) {
@@ -21,8 +21,8 @@ struct ExactDecimal: Hashable, Sendable {
     static let negativeInfinity = ExactDecimal(sign: -1, magnitude: .max, head: 0, tail: [])
     static let nan = ExactDecimal(sign: 1, magnitude: .max, head: 1, tail: [])
 
-    /// Reads `[+-]digits[.digits][e[+-]digits]`; a digit on one side of the point is enough. nil for anything else, and
-    /// for exponents beyond what numeric holds.
+    /// Reads `[+-]digits[.digits][e[+-]digits]`; a digit on one side of the point is enough. Nil for anything else, and for
+    /// exponents beyond numeric's range.
     init?(_ text: some Collection<UInt8>) {
         var scan = NumberScan(text)
         guard scan.isComplete else { return nil }
@@ -59,14 +59,14 @@ extension ExactDecimal: Comparable {
 /// The parts of a number's text.
 struct NumberScan {
     private(set) var isNegative = false
-    /// The digits before and behind the point, as values.
+    /// The digits before and after the point, as values.
     var digits: [UInt8] = []
-    /// How many of the digits stand before the point.
+    /// Number of digits before the point.
     private(set) var integerDigits = 0
     private(set) var exponent = 0
-    /// There was an exponent, or a point.
+    /// False if there was an exponent or a point.
     private(set) var isPlainInteger = true
-    /// The text was a number from its first to its last byte.
+    /// True if the whole text was a number.
     private(set) var isComplete = false
 
     init(_ text: some Collection<UInt8>) {
@@ -100,7 +100,7 @@ struct NumberScan {
             while let byte = rest.first, isDigit(byte) {
                 exponent = exponent * 10 + Int(byte &- 0x30)
                 count += 1
-                // No type goes further, and an exponent without bounds would overflow.
+                // No type goes further, and an unbounded exponent would overflow.
                 guard count <= 6 else { return }
                 rest = rest.dropFirst()
             }
@@ -112,7 +112,7 @@ struct NumberScan {
 
     var isZero: Bool { digits.allSatisfy { $0 == 0 } }
 
-    /// The value of a number without point and exponent, where it fits.
+    /// The value of a number without point and exponent, if it fits.
     var integer: Int64? {
         guard isComplete, isPlainInteger else { return nil }
         var value: Int64 = 0

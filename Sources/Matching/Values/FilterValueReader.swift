@@ -1,13 +1,12 @@
 import Wire
 
-/// Reads a filter's value as the input function of the column's type does, where the hub is certain to do it the same
-/// way.
+/// Reads a filter's value as the input function of the column's type does, if the hub is certain to do it the same way.
 enum FilterValueReader {
     enum Reading: Equatable {
         case value(ComparedValue)
-        /// Postgres would refuse the value; the reason is part of a sentence behind the value.
+        /// Postgres would refuse the value; the reason completes a sentence after the value.
         case invalid(String)
-        /// Postgres may accept it, so it is asked.
+        /// Postgres may accept the value, so it has to validate it.
         case unsure
     }
 
@@ -17,7 +16,7 @@ enum FilterValueReader {
         case .decimal: return decimal(trim(bytes), type: column.type.text)
         case .float: return float(trim(bytes), type: column.type.text)
         case .text, .textByBytes:
-            // The type name is cut at 63 bytes.
+            // Postgres truncates a name to 63 bytes.
             return column.type == "name" && bytes.count > 63 ? .unsure : .value(.bytes(bytes))
         case .uuid:
             return UUIDText.parse(bytes).map { .value(.uuid($0)) } ?? .invalid("is not a valid uuid")
@@ -44,7 +43,7 @@ enum FilterValueReader {
             return ExactDecimal(text).map { .value(.decimal($0)) } ?? .unsure
         }
         if type == "oid" {
-            // A minus sign is accepted by oid and wraps around.
+            // An oid accepts a minus sign and wraps around.
             let scan = NumberScan(text)
             guard !scan.isNegative, let value = scan.integer, value <= Int64(UInt32.max) else { return .unsure }
             return ExactDecimal(text).map { .value(.decimal($0)) } ?? .unsure
@@ -52,7 +51,7 @@ enum FilterValueReader {
         guard type == "numeric" else { return .unsure }
         if isWord("nan", text) { return .value(.decimal(.nan)) }
         let scan = NumberScan(text)
-        // Far from the limits at which numeric rounds or refuses.
+        // Far below the limits at which numeric rounds or refuses.
         guard scan.isComplete, scan.digits.count <= 1000, abs(scan.exponent) <= 1000 else { return .unsure }
         return ExactDecimal(text).map { .value(.decimal($0)) } ?? .unsure
     }
@@ -66,7 +65,7 @@ enum FilterValueReader {
         guard scan.isComplete else { return .unsure }
         let string = String(decoding: text, as: UTF8.self)
         let number = type == "float4" ? Float(string).map(Double.init) : Double(string)
-        // Overflow and underflow are errors there.
+        // Postgres treats overflow and underflow as errors.
         guard let number, number.isFinite, number != 0 || scan.isZero else { return .unsure }
         return .value(.float(number))
     }
@@ -91,7 +90,7 @@ enum FilterValueReader {
             && zip(text, word.utf8).allSatisfy { ($0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0) == $1 }
     }
 
-    /// The text without the white space around it that C's `isspace` knows, as Postgres' input functions trim it.
+    /// The text without surrounding white space by C's `isspace`, as Postgres' input functions trim it.
     private static func trim(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
         guard let first = bytes.firstIndex(where: { !isSpace($0) }),
@@ -103,7 +102,7 @@ enum FilterValueReader {
 
 /// The spellings of a boolean that Postgres accepts.
 enum BooleanText {
-    /// Any beginning of true, false, yes and no, of on and off where it tells them apart, and 1 and 0; in either case.
+    /// Any prefix of true, false, yes and no, any unambiguous prefix of on and off, and 1 and 0; in any case.
     static func parse(_ text: ArraySlice<UInt8>) -> Bool? {
         guard !text.isEmpty, text.count <= 5 else { return nil }
         let word = String(decoding: text, as: UTF8.self).lowercased()

@@ -3,20 +3,20 @@ import Wire
 /// A date, with or without a time of day and a zone, in the ISO form that Postgres writes into JSON:
 /// `2026-01-31`, `2026-01-31T10:00:00.123456`, `0044-03-15T00:00:00+00:53:28 BC`.
 struct ISOMoment {
-    /// Days since 2000-01-01, the epoch of Postgres: its last timestamps do not fit 64 bits of microseconds from 1970.
+    /// Days since 2000-01-01, Postgres' epoch: its last timestamps do not fit 64 bits of microseconds since 1970.
     private let day: Int64
     private let microseconds: Int64
     /// The zone, in seconds east of UTC.
     private let offset: Int64
     let hasTime: Bool
     let hasZone: Bool
-    /// Four digits, AD.
+    /// True for a year of four digits, AD.
     let hasPlainYear: Bool
 
     /// 2000-01-01 in days since 1970.
     private static let postgresEpoch = 10_957
 
-    /// nil if the text is anything else; a blank may stand for the `T`, seconds may be missing.
+    /// Nil if the text is anything else; a space may stand for the `T`, and seconds are optional.
     init?(_ text: some Collection<UInt8>) {
         var scan = DigitScan(text[...])
         guard let (year, digits) = scan.number(digits: 4...7), scan.take("-"),
@@ -38,7 +38,7 @@ struct ISOMoment {
         hasPlainYear = digits == 4 && !isBC
     }
 
-    /// Days, or microseconds of UTC; nil if the text has not what the type writes.
+    /// Days, or microseconds in UTC; nil if the text is not of the type's form.
     func value(as comparison: Comparison) -> ComparedValue? {
         if comparison == .date { return hasTime || hasZone ? nil : .ordinal(day) }
         guard comparison == .timestamptz ? hasZone : !hasZone else { return nil }
@@ -79,7 +79,7 @@ struct DigitScan<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
         return count >= digits.lowerBound ? (value, count) : nil
     }
 
-    /// `HH:MM[:SS[.ffffff]]` in microseconds.
+    /// Reads `HH:MM[:SS[.ffffff]]`, in microseconds.
     mutating func timeOfDay() -> Int64? {
         guard let (hour, _) = number(digits: 2...2), take(":"), let (minute, _) = number(digits: 2...2) else {
             return nil
@@ -97,7 +97,7 @@ struct DigitScan<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
         return ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
     }
 
-    /// `Z` or `±HH[:MM[:SS]]` in seconds east of UTC; nil if there is something that is no zone.
+    /// Reads `Z` or `±HH[:MM[:SS]]`, in seconds east of UTC; nil if the text is not a zone.
     mutating func zone() -> (offset: Int64, isGiven: Bool)? {
         if take("Z") { return (0, true) }
         let isWest = next(is: "-")
@@ -112,7 +112,7 @@ struct DigitScan<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
                 second = value
             }
         }
-        // Postgres knows no zone further away.
+        // Postgres accepts no larger offset.
         guard hour < 16, minute < 60, second < 60 else { return nil }
         let offset = (hour * 60 + minute) * 60 + second
         return (isWest ? -offset : offset, true)

@@ -1,12 +1,12 @@
--- Sessions of roost's, whatever they are for.
+-- Statements about Roost's sessions, whatever their use.
 
 -- name: SetUp
--- What every session of roost's runs first: values have the texts the outbox gives them, and what is set for the role
--- or the database so that nobody forgets a session or a transaction does not end those of a hub.
+-- The first script of every session of Roost's. Values get the texts that the outbox gives them, and settings of the role
+-- or the database against forgotten sessions and transactions do not end the hub's.
 -- Unknown to older servers, so set by way of the list: idle_session_timeout (14), transaction_timeout (17).
--- The tcp settings are the server's half: without them a hub whose machine vanished keeps its doorbell's lock, and
--- writers ring for it, for two hours. They mean nothing on a Unix socket.
--- search_path stays the role's own: operators of extension types are found by it.
+-- The tcp settings are the server's half: without them, a hub whose machine vanished keeps its doorbell's lock, and writers
+-- keep ringing it, for two hours. They have no effect on a Unix socket.
+-- search_path stays the role's own: it is how operators of extension types are found.
 set statement_timeout = 0;
 set lock_timeout = 0;
 set idle_in_transaction_session_timeout = 0;
@@ -27,8 +27,8 @@ set client_min_messages = notice;
 select set_config(name, '0', false) from pg_settings where name in ('idle_session_timeout', 'transaction_timeout');
 
 -- name: RunningBackends
--- Which of these backends ($1: their process ids) still run, of those that were given up on so many milliseconds ago ($2, in
--- the same order). A process id is used again: whoever began after that is somebody else.
+-- The backends among $1 (process IDs) that still run the statements abandoned $2 milliseconds ago (in the same order).
+-- Process IDs are reused: a backend that started later is a different one.
 -- Locks: none.
 select a.pid
 from unnest($1::int4[], $2::int8[]) as given_up (pid, milliseconds)
