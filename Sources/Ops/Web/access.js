@@ -2,7 +2,7 @@ import { el } from "./element.js";
 
 const KEY = "roost-ops-token";
 
-/** The token that the address brought is kept for this tab and taken out of the address, which people copy and share. */
+/** Keeps the address's token for this tab and removes it from the address, which people copy and share. */
 export function takeToken() {
   const address = new URL(location.href);
   const token = address.searchParams.get("token");
@@ -14,7 +14,7 @@ export function takeToken() {
   return sessionStorage.getItem(KEY);
 }
 
-/** Where the hub feeds this page. */
+/** The URL of the hub's WebSocket for this page. */
 export function socketAddress() {
   const address = new URL("/ops/websocket", location.href);
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
@@ -25,9 +25,9 @@ export function socketAddress() {
 }
 
 /**
- * Waits until the hub lets this page in; asks for the token where one is needed. A browser does not tell a page why a
- * WebSocket was refused, so it is asked before.
- * @param {HTMLElement} main where to ask
+ * Waits until the hub admits this page; asks for the token if one is needed. A browser does not tell a page why a
+ * WebSocket was refused, so the hub is asked first.
+ * @param {HTMLElement} main the element to ask in
  */
 export async function admission(main) {
   for (let attempt = 0; ; attempt += 1) {

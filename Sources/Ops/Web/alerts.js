@@ -3,13 +3,13 @@ import { el } from "./element.js";
 import * as format from "./format.js";
 import { Table } from "./table.js";
 
-/** What became of alerts, one a row, or why there is nothing to show. */
+/** Alerts and their outcomes, one per row, or the reason why there are none to show. */
 export class Alerts {
   #note = el("p", { class: "note", role: "status", hidden: true, dataset: { testid: "alerts-note" } });
   #table;
 
   /**
-   * @param {object} column of what the rows do not have in common
+   * @param {object} column for the value in which the rows differ
    * @param {string} empty
    */
   constructor(column, empty) {
@@ -45,7 +45,7 @@ function outcome(row) {
   return row.time === null ? row.outcome : `${row.outcome} ${format.clock(row.time)}`;
 }
 
-/** Whom a message was alerted to, or was not, and why. */
+/** The users who were alerted to a message or were not, and why. */
 export class Message {
   #alerts = new Alerts(userColumn,
     "No alert is remembered: no reader has registered a phone, the message is not in one of alerts.tables, or it is too old.");

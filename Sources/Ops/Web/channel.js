@@ -3,7 +3,7 @@ import { el } from "./element.js";
 import * as format from "./format.js";
 import { Facts, Table } from "./table.js";
 
-/** One channel: who is in it, and what it says while this is open. */
+/** One channel: its members, and its messages while the view is open. */
 export class Channel {
   #facts = new Facts("Channel");
   #members = new Table([

@@ -3,12 +3,12 @@ import { el } from "./element.js";
 import * as format from "./format.js";
 import { Table } from "./table.js";
 
-/** Clients of Supabase write `room-1` and send `realtime:room-1`, and so does `roost tail`. */
+/** Supabase's clients write `room-1` and send `realtime:room-1`, as does `roost tail`. */
 function topicOf(text) {
   return text.startsWith("realtime:") ? text : `realtime:${text}`;
 }
 
-/** The busiest channels, and the way to any other. */
+/** The busiest channels, and a way to any other. */
 export class Channels {
   title = "Channels";
   topics = ["ops:channels"];
@@ -39,7 +39,7 @@ export class Channels {
 
   take(_topic, event, payload) {
     if (event !== "state") return;
-    // The hub counts from one question to the next; before the first one it counted since the channel's beginning.
+    // The hub counts from one request to the next; the first answer counts from the channel's beginning.
     const now = performance.now();
     const seconds = this.#askedAt === null ? null : (now - this.#askedAt) / 1000;
     this.#askedAt = now;

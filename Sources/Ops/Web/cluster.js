@@ -3,7 +3,7 @@ import { el } from "./element.js";
 import * as format from "./format.js";
 import { Table } from "./table.js";
 
-/** The hubs that act as one; nothing where a hub is alone. */
+/** The hubs that act as one; empty if a hub is alone. */
 export class Cluster {
   #state = el("p", { class: "state", dataset: { testid: "cluster-state" } });
   #note = el("p", { class: "note", dataset: { testid: "cluster-note" } });
@@ -26,7 +26,7 @@ export class Cluster {
     this.element.hidden = true;
   }
 
-  /** @param {object | null} cluster as a sample has it: this hub first */
+  /** @param {object | null} cluster as in a sample: this hub first */
   show(cluster) {
     this.element.hidden = !cluster;
     if (!cluster) return;
@@ -38,12 +38,12 @@ export class Cluster {
       : `With ${others} other hub${others === 1 ? "" : "s"} by ${server}`);
     const seen = new Map();
     this.#table.show(hubs.map((hub, index) => {
-      // One that was started anew stands beside what it was before, for a minute.
+      // A restarted hub is listed beside its former process for a minute.
       const count = (seen.get(hub.name) ?? 0) + 1;
       seen.set(hub.name, count);
       const line = { ...hub, name: index ? hub.name : `${hub.name}, here`, key: `${hub.name} ${count}` };
       if (index === 0 || (!problem && isThere(hub))) return line;
-      // What it said of itself last is past.
+      // Its last report is outdated.
       return { ...line, state: isThere(hub) ? "not heard" : hub.state, age: null, connections: null, said: null, heard: null, behind: null };
     }));
     setText(this.#note, `${format.bytes(waiting)} wait here for Redis, or are kept to be sent again. Since its start this hub has `

@@ -1,7 +1,7 @@
 import { el } from "./element.js";
 import { Table } from "./table.js";
 
-/** The configuration in force, and who set each value. */
+/** The configuration in force, and the origin of each value. */
 export class Configuration {
   title = "Settings";
   topics = ["ops:configuration"];

@@ -1,7 +1,7 @@
 import { el } from "./element.js";
 
 /**
- * Asks back before something is done that others notice.
+ * Asks for confirmation of an action that others notice.
  * @param {{title: string, text: string, action: string, dismiss?: string, danger?: boolean}} question `dismiss` is the button
  *   that does nothing
  * @returns {Promise<boolean>}
@@ -25,7 +25,7 @@ export function confirmed({ title, text, action, dismiss = "Cancel", danger = tr
 
 let timer = 0;
 
-/** Says what became of it, for a few seconds. */
+/** Shows the outcome for a few seconds. */
 export function tell(text, { bad = false } = {}) {
   const news = document.getElementById("news");
   news.textContent = text;

@@ -5,7 +5,7 @@ import * as format from "./format.js";
 import { standing } from "./sockets.js";
 import { Facts, Table } from "./table.js";
 
-/** One connection: who it is, what it is in, and what goes over it while this is open. */
+/** One connection: its user, its channels, and its traffic while the view is open. */
 export class Connection {
   #socket;
   #topic;

@@ -33,7 +33,7 @@ addEventListener("hashchange", open);
 open();
 showLine(socket.state);
 
-/** Opens the view that the address names, and joins what it looks at. */
+/** Opens the view that the address names, and joins its topics. */
 function open() {
   for (const part of leave) part();
   view = route(location.hash);
@@ -89,7 +89,7 @@ function showStore() {
   showTitle();
 }
 
-/** One of the two: how the hub stands, as long as this page hears of it, and else why it does not. */
+/** Shows the hub's state while the page receives it, otherwise the reason why it does not. */
 function showPills() {
   const hears = socket.state === "live" && store.figures !== null;
   ready.hidden = !hears;

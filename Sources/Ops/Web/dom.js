@@ -1,6 +1,6 @@
 import { el } from "./element.js";
 
-/** The same in SVG, where all attributes are text. */
+/** The same for SVG, where all attributes are text. */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -8,7 +8,7 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Changes a text only where it is another one: a reader who has selected it keeps the selection. */
+/** Changes a text only if it differs, so that a selection in it stays. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -1,7 +1,7 @@
 const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
-/** What stands where there is no value. */
+/** The text for a missing value. */
 export const NOTHING = "–";
 
 const missing = (value) => value === null || value === undefined || Number.isNaN(value);
@@ -58,7 +58,7 @@ export function clock(at, { fraction = false } = {}) {
   return fraction ? `${text}.${String(time.getMilliseconds()).padStart(3, "0")}` : text;
 }
 
-/** The same with its day. */
+/** The same with the date. */
 export function moment(at) {
   const time = new Date(at);
   return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} ${clock(at)}`;

@@ -1,4 +1,4 @@
-/** What the overview's figures mean, by the names that it gives them. */
+/** Explanations of the overview's figures, by their names there. */
 export const HINTS = {
   "Messages": "Messages a second that clients were sent and that they sent.",
   "Rows: commit to socket": "Milliseconds from a row's commit until it is handed to sockets: half of them took at most p50, 99 of 100 at most p99.",

@@ -5,7 +5,7 @@ import { Table } from "./table.js";
 
 const LEVELS = ["trace", "debug", "info", "notice", "warning", "error", "critical"];
 const MOST = 300;
-/** What is shown where only warnings are wanted. */
+/** The levels that are shown if only warnings are wanted. */
 const NOTABLE = LEVELS.slice(LEVELS.indexOf("notice"));
 
 /** The last lines of the log, and its level. */
@@ -39,7 +39,7 @@ export class Log {
 
   take(_topic, event, payload) {
     if (event !== "lines") return;
-    // A hub that was started anew counts anew.
+    // A restarted hub counts from the start.
     if (payload.lines[0]?.number === 1) this.#lines.clear();
     for (const line of payload.lines) this.#lines.set(line.number, line);
     this.#showLevel(payload.level);
@@ -52,7 +52,7 @@ export class Log {
     this.#table.show(shown.slice(-MOST).reverse());
   }
 
-  /** Whoever changes it, this page or another. */
+  /** Called for every change, by this page or another. */
   refresh(store) {
     if (store.logLevel) this.#showLevel(store.logLevel);
   }

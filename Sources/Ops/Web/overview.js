@@ -5,10 +5,10 @@ import { HINTS } from "./hints.js";
 import { Plot } from "./plot.js";
 import { Facts, Table } from "./table.js";
 
-/** More loops than colours: their mean and the busiest one say enough. */
+/** If there are more loops than colours, their mean and the busiest one suffice. */
 const MOST_LOOPS = 6;
 
-/** The hub at a glance: the last five minutes, and where it stands. */
+/** The hub at a glance: the last five minutes, and its current state. */
 export class Overview {
   title = "Overview";
   #store;
@@ -68,7 +68,7 @@ export class Overview {
     this.refresh();
   }
 
-  /** Once a second, and when a past has arrived. */
+  /** Called once a second, and when past samples have arrived. */
   refresh() {
     const { samples, figures, problem, cluster } = this.#store;
     const newest = samples.at(-1);
@@ -181,24 +181,24 @@ export class Overview {
   }
 }
 
-/** Each loop knows of its own channels alone, so the hub's figure has one on two loops twice. */
+/** Each loop counts only its own channels, so the hub's figure counts a channel on two loops twice. */
 function channelCount(count, loops) {
   return loops > 1 ? `${format.exact(count)} on ${loops} loops` : format.exact(count);
 }
 
-/** Why sockets were refused, by the metric's label. */
+/** The reasons why sockets were refused, by the metric's label. */
 const UPGRADE_REASONS = {
   token: "bad or expired token", key_missing: "no token", limit: "a limit", origin: "origin of the page", path: "another path",
   handshake: "incomplete handshake", version: "unknown vsn", draining: "restarting",
 };
 
-/** Why joins were, and rows that did not come behind one. */
+/** The reasons why joins were refused, or were not followed by rows. */
 const JOIN_REASONS = {
   token: "bad or expired token", unauthorized: "denied by a policy or a backend", limit: "a limit", request: "not understood",
   database: "database unreachable", row_changes: "row changes: table, role, filter", stream: "a stream", restarting: "restarting",
 };
 
-/** A line for each reason that occurred. The log says more of each. */
+/** A line for each reason that occurred. The log has the details. */
 function reasons(figures, name, words) {
   return Object.entries(words)
     .map(([reason, text]) => [`\u2003${text}`, figures[`${name}{reason="${reason}"}`]])
@@ -206,7 +206,7 @@ function reasons(figures, name, words) {
     .map(([text, count]) => [text, format.exact(count), "bad"]);
 }
 
-/** Of a figure with labels. */
+/** Sums up a figure over its labels. */
 function sum(figures, name) {
   return Object.entries(figures).reduce((all, [key, value]) => (key.startsWith(`${name}{`) ? all + value : all), 0);
 }

@@ -8,13 +8,13 @@ const SPAN = 300;
 const HEIGHT = 138;
 const MARGIN = { left: 8, right: 8, top: 17, bottom: 18 };
 
-/** What the axis may reach to, times a power of its base. */
+/** The possible ends of the axis, times a power of its base. */
 const STEPS = [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 600, 800, 1024];
 
 /**
  * Values over the last five minutes, as lines.
  *
- * The legend has the newest values, or those of the second that is pointed at; the arrow keys move through the seconds.
+ * The legend has the newest values, or those of the second under the pointer; the arrow keys move through the seconds.
  */
 export class Plot {
   #series;
@@ -35,8 +35,8 @@ export class Plot {
    * @param {string} title
    * @param {{name: string, pick: (sample: any) => number|null}[]} series
    * @param {{format: (value: number) => string, least?: number, base?: number, testid?: string}} options `least`: the
-   *   axis reaches at least so far, so that next to nothing does not look like much; `base`: of the numbers that are
-   *   round, 1024 for bytes
+   *   axis reaches at least this far, so that small values do not look large; `base`: the base of
+   *   round numbers, 1024 for bytes
    */
   constructor(title, series, { format, least = 1, base = 10, testid }) {
     this.#series = series;
@@ -131,7 +131,7 @@ export class Plot {
     return parts;
   }
 
-  // What is pointed at
+  // The second under the pointer
 
   #point(event) {
     const box = this.#chart.getBoundingClientRect();

@@ -1,11 +1,10 @@
-/** Milliseconds: a second's sample is missed twice before the page calls itself stale. */
+/** Milliseconds: two samples, one a second, must be missing before the page counts as stale. */
 const STALE = 3_000;
 const HEARTBEAT = 20_000;
 const LONGEST_PAUSE = 10_000;
 
 /**
- * The page's WebSocket, in Phoenix' frames: joins what it is told to, again after every reconnect, and reconnects by
- * itself.
+ * The page's WebSocket, in Phoenix' frames: joins topics, again after every reconnect, and reconnects by itself.
  *
  * States: `connecting`, `live`, `stale` (connected, but nothing comes), `waiting` (for the next attempt).
  */
@@ -27,7 +26,7 @@ export class OpsSocket {
   constructor(url, onState) {
     this.#url = url;
     this.#onState = onState;
-    // A laptop that wakes up need not wait for the end of a pause.
+    // A laptop that wakes up should not wait for the end of a pause.
     addEventListener("online", () => this.state === "waiting" && this.#connect());
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden && this.state === "waiting") this.#connect();
@@ -38,7 +37,7 @@ export class OpsSocket {
   /**
    * @param {string} topic
    * @param {(event: string, payload: any) => void} handler
-   * @returns {() => void} leaves it
+   * @returns {() => void} leaves the topic
    */
   join(topic, handler) {
     this.#channels.set(topic, { handler, joinRef: null });
@@ -52,8 +51,8 @@ export class OpsSocket {
   }
 
   /**
-   * @param {string} topic one that is joined
-   * @returns {Promise<any>} the reply's response; rejected with an Error that says why not
+   * @param {string} topic a joined topic
+   * @returns {Promise<any>} the reply's response; rejected with an Error that has the reason
    */
   ask(topic, event, payload) {
     return new Promise((resolve, reject) => {
@@ -87,7 +86,7 @@ export class OpsSocket {
     clearTimeout(this.#timers.stale);
     for (const { reject } of this.#replies.values()) reject(new Error("The connection was lost before the hub answered"));
     this.#replies.clear();
-    // Full jitter: every open page lost the same hub.
+    // Full jitter: every open page lost the same hub at once.
     const pause = Math.random() * Math.min(LONGEST_PAUSE, 500 * 2 ** this.#attempt++);
     this.#setState("waiting");
     this.#timers.retry = setTimeout(() => this.#connect(), pause);

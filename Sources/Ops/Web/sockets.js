@@ -3,7 +3,7 @@ import { el } from "./element.js";
 import * as format from "./format.js";
 import { Table } from "./table.js";
 
-/** Connections, one a row. */
+/** Connections, one per row. */
 export function socketTable(options) {
   return new Table([
     { title: "Connection", cell: (row) => ({ text: row.id, href: paths.connection(row.id) }) },
@@ -16,14 +16,14 @@ export function socketTable(options) {
   ], { key: (row) => row.id, caption: "Connections", ...options });
 }
 
-/** What a socket's queue has led to, in a word. */
+/** The consequence of a socket's queue, in a word. */
 export function standing(socket) {
   if (socket.closing) return "closing";
   if (socket.writtenOff) return "left behind";
   return socket.behind ? "behind" : "";
 }
 
-/** Connections that do not keep up, those that came last, and the way to any other, and to the alerts of a message. */
+/** Connections that do not keep up, the newest ones, and a way to any other, and to the alerts of a message. */
 export class Connections {
   title = "Connections";
   topics = ["ops:slow", "ops:newest"];

@@ -1,11 +1,11 @@
-/** What the hub has told of the last five minutes; kept whichever view is open. */
+/** The hub's samples of the last five minutes; kept whichever view is open. */
 export class Store {
   static #MOST = 300;
   samples = [];
   figures = null;
   problem = null;
   logLevel = null;
-  /** Where several hubs act as one: which there are. */
+  /** The hubs, if several act as one. */
   cluster = null;
   version = "";
   node = "";
@@ -16,7 +16,7 @@ export class Store {
     this.#onChange = onChange;
   }
 
-  /** Takes an event of the topic `ops:overview`. */
+  /** Applies an event of the topic `ops:overview`. */
   take(event, payload) {
     if (event === "history") {
       this.samples = payload.samples;

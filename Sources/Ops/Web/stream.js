@@ -8,7 +8,7 @@ import { Facts, Table } from "./table.js";
 const WAYS = { websocket: "WebSocket", sse: "events", long_poll: "long-poll" };
 const ENDED = ["complete", "cancelled", "aborted"];
 
-/** One stream: how it stands, who writes and who reads it, and what it says last. */
+/** One stream: its state, its writers and readers, and its last content. */
 export class Stream {
   #socket;
   #topic;
@@ -115,7 +115,7 @@ export class Stream {
     ];
   }
 
-  /** From one look to the next. */
+  /** The rates since the last answer. */
   #rates(stream) {
     const [before, now] = [this.#before, { ...stream, at: performance.now() }];
     this.#before = now;
@@ -135,7 +135,7 @@ export class Stream {
   }
 
   async #ask(command, action, done, failed, text) {
-    // The one that is looked at now, whatever has this name when the answer comes.
+    // The stream that is shown now, even if another one has this name by the time of the answer.
     const id = this.#id;
     const question = { title: `${action} ${this.#name}?`, text, action: `${action} the stream`, dismiss: "Leave it" };
     if (!(await confirmed(question))) return;
@@ -148,13 +148,13 @@ export class Stream {
   }
 }
 
-/** A link for whoever has a connection that the page shows; a request is none. */
+/** Links the user of a connection; a request has no page to link to. */
 function user(row) {
   if (!row.user) return format.NOTHING;
   return row.id ? { text: row.user, href: paths.user(row.user) } : row.user;
 }
 
-/** Rows that have no name of their own. */
+/** Rows without a name of their own. */
 function numbered(rows) {
   return rows.map((row, place) => ({ ...row, place }));
 }

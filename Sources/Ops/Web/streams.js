@@ -3,7 +3,7 @@ import { el } from "./element.js";
 import * as format from "./format.js";
 import { Table } from "./table.js";
 
-/** The streams that grow and those that are new, and the way to any other. */
+/** The streams that grow, the newest ones, and a way to any other. */
 export class Streams {
   title = "Streams";
   topics = ["ops:streams"];
@@ -61,7 +61,7 @@ function streamTable(options) {
   ], { key: (row) => row.id, ...options });
 }
 
-/** How a stream's producers are connected. */
+/** The kinds of connections that a stream's producers have. */
 export function connection({ requests, sockets, producer, state }) {
   const ways = [
     ...(requests ? [requests === 1 ? "long request" : `${requests} long requests`] : []),

@@ -2,9 +2,9 @@ import { setText } from "./dom.js";
 import { el } from "./element.js";
 
 /**
- * Rows that are brought up to date in place, so that a link keeps its focus and a selection stays.
+ * Rows that are updated in place, so that a link keeps its focus and a selection stays.
  *
- * A cell is a text, or `{ text, href }` for a link, or a node that is made once for each row (`once`).
+ * A cell is a text, or `{ text, href }` for a link, or a node that is created once for each row (`once`).
  */
 export class Table {
   #columns;
@@ -15,7 +15,7 @@ export class Table {
 
   /**
    * @param {{title: string, cell?: (row: any) => any, once?: (row: any) => Node, class?: string}[]} columns `class`
-   *   `number` is set to the right, `wide` is left out on a phone, `text` may be long
+   *   `number` is aligned right, `wide` is left out on a phone, `text` may be long
    * @param {{key: (row: any) => any, empty: string, caption: string, testid?: string}} options
    */
   constructor(columns, { key, empty, caption, testid }) {
@@ -29,7 +29,7 @@ export class Table {
       this.#empty);
   }
 
-  /** @param {any[]} rows in the order to be shown */
+  /** @param {any[]} rows in display order */
   show(rows) {
     const old = this.#rows;
     this.#rows = new Map();
@@ -62,7 +62,7 @@ export class Table {
   }
 }
 
-/** Names and values, brought up to date in place. A name that has a hint shows it to a pointer, and to whoever presses it. */
+/** Names and values, updated in place. A name that has a hint shows it on hover and when pressed. */
 export class Facts {
   #values = new Map();
   #list = el("dl", { class: "facts" });
@@ -71,14 +71,14 @@ export class Facts {
   /**
    * @param {string} title
    * @param {Record<string, any>} [attributes] of the element
-   * @param {Record<string, string>} [hints] what a name means
+   * @param {Record<string, string>} [hints] explanations by name
    */
   constructor(title, attributes = {}, hints = {}) {
     this.#hints = hints;
     this.element = el("section", { class: "card", ...attributes }, el("h2", {}, title), this.#list);
   }
 
-  /** @param {[string, string, string?][]} facts name, value, and `bad` or `good` where it is */
+  /** @param {[string, string, string?][]} facts name, value, and `bad` or `good` if it is */
   show(facts) {
     const names = new Set(facts.map(([name]) => name));
     for (const [name, { row }] of this.#values) {
@@ -93,7 +93,7 @@ export class Facts {
         const value = el("dd");
         entry = { value, row: factRow(name, value, this.#hints[name]) };
         this.#values.set(name, entry);
-        // In its place, also where it comes later than those around it.
+        // Inserted in order, even if it appears later than its neighbours.
         if (last) last.after(entry.row);
         else this.#list.prepend(entry.row);
       }

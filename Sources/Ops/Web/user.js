@@ -3,7 +3,7 @@ import { confirmed, tell } from "./confirm.js";
 import { el } from "./element.js";
 import { socketTable } from "./sockets.js";
 
-/** The connections of one user, and what became of the newest alerts. */
+/** The connections of one user, and the outcomes of the newest alerts. */
 export class User {
   #socket;
   #topic;
