@@ -3,21 +3,21 @@ package import Postgres
 import Schema
 import Workers
 
-/// Waits for Postgres' answers, and tells meanwhile how far the command has come.
+/// Waits for Postgres' answers, and reports the command's progress meanwhile.
 ///
-/// What the waiting is for is asked of Postgres by another session, once it takes longer than a moment.
+/// Once a wait takes longer than a moment, another session asks Postgres for its cause.
 final class ProgressWaiter: SocketWaiter {
     private let conninfo: String
     private let listener: AdminProgress.Listener
     private let waiter = PlainWaiter()
     private var observer: PostgresConnection?
-    /// There was no other session to be had; so it is told only that there is waiting.
+    /// Set when no other session can be opened: only the wait itself is reported then.
     private var isBlind = false
     private var lookAt = ContinuousClock.now + ProgressWaiter.rhythm
-    /// The session that is waited for.
+    /// The session whose answers are awaited.
     var backendID: Int32?
     private(set) var progress: AdminProgress
-    /// Whoever was seen last to hold a lock that is waited for.
+    /// The last known holder of a lock that the session waits for.
     private(set) var holder: LockHolder?
 
     private static let rhythm = Duration.milliseconds(500)
@@ -46,7 +46,7 @@ final class ProgressWaiter: SocketWaiter {
         }
     }
 
-    /// Lets time go by, as far as somebody is to be told.
+    /// Pauses, and keeps reporting progress.
     func pause(_ duration: Duration) {
         let end = ContinuousClock.now + duration
         while ContinuousClock.now < end {
@@ -74,35 +74,35 @@ final class ProgressWaiter: SocketWaiter {
             }
             return rows.count > 0 ? rows.text(0, 4) : nil
         } catch {
-            // The command itself goes on; what it meets it says itself.
+            // The command itself goes on, and reports its own errors.
             isBlind = true
             return nil
         }
     }
 }
 
-/// How far a command has come.
+/// The progress of a command.
 package struct AdminProgress: Sendable, Equatable {
-    /// What it does: `watching public.messages`.
+    /// The task: `watching public.messages`.
     package var task: String
-    /// Steps that are done, where there are several.
+    /// Steps done, if there are several.
     package var done = 0
     package var total = 0
-    /// What it waits for, or what its statement is at.
+    /// The current wait, or the state of the current statement.
     package var detail: String?
 
     package init(_ task: String) { self.task = task }
 
-    /// Whoever wants to know; called on the command's thread, now and then.
+    /// Receives progress now and then, on the command's thread.
     package typealias Listener = (AdminProgress) -> Void
 }
 
 enum AdminSession {
-    /// A connection for the command line.
+    /// Opens a connection for a command.
     ///
     /// - Parameters:
-    ///   - reporter: waits for its answers.
-    ///   - limit: for each host to connect.
+    ///   - reporter: waits for the answers.
+    ///   - limit: the time to connect, per host.
     static func open(
         _ conninfo: String, reporter: ProgressWaiter? = nil, within limit: Duration = .seconds(10)
     ) throws -> PostgresConnection {
@@ -111,9 +111,9 @@ enum AdminSession {
         return connection
     }
 
-    /// The same, to a database that has this binary's schema.
+    /// Opens a connection to a database that has this binary's schema.
     ///
-    /// - Throws: also `AdminError` with the sentence that says what to run.
+    /// - Throws: also `AdminError` with the command to run.
     static func openMigrated(_ conninfo: String, reporter: ProgressWaiter? = nil) throws -> PostgresConnection {
         let connection = try open(conninfo, reporter: reporter)
         do {
@@ -125,13 +125,13 @@ enum AdminSession {
     }
 }
 
-/// A command that could not do its work; the description is the sentence to print.
+/// A command that failed; the description is the sentence to print.
 package struct AdminError: Error, Sendable, CustomStringConvertible {
     package let description: String
     init(_ description: String) { self.description = description }
 }
 
-/// Runs a command's body and puts what libpq or Postgres said into a sentence that names the task.
+/// Runs a command's body, and turns errors of libpq or Postgres into a sentence that names the task.
 func administer<Outcome>(_ task: String, _ body: () throws -> Outcome) throws -> Outcome {
     do {
         return try body()
@@ -148,7 +148,7 @@ func administer<Outcome>(_ task: String, _ body: () throws -> Outcome) throws ->
     }
 }
 
-/// All files of this room, for the test that holds the names to them.
+/// All statement files of this room, for the test that checks their names.
 package enum AdministrationSQL {
     package static let files: [any NamedStatement.Type] = [
         DoctorSQL.self, CaptureDoctorSQL.self, ClientRolesSQL.self, WatchingSQL.self, PublishingSQL.self, LockSQL.self,

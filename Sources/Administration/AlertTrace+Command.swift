@@ -1,7 +1,7 @@
 package import Stores
 
 extension AlertTrace {
-    /// Reads the newest alerts of a subject for a command, the newest first.
+    /// Reads a subject's alerts for a command, the newest first.
     ///
     /// - Throws: `AdminError` with a sentence.
     package static func read(_ subject: Subject, limit: Int, conninfo: String) throws -> [Entry] {

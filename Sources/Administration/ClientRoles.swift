@@ -1,15 +1,15 @@
 import Postgres
 
-/// What clients need in a database: the roles that their tokens name, the hub's right to become them, and what they may
-/// read. Supabase's databases have the roles, others do not.
+/// Sets up clients in a database: the roles that their tokens name, the hub's right to become them, and the right to
+/// read tables. Supabase's databases have the roles, others do not.
 package enum ClientRoles {
-    /// Whom `roost init` lets read which tables, and for which hub.
+    /// The tables that `roost init` makes readable, for which roles and which hub.
     package struct Request: Sendable {
-        /// As `regclass` reads them.
+        /// In the syntax of `regclass`.
         package var tables: [String]
-        /// The role that the hub connects as; nil: the one that runs the command.
+        /// The role that the hub connects as; nil for the current role.
         package var hub: String?
-        /// Who is not signed in may read the tables, too.
+        /// Lets visitors (`anon`) read the tables, too.
         package var includesVisitors: Bool
 
         package init(tables: [String] = [], hub: String? = nil, includesVisitors: Bool = false) {
@@ -18,34 +18,34 @@ package enum ClientRoles {
             self.includesVisitors = includesVisitors
         }
 
-        /// `service_role` is a backend's, and what `roost tail` connects as.
+        /// `service_role` is for backends and `roost tail`.
         var readers: [String] { (includesVisitors ? ["anon"] : []) + ["authenticated", "service_role"] }
     }
 
-    /// What a database lacks.
+    /// The setup that a database lacks.
     package struct Plan: Sendable, Equatable {
-        /// One after the other, without semicolons; empty where nothing lacks.
+        /// In order, without semicolons; empty if nothing is missing.
         package var statements: [String] = []
-        /// What to know about it, in sentences.
+        /// Remarks, in sentences.
         package var notes: [String] = []
-        /// Why the role that runs the command may not run it, in a clause; nil where nothing speaks against it.
+        /// The reason why the current role may not run the statements, a clause; nil if there is none.
         package var obstacle: String?
-        /// Who runs the command.
+        /// The current role.
         package var user: String
 
-        /// As a script for psql.
+        /// A script for psql.
         package var script: String { statements.map { $0 + ";\n" }.joined() }
     }
 
-    /// Finds out what lacks; changes nothing.
+    /// Determines the missing setup without changing anything.
     /// - Throws: `AdminError`.
     package static func plan(_ request: Request, conninfo: String) throws -> Plan {
         try administer("look at the roles") { try plan(request, AdminSession.open(conninfo)) }
     }
 
-    /// Does all of what lacks in one transaction, or nothing. Safe to repeat.
-    /// - Returns: what was done.
-    /// - Throws: `AdminError`, with the statements for somebody who may run them where this role may not.
+    /// Completes the setup in one transaction, or changes nothing. Safe to repeat.
+    /// - Returns: the executed plan.
+    /// - Throws: `AdminError`; if this role lacks the rights, with the statements for an administrator to run.
     package static func create(_ request: Request, conninfo: String) throws -> Plan {
         try administer("make the clients' roles") {
             let connection = try AdminSession.open(conninfo)
@@ -53,7 +53,7 @@ package enum ClientRoles {
             guard !plan.statements.isEmpty else { return plan }
             if let obstacle = plan.obstacle { throw refusal(plan, obstacle) }
             do {
-                // A failure ends the transaction with the script.
+                // The whole script is one simple query: a failure aborts the transaction.
                 try connection.run("begin;\n\(plan.script)commit")
             } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
                 throw refusal(plan, error.message)
@@ -68,7 +68,7 @@ package enum ClientRoles {
                 + "run `roost doctor`:\n\n\(plan.script)")
     }
 
-    /// `pg_has_role`'s word for the right to become a role.
+    /// The privilege in `pg_has_role` that allows becoming a role.
     static func membership(_ connection: PostgresConnection) -> String {
         connection.serverVersion >= 160_000 ? "SET" : "MEMBER"
     }
@@ -100,7 +100,8 @@ package enum ClientRoles {
             if !roles.flag(row, 1) {
                 plan.statements.append("create role \(name) nologin noinherit\(isService ? " bypassrls" : "")")
                 if !isSuperuser, !makesRoles { plan.obstacle = "it lacks CREATEROLE" }
-                // Before Postgres 16 only a superuser makes such a role, since then whoever bypasses it as well.
+                // Before Postgres 16 only superusers can create such a role, since then any role with CREATEROLE and
+                // BYPASSRLS.
                 if isService, !isSuperuser, plan.obstacle == nil, connection.serverVersion < 160_000 || !bypasses {
                     plan.obstacle =
                         "only a superuser can create a role with BYPASSRLS, which service_role has at Supabase"
@@ -142,18 +143,18 @@ package enum ClientRoles {
             } + grants
     }
 
-    /// What lacks for roles to read a table.
+    /// The rights that roles lack to read a table.
     private struct Reading {
         var schema: String
-        /// Schema and name, quoted where they must be.
+        /// Schema and name, quoted if necessary.
         var name: String
-        /// The roles that may not use the schema.
+        /// Roles without USAGE on the schema.
         var outside: [String] = []
-        /// The roles that may read no column. What may be read in part stays as it is: somebody chose the columns.
+        /// Roles that cannot read any column. Rights on some columns stay as they are, as they were chosen on purpose.
         var blind: [String] = []
-        /// It has no row level security.
+        /// True if the table has no row level security.
         var isOpen = false
-        /// Why it cannot be looked at.
+        /// The reason why the table cannot be examined.
         var obstacle: String?
     }
 
@@ -172,7 +173,7 @@ package enum ClientRoles {
             }
             return found
         } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
-            // A schema that this role may not use; an administrator may.
+            // This role may not use the schema; an administrator may.
             let name = try connection.query(ClientRolesSQL.tableName, [table])
             return Reading(
                 schema: name.text(0, 0) ?? "", name: name.text(0, 1) ?? "", outside: readers, blind: readers,
@@ -181,7 +182,7 @@ package enum ClientRoles {
     }
 }
 
-/// What is asked about clients' roles, by `roost init` and by `roost doctor`.
+/// Queries about clients' roles for `roost init` and `roost doctor`.
 enum ClientRolesSQL: String, NamedStatement {
     case administrator, clientRoles, tableReading, tableName, ownRoles, unreadableTables
     static let file = StatementFile("ClientRoles.sql")

@@ -1,11 +1,10 @@
 import Postgres
 
-/// Tables of which deleted rows are not told by the rules of a SELECT, as somebody reads about them in `roost watch` and
-/// `roost doctor`.
+/// Exceptions from the rule that a DELETE is visible as its row was, in the words of `roost watch` and `roost doctor`.
 enum DeletionRules {
     /// Findings about tables that are read from the WAL without the whole old row.
     ///
-    /// - Parameter table: this one alone; nil for all.
+    /// - Parameter table: the only table to examine; nil for all.
     /// - Throws: `PostgresError`.
     static func exceptions(of table: NamedTable?, on connection: PostgresConnection) throws -> [String] {
         let rows = try connection.query(CaptureDoctorSQL.unjudgedDeletions, [table?.oid])
@@ -22,7 +21,7 @@ enum DeletionRules {
         }
     }
 
-    /// Tables whose deleted rows cannot be put back while policies are asked (Migration029Deletions.sql).
+    /// Tables whose deleted rows cannot be restored while policies are evaluated (SchemaVisibility.sql).
     static func lasting(on connection: PostgresConnection) throws -> [String] {
         let rows = try connection.query(DoctorSQL.lastingDeletions)
         return (0..<rows.count).map { row in

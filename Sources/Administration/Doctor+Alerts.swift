@@ -1,14 +1,14 @@
 import Postgres
 
-/// How alerts are decided on, and what became of those of the last day.
+/// Checks of the alert settings, and of the alerts of the last day.
 extension Doctor {
-    /// Whether alerts can be trusted: whom they are for, whether hubs hold them up by saying nothing, and whether apps prove what they
-    /// receive. Never throws: what fails is a finding.
+    /// Checks whether alerts can be trusted: which users get them, whether silent hubs delay them, and whether apps
+    /// prove receipt. Never throws: failures become findings.
     ///
     /// - Parameters:
     ///   - condition: `alerts.when`.
     ///   - proofSeconds: `alerts.proof_seconds`.
-    ///   - many: alerts below which nothing is concluded from a share of them.
+    ///   - many: the number of alerts from which a share of them is conclusive.
     package static func examine(
         alertsWhen condition: String, proofSeconds: Int, conninfo: String, many: Int = 20
     ) -> [Finding] {
@@ -17,7 +17,7 @@ extension Doctor {
             let day = try connection.query(DoctorSQL.alertsOfDay)
             var findings = [alerted(when: condition, proofSeconds)]
             findings.append(try silentHubs(connection, delayed: day.figure(0, 4) ?? 0, many))
-            // Nobody is asked for a proof then.
+            // With `away`, no app is asked for a proof.
             if condition != "away" { findings.append(proofs(day, proofSeconds, many)) }
             return findings
         } catch {
@@ -43,7 +43,7 @@ extension Doctor {
         return Finding(.good, alertSubject, "alerts.when is \(condition): \(text)")
     }
 
-    /// An alert waits for all hubs where its user is online, for half a minute at most.
+    /// An alert waits, for half a minute at most, for all hubs on which its user is online.
     private static func silentHubs(_ connection: PostgresConnection, delayed: Int64, _ many: Int) throws -> Finding {
         let rows = try connection.query(DoctorSQL.silentHubs)
         let hubs = (0..<rows.count).map { (name: rows.text($0, 0) ?? "", waiting: rows.figure($0, 1) ?? 0) }

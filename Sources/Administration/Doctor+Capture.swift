@@ -1,6 +1,6 @@
 import Postgres
 
-/// What reading tables from the WAL rests on: the server, the publication, the slot.
+/// Checks of reading tables from the WAL: server, publication and slot.
 extension Doctor {
     static func capture(
         _ connection: PostgresConnection, _ hub: ExaminedHub, _ limits: DoctorLimits
@@ -118,7 +118,7 @@ extension Doctor {
         }
         let drop = "run `select pg_drop_replication_slot('\(name)')`"
         guard tables > 0 else {
-            // A hub that runs drops it by itself.
+            // A running hub drops the slot by itself.
             guard !slot.flag(0, 3) else { return [] }
             return [
                 Finding(
@@ -181,14 +181,14 @@ extension Doctor {
     }
 }
 
-/// The server's settings that reading the WAL rests on.
+/// The server's settings for reading the WAL.
 private struct CaptureSettings {
     private let level: String
     private let mayReplicate: Bool
     private let role: String
     private let slots: (most: Int64, used: Int64)
     private let senders: (most: Int64, used: Int64)
-    /// The most that a slot may keep; -1: any number; nil where it is not known.
+    /// The most WAL that a slot may retain; -1 if unlimited, nil if unknown.
     let keptBytes: Int64?
     let hasStandby: Bool
 
@@ -246,7 +246,7 @@ private struct CaptureSettings {
     }
 }
 
-/// What `roost doctor` asks about reading tables from the WAL.
+/// Queries of `roost doctor` about reading tables from the WAL.
 enum CaptureDoctorSQL: String, NamedStatement {
     case captureSettings, captureSlot, slotsLeft, publishedFaults, unjudgedDeletions, captureRights
     static let file = StatementFile("CaptureDoctor.sql")

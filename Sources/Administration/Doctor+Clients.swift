@@ -1,7 +1,7 @@
 import ChangeFeed
 import Postgres
 
-/// Whether clients get anything at all: the roles of their tokens, and what these may read.
+/// Checks whether clients receive anything at all: the roles of their tokens, and the tables these may read.
 extension Doctor {
     static func roles(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(ClientRolesSQL.clientRoles, ["", ClientRoles.membership(connection)])
@@ -15,7 +15,7 @@ extension Doctor {
         return try missing + unreachable(outOfReach, connection)
     }
 
-    /// Where the hub was granted roles of the operator's own, tokens may name those.
+    /// If the hub was granted the operator's own roles, tokens may name those.
     private static func missingRoles(_ names: [String], of count: Int, hasOthers: Bool) -> [Finding] {
         let severity = hasOthers ? Finding.Severity.warning : .error
         if names.count == count {
@@ -34,7 +34,7 @@ extension Doctor {
         }
     }
 
-    /// Where nothing is decided by row level security, the hub need not become anybody.
+    /// Unless row level security decides something, the hub need not become the role.
     private static func unreachable(_ names: [String], _ connection: PostgresConnection) throws -> [Finding] {
         guard !names.isEmpty else { return [] }
         let state = try connection.query(DoctorSQL.realtimeState)
@@ -48,7 +48,7 @@ extension Doctor {
         }
     }
 
-    /// A table that is watched for nobody: each subscription to it is refused.
+    /// Finds watched tables that no role may read: each subscription to them is refused.
     static func readers(_ connection: PostgresConnection) throws -> [Finding] {
         let oids = try CatalogReader.tables(from: connection).map { String($0.oid) }
         guard !oids.isEmpty else { return [] }
@@ -66,7 +66,7 @@ extension Doctor {
     }
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 package enum ShellArgument {
     package static func of(_ text: String) -> String {
         let isPlain =

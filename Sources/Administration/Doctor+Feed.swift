@@ -1,9 +1,9 @@
 import ChangeFeed
 import Postgres
 
-/// The hubs of the database: whether two have one name, and whether writers ring for those that there are.
+/// Checks of the database's hubs: duplicate names, and whether writers wake each of them.
 extension Doctor {
-    /// A lock that anybody may take is the only thing that a role without rights can stop hubs with.
+    /// A lock that any role may take is the only means by which a role without rights can stop hubs.
     static func locks(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.foreignLocks)
         guard rows.count > 0 else { return [Finding(.good, "locks", "Only hubs hold advisory locks of roost's.")] }
@@ -44,7 +44,7 @@ extension Doctor {
             }
     }
 
-    /// Hubs that live and do not get on.
+    /// Hubs that are connected but make no progress.
     private static func stalled(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.stalledHubs, [String(progressPatience)])
         return (0..<rows.count).map { row in
@@ -56,7 +56,7 @@ extension Doctor {
         }
     }
 
-    /// In seconds; a hub stores its place ten times a second while changes come.
+    /// In seconds. A hub stores its position ten times a second while changes come.
     private static let progressPatience = 60
 
     private static func own(_ node: Node, _ connection: PostgresConnection) throws -> [Finding] {
@@ -73,7 +73,7 @@ extension Doctor {
         ]
     }
 
-    /// A row of `Nodes`.
+    /// A row of the statement `nodes`.
     private struct Node {
         let name: String
         let doorbell: String
@@ -95,7 +95,7 @@ extension Doctor {
     }
 }
 
-/// Whether the outbox stays small, and whether all that is in it can be delivered.
+/// Checks whether the outbox stays small, and whether its changes can be delivered.
 extension Doctor {
     static func outbox(
         _ connection: PostgresConnection, _ hub: ExaminedHub, _ limits: DoctorLimits
@@ -157,15 +157,15 @@ extension Doctor {
     }
 }
 
-/// The watched tables, and how their changes are captured.
+/// Checks of the watched tables and their capture.
 extension Doctor {
     static func tables(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
         let count = try CatalogReader.tables(from: connection).count
         let faults = try CatalogReader.tableFaults(from: connection, readsWAL: hub.readsWAL)
         var findings = (0..<faults.count).compactMap { row -> Finding? in
-            // Tables that the publication leaves out are told under "capture", each with its reason.
+            // "capture" reports tables that the publication leaves out, each with its reason.
             guard let table = faults.text(row, 0), let fault = faults.text(row, 1),
-                // Doctor finds these two by itself.
+                // The doctor has its own checks for these two.
                 fault != "narrow", fault != "applied"
             else {
                 return nil
@@ -195,8 +195,8 @@ extension Doctor {
     }
 
     /// - Parameters:
-    ///   - fault: as TableFaults in Catalog.sql names it.
-    ///   - concernsItself: whether the table has it, and not its partitions alone.
+    ///   - fault: a name from TableFaults in Catalog.sql.
+    ///   - concernsItself: whether the table itself has the fault, not only its partitions.
     private static func finding(_ fault: String, of table: String, concernsItself: Bool) -> Finding {
         let some = concernsItself ? table : "A partition of \(table)"
         return switch fault {
@@ -240,7 +240,7 @@ extension Doctor {
     }
 }
 
-/// Writers whose changes fire no triggers, so that nobody is told of them.
+/// Checks for writers whose changes fire no triggers, so that clients miss them.
 extension Doctor {
     static func writers(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.silentWriters)

@@ -20,7 +20,7 @@ extension Doctor {
         ]
         let tightest = limits.compactMap { name, free in free.map { (name, $0) } }.min { $0.1 < $1.1 }
         guard let (name, free) = tightest else { return [] }
-        // Of a hub that runs, most are there already.
+        // A running hub already has most of its sessions.
         let needed = row.flag(0, 4) ? 2 : hub.sessions
         guard free < Int64(needed) else {
             return [
@@ -50,8 +50,8 @@ extension Doctor {
         ]
     }
 
-    /// A full queue fails the commits of all who notify. Triggers of roost's stop ringing before that; what the
-    /// application itself notifies does not.
+    /// A full queue fails the commits of all sessions that notify. Roost's triggers stop notifying before that; the
+    /// application's own NOTIFYs do not.
     static func queue(_ connection: PostgresConnection) throws -> [Finding] {
         let row = try connection.query(DoctorSQL.notificationQueue)
         let usage = row.text(0, 0).flatMap { Double($0) } ?? 0
@@ -67,9 +67,9 @@ extension Doctor {
     }
 }
 
-/// What follows the server, or once did.
+/// Checks of the server's standbys and idle slots.
 extension Doctor {
-    /// A standby that is promoted takes along what it has, and the rest is lost.
+    /// A promoted standby keeps what it has received; the rest is lost.
     static func standbys(_ connection: PostgresConnection, _ limits: DoctorLimits) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.standbys)
         return (0..<rows.count).map { row in
@@ -104,9 +104,9 @@ extension Doctor {
     }
 }
 
-/// What can be told without a database.
+/// Checks that need no database.
 extension Doctor {
-    /// Whether this machine's clock is synchronised; nil where that cannot be told.
+    /// Checks whether this machine's clock is synchronized; nil if unknown.
     package static func machineClock() -> Finding? {
         switch roost_clock_is_kept() {
         case 1: Finding(.good, "clock", "This machine's clock is synchronised.")

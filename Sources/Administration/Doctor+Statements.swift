@@ -3,10 +3,10 @@ import Postgres
 import Stores
 package import Streams
 
-/// What alerts need of the database.
+/// Checks of the database for alerts.
 extension Doctor {
-    /// Whether the audience statement fits the database, without running it, and whether its tables are watched. Never
-    /// throws: what fails is a finding.
+    /// Checks whether the audience statement fits the database, without running it, and whether its tables are watched.
+    /// Never throws: failures become findings.
     ///
     /// - Parameters:
     ///   - statement: `alerts.audience`.
@@ -49,9 +49,9 @@ extension Doctor {
     }
 }
 
-/// What writing users' status needs.
+/// Checks of `users.statement`.
 extension Doctor {
-    /// Whether the configured statement would work, without running it. Never throws: what fails is a finding.
+    /// Checks whether the configured statement would work, without running it. Never throws: failures become findings.
     ///
     /// - Parameter statement: `users.statement`.
     package static func examine(usersStatement statement: String, conninfo: String) -> [Finding] {
@@ -88,8 +88,8 @@ extension Doctor {
 
 /// Checks of `receipts.statement`.
 extension Doctor {
-    /// Whether the configured statement would work, without running it, and whether its tables are watched. Never throws: what fails is a
-    /// finding.
+    /// Checks whether the configured statement would work, without running it, and whether its tables are watched.
+    /// Never throws: failures become findings.
     ///
     /// - Parameters:
     ///   - statement: `receipts.statement`.
@@ -125,10 +125,11 @@ extension Doctor {
     }
 }
 
-/// The rights and statements that committing a row with a stream's end needs.
+/// Checks of `streams.on_close`.
 extension Doctor {
-    /// Whether each statement of `streams.on_close` fits the database, and whether its role, or else `service_role`, with whose token most
-    /// backends close, may run it. The statements are planned and not run. Never throws: what fails is a finding.
+    /// Checks whether each statement of `streams.on_close` fits the database and may be run by its role, or else by
+    /// `service_role`, with whose token most backends close streams. Plans the statements without running them. Never
+    /// throws: failures become findings.
     package static func examine(closeRules rules: [CloseRule], conninfo: String) -> [Finding] {
         do {
             let connection = try AdminSession.open(conninfo)

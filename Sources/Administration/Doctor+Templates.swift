@@ -1,14 +1,14 @@
 import Postgres
 package import Stores
 
-/// Checks of the templates of single tables, and of the phones that the application keeps.
+/// Checks of per-table alert templates, and of devices stored by the application.
 extension Doctor {
-    /// Whether the sections of `alerts.templates` are of use. Never throws: what fails is a finding.
+    /// Checks whether the sections of `alerts.templates` have any effect. Never throws: failures become findings.
     ///
     /// - Parameters:
     ///   - templates: the variables that each section names, by `SCHEMA.TABLE`.
-    ///   - tables: whose rows alert somebody.
-    ///   - statement: `alerts.audience`; nil where it is not set.
+    ///   - tables: the tables whose rows cause alerts.
+    ///   - statement: `alerts.audience`; nil if not set.
     package static func examine(
         templates: [String: Set<String>], tables: [String], audience statement: String?, conninfo: String
     ) -> [Finding] {
@@ -34,7 +34,7 @@ extension Doctor {
                             + "nothing stands there; add a column of that name, or correct the section."))
             }
         } catch let error as PostgresError where error.kind == .server {
-            // Said by the look at the statement itself.
+            // The check of the statement itself reports this.
         } catch {
             findings.append(Finding(.error, "alerts", "The check of alerts.templates failed: \(error)."))
         }
@@ -42,7 +42,7 @@ extension Doctor {
         return findings
     }
 
-    /// The columns with what the hub makes of them.
+    /// The columns together with the variables that the hub derives from them.
     private static func known(_ columns: Set<String>) -> Set<String> {
         var known = columns.union(["message_id"])
         if columns.contains("body") { known.insert("preview") }
@@ -50,7 +50,8 @@ extension Doctor {
         return known
     }
 
-    /// Whether `alerts.tokens` fits the database, without asking it for anybody. Never throws: what fails is a finding.
+    /// Checks whether `alerts.tokens` fits the database, without looking up any user. Never throws: failures become
+    /// findings.
     package static func examine(tokens: AppTokens, conninfo: String) -> [Finding] {
         do {
             let connection = try AdminSession.open(conninfo)

@@ -1,9 +1,10 @@
 import Postgres
 package import Stores
 
-/// Rows that are pushed when a time in them has come.
+/// Checks of rows that are pushed at a time that they contain.
 extension Doctor {
-    /// Whether the columns of `alerts.timed` can be asked, and how it went with them. Never throws: what fails is a finding.
+    /// Checks whether the columns of `alerts.timed` can be queried, and reports how recent pushes went. Never throws:
+    /// failures become findings.
     package static func examine(timed sources: [TimedSource], conninfo: String) -> [Finding] {
         guard !sources.isEmpty else { return [] }
         do {
@@ -22,7 +23,7 @@ extension Doctor {
     }
 
     private static let timed = "timed rows"
-    /// Hubs look once a second.
+    /// In seconds. Hubs look once a second.
     private static let longestSilence: Int64 = 60
 
     private static func history(of source: TimedSource, _ examination: TimedExamination) throws -> [Finding] {

@@ -1,7 +1,7 @@
 import ChangeFeed
 import Postgres
 
-/// What row level security, channels in SQL and scopes need.
+/// Checks of row level security, channels in SQL and scopes.
 extension Doctor {
     static func realtime(_ connection: PostgresConnection) throws -> [Finding] {
         let state = try connection.query(DoctorSQL.realtimeState)
@@ -31,8 +31,8 @@ extension Doctor {
                 + remedy(for: role, mayCreate: state.flag(0, 4), isLocked: state.flag(0, 5)))
     }
 
-    /// On Supabase's platform `grant trigger` by `postgres` succeeds and changes nothing (changelog
-    /// "realtime-schema-locked-down-against-modification", supabase/realtime PR 1993), so it is no advice there.
+    /// On Supabase's platform `grant trigger` by `postgres` succeeds without any effect (changelog
+    /// "realtime-schema-locked-down-against-modification", supabase/realtime PR 1993), so it is no remedy there.
     private static func remedy(for role: String, mayCreate: Bool, isLocked: Bool) -> String {
         if mayCreate { return "run `roost migrate`." }
         let grant = "run `grant trigger on realtime.messages to \(role)`, then run `roost migrate`."
@@ -43,7 +43,7 @@ extension Doctor {
             + "row changes, private channels and replay do not need the trigger."
     }
 
-    /// Clients and `realtime.send` cannot set the one without the other; whoever inserts by SQL can.
+    /// Clients and `realtime.send` always set both topics alike; an INSERT by SQL need not.
     private static func policiesOfAnyTopic(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.policiesOfAnyTopic)
         return (0..<rows.count).map { row in

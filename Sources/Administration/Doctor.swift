@@ -2,11 +2,11 @@ import Foundation
 import Postgres
 import Schema
 
-/// Looks at a database as a hub would use it.
+/// Examines a database as a hub would use it.
 package enum Doctor {
     typealias Check = (PostgresConnection) throws -> [Finding]
 
-    /// Never throws: what fails is a finding.
+    /// Runs all checks. Never throws: failures become findings.
     package static func examine(
         conninfo: String, for hub: ExaminedHub = ExaminedHub(), limits: DoctorLimits = DoctorLimits()
     ) -> [Finding] {
@@ -26,7 +26,7 @@ package enum Doctor {
             ("queue", queue), ("standbys", { try standbys($0, limits) }), ("slots", { try slots($0, limits) }),
             ("schema", schema),
         ])
-        // What rests on the schema cannot be asked where it is missing, of another version or out of reach.
+        // Checks that depend on the schema cannot run if it is missing, inaccessible or of another version.
         guard findings.contains(where: { $0.subject == "schema" && $0.severity == .good }) else { return findings }
         run([("rights", rights)])
         if !findings.contains(where: { $0.subject == "rights" && $0.severity == .error }) {
@@ -66,7 +66,7 @@ package enum Doctor {
         let deadline = ContinuousClock.now + .seconds(2)
         var heard = try connection.takeNotifications()
         while heard == 0, ContinuousClock.now < deadline {
-            // The ring comes at the latest with the answer to the next statement.
+            // The notification arrives with the answer to the next statement at the latest.
             _ = try connection.query("select pg_sleep(0.02)")
             heard = try connection.takeNotifications()
         }
@@ -117,23 +117,23 @@ package enum Doctor {
     }
 }
 
-/// From where on the doctor finds something worth a word.
+/// The limits beyond which the doctor reports something.
 package struct DoctorLimits: Sendable {
-    /// How long a transaction may be open; meanwhile vacuum cleans nothing up that is younger.
+    /// The longest open transaction; meanwhile vacuum cannot clean up anything younger.
     package var transaction: Duration = .seconds(300)
-    /// How late pruning may be behind the retention; the hub prunes once a minute.
+    /// The greatest lag of pruning behind the retention; a hub prunes once a minute.
     package var pruning: Duration = .seconds(600)
-    /// Dead rows of the outbox, where they are more than the living ones.
+    /// The outbox's dead rows, if they outnumber the live ones.
     package var deadRows = 100_000
-    /// Bytes of WAL that a standby may have to replay, or that a slot without a reader may keep: four segments.
+    /// Bytes of WAL that a standby may have to replay, or that an unread slot may retain: four segments.
     package var walBytes = 67_108_864
-    /// How far behind a standby may be.
+    /// A standby's greatest delay.
     package var standby: Duration = .seconds(30)
 
     package init() {}
 }
 
-/// What the doctor has to know of the hub that it examines a database for.
+/// The facts about a hub that the doctor needs.
 package struct ExaminedHub: Sendable {
     /// `node.name`.
     package var node: String
@@ -141,11 +141,11 @@ package struct ExaminedHub: Sendable {
     package var retention: Duration
     /// Pushes take sessions of their own.
     package var sendsPushes: Bool
-    /// Notifications take one.
+    /// Listening to notifications takes a session.
     package var listens: Bool
-    /// `feed.capture` is `wal`; storing takes one.
+    /// True if `feed.capture` is `wal`; storing takes a session.
     package var readsWAL: Bool
-    /// `streams.on_close` takes one.
+    /// True with `streams.on_close`, which takes a session.
     package var storesStreams: Bool
     /// `feed.policy_sessions`.
     package var policySessions: Int
@@ -163,22 +163,23 @@ package struct ExaminedHub: Sendable {
         self.policySessions = policySessions
     }
 
-    /// The most sessions with Postgres that the hub has at a time: two of the feed, two for conditions, those for policies of rows, two
-    /// for policies of channels, one each for presence and for who may come back, two for readings of what clients missed; two for
-    /// pushes, and one while the operator looks at alerts; one that listens to notifications; one that stores what is read from the WAL
-    /// (its walsender counts elsewhere); one that stores streams; one that keeps broadcasts, from the first that asks for it.
+    /// The greatest number of simultaneous Postgres sessions of the hub: two for the feed, two for conditions,
+    /// `policySessions` for policies of rows, two for policies of channels, one each for presence and for checking who
+    /// may come back, two for reading what clients missed; two for pushes, and one while the operator looks at alerts;
+    /// one that listens to notifications; one that stores changes from the WAL (its walsender counts elsewhere); one
+    /// that stores streams; one that stores broadcasts, from the first client that asks for it.
     var sessions: Int {
         11 + policySessions + (sendsPushes ? 3 : 0) + (listens ? 1 : 0) + (readsWAL ? 1 : 0) + (storesStreams ? 1 : 0)
     }
 }
 
-/// What a check found.
+/// The result of a check.
 package struct Finding: Sendable, Equatable {
     package enum Severity: String, Sendable { case good, warning, error }
 
     package let severity: Severity
     package let subject: String
-    /// One sentence; where something is wrong, it says what to do.
+    /// One sentence; for a problem, with its remedy.
     package let message: String
 
     package init(_ severity: Severity, _ subject: String, _ message: String) {
@@ -188,9 +189,9 @@ package struct Finding: Sendable, Equatable {
     }
 }
 
-/// Numbers as an operator reads them.
+/// Formats quantities for operators.
 enum Magnitude {
-    /// In the largest unit of which there are two: 900 B, 64 MB.
+    /// In the largest unit of which there are at least two: 900 B, 64 MB.
     static func bytes(_ count: Int64) -> String {
         let units = ["B", "kB", "MB", "GB", "TB"]
         var (rest, unit) = (count, 0)
@@ -198,7 +199,7 @@ enum Magnitude {
         return "\(rest) \(units[unit])"
     }
 
-    /// In the largest unit of which there are two: 90 s, 5 min, 47 h, 3 days.
+    /// In the largest unit of which there are at least two: 90 s, 5 min, 47 h, 3 days.
     static func time(_ duration: Duration) -> String {
         let seconds = duration.components.seconds
         return switch seconds {
@@ -210,7 +211,7 @@ enum Magnitude {
     }
 }
 
-/// What `roost doctor` asks of a database. All of it reads only, and works for a role that may do little.
+/// Queries of `roost doctor`. They only read, and work for a role with few rights.
 enum DoctorSQL: String, NamedStatement {
     case connections, longTransactions, notificationQueue, standbys, idleSlots, rights, nodes, stalledHubs, outboxState,
         castsToJSON, unwatchedChanges, silentWriters, foreignLocks, policiesOfAnyTopic, realtimeState,

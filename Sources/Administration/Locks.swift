@@ -1,14 +1,14 @@
 import Postgres
 
-/// Who holds a lock that something waits for.
+/// The holder of a lock that a session waits for.
 struct LockHolder: Equatable {
-    /// Nil: a prepared transaction.
+    /// Nil for a prepared transaction.
     let backendID: Int32?
     private let who: String
     private let since: String?
     private let statement: String?
 
-    /// The first row's: the process, who it is, since when its transaction is open, what it last asked.
+    /// Reads the first row: process, application and state, start of its transaction, last statement.
     init?(_ rows: QueryResult) {
         guard rows.count > 0, let who = rows.text(0, 1) else { return nil }
         backendID = rows.integer(0, 0).flatMap { $0 > 0 ? Int32(truncatingIfNeeded: $0) : nil }
@@ -17,11 +17,11 @@ struct LockHolder: Equatable {
         statement = rows.text(0, 3).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Who keeps a trigger from being put on a table, or taken off.
+    /// The session that keeps triggers from being added to a table or removed.
     ///
     /// - Parameters:
-    ///   - table: an oid; nil: any of roost's own, and those of realtime.
-    ///   - readersCount: whether who only reads is in the way, too.
+    ///   - table: an oid; nil for all tables of Roost and of realtime.
+    ///   - readersCount: whether sessions that only read are in the way, too.
     /// - Throws: `PostgresError`.
     init?(of table: String?, readersCount: Bool, on connection: PostgresConnection) throws {
         let rows = try connection.query(LockSQL.lockHolder, [table, readersCount ? "true" : "false"])
@@ -37,32 +37,32 @@ struct LockHolder: Equatable {
         return "process \(backendID) (\(facts.compactMap { $0 }.joined(separator: "; ")))"
     }
 
-    /// What makes it let go.
+    /// The means to make the holder release its lock.
     var remedy: String {
         backendID.map { "wait for it, or run `select pg_terminate_backend(\($0))`" } ?? "finish it"
     }
 }
 
-/// How a command waits for a table that is in use.
+/// The patience of a command with a table in use.
 ///
-/// Whoever waits for a lock makes all wait who come after him and want a weaker one, though the holder would not mind
-/// them. So a command waits for moments only, and leaves pauses in which the writers that came meanwhile get on.
+/// A session that waits for a lock blocks all later ones that want a weaker lock, even if the holder would not. So a
+/// command waits only for moments, and pauses in between to let the writers that queued up proceed.
 package struct LockPatience: Sendable {
-    /// The longest that it stands in the queue, and writers behind it.
+    /// The longest time in the lock queue, with writers waiting behind.
     package var turn: Duration = .milliseconds(200)
-    /// The first pause; doubled up to `longestPause`.
+    /// The first pause; later ones double up to `longestPause`.
     package var firstPause: Duration = .milliseconds(400)
     package var longestPause: Duration = .seconds(3)
-    /// For one table, all in all.
+    /// The limit for one table.
     package var total: Duration
 
     package init(total: Duration = .seconds(60)) { self.total = total }
 
-    /// As `lock_timeout` is set, in whole milliseconds.
+    /// The value for `lock_timeout`, in whole milliseconds.
     var turnText: String { "\(Int(turn / .milliseconds(1)))ms" }
 }
 
-/// The pauses between tries for a lock. Pure.
+/// The pauses between attempts at a lock. Pure.
 struct LockWait {
     private let patience: LockPatience
     private var end: ContinuousClock.Instant?
@@ -73,7 +73,7 @@ struct LockWait {
         pause = patience.firstPause
     }
 
-    /// How long to wait before the next try; nil where the patience is over.
+    /// The pause before the next attempt; nil once the patience is exhausted.
     mutating func next(at now: ContinuousClock.Instant) -> Duration? {
         let end = end ?? now + patience.total
         self.end = end
@@ -83,7 +83,7 @@ struct LockWait {
     }
 }
 
-/// Who holds up a command that waits.
+/// Queries for the cause of a wait.
 enum LockSQL: String, NamedStatement {
     case lockHolder, oldestWriter, sessionWait
     static let file = StatementFile("Locks.sql")

@@ -1,14 +1,15 @@
 import Capture
 import Postgres
 
-/// What a hub reads tables from, as the commands make and drop it: the publication `roost` and the logical slot.
+/// Creates and drops, for commands, the two things that a hub reads tables through: the publication `roost` and the
+/// logical slot.
 struct LogicalSlot {
     let turns: TableTurns
     private var connection: PostgresConnection { turns.connection }
 
     init(turns: TableTurns) { self.turns = turns }
 
-    /// Nobody else makes or drops the slot meanwhile, neither a hub nor a command.
+    /// Runs `body` while no hub and no other command creates or drops the slot.
     func whileNobodyDrops<Outcome>(_ body: () throws -> Outcome) throws -> Outcome {
         var wait = LockWait(turns.patience)
         while try !connection.query(CaptureSQL.lockSlot).flag(0, 0) {
@@ -28,15 +29,16 @@ struct LogicalSlot {
             _ = try connection.query(CaptureSQL.unlockSlot)
             return outcome
         } catch {
-            // Else the session is gone, and the lock with it.
+            // Otherwise the session is gone, and the lock with it.
             if !connection.isBroken { _ = try connection.query(CaptureSQL.unlockSlot) }
             throw error
         }
     }
 
-    /// Sees to it that there is a publication and a slot, in which all is that a table's writers do from then on.
+    /// Ensures that there are a publication and a slot, so that the slot contains everything that a table's writers do
+    /// afterwards.
     ///
-    /// - Throws: `AdminError` with what is missing and what to do about it.
+    /// - Throws: `AdminError` with the problem and its remedy.
     func prepare() throws {
         let found = try connection.query(PublishingSQL.requirementsOfWAL)
         guard found.text(0, 0) == "logical" else {
@@ -72,9 +74,9 @@ struct LogicalSlot {
         }
     }
 
-    /// Has the publication publish all that happens again, where somebody narrowed it.
+    /// Makes the publication publish all operations again, if it was narrowed.
     ///
-    /// - Returns: whether it did not.
+    /// - Returns: whether it was.
     func mendPublication() throws -> Bool {
         let publication = try connection.query(PublishingSQL.publicationState)
         guard publication.count > 0, !publication.flag(0, 1), !publication.flag(0, 0) else { return false }
@@ -82,7 +84,7 @@ struct LogicalSlot {
         return true
     }
 
-    /// In an order in which whatever happens meanwhile leaves no changes missing without a word (`CaptureSlot`).
+    /// In an order that never loses changes unnoticed, whatever happens in between (`CaptureSlot`).
     private func make(isLost: Bool, _ found: QueryResult) throws {
         guard found.flag(0, 1) else {
             throw AdminError(
@@ -101,12 +103,13 @@ struct LogicalSlot {
         _ = try connection.query(CaptureSQL.beginCapture, [place])
     }
 
-    /// Nobody waits behind this, so that it stands as long as its patience lasts; the reporter tells whom it waits for.
+    /// No writer waits behind this statement, so it may take the whole patience; the reporter names the transaction it
+    /// waits for.
     private func makeSlot() throws -> String? {
         let limit = turns.patience.total
         try connection.run("set lock_timeout = '\(max(1, Int(limit / .milliseconds(1))))ms'")
         do {
-            // Several may be waited for, one after the other.
+            // Several transactions may be waited for, one after the other.
             let place = try connection.query(PublishingSQL.makeSlot, within: limit * 3 + .seconds(30)).text(0, 0)
             try connection.run("reset lock_timeout")
             return place
@@ -120,14 +123,14 @@ struct LogicalSlot {
         }
     }
 
-    /// Drops the slot where no table is read from the WAL any more and no hub reads it, which would drop it by itself.
+    /// Drops the slot if no table is read from the WAL any more and no hub reads it; a hub would drop it by itself.
     ///
-    /// - Returns: what is to be told of it.
+    /// - Returns: remarks for the user.
     func dropUnread() throws -> [String] {
         guard try isUnused() else { return [] }
         return try whileNobodyDrops {
             guard try isUnused() else { return [] }
-            // In this order: a row without a slot says that changes are missing.
+            // The order matters: a row without a slot means that changes are missing.
             _ = try connection.query(CaptureSQL.forgetCapture)
             _ = try connection.query(CaptureSQL.dropSlot)
             return [

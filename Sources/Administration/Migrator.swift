@@ -5,12 +5,12 @@ import Schema
 /// Installs and upgrades the schema `roost`.
 package enum Migrator {
     package struct Outcome: Sendable, Equatable {
-        /// 0 where there was no schema.
+        /// 0 if there was no schema.
         package let from: Int
         package let to: Int
     }
 
-    /// The whole set-up for an empty database, as a script for psql.
+    /// The whole setup for an empty database, as a script for psql.
     package static var script: String {
         transaction(
             (RoostSchema.base + RoostSchema.migrations).map(section)
@@ -24,12 +24,13 @@ package enum Migrator {
         "begin;\n\n" + steps.joined(separator: "\n") + "\ncommit;\n"
     }
 
-    /// Brings the schema to `RoostSchema.currentVersion` in one transaction; two at once run one after the other.
+    /// Brings the schema to `RoostSchema.currentVersion` in one transaction. Simultaneous migrations run one after the
+    /// other.
     ///
-    /// Also creates what is missing of `realtime` and `auth`, and the trigger on `realtime.messages`; what of that this
-    /// role may not do is left to `roost doctor` to report. Needs the right to create a schema in the database, or to own
-    /// an empty schema `roost`.
-    /// - Throws: `AdminError`, also where the schema is newer than this binary.
+    /// Also creates missing parts of `realtime` and `auth`, and the trigger on `realtime.messages`; parts that this
+    /// role may not create are left to `roost doctor` to report. Needs the right to create a schema in the database, or
+    /// ownership of an empty schema `roost`.
+    /// - Throws: `AdminError`, also if the schema is newer than this binary, or too old for it.
     @discardableResult
     package static func migrate(
         conninfo: String, patience: LockPatience = LockPatience(), progress: @escaping AdminProgress.Listener = { _ in }
@@ -49,7 +50,7 @@ package enum Migrator {
         }
     }
 
-    /// One try. Where a table is in use, the transaction has failed.
+    /// Makes one attempt. If a table is in use, it throws, and the transaction has failed.
     private static func migrate(
         _ connection: PostgresConnection, _ patience: LockPatience, _ reporter: ProgressWaiter
     ) throws -> Outcome {
@@ -63,7 +64,7 @@ package enum Migrator {
             version == 0
             ? RoostSchema.base + RoostSchema.migrations
             : Array(RoostSchema.migrations.dropFirst(version - RoostSchema.baseVersion))
-        // Interruptions of the capture until now are written down before it is looked at again.
+        // Interruptions of the capture until now are recorded before the capture is reset.
         if !steps.isEmpty, version > 0 { try connection.run("select roost.note_captures()") }
         for (done, step) in steps.enumerated() {
             reporter.report { progress in
@@ -75,7 +76,7 @@ package enum Migrator {
         if !steps.isEmpty {
             try connection.run("update roost.meta set schema_version = \(RoostSchema.currentVersion)")
         }
-        // Functions of triggers may be others now; what captures tables is looked at again (SchemaCapture.sql).
+        // Trigger functions may have changed: the state of each table's capture is determined again (SchemaCapture.sql).
         if !steps.isEmpty { try connection.run("delete from roost.captured") }
         for installation in RoostSchema.installations {
             reporter.report { progress in
@@ -88,9 +89,10 @@ package enum Migrator {
         return Outcome(from: version, to: RoostSchema.currentVersion)
     }
 
-    /// Waits for other migrations, which keeps nobody else waiting. Anybody who may connect to the database may hold the lock.
+    /// Waits for other migrations, which blocks no other sessions. Any role that may connect to the database can hold
+    /// the lock.
     ///
-    /// - Throws: `AdminError` where the patience is over.
+    /// - Throws: `AdminError` once the patience is exhausted.
     private static func takeTurn(
         _ connection: PostgresConnection, _ patience: LockPatience, _ reporter: ProgressWaiter
     ) throws {
@@ -105,7 +107,7 @@ package enum Migrator {
         }
     }
 
-    /// - Throws: `AdminError` where the patience is over.
+    /// - Throws: `AdminError` once the patience is exhausted.
     private static func rest(_ wait: inout LockWait, _ connection: PostgresConnection, _ reporter: ProgressWaiter)
         throws
     {

@@ -1,19 +1,19 @@
 import ChangeFeed
 import Postgres
 
-/// Reads a table as users would, to find policies that fail: the hub shows nothing to whom they fail for.
+/// Reads a table as users would, to find policies that fail: the hub shows nothing to users for whom they fail.
 ///
-/// Rows are asked for by SELECT as the roles that tokens name, with the claims of users whom the table or the members tables of its
-/// scope know, and of one whom nobody knows, in a transaction that reads only and is rolled back.
+/// Selects rows in the roles that tokens name, with the claims of users found in the table or in the members tables of
+/// its scope, and of one unknown user, in a read-only transaction that is rolled back.
 struct PolicySample {
-    /// How the policies fail for a role.
+    /// A failure of the policies for a role.
     struct Failure {
         let table: String
         let role: String
-        /// Users for whom they fail, and all who were tried.
+        /// The number of users for whom they fail, and of all that were tried.
         let failed: Int
         let tried: Int
-        /// The last one.
+        /// The last error.
         let error: PolicyFailure
 
         var isOfAll: Bool { failed == tried }
@@ -29,13 +29,13 @@ struct PolicySample {
         }
     }
 
-    /// For all statements of one table, after which what was tried so far counts.
+    /// The limit for all statements of one table; then the trials so far decide.
     private static let patience = Duration.seconds(10)
 
     let table: NamedTable
     let connection: PostgresConnection
 
-    /// For each role, how its policies fail, if they do.
+    /// The failures of the table's policies, at most one for each role.
     ///
     /// - Throws: `PostgresError`.
     func failures() throws -> [Failure] {
@@ -63,14 +63,14 @@ struct PolicySample {
     private func failure(
         of role: String, _ statement: String, users: [String], until deadline: ContinuousClock.Instant
     ) throws -> Failure? {
-        // A visitor's token names nobody.
+        // A visitor's token has no subject.
         let subjects: [String?] = role == "anon" ? [nil] : users + ["00000000-0000-4000-8000-000000000000"]
         var tried = 0
         var failures: [PolicyFailure] = []
         for subject in subjects where tried == 0 || ContinuousClock.now < deadline {
             tried += 1
             do { try read(statement, as: role, subject) } catch let error as PostgresError where error.kind == .server {
-                // A table in use, or one that takes long to read, says nothing of its policies.
+                // A table that is in use or slow to read tells nothing about its policies.
                 guard ![SQLState.lockNotAvailable, SQLState.queryCanceled].contains(error.sqlState) else {
                     tried -= 1
                     try connection.run("rollback to savepoint before")
@@ -80,7 +80,7 @@ struct PolicySample {
                 try connection.run("rollback to savepoint before")
             }
         }
-        // Some values that are no user's id are drawn as well, which a policy may not be able to read as one.
+        // Some of the drawn values are no user ids, and a policy may fail to cast them.
         if failures.count < tried { failures.removeAll(where: \.isOfData) }
         return failures.last.map {
             Failure(table: table.name, role: role, failed: failures.count, tried: tried, error: $0)

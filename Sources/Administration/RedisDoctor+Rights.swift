@@ -1,13 +1,13 @@
 import Redis
 
-/// What the user of the hubs may do.
+/// Checks of the rights of the hubs' user.
 extension RedisDoctor {
-    /// Each command that a hub needs, on a key and a channel of the cluster's that nobody uses, in a form that writes nothing.
+    /// Every command that a hub needs, on an unused key and channel of the cluster, in a form that writes nothing.
     private var tries: [(command: String, [RedisArgument])] {
         let name = RedisArgument.text(keys.nothing)
         return [
             ("eval", ["EVAL", "return 1", 1, name]), ("script|load", ["SCRIPT", "LOAD", "return 1"]),
-            // That there is no such script is answered to who may ask.
+            // A user who may run it gets the error that there is no such script.
             ("evalsha", ["EVALSHA", .text(String(repeating: "0", count: 40)), 1, name]),
             ("xadd", ["XADD", name, "NOMKSTREAM", "*", "f", ""]), ("xrange", ["XRANGE", name, "-", "+", "COUNT", 1]),
             ("xrevrange", ["XREVRANGE", name, "+", "-", "COUNT", 1]), ("publish", ["PUBLISH", name, ""]),
@@ -16,12 +16,13 @@ extension RedisDoctor {
             ("hdel", ["HDEL", name, "f"]), ("getrange", ["GETRANGE", name, 0, 0]), asked("hset", "'f', ''"),
             asked("append", "''"), ("info", ["INFO", "server"]), ("role", ["ROLE"]), ("time", ["TIME"]),
             ("pubsub|numsub", ["PUBSUB", "NUMSUB", name]), ("client|setname", ["CLIENT", "SETNAME", "roost-doctor"]),
-            // The last one: whoever listens may ask for nothing more.
+            // The last one: a subscribed connection takes no other commands.
             ("subscribe", ["SUBSCRIBE", name]),
         ]
     }
 
-    /// Of a command that has no form which writes nothing, Redis is asked whether the user may; one before 7.0 does not know.
+    /// For a command without a form that writes nothing, asks Redis whether the user may run it; versions before 7.0
+    /// cannot tell.
     private func asked(_ command: String, _ rest: String) -> (command: String, [RedisArgument]) {
         let script = """
             if redis.acl_check_cmd and not redis.acl_check_cmd('\(command)', KEYS[1], \(rest)) then \
@@ -30,18 +31,19 @@ extension RedisDoctor {
         return (command, ["EVAL", .text(script), 1, .text(keys.nothing)])
     }
 
-    /// On a connection of its own, as it ends with it.
+    /// Uses a connection of its own, which ends with SUBSCRIBE.
     func rights() throws(RedisFailure) -> [Finding] {
         let session = try RedisSession(address, name: "roost-doctor", limit: .seconds(3))
         var (commands, lacksKeys, lacksChannels): ([String], Bool, Bool) = ([], false, false)
         for (command, words) in tries {
             guard case .error(let text) = try session.ask(words) else { continue }
             guard text.hasPrefix("NOPERM") else {
-                // A server that takes no writes says so here.
+                // A server that takes no writes replies so here.
                 if text.hasPrefix("NOSCRIPT") { continue }
                 return [Finding(.error, Self.subject, "Redis refuses \(command): \(Self.shown(text)).")]
             }
-            // Of a key or a channel Redis says so, in words that differ between its versions; of a command it quotes the name.
+            // For a key or a channel, Redis names the kind, in words that differ between its versions; for a command,
+            // it quotes the name.
             switch text {
             case _ where text.contains(" key"): lacksKeys = true
             case _ where text.contains(" channel"): lacksChannels = true
@@ -81,7 +83,7 @@ extension RedisDoctor {
                 "TLS, but any certificate is accepted (verify=off); set cluster.ca_file instead.")
     }
 
-    /// An error of the server's, as a part of a sentence.
+    /// An error of the server as a part of a sentence.
     private static func shown(_ text: String) -> String {
         let plain = text.unicodeScalars.filter { (0x20..<0x7F).contains($0.value) }.prefix(200)
         return String(String.UnicodeScalarView(plain)).trimmingSuffix(".")

@@ -3,7 +3,7 @@ import Redis
 
 /// Checks of the server itself.
 extension RedisDoctor {
-    /// The log, and whether there is room for the whole of it.
+    /// Checks the size of the log, and whether there is room for a full one.
     func memory(_ session: RedisSession, _ information: RedisInformation) throws(RedisFailure) -> [Finding] {
         let log = try RedisLogSize(session, keys)
         let used = information.number("used_memory") ?? 0
@@ -70,7 +70,7 @@ extension RedisDoctor {
         )
     }
 
-    /// A primary that was replaced while it was cut off goes on taking messages, which nobody else will see.
+    /// A primary that was replaced while cut off still takes messages, which no other hub sees.
     func failover(_: RedisSession, _ information: RedisInformation) -> [Finding] {
         guard case .sentinel(let endpoints, let name) = address.place else { return [] }
         let replicas = information.number("connected_slaves") ?? 0
@@ -99,7 +99,8 @@ extension RedisDoctor {
         return [Finding(.good, "redis failover", "\(replicas) replicas follow \(name).")]
     }
 
-    /// A hub that hangs is cut off by Redis when this much waits for it, and reads what it missed from the log.
+    /// Redis cuts off a hub that hangs once this much output waits for it; the hub then reads what it missed from the
+    /// log.
     func readers(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
         func finding(_ severity: Finding.Severity, _ sentence: String) -> [Finding] {
             [Finding(severity, "redis readers", sentence)]
@@ -144,7 +145,7 @@ extension RedisDoctor {
             ]
     }
 
-    /// What a hub says waits for one answer, and what it hears for half of one.
+    /// A message from a hub takes one round trip, a message to it half of one.
     func latency(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
         var times: [Duration] = []
         for _ in 0..<21 {
@@ -169,7 +170,7 @@ extension RedisDoctor {
         String(format: "%.2f", duration / .milliseconds(1))
     }
 
-    /// Each hub hears the cluster's channel and one of its own, and one whose name is taken does so, too.
+    /// Each hub subscribes to the cluster's channel and to one of its own, even if its name is taken.
     func hubs(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
         let answer =
             try session.ask(
@@ -198,10 +199,10 @@ extension RedisDoctor {
     }
 }
 
-/// How large the log is, about: by how many entries it has and what the newest ones take.
+/// The approximate size of the log, from its number of entries and the size of the newest ones.
 struct RedisLogSize {
     private(set) var entries: Int64 = 0
-    /// What an entry takes in Redis beside its bytes.
+    /// The size of an entry in Redis besides its bytes.
     private static let overhead: Int64 = 20
     private var mean: Int64 = 0
 
@@ -212,7 +213,7 @@ struct RedisLogSize {
         let newest = try Self.entries(session.ask("XREVRANGE", .text(keys.log), "+", "-", "COUNT", 10))
         guard let last = newest.first else { return }
         mean = newest.reduce(0) { $0 + $1.bytes } / Int64(newest.count) + Self.overhead
-        // Offsets are dense within an epoch; of those between the first and the last, the head knows where they ended.
+        // Offsets are dense within an epoch; the head has the ends of all epochs before the last.
         let head = try session.ask("GET", .text(keys.head))
         let ends = Self.older(head).filter { $0.epoch >= first.id.epoch && $0.epoch < last.id.epoch } + [last.id]
         entries = ends.reduce(0) { $0 + $1.offset + 1 } - first.id.offset
@@ -220,10 +221,10 @@ struct RedisLogSize {
 
     var bytes: Int64 { entries * mean }
 
-    /// What so many entries like the newest take.
+    /// The size of `entries` like the newest ones.
     func bytes(of entries: Int) -> Int64 { Int64(entries) * mean }
 
-    /// Nothing where there is no head, or one that hubs will make anew.
+    /// Empty if there is no head, or an invalid one that hubs will replace.
     private static func older(_ head: RedisValue) -> [LogEntryID] {
         do throws(LogRefusal) { return try LogScripts.head(head)?.older ?? [] } catch { return [] }
     }

@@ -1,16 +1,17 @@
 import Foundation
 package import Redis
 
-/// Looks at the Redis by which several hubs act as one, as a hub would use it.
+/// Examines the Redis that connects several hubs, as a hub would use it.
 ///
-/// It asks by what the user of the hubs may do (`RedisRights.acl`), writes nothing, and never throws: what fails is a finding.
+/// Uses only commands that the hubs' user may run (`RedisRights.acl`), writes nothing, and never throws: failures
+/// become findings.
 package struct RedisDoctor {
     typealias Check = (RedisSession, RedisInformation) throws(RedisFailure) -> [Finding]
 
     let address: RedisAddress
     let keys: LogKeys
     let node: String
-    /// The log keeps no more than these, about.
+    /// The approximate limits of the log.
     let logEntries, logBytes: Int
     let limits: RedisDoctorLimits
     static let subject = "redis"
@@ -18,7 +19,7 @@ package struct RedisDoctor {
     /// - Parameters:
     ///   - cluster: `cluster.name`.
     ///   - node: `node.name`.
-    ///   - logEntries: how many entries the log keeps at most.
+    ///   - logEntries: the most entries that the log keeps.
     ///   - logBytes: `cluster.log_bytes`.
     package init(
         _ address: RedisAddress, cluster: String, node: String, logEntries: Int, logBytes: Int,
@@ -62,7 +63,7 @@ package struct RedisDoctor {
         return findings
     }
 
-    /// What is no server for the hubs at all.
+    /// Findings that rule the server out altogether.
     private func kind(_ information: RedisInformation) -> [Finding] {
         func refused(_ sentence: String) -> [Finding] { [Finding(.error, Self.subject, sentence)] }
         if information["redis_mode"] == "sentinel" {
@@ -85,18 +86,18 @@ package struct RedisDoctor {
     }
 }
 
-/// From where on the doctor finds something worth a word of Redis.
+/// The limits beyond which the doctor reports something about Redis.
 package struct RedisDoctorLimits: Sendable {
-    /// Half of the questions are answered within that.
+    /// The limit for the median round trip.
     package var latency = Duration.milliseconds(2)
     package var clock = Duration.seconds(1)
-    /// The least bytes after which Redis may cut off a hub that does not read, and the least that it may have waiting for long.
+    /// The smallest output buffers at which Redis may cut off a hub that does not read: at once, and when they last.
     package var readerBytes = (hard: 16 << 20, soft: 4 << 20)
 
     package init() {}
 }
 
-/// What a server says of itself: the lines of INFO.
+/// A server's facts about itself: the lines of INFO.
 struct RedisInformation {
     private let values: [Substring: Substring]
 
@@ -115,7 +116,7 @@ struct RedisInformation {
         isValkey ? "Valkey \(self["valkey_version"] ?? "")" : "Redis \(self["redis_version"] ?? "of no known version")"
     }
 
-    /// Valkey began with what Redis 7.2 was.
+    /// Valkey started as a fork of Redis 7.2.
     var isNewEnough: Bool {
         let parts = (self["redis_version"] ?? "").split(separator: ".").map { Int($0) ?? 0 }
         return isValkey || (parts.first ?? 0, parts.dropFirst().first ?? 0) >= (6, 2)

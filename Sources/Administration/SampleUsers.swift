@@ -1,19 +1,19 @@
 import Postgres
 
-/// Draws values that may be users' ids from a table and from those that its policies read.
+/// Draws values that may be user ids from a table and from the tables that its policies read.
 struct SampleUsers {
     private static let most = 20
 
-    /// The oid.
+    /// The table's oid.
     let table: String
-    /// One that visibility depends on, and that no user is drawn from.
+    /// A column that visibility depends on; no users are drawn from it.
     let column: String?
     let members: [UInt32]
     let connection: PostgresConnection
 
-    /// Values of `sub` that policies may know, taken from the columns in turn; at most 20.
+    /// Draws values of `sub` that policies may know, from the candidate columns in turn; at most 20.
     ///
-    /// - Parameter values: of the column, whose rows are drawn from where a table has it.
+    /// - Parameter values: values of `column` that restrict the rows drawn, if a table has that column.
     /// - Throws: `PostgresError`.
     func draw(from values: [String]) throws -> [String] {
         let oids = "{" + members.map(String.init).joined(separator: ",") + "}"

@@ -1,13 +1,13 @@
 import ChangeFeed
 import Postgres
 
-/// Writes declarations of scopes.
+/// Stores declarations of scopes.
 struct ScopeDeclaration {
     let connection: PostgresConnection
     let table: NamedTable
 
-    /// - Throws: `AdminError` where the declaration would be of no use; nothing is stored then.
-    /// - Parameter rehearses: whether to examine only, as the tables may not be watched yet.
+    /// - Parameter rehearses: only examines the declaration, as the tables may not be watched yet.
+    /// - Throws: `AdminError` if the declaration would have no effect; nothing is stored then.
     func declare(column given: String, members: [NamedTable], rehearses: Bool) throws {
         let column = try columnName(given)
         guard !members.isEmpty else {
@@ -40,7 +40,7 @@ struct ScopeDeclaration {
         try DeclaredScope.read(of: table.oid, on: connection).first.map(ScopeOutcome.init)
     }
 
-    /// The other tables whose scope rests on this one.
+    /// The other tables whose scopes depend on this one.
     func resting() throws -> [String] {
         let rows = try connection.query(WatchingSQL.scopesResting, [table.oid])
         return (0..<rows.count).compactMap { rows.text($0, 0) }
@@ -60,18 +60,18 @@ struct ScopeDeclaration {
     }
 }
 
-/// What `roost watch` is to do with a table's scope.
+/// The change that `roost watch` makes to a table's scope.
 package enum ScopeChange: Sendable, Equatable {
     case keep
-    /// Finds out from the policies what the scope is, unless one was declared.
+    /// Derives the scope from the policies, unless one was declared.
     case derive
     case remove
     /// - Parameters:
-    ///   - column: as SQL writes it.
-    ///   - members: tables, as `regclass` reads them.
+    ///   - column: in SQL syntax.
+    ///   - members: tables, in the syntax of `regclass`.
     case declare(column: String, members: [String])
 
-    /// The names in lists that separate them by commas; a comma between double quotes belongs to a name.
+    /// Splits lists at commas; a comma between double quotes belongs to a name.
     package static func names(in lists: [String]) -> [String] {
         lists.flatMap { list in
             var isQuoted = false
@@ -93,15 +93,15 @@ extension Substring {
 
 /// The scope of a table that was watched.
 package struct ScopeOutcome: Sendable, Equatable {
-    /// The columns, for people.
+    /// The columns, for display.
     package let column: String
     /// Schemas and names, separated by commas.
     package let members: String
-    /// It was found in the policies.
+    /// True if the scope was derived from the policies.
     package let isDerived: Bool
-    /// Without row level security the scope changes nothing.
+    /// Without row level security the scope has no effect.
     package let hasRowSecurity: Bool
-    /// Why the hub does not use it, clauses without full stops.
+    /// The reasons why the hub does not use it, clauses without full stops.
     package let problems: [String]
 
     init(_ scope: DeclaredScope) {

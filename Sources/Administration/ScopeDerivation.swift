@@ -2,16 +2,16 @@ import ChangeFeed
 import Postgres
 import Wire
 
-/// Finds out from a table's policies what its scope is, and notes it.
+/// Derives a table's scope from its policies, and stores it.
 ///
-/// The columns and the tables that policies name are in the catalog (Scopes in Catalog.sql); the tables that their functions
-/// read show in an evaluation (`PolicyObservation`). Where neither can tell all, no scope is noted, and the hub asks about
-/// each row.
+/// The catalog has the columns and tables that policies name (Scopes in Catalog.sql); the tables that their functions
+/// read show in an evaluation (`PolicyObservation`). If neither is conclusive, no scope is stored, and the hub
+/// evaluates the policies for each row.
 struct ScopeDerivation {
     enum Outcome {
-        /// There is nothing to derive: everybody sees every row, or somebody declared a scope.
+        /// Nothing to derive: all rows are visible to everyone, or a scope was declared.
         case none
-        /// The tables that the scope rests on.
+        /// The tables that the scope depends on.
         case found(members: [NamedTable])
         /// Reasons, clauses without full stops.
         case refused([String])
@@ -21,7 +21,7 @@ struct ScopeDerivation {
     let conninfo: String
     let table: NamedTable
 
-    /// Looks without changing anything that lasts.
+    /// Determines the scope without changing anything permanently.
     ///
     /// - Throws: `PostgresError`, `AdminError`.
     func examine() throws -> Outcome {
@@ -32,21 +32,21 @@ struct ScopeDerivation {
         case .unknown(let reason):
             return .refused(["it cannot be determined which tables the policies read, as \(reason)"])
         case .seen(let tables):
-            // By their oids, which are what is noted: a name may be another table's by then.
+            // By oid, as they are stored: a name may belong to another table by then.
             let scope = try noted(members: tables.sorted())
             if let refusal = Self.refusal(of: scope) { return refusal }
             return try .found(members: (scope?.members ?? []).map { try NamedTable(oid: $0, on: connection) })
         }
     }
 
-    /// - Parameter members: as `examine` found them.
+    /// - Parameter members: the tables that the scope depends on.
     func store(_ members: [NamedTable]) throws {
         let scope = try noted(members: members.compactMap { UInt32($0.oid) })
         let oids = "{" + members.map(\.oid).joined(separator: ",") + "}"
         _ = try connection.query(WatchingSQL.storeScope, [table.oid, scope?.columns.first?.text ?? "", oids, "true"])
     }
 
-    /// What the catalog would say of a derived scope with these members.
+    /// The derived scope that the catalog would have with these members.
     private func noted(members: [UInt32]) throws -> DeclaredScope? {
         try connection.run("begin")
         do {
@@ -61,14 +61,14 @@ struct ScopeDerivation {
         }
     }
 
-    /// What is not watched yet will be.
+    /// A table that is not watched yet is about to be.
     private static func refusal(of scope: DeclaredScope?) -> Outcome? {
         guard let scope else { return .refused(["the table is gone"]) }
         let reasons = scope.problems.filter { $0.kind != .watch }.map(\.text)
         return reasons.isEmpty ? nil : .refused(reasons)
     }
 
-    /// Asks the policies as somebody nobody knows, and then as users that the tables found know.
+    /// Evaluates the policies as an unknown user, and then as users from the tables found.
     private func observe(_ scope: DeclaredScope?) throws -> PolicyObservation.Outcome {
         let statements = try connection.query(WatchingSQL.scopeRecords, [table.oid])
         var records: [[UInt8]] = []

@@ -1,19 +1,18 @@
 import ChangeFeed
 import Postgres
 
-/// Compares rows of one scope value as users see them: a scope holds where each user sees all of them or none.
+/// Compares rows of one scope value as users see them: a scope holds if each user sees all of them or none.
 ///
-/// What users see is asked by SELECT as `authenticated`, with their claims, in a transaction that reads only and is
-/// rolled back.
+/// Selects as `authenticated` with the users' claims, in a read-only transaction that is rolled back.
 struct ScopeSample {
     enum Verdict: Equatable {
         /// - Parameters:
-        ///   - rows: compared.
-        ///   - users: that could be asked for.
+        ///   - rows: the number of compared rows.
+        ///   - users: the number of users for whom the policies did not fail.
         case holds(rows: Int, users: Int)
-        /// Some user sees one row of a scope value and not another.
+        /// Some user sees one row of a scope value but not another.
         case fails
-        /// A reason, a clause without a full stop.
+        /// The reason, a clause without a full stop.
         case unknown(String)
     }
 
@@ -22,7 +21,7 @@ struct ScopeSample {
         let place: String
     }
 
-    /// For all statements of one scope, after which what was compared so far decides.
+    /// The limit for all statements of one scope; then the comparisons so far decide.
     private static let patience = Duration.seconds(10)
 
     let scope: DeclaredScope
@@ -68,8 +67,8 @@ struct ScopeSample {
                 }
                 if differs { return .fails }
             } catch let error as PostgresError where error.kind == .server {
-                // A policy that fails for a user shows nothing to him; the hub does the same. What Postgres says of it
-                // may hold values of rows, which are nobody's business here.
+                // A policy that fails for a user shows nothing to that user; the hub does the same. Postgres' message
+                // may contain values of rows, which must not be shown here.
                 refusal =
                     error.sqlState == SQLState.insufficientPrivilege
                     ? "authenticated may not read the table or what its policies read"

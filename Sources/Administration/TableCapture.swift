@@ -1,29 +1,29 @@
 import Postgres
 
-/// How the changes of a table get into the outbox.
+/// The way of a table's changes to the outbox.
 package enum CaptureMethod: String, Sendable {
-    /// By triggers, in the writer's transaction. Needs nothing of the server.
+    /// By triggers, in the writer's transaction. Needs nothing from the server.
     case triggers
     /// By a hub that reads the publication `roost` from the WAL.
     case wal
 }
 
-/// Puts tables under a capture, beside whoever writes to them: no change is lost, and none is captured twice.
+/// Puts tables under a capture while others write to them: no change is lost or captured twice.
 struct TableCapture {
     let method: CaptureMethod
     let turns: TableTurns
-    /// For another session besides that of `turns`.
+    /// For a second session.
     let conninfo: String
 
-    /// Has `method` capture the table from now on, and the other one no longer.
+    /// Starts capturing the table by `method`, and ends the other method.
     ///
     /// - Throws: `AdminError`.
     func begin(_ table: NamedTable) throws -> Watcher.Outcome {
         let membership = try TableMembership(of: table, on: turns.connection)
-        // Faults of before are no part of the change that follows.
+        // Earlier faults have nothing to do with the change that follows.
         try noteInterruptions()
         var outcome = try change(table, membership)
-        // At once, so that nobody who joins from now on is told of it.
+        // At once, so that clients that join later are not told.
         if try noteInterruptions().contains(table.name) {
             outcome.notes.append(
                 "\(table.name) was watched before, and not all the time since, so clients connected for row changes are told to "
@@ -55,16 +55,16 @@ struct TableCapture {
         }
     }
 
-    /// Has everybody told who may lack changes, as a capture was interrupted (Migration016Watched.sql).
+    /// Notifies the clients that may lack changes because a capture was interrupted (SchemaCapture.sql).
     ///
-    /// - Returns: the tables.
+    /// - Returns: the affected tables.
     @discardableResult
     private func noteInterruptions() throws -> [String] {
         let rows = try turns.connection.query(WatchingSQL.noteInterruptions)
         return (0..<rows.count).compactMap { rows.text($0, 0) }
     }
 
-    /// Has nobody capture the table from now on.
+    /// Ends the capture of the table.
     ///
     /// - Throws: `AdminError`.
     func end(_ table: NamedTable) throws -> Watcher.Outcome {
@@ -74,12 +74,13 @@ struct TableCapture {
         if retracted, outcome.changed.isEmpty { outcome.changed = [table.name] }
         try turns.connection.run(Self.keeping(table, isReleased: true))
         try noteInterruptions()
-        // Also where an earlier call could not.
+        // Also if an earlier call could not.
         outcome.notes += try LogicalSlot(turns: turns).dropUnread()
         return outcome
     }
 
-    /// The statement that says that the table changed over without a gap; or that nobody is to miss it.
+    /// The statement that records a change of capture without a gap, or, if `isReleased`, that the table's changes need
+    /// not be captured any more.
     private static func keeping(_ table: NamedTable, isReleased: Bool = false) -> String {
         "select roost.keep_captures(\(table.oid)::oid, \(isReleased))"
     }
@@ -103,7 +104,7 @@ extension TableCapture {
             var named: [String] = []
             try turns.change(table.name) {
                 let rows = try turns.connection.query(PublishingSQL.publishTable, [table.oid])
-                // The last turn, in which nothing is left to do, has none.
+                // In the last turn nothing is left to do.
                 if rows.count > 0 {
                     named = (0..<rows.count).compactMap { rows.flag($0, 2) ? rows.text($0, 1) : nil }
                 }
@@ -119,8 +120,8 @@ extension TableCapture {
         return outcome
     }
 
-    /// The triggers come first, and the table leaves the publication when all that was written before them is stored: else
-    /// a row's newer version would be in the outbox before an older one that still is in the slot.
+    /// Adds the triggers first, and removes the table from the publication once everything written before is stored:
+    /// otherwise a row's newer version could reach the outbox before an older one that is still in the slot.
     private func leaveWAL(_ table: NamedTable) throws -> Watcher.Outcome {
         let connection = turns.connection
         guard try awaitReader() else {
@@ -135,7 +136,7 @@ extension TableCapture {
         let closing =
             try statements(.retractTable, table)
             + [Self.keeping(table), "select roost.keep_partitions(\(table.oid)::oid)"]
-        // Where the triggers are there already, the lock still makes the cut.
+        // If the triggers exist already, the lock alone separates the two methods.
         let lock = "lock table \(table.name) in share row exclusive mode"
         try turns.change(
             table.name, by: { [lock] + (try triggers.steps(for: table).map(\.statement)) }, closing: closing
@@ -156,9 +157,9 @@ extension TableCapture {
         return Watcher.Outcome(table: table.name, changed: [table.name])
     }
 
-    /// Waits until a hub reads the slot: one may just have begun, or take over from another.
+    /// Waits for a hub to read the slot, as one may be starting, or taking over from another.
     ///
-    /// - Returns: false where none comes; true also where there is nothing to be read any more.
+    /// - Returns: false if none appears; true also if there is nothing left to read.
     private func awaitReader() throws -> Bool {
         let end = ContinuousClock.now + min(turns.patience.total, Self.takeover)
         while true {
@@ -171,17 +172,17 @@ extension TableCapture {
         }
     }
 
-    /// Within which a hub reads the WAL if one is there.
+    /// The time within which a running hub starts reading the WAL.
     private static let takeover = Duration.seconds(10)
 
-    /// How long writers wait for a hub to store what is in the WAL.
+    /// The longest time that writers wait for a hub to store the WAL.
     private static let storingTurn = Duration.milliseconds(1500)
 }
 
-/// How a table is captured at present.
+/// The present capture of a table.
 struct TableMembership {
     let isPublished: Bool
-    /// Wholly or in part: what is written there is not in the WAL.
+    /// True if the table or a part of it is unlogged: its changes are not in the WAL.
     let isUnlogged: Bool
     /// A table that it inherits from, or that inherits from it, other than as a partition.
     let relative: String?
@@ -194,7 +195,7 @@ struct TableMembership {
     }
 }
 
-/// The publication `roost`, and its slot.
+/// Statements about the publication `roost` and its slot.
 enum PublishingSQL: String, NamedStatement {
     case requirementsOfWAL, publicationState, makePublication, mendPublication, makeSlot, slotReader, isStored, pushWAL,
         tableMembership, publishTable, retractTable

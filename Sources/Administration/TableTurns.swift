@@ -1,21 +1,23 @@
 import Postgres
 
-/// Changes a table in one transaction, beside whoever uses it: in short turns, between which others get on.
+/// Changes a table in one transaction while others use it: in short turns, with pauses that let others proceed.
 struct TableTurns {
     let connection: PostgresConnection
     let patience: LockPatience
     let reporter: ProgressWaiter
 
-    /// How often a trigger's name may be taken: once by somebody who does the same at the same time.
+    /// The limit of clashes with a trigger's name: a concurrent command may take it once.
     private static let mostClashes = 3
 
+    /// Runs statements in a transaction, in turns, until nothing is left to do.
+    ///
     /// - Parameters:
-    ///   - name: the table's, for people.
-    ///   - statements: asked for each turn; none where nothing is left to do.
-    ///   - settle: called with the locks held, before the statements of `closing`; tells what has to pass first, if
-    ///     anything: the turn is given up then, and taken again later.
+    ///   - name: the table's name, for display.
+    ///   - statements: evaluated for each turn; empty when nothing is left to do.
+    ///   - settle: called with the locks held, before the statements of `closing`. Returns an obstacle, if there is
+    ///     one: the turn is then rolled back and tried again later.
     /// - Returns: whether anything was done.
-    /// - Throws: `AdminError` where the table is in use for longer than the patience lasts.
+    /// - Throws: `AdminError` if the table is in use for longer than the patience lasts.
     @discardableResult
     func change(
         _ name: String, by statements: () throws -> [String], closing: [String] = [],
@@ -51,11 +53,11 @@ struct TableTurns {
         return isChanged
     }
 
-    /// What has to pass before a table can be changed.
+    /// A reason why a table cannot be changed yet.
     struct Obstacle {
         /// `waits for a lock of …`.
         let waiting: String
-        /// A sentence without a full stop that says what is in the way and what to do about it.
+        /// A sentence without a full stop that names the obstacle and its remedy.
         let reason: String
     }
 
@@ -69,7 +71,7 @@ struct TableTurns {
                 + (holder?.remedy ?? "choose a quieter moment"))
     }
 
-    /// - Throws: `AdminError` where the patience is over.
+    /// - Throws: `AdminError` once the patience is exhausted.
     private func rest(_ wait: inout LockWait, until obstacle: Obstacle) throws {
         guard let pause = wait.next(at: .now) else {
             throw AdminError("\(obstacle.reason), and run this again (--wait SECONDS tries for longer).")

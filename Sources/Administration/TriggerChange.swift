@@ -1,17 +1,17 @@
 import Postgres
 
-/// Puts triggers on a table and its partitions, or takes them off.
+/// Adds triggers to a table and its partitions, or removes them.
 struct TriggerChange {
     /// Lists (member, statement) pairs for a table's oid (`$1`), until nothing is left to do.
     let plan: WatchingSQL
     let turns: TableTurns
-    /// The statement that each member's transaction ends with.
+    /// The statements that end each member's transaction.
     var closing: [String] = []
 
-    /// One transaction per member: nobody's writes wait longer than one table takes.
+    /// Uses one transaction per member, so that no write waits longer than one table takes.
     ///
     /// - Returns: the members that were changed.
-    /// - Throws: `AdminError` where a member is in use for longer than the patience lasts; those before it stay
+    /// - Throws: `AdminError` if a member is in use for longer than the patience lasts; the members before it stay
     ///   changed.
     func apply(to table: NamedTable) throws -> [String] {
         var changed: [String] = []
@@ -29,7 +29,7 @@ struct TriggerChange {
         return changed
     }
 
-    /// What is left to do, all in all.
+    /// All remaining steps.
     func steps(for table: NamedTable) throws -> [(member: String, statement: String)] {
         let rows = try turns.connection.query(plan, [table.oid])
         return (0..<rows.count).compactMap { row in

@@ -2,26 +2,25 @@ import ChangeFeed
 import Postgres
 import Schema
 
-/// Has changes of tables captured, or captured no longer. Triggers and the publication `roost` are the list of watched tables;
-/// there is no other.
+/// Starts and ends the capture of tables. Triggers and the publication `roost` are the only list of watched tables.
 package enum Watcher {
     package struct Outcome: Sendable, Equatable {
-        /// Schema and name, quoted where they must be.
+        /// Schema and name, quoted if necessary.
         package let table: String
-        /// The table and those of its partitions that were changed; empty where nothing was to do.
+        /// The table and its partitions, as far as they were changed; empty if there was nothing to do.
         package var changed: [String]
-        /// What else there is to say, in sentences.
+        /// Further remarks, in sentences.
         package var notes: [String] = []
-        /// The scope it has now.
+        /// The table's scope after the command.
         package var scope: ScopeOutcome?
-        /// The members tables that were watched for its scope.
+        /// Members tables that were watched for the scope.
         package var members: [Outcome] = []
-        /// Why no scope could be derived, clauses without full stops.
+        /// The reasons why no scope could be derived, clauses without full stops.
         package var obstacles: [String] = []
-        /// Why nobody is sent its changes although it is watched, in sentences.
+        /// The reasons why clients get no changes although the table is watched, in sentences.
         package var failures: [String] = []
 
-        /// Tries the policies of the table, which is watched whatever comes of it.
+        /// Tries the table's policies; the table is watched regardless of the result.
         mutating func tryPolicies(of table: NamedTable, on connection: PostgresConnection) throws {
             for failure in try PolicySample(table: table, connection: connection).failures() {
                 if failure.isOfAll { failures.append(failure.sentence) } else { notes.append(failure.sentence) }
@@ -29,15 +28,16 @@ package enum Watcher {
         }
     }
 
-    /// Watches a table and its partitions, and the members tables of a scope that is declared.
+    /// Watches a table and its partitions, and the members tables of a declared scope.
     ///
-    /// Needs the TRIGGER right on the tables, EXECUTE on roost's functions and, for a scope, the right to write
-    /// roost.scope, as their owner has them. To read the WAL it needs to own the tables, CREATE on the database and REPLICATION.
+    /// Needs the TRIGGER right on the tables, EXECUTE on Roost's functions and, for a scope, the right to write
+    /// roost.scope, as their owner has them. Reading the WAL requires ownership of the tables, CREATE on the database
+    /// and REPLICATION.
     /// - Parameters:
-    ///   - table: as `regclass` reads it: `table`, `schema.table`, `"Quoted"`.
-    ///   - capture: how its changes are captured from now on; a table that is captured otherwise changes over.
-    ///   - patience: with tables that are in use.
-    /// - Throws: `AdminError`; a scope that would be of no use is refused before anything is changed.
+    ///   - table: in the syntax of `regclass`: `table`, `schema.table`, `"Quoted"`.
+    ///   - capture: the method of capture; a table that is captured by the other one changes over.
+    ///   - patience: for tables that are in use.
+    /// - Throws: `AdminError`; a scope that would have no effect is refused before anything is changed.
     @discardableResult
     package static func watch(
         _ table: String, scope: ScopeChange = .keep, capture: CaptureMethod = .triggers, conninfo: String,
@@ -75,8 +75,8 @@ package enum Watcher {
         }
     }
 
-    /// Notes the scope that the policies of a watched table have, and watches the tables it rests on. Where it has none, says
-    /// so in the outcome, and forgets what was derived before.
+    /// Stores the scope that a watched table's policies imply, and watches the tables it depends on. If there is none,
+    /// says so in the outcome, and removes an earlier derived scope.
     private static func derive(
         _ derivation: ScopeDerivation, _ capture: TableCapture, _ outcome: inout Outcome
     ) throws {
@@ -139,9 +139,9 @@ package enum Watcher {
         }
     }
 
-    /// Takes the triggers off, the table out of the publication, and the declaration of a scope away. Needs to own the table.
+    /// Removes the triggers, the table's entry in the publication and a declared scope. Needs ownership of the table.
     ///
-    /// - Throws: `AdminError`, also where another table's scope rests on this one.
+    /// - Throws: `AdminError`, also if another table's scope depends on this one.
     @discardableResult
     package static func unwatch(
         _ table: String, conninfo: String, patience: LockPatience = LockPatience(),
@@ -157,7 +157,7 @@ package enum Watcher {
                     "The scope of \(other) rests on \(named.name), which therefore stays watched; run `roost watch "
                         + "\(other) --no-scope` first.")
             }
-            // First the declaration: the hub must not rest on a table whose changes it is not told any more.
+            // The declaration goes first: the hub must not depend on a table whose changes it no longer receives.
             if try declaration.current() != nil { try declaration.remove() }
             let turns = TableTurns(connection: connection, patience: patience, reporter: reporter)
             return try TableCapture(method: .triggers, turns: turns, conninfo: conninfo).end(named)
@@ -165,13 +165,13 @@ package enum Watcher {
     }
 }
 
-/// A table as a command names it, looked up.
+/// A table named in a command, looked up.
 struct NamedTable {
     let oid: String
-    /// Schema and name, quoted where they must be.
+    /// Schema and name, quoted if necessary.
     let name: String
 
-    /// - Throws: `AdminError` where it is nothing that can be watched.
+    /// - Throws: `AdminError` if it cannot be watched.
     init(_ given: String, on connection: PostgresConnection) throws {
         let rows: QueryResult
         do {
@@ -187,13 +187,13 @@ struct NamedTable {
         self.name = name
     }
 
-    /// - Throws: `AdminError` where it is nothing that can be watched.
+    /// - Throws: `AdminError` if it cannot be watched.
     init(oid: UInt32, on connection: PostgresConnection) throws {
         let rows = try connection.query("select $1::oid::regclass::text", [String(oid)])
         try self.init(rows.text(0, 0) ?? "", on: connection)
     }
 
-    /// What Postgres says of a text that names nothing: no identifier, an invalid name, too many dots.
+    /// SQLSTATEs for a text that names nothing: no identifier, an invalid name, too many dots.
     private static let noName: Set<String> = ["22023", SQLState.invalidName, "42601"]
 
     private static func refusal(of row: QueryResult, named name: String) -> String? {
@@ -208,7 +208,7 @@ struct NamedTable {
     }
 }
 
-/// `roost watch` and `roost unwatch`: tables, their triggers and their scopes.
+/// Statements of `roost watch` and `roost unwatch`: tables, their triggers and their scopes.
 enum WatchingSQL: String, NamedStatement {
     case describeTable, publicationTables, watchTable, unwatchTable, storeScope, isScopeDerivable, scopeColumn,
         scopesResting, scopeRows, scopeRecords, scopeUsers, policyReaders, noteInterruptions

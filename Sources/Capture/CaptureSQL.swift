@@ -1,6 +1,6 @@
 package import Postgres
 
-/// The statements of a capture: how it is set up, who leads, what is stored.
+/// The statements of a capture: its setup, its leader, its storing.
 package enum CaptureSQL: String, NamedStatement {
     case sessionOfCapture, sessionOfStream, rawTexts, requirements, tryLead, leaderThatHangs, endReader, slotState,
         storedPosition,

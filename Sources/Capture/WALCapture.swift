@@ -3,10 +3,10 @@ import Postgres
 import Workers
 
 /// Reads the changes of tables that have no triggers from Postgres' WAL, and writes them into the outbox
-/// (Migration014Capture.sql), from where every hub's feed reads them.
+/// (SchemaCapture.sql), which every hub's feed reads.
 ///
-/// One thread and two connections: one streams the logical slot (pgoutput), the other stores. Of several hubs on a database
-/// one does that, the leader; where it dies, freezes or is cut off, another takes over.
+/// One thread and two connections: one streams the logical slot (pgoutput), the other stores. Among the hubs on a
+/// database only the leader does so; if it dies, freezes or is cut off, another hub takes over.
 package final class WALCapture: Sendable {
     private let setup: Setup
     private let stopSignal = StopSignal()
@@ -14,9 +14,9 @@ package final class WALCapture: Sendable {
     private let thread = WorkerThread(named: "roost-capture")
 
     /// - Parameters:
-    ///   - patience: how long a batch may be refused for a reason that may pass, before its rows are taken apart.
-    ///   - report: called on the capture's thread: nil while all is well, else why changes are not read, a sentence without a
-    ///     full stop.
+    ///   - patience: the duration of transient refusals after which a batch's rows are stored apart.
+    ///   - report: called on the capture's thread: nil while changes are read, else the reason why they are not, a
+    ///   sentence without a full stop.
     package init(
         conninfo: String, logger: Logger, firstRetry: Duration = .seconds(1), silence: Duration = .seconds(6),
         interval: Duration = .seconds(1), patience: Duration = .seconds(20),
@@ -27,7 +27,7 @@ package final class WALCapture: Sendable {
             patience: patience, report: report)
     }
 
-    /// Starts the thread; it connects, and keeps trying. Once in the life of a capture.
+    /// Starts the thread, which connects and keeps trying. Call once.
     package func start() {
         let (setup, stopSignal, published) = (setup, stopSignal, published)
         thread.start {
@@ -36,8 +36,8 @@ package final class WALCapture: Sendable {
         }
     }
 
-    /// Ends the thread. What it has read and not stored is read again by the next leader. One that hangs is left behind
-    /// after `patience`: whoever stops a capture is about to end the process.
+    /// Stops the thread. Changes that it has read but not stored are read again by the next leader. A thread that hangs
+    /// is left behind after `patience`, as the process is about to end.
     package func stop(within patience: Duration = .seconds(1)) {
         stopSignal.stop(by: .now + patience)
         thread.join(by: .now + patience)
@@ -50,50 +50,50 @@ package final class WALCapture: Sendable {
         let conninfo: String
         let logger: Logger
         let firstRetry: Duration
-        /// How long a leader may say nothing before another hub takes over.
+        /// The silence of a leader after which another hub takes over.
         let silence: Duration
-        /// How often a hub that does not lead looks whether it may.
+        /// The interval at which a hub that does not lead tries to.
         let interval: Duration
-        /// With a batch that is refused for a reason that may pass.
+        /// The duration of transient refusals after which a batch's rows are stored apart.
         let patience: Duration
         let report: @Sendable (String?) -> Void
     }
 }
 
-/// What a capture does; the counters are those since it was made.
+/// The state of a capture; counters start with its creation.
 package struct CaptureReport: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable {
-        /// There is no connection.
+        /// No connection.
         case away
         /// No table is read from the WAL.
         case idle
-        /// Another hub reads.
+        /// Another hub reads the WAL.
         case following
-        /// The slot is being made or found.
+        /// The slot is being found or created.
         case preparing
-        /// This hub reads.
+        /// This hub reads the WAL.
         case leading
     }
 
     package var state = State.away
-    /// Tables that are read from the WAL; nil while nobody knows.
+    /// The number of tables that are read from the WAL; nil while unknown.
     package var publishedTables: Int?
     package var rows = 0
-    /// Of them those that have values as texts, as they could not be written as JSON.
+    /// Rows among them with texts for values that could not be written as JSON.
     package var rowsAsTexts = 0
-    /// Changes that could not be stored at all, and were passed.
+    /// Changes that could not be stored and were skipped.
     package var rowsLost = 0
     package var transactions = 0
     package var batches = 0
-    /// WAL that Postgres keeps for the slot; nil where there is none, or while another hub leads.
+    /// WAL that Postgres retains for the slot; nil if there is no slot, or while another hub leads.
     package var keptBytes: Int64?
-    /// WAL that was not read yet, or is not stored.
+    /// WAL that is not read yet, or not stored.
     package var lagBytes: Int64?
 
-    /// Since when something that was read has waited to be stored, also over sessions that ended; nil while nothing does.
+    /// Start of the wait of changes that were read but not stored, across sessions; nil while none wait.
     package var waitingSince: ContinuousClock.Instant?
 
-    /// How long something has waited.
+    /// Duration of that wait.
     package var waiting: Duration? { waitingSince.map { .now - $0 } }
 
     package init() {}

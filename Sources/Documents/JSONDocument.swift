@@ -1,19 +1,19 @@
 import CJansson
 
-/// A JSON value as a whole in memory, read or made by jansson: for documents that are small and rare. On the way of a frame
-/// text is scanned and spliced instead (`Wire.JSON`).
+/// A JSON value held in memory as a whole, parsed or built by jansson: for small, rare documents. On the path of a
+/// frame, text is scanned and spliced instead (`Wire.JSON`).
 ///
-/// It never changes once it was made, and so may be used by any thread.
+/// Immutable, and so usable from any thread.
 package struct JSONDocument: Sendable {
     private let node: Node
 
     /// Owns one reference to a value.
     ///
-    /// Sendable: nothing changes a value that a document holds, and jansson counts references atomically.
+    /// Sendable: values in a document never change, and jansson counts references atomically.
     private final class Node: @unchecked Sendable {
         let value: UnsafeMutablePointer<json_t>
 
-        /// Takes a reference over.
+        /// Takes ownership of a reference.
         init(_ value: UnsafeMutablePointer<json_t>) { self.value = value }
 
         deinit { json_decref(value) }
@@ -21,10 +21,10 @@ package struct JSONDocument: Sendable {
 
     private init(_ node: Node) { self.node = node }
 
-    /// - Parameter borrowed: a value that another owns.
+    /// - Parameter borrowed: a value with another owner.
     private init(borrowed: UnsafeMutablePointer<json_t>) { node = Node(json_incref(borrowed)) }
 
-    /// - Parameter made: a value to own; jansson gives none where there is no memory.
+    /// - Parameter made: a value to own; jansson returns null if there is no memory.
     private init(made: UnsafeMutablePointer<json_t>?) {
         guard let made else { fatalError("out of memory") }
         node = Node(made)
@@ -47,21 +47,21 @@ package struct JSONDocument: Sendable {
     }
 }
 
-// MARK: Reading
+// MARK: Parsing
 
 extension JSONDocument {
-    /// What a document may have at most.
+    /// Limits of a document.
     package struct Limits: Sendable {
         package let bytes: Int
-        /// How deep arrays and objects may nest.
+        /// The deepest nesting of arrays and objects.
         package let depth: Int
 
         package init(bytes: Int, depth: Int = 64) { (self.bytes, self.depth) = (bytes, depth) }
     }
 
-    /// Why some text is no JSON document.
+    /// The reason why a text is not a JSON document.
     package struct Problem: Error, Equatable, CustomStringConvertible {
-        /// The line and the column, in characters, of the last character that was read; lines count from 1.
+        /// Line (from 1) and column (in characters) of the last character that was read.
         package let line: Int
         package let column: Int
         /// The offset of the last byte that was read.
@@ -72,10 +72,10 @@ extension JSONDocument {
         package var description: String { "line \(line), column \(column): \(reason)" }
     }
 
-    /// Reads exactly one value in UTF-8. Of a key that is repeated the last value counts.
+    /// Parses exactly one value in UTF-8. For a repeated key the last value counts.
     ///
-    /// Unlike `Wire.JSON` it has no value for a lone surrogate, an integer beyond 64 bits, a number beyond a `Double` or a key
-    /// with U+0000, and refuses them.
+    /// Unlike `Wire.JSON`, it refuses what it cannot represent: a lone surrogate, an integer beyond 64 bits, a number
+    /// beyond a `Double`, and a key with U+0000.
     package init(parsing bytes: [UInt8], limits: Limits) throws(Problem) {
         guard bytes.count <= limits.bytes else {
             throw Problem(line: 1, column: 1, offset: 0, reason: "it has more than \(limits.bytes) bytes")
@@ -99,8 +99,8 @@ extension JSONDocument {
         node = Node(value)
     }
 
-    /// What jansson would let pass in a text that may be JSON, and where: it goes down to 2,048 levels, and takes a zero
-    /// byte between values for the end of the text.
+    /// Finds faults that jansson would accept: it nests down to 2,048 levels, and takes a zero byte between values for
+    /// the end of the text.
     private static func fault(in bytes: [UInt8], deeperThan limit: Int) -> (place: Int, reason: String)? {
         var (depth, isText, isEscaped) = (0, false, false)
         for (at, byte) in bytes.enumerated() {
@@ -129,7 +129,7 @@ extension JSONDocument {
 
     package var isNull: Bool { kind == .null }
 
-    /// Nil for other kinds, as with the next ones.
+    /// Nil for other kinds, like the following ones.
     package var string: String? {
         guard let text = json_string_value(node.value) else { return nil }
         let bytes = UnsafeRawBufferPointer(start: text, count: json_string_length(node.value))
@@ -154,7 +154,7 @@ extension JSONDocument {
         }
     }
 
-    /// The members of an object in the order written; empty for other kinds.
+    /// The members of an object in written order; empty for other kinds.
     package var members: [(key: String, value: JSONDocument)] {
         var all: [(key: String, value: JSONDocument)] = []
         var place = json_object_iter(node.value)
@@ -169,7 +169,7 @@ extension JSONDocument {
     }
 }
 
-// MARK: Making
+// MARK: Building
 
 extension JSONDocument {
     /// Members keep their order.
@@ -198,12 +198,12 @@ extension JSONDocument {
         JSONDocument(made: json_integer(json_int_t(number)))
     }
 
-    /// Null where the number is not finite, as JSON has no such numbers.
+    /// Null if the number is not finite, as JSON has no such numbers.
     package static func real(_ number: Double) -> JSONDocument {
         number.isFinite ? JSONDocument(made: json_real(number)) : .null
     }
 
-    /// A number rounded to three digits behind the point, as what is drawn needs no more; null where there is none.
+    /// A number rounded to three decimals, enough for charts; null if there is none.
     package static func rounded(_ number: Double?) -> JSONDocument {
         guard let number, number.isFinite else { return .null }
         let rounded = (number * 1000).rounded() / 1000
@@ -225,7 +225,7 @@ extension JSONDocument: ExpressibleByDictionaryLiteral, ExpressibleByArrayLitera
 // MARK: Writing
 
 extension JSONDocument {
-    /// The document on one line without blanks. Reals have up to 15 digits, which is as many as any `Double` keeps.
+    /// The document on one line without blanks. Reals have up to 15 digits, all of which any `Double` preserves.
     package var bytes: [UInt8] {
         var out: [UInt8] = []
         // JSON_REAL_PRECISION(15), a macro with an argument, does not import.

@@ -1,15 +1,15 @@
 import Hub
 import Wire
 
-/// What a token must claim, besides being signed.
+/// The claims that a token must have, besides a good signature.
 package struct ClaimRules: Sendable {
-    /// Accepted values of `iss`; empty: it is not looked at.
+    /// Accepted values of `iss`; empty: not checked.
     let issuers: Set<Name>
-    /// Accepted values of `aud`; empty: it is not looked at.
+    /// Accepted values of `aud`; empty: not checked.
     let audiences: Set<Name>
 
-    /// The clocks of two machines differ a little, and a token is often used in the second it was made: PostgREST allows
-    /// as much. `exp` gets no leeway, because a client that refreshes in time never needs it.
+    /// Clocks of two machines differ a little, and a token is often used in the second of its creation: PostgREST
+    /// allows the same. `exp` gets no leeway, because a client that refreshes in time never needs it.
     static let leewaySeconds: Double = 30
 
     package init(issuers: [String] = [], audiences: [String] = []) {
@@ -17,7 +17,8 @@ package struct ClaimRules: Sendable {
         self.audiences = Set(audiences.map { Name($0) })
     }
 
-    /// The claims of a payload whose signature is good. `exp` is read here and compared by `Claims.expired`.
+    /// Checks the payload of a token with a good signature, and returns its claims. `exp` is only parsed here;
+    /// `Claims.expired` compares it.
     func claims(_ payload: JSON) throws(Refusal) -> Claims {
         guard let role = payload["role"]?.string, !role.isEmpty, let expiry = payload["exp"] else {
             throw .claimsMissing

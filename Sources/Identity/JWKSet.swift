@@ -5,25 +5,25 @@ import Wire
 /// The keys of a JWK Set (RFC 7517, section 5).
 package struct JWKSet: Sendable {
     package let keys: [VerificationKey]
-    /// Members of `keys` that verify no token: for encryption, of an unknown type, or faulty.
+    /// The number of entries in `keys` that verify no token: for encryption, of an unknown type, or faulty.
     package let skipped: Int
-    /// As it was read, to tell whether another one is the same.
+    /// The text of the set, to tell whether it has changed.
     let text: [UInt8]
 
-    /// A set as large as an identity service may ever have; more is nonsense or an attack on memory.
+    /// More than any identity service needs; a larger set is nonsense or an attack on memory.
     package static let maximumBytes = 262_144
     private static let maximumKeys = 100
 
-    /// What cannot be used is skipped, since a set may hold keys for purposes of others (RFC 7517, section 5).
+    /// Unusable keys are skipped, since a set may hold keys for other purposes (RFC 7517, section 5).
     ///
-    /// - Throws: `KeyProblem` where the whole is no JWK Set, or one that holds keys and none of them for tokens.
+    /// - Throws: `KeyProblem` if it is no JWK Set, or one whose keys all cannot verify tokens.
     package init(parsing bytes: [UInt8]) throws(KeyProblem) {
         if bytes.starts(with: "-----BEGIN".utf8) {
             throw KeyProblem("it is a PEM file and not a JWK Set; convert the public key to a JWK")
         }
         let document: JSONDocument
         do { document = try JSONDocument(parsing: bytes, limits: .init(bytes: Self.maximumBytes)) } catch {
-            // jansson's own words may quote a key.
+            // jansson's message may quote a key.
             throw KeyProblem("it is not JSON, at byte \(error.offset)")
         }
         guard let list = document["keys"], list.kind == .array else {
@@ -43,14 +43,14 @@ package struct JWKSet: Sendable {
     }
 }
 
-/// One JWK (RFC 7517, section 4), as far as it verifies signatures.
+/// One JWK (RFC 7517, section 4), as far as needed to verify signatures.
 struct JWK {
     private let json: JSONDocument
     private let id: String?
-    /// `alg`: what the key is limited to.
+    /// `alg`: the only algorithm allowed with this key.
     private let algorithm: SignatureAlgorithm?
 
-    /// Nil where the key is not for verifying: by `use`, by `key_ops`, or by an `alg` that is no signature's.
+    /// Nil if the key is not for verification: by `use`, by `key_ops`, or by an `alg` that is no signature algorithm.
     init?(_ json: JSONDocument) {
         guard json.kind == .object else { return nil }
         if let use = json["use"], use.string != "sig" { return nil }
@@ -68,8 +68,8 @@ struct JWK {
         id = json["kid"]?.string
     }
 
-    /// Nil where the key is faulty, too weak or of a type that is not known. Private parts, which have no business in a set
-    /// of verification keys, are left alone.
+    /// Nil if the key is faulty, too weak or of an unknown type. Private parts, which do not belong in a set of
+    /// verification keys, are ignored.
     func key() -> VerificationKey? {
         switch (json["kty"]?.string, json["crv"]?.string) {
         case ("oct", _):
@@ -99,17 +99,18 @@ struct JWK {
         return key.algorithms.isEmpty ? nil : key
     }
 
-    /// - Parameter possible: what a key of this kind can sign with; the curve decides the hash (RFC 7518, section 3.4).
+    /// - Parameter possible: the algorithms for keys of this type; the curve determines the hash (RFC 7518, section
+    ///   3.4).
     private func publicKey(_ possible: Set<SignatureAlgorithm>, _ make: () -> PublicKey?) -> VerificationKey? {
         let algorithms = algorithm.map { possible.intersection([$0]) } ?? possible
         guard !algorithms.isEmpty, let key = make() else { return nil }
         return VerificationKey(key, id: id, for: algorithms)
     }
 
-    /// The bytes of a number or a point; none where the member is no text in base 64, which is no key's.
+    /// Decodes a number or a point; empty if the member is not base64 text, which no valid key has.
     ///
-    /// Some services write these in base 64 with its plain alphabet or with padding, which RFC 7518 does not allow and
-    /// which can mean nothing else.
+    /// Some services write these in plain base64 or with padding, which RFC 7518 does not allow, but which is
+    /// unambiguous.
     private func number(_ name: String) -> [UInt8] {
         guard let text = json[name]?.string else { return [] }
         let digits = text.utf8.map { digit in
@@ -124,7 +125,8 @@ struct JWK {
     }
 }
 
-/// Why keys cannot be used: a sentence for the operator. It never holds a key or a URL, since a URL may hold credentials.
+/// The reason why keys cannot be used: a sentence for the operator. Contains neither keys nor URLs, since a URL may
+/// contain credentials.
 package struct KeyProblem: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 

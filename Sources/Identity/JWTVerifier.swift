@@ -2,10 +2,10 @@ package import Hub
 import Synchronization
 package import Wire
 
-/// Verifies tokens: JWTs (RFC 7519) that one of the keys in force signed.
+/// Verifies tokens: JWTs (RFC 7519) signed by one of the keys in force.
 ///
-/// Verifying never waits: the keys were fetched before, elsewhere. What a good token said is kept until it expires, so
-/// that a token that was seen before costs a look-up.
+/// Verification never waits: the keys are fetched in advance, elsewhere. The claims of a valid token are cached until
+/// it expires, so that a known token costs one look-up.
 package final class JWTVerifier: TokenVerifier {
     private let state: Mutex<State>
     private let onUnknownKey: @Sendable () -> Void
@@ -17,8 +17,8 @@ package final class JWTVerifier: TokenVerifier {
         var seen: [String: Claims] = [:]
     }
 
-    /// - Parameter onUnknownKey: called where a token names a key that is not in force; on the caller's thread, which
-    ///   must not be made to wait.
+    /// - Parameter onUnknownKey: called if a token names a key that is not in force, on the caller's thread, which it
+    ///   must not block.
     package init(
         _ keys: ActiveKeys, rules: ClaimRules = ClaimRules(), onUnknownKey: @escaping @Sendable () -> Void = {}
     ) {
@@ -26,20 +26,20 @@ package final class JWTVerifier: TokenVerifier {
         self.onUnknownKey = onUnknownKey
     }
 
-    /// A verifier for the tokens of one secret, of whichever hash.
+    /// A verifier for tokens signed with one secret, by any HMAC.
     package convenience init(secret: String) {
         self.init(ActiveKeys([VerificationKey(secret: Array(secret.utf8), for: SignatureAlgorithm.symmetric)]))
     }
 
-    /// Puts other keys in force. What was verified with the ones before is verified again when it comes next.
+    /// Puts other keys in force. Tokens verified with the previous ones are verified again at their next use.
     ///
-    /// - Parameter rules: nil for the same as before.
+    /// - Parameter rules: nil to keep the current ones.
     package func replace(_ keys: ActiveKeys, rules: ClaimRules? = nil) {
         state.withLock { $0 = State(keys: keys, rules: rules ?? $0.rules) }
     }
 
     package func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
-        // To a dictionary, strings that look alike are equal: the kelvin sign would pass for a K.
+        // Dictionaries compare strings by canonical equivalence: the Kelvin sign would pass for a K.
         guard Self.isASCII(token.utf8) else { throw .tokenMalformed }
         let (known, keys, rules) = state.withLock { ($0.seen[token], $0.keys, $0.rules) }
         if let known {
@@ -51,7 +51,7 @@ package final class JWTVerifier: TokenVerifier {
         }
         let claims = try check(token, keys, rules, at: now)
         state.withLock { state in
-            // Verified with keys that were replaced meanwhile, it must not outlive them.
+            // A result obtained with keys that were replaced meanwhile must not outlive them.
             guard state.keys === keys else { return }
             if state.seen.count >= Self.capacity { state.seen.removeAll(keepingCapacity: true) }
             state.seen[token] = claims
@@ -59,7 +59,7 @@ package final class JWTVerifier: TokenVerifier {
         return claims
     }
 
-    /// Of all bytes at once where they lie together, as every call brings a token of hundreds.
+    /// Checks all bytes at once if they are contiguous, as every call brings a token of hundreds of bytes.
     private static func isASCII(_ text: String.UTF8View) -> Bool {
         let all = text.withContiguousStorageIfAvailable { $0.reduce(0, |) }
         return all.map { $0 < 0x80 } ?? text.allSatisfy { $0 < 0x80 }
@@ -89,15 +89,15 @@ package final class JWTVerifier: TokenVerifier {
     }
 }
 
-/// A JWT in its compact form, taken apart and not verified (RFC 7515, section 7.1).
+/// A JWT in compact form, split and decoded but not verified (RFC 7515, section 7.1).
 struct ParsedToken {
     let header: JSON
     let payload: JSON
     let signature: [UInt8]
-    /// What the signature covers.
+    /// The bytes that the signature covers.
     let signed: [UInt8]
 
-    /// Refuses everything but three parts of canonical base 64, of which the first two are JSON objects.
+    /// Refuses everything but three parts of canonical base64, of which the first two are JSON objects.
     init(_ token: String) throws(Refusal) {
         let bytes = Array(token.utf8)
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -110,9 +110,9 @@ struct ParsedToken {
         signed = Array(bytes[..<parts[1].endIndex])
     }
 
-    /// How the token says it is signed. `none`, in any letter case, is no algorithm here.
+    /// The algorithm that the token names. `none`, in any letter case, is not an algorithm here.
     var algorithm: SignatureAlgorithm? {
-        // `crit` lists extensions that must be understood (RFC 7515, section 4.1.11); none is.
+        // `crit` lists extensions that must be understood (RFC 7515, section 4.1.11); the hub supports none.
         guard header["crit"] == nil else { return nil }
         return header["alg"]?.string.flatMap { SignatureAlgorithm(rawValue: $0) }
     }

@@ -3,8 +3,8 @@ package import Logging
 import Synchronization
 package import Wire
 
-/// A verifier whose keys stay current: they are read at the start, when the file changes, every few minutes from the URL, and
-/// when a token names a key that nobody knows.
+/// A verifier with current keys: they are read at the start, when the file changes, from the URL every few minutes, and
+/// when a token names an unknown key.
 package final class KeyRefresher: TokenVerifier {
     private let verifier: JWTVerifier
     private let signal: RefreshSignal
@@ -12,22 +12,22 @@ package final class KeyRefresher: TokenVerifier {
     private let state: Mutex<State>
 
     private struct State {
-        /// Refreshes for as long as this object lives, so that nothing but it ever installs keys.
+        /// Runs for the life of this object, and is the only task that installs keys.
         var refreshing: Task<Void, Never>?
-        /// Nil where nothing but a reload can change the keys.
+        /// Nil if only a reload can change the keys.
         var timer: Task<Void, Never>?
         var next: Successor?
         var isStopped = false
     }
 
-    /// The sources that take the place of those in use, and whom to tell when they have.
+    /// Sources that replace the current ones, with a continuation for when they are in force.
     private struct Successor {
         let sources: KeySources
         let isInForce: CheckedContinuation<Void, Never>
     }
 
-    /// - Throws: `KeyProblem` where the file cannot be used. A URL that cannot be reached is no error: the hub starts, and
-    ///   goes on trying.
+    /// - Throws: `KeyProblem` if the file cannot be used. An unreachable URL is no error: the hub starts, and keeps
+    ///   trying.
     package static func open(_ settings: KeySettings, logger: Logger) async throws(KeyProblem) -> KeyRefresher {
         let signal = RefreshSignal()
         let verifier = JWTVerifier(ActiveKeys([]), rules: settings.rules) { signal.request() }
@@ -68,9 +68,9 @@ package final class KeyRefresher: TokenVerifier {
         try verifier.verify(token, at: now)
     }
 
-    /// Takes the keys from elsewhere, and asks of tokens something else, from the moment that it returns.
+    /// Applies other sources and rules, which are in force when it returns. Waits for a URL once.
     ///
-    /// - Throws: `KeyProblem` where the file cannot be used; then all stays as it was. Waits for a URL once.
+    /// - Throws: `KeyProblem` if the file cannot be used; then nothing changes.
     package func adopt(_ settings: KeySettings) async throws(KeyProblem) {
         var sources = KeySources(settings, verifier: verifier, logger: logger)
         try await sources.read()
@@ -87,7 +87,7 @@ package final class KeyRefresher: TokenVerifier {
         setTimer(ready)
     }
 
-    /// The keys stay as they are from here on.
+    /// Stops refreshing; the keys stay as they are.
     package func stop() {
         let next = state.withLock { state in
             defer { state = State(isStopped: true) }
@@ -124,9 +124,9 @@ package final class KeyRefresher: TokenVerifier {
     }
 }
 
-/// Wakes the task that refreshes keys: by the timer, and when a token names a key that nobody knows.
+/// Wakes the task that refreshes keys: by the timer, and when a token names an unknown key.
 ///
-/// May be used from any thread and never waits. A thousand requests before the task looks are one.
+/// Callable from any thread; never waits. Any number of requests before the task runs count as one.
 final class RefreshSignal: Sendable {
     let wakeUps: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
@@ -136,15 +136,15 @@ final class RefreshSignal: Sendable {
         (wakeUps, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Wakes the task to look at what is due.
+    /// Wakes the task to check for due work.
     func wake() { continuation.yield() }
 
-    /// Asks for keys that are not known yet.
+    /// Requests keys that are not known yet.
     func request() {
         if !wanted.exchange(true, ordering: .relaxed) { continuation.yield() }
     }
 
-    /// Whether somebody asked for keys since the last `clearRequest`.
+    /// Whether keys were requested since the last `clearRequest`.
     var isRequested: Bool { wanted.load(ordering: .relaxed) }
 
     func clearRequest() { wanted.store(false, ordering: .relaxed) }

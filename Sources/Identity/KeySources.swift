@@ -3,7 +3,7 @@ import Dispatch
 import Glibc
 import Logging
 
-/// Where the keys come from (secrets, a file, a URL), with what each of them held when it was last read.
+/// The sources of keys (secrets, a file, a URL), each with the keys of its last read.
 struct KeySources: Sendable {
     let verifier: JWTVerifier
     private let settings: KeySettings
@@ -16,7 +16,7 @@ struct KeySources: Sendable {
     private var fromURL: JWKSet?
     private var version: KeyFile.Version?
     private var fetched = ContinuousClock.now
-    /// Whether the last read of the file failed, so that the log says it once. `urlFails` is the same of the URL.
+    /// Set if the last read of the file failed, so that it is logged once. `urlFails` does the same for the URL.
     private var fileFails = false
     private var urlFails = false
 
@@ -36,7 +36,7 @@ struct KeySources: Sendable {
 
     var intervals: KeySettings.Intervals { settings.intervals }
 
-    /// Reads the keys for the first time. They are not in force before `install`.
+    /// Reads the keys for the first time, without putting them in force.
     mutating func read() async throws(KeyProblem) {
         if let file {
             version = file.version
@@ -45,20 +45,20 @@ struct KeySources: Sendable {
         if url != nil { await fetch() }
     }
 
-    /// A URL that does not answer just now loses none of the keys that came from it before.
+    /// Keeps the keys that came from the same URL before if it does not answer now.
     mutating func keepKeys(of before: KeySources) {
         guard fromURL == nil, let url, url.url == before.url?.url else { return }
         fromURL = before.fromURL
     }
 
-    /// Reads what is due, and installs the keys where they are others than before.
+    /// Reads the sources that are due, and installs their keys if they have changed.
     mutating func refresh(_ signal: RefreshSignal) async {
         let isRequested = signal.isRequested
         if isRequested, url == nil { signal.clearRequest() }
         let fileChanged = readFile()
         var urlChanged = false
         if url != nil, isDue(isRequested) {
-            // Before the fetch: who asks during it may have a key that came too late for its answer.
+            // Cleared before the fetch: a request during it may concern a key that is too new for the answer.
             signal.clearRequest()
             urlChanged = await fetch()
         }
@@ -71,10 +71,10 @@ struct KeySources: Sendable {
         return age >= (urlFails ? settings.intervals.retry : settings.intervals.refresh)
     }
 
-    /// True where there are other keys than before.
+    /// Returns true if the keys have changed.
     private mutating func readFile() -> Bool {
         guard let file else { return false }
-        // Taken before reading: a change during it makes another version, which the next look sees.
+        // Taken before reading: a change during the read makes another version, which the next check finds.
         let found = file.version
         guard found != version || (fileFails && found != nil) else { return false }
         version = found
@@ -109,7 +109,7 @@ struct KeySources: Sendable {
         }
     }
 
-    /// New keys make the verifier forget what it verified, so the same ones again must not count as new.
+    /// New keys make the verifier discard its cache, so unchanged ones must not count as new.
     private func areNew(_ set: JWKSet, _ before: JWKSet?, _ source: String) -> Bool {
         guard set.text != before?.text else { return false }
         logger.info(
@@ -117,18 +117,18 @@ struct KeySources: Sendable {
         return true
     }
 
-    /// Puts the keys that were read last in force.
+    /// Puts the last read keys in force.
     func install() {
         let keys = secrets + (fromFile?.keys ?? []) + (fromURL?.keys ?? [])
         verifier.replace(ActiveKeys(keys, allowing: settings.algorithms), rules: settings.rules)
     }
 }
 
-/// A file that holds a JWK Set and may change.
+/// A file with a JWK Set that may change.
 struct KeyFile {
     let path: String
 
-    /// What tells one version of the file from the next, also where one was moved over the other.
+    /// Tells one version of a file from the next, even if one was moved over the other.
     struct Version: Equatable {
         let inode: UInt
         let size: Int
@@ -136,7 +136,7 @@ struct KeyFile {
         let nanoseconds: Int
     }
 
-    /// The version that is there now; nil where there is no such file.
+    /// The current version; nil if there is no such file.
     var version: Version? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -170,17 +170,17 @@ struct KeyFile {
 
 /// A JWK Set behind a URL.
 ///
-/// libcurl waits, so it does that on a queue of its own and never on a thread that others need.
+/// libcurl blocks, so it runs on a queue of its own and never on a thread that others need.
 struct KeyURL {
     let url: String
     private let queue = DispatchQueue(label: "roost.keys")
 
-    /// A service that takes longer than this is as good as away: the keys from before stay in force.
+    /// A service that takes longer counts as unreachable: the previous keys stay in force.
     private static let timeoutMilliseconds = 5000
 
     init(_ url: String) { self.url = url }
 
-    /// An empty set is a good one: a service that signs with no key of its own has it.
+    /// An empty set is valid: a service that signs with a shared secret has one.
     func fetch() async throws(KeyProblem) -> JWKSet {
         let url = url
         let answer: Result<[UInt8], KeyProblem> = await withCheckedContinuation { continuation in
@@ -205,28 +205,28 @@ struct KeyURL {
     }
 }
 
-/// What is set of keys: where they come from, and what a token must say.
+/// The settings of keys: their sources, and the rules for tokens.
 package struct KeySettings: Sendable {
-    /// Shared secrets: the one in use and those before it.
+    /// Shared secrets: the current and the previous ones.
     package var secrets: [String] = []
     /// The path of a JWK Set.
     package var file: String?
-    /// The address that a JWK Set is fetched from, http or https.
+    /// The URL of a JWK Set, http or https.
     package var url: String?
-    /// The only ways that a token may be signed; nil for all that the keys allow.
+    /// The accepted algorithms; nil for all that the keys allow.
     package var algorithms: Set<SignatureAlgorithm>?
     package var rules = ClaimRules()
     package var intervals = Intervals()
 
-    /// How often the sources are read.
+    /// The intervals at which the sources are read.
     package struct Intervals: Sendable {
-        /// How often the file's time of change is looked at, and whether anything else is due.
+        /// The interval at which the file's modification time and other due work are checked.
         package var look: Duration = .seconds(2)
-        /// How often the URL is fetched when all is well.
+        /// The interval of fetches from the URL while they succeed.
         package var refresh: Duration = .seconds(300)
-        /// When the URL is fetched again after a failure.
+        /// The pause before the next fetch after a failure.
         package var retry: Duration = .seconds(15)
-        /// The least time between two fetches, however many tokens name keys that nobody knows.
+        /// The least time between two fetches, however many tokens name unknown keys.
         package var pause: Duration = .seconds(5)
 
         package init() {}
@@ -236,15 +236,15 @@ package struct KeySettings: Sendable {
 }
 
 extension KeySettings {
-    /// A source of keys that was read once, to see whether it can be.
+    /// A source of keys that was read once, as a check.
     package struct Examined: Sendable {
-        /// The setting that names it.
+        /// The name of its setting.
         package let name: String
-        /// How many keys it has that verify tokens.
+        /// The number of keys that can verify tokens.
         package let outcome: Result<Int, KeyProblem>
     }
 
-    /// Reads the file and the URL that are set, once. Waits for a URL some seconds at most.
+    /// Reads the configured file and URL once. Waits for the URL for some seconds at most.
     package func examine() async -> [Examined] {
         var all: [Examined] = []
         if let file {

@@ -2,15 +2,16 @@ package import Hub
 import Signatures
 package import Wire
 
-/// Signs tokens for development, tests and the demo. In production an identity service does.
+/// Signs tokens for development, tests and the demo. In production an identity service signs them.
 package struct TokenMint: Sendable {
     private let key: MessageAuthenticationKey
     private let algorithm: SignatureAlgorithm
 
-    /// Shorter secrets can be guessed offline from any token (RFC 7518, section 3.2, wants as many bits as the hash has).
+    /// Shorter secrets can be guessed offline from any token (RFC 7518, section 3.2, requires at least the length of
+    /// the hash).
     package static let minimumBytes = 32
 
-    /// - Parameter algorithm: one of the symmetric ones.
+    /// - Parameter algorithm: a symmetric one.
     package init(secret: String, algorithm: SignatureAlgorithm = .hs256) {
         precondition(algorithm.isSymmetric, "a secret signs with HS256, HS384 or HS512")
         key = MessageAuthenticationKey(Array(secret.utf8), algorithm.hash)
@@ -19,7 +20,7 @@ package struct TokenMint: Sendable {
 
     /// - Parameters:
     ///   - lifetime: seconds from `now`.
-    ///   - extra: an object whose members are claims, too; they win over the other parameters.
+    ///   - extra: an object with further claims, which take precedence over the other parameters.
     package func mint(
         role: String, subject: String?, lifetime: Int, now: HubTime, extra: JSON = .emptyObject
     ) -> String {

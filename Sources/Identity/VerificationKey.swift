@@ -1,11 +1,11 @@
 import Signatures
 
-/// One key, and the algorithms that it may be used with.
+/// One key, with the algorithms that it may be used with.
 ///
-/// The key decides what it verifies, never the token: a public key is not the kind of thing that an HMAC can be computed
-/// with here, whatever a token's header says (RFC 8725, section 3.1).
+/// The key determines the check, never the token: an HMAC cannot be computed with a public key here, whatever a token's
+/// header says (RFC 8725, section 3.1).
 package struct VerificationKey: Sendable {
-    /// `kid`, where the key has one. Secrets of the configuration have none.
+    /// `kid`, if the key has one. Secrets in the configuration have none.
     package let id: String?
     private let check: Check
 
@@ -23,7 +23,7 @@ package struct VerificationKey: Sendable {
         check = .secret(Dictionary(uniqueKeysWithValues: keys))
     }
 
-    /// A public key, and which of the algorithms that fit it are meant.
+    /// A public key, with the intended ones among the algorithms that fit it.
     init(_ key: PublicKey, id: String?, for algorithms: Set<SignatureAlgorithm>) {
         self.id = id
         check = .publicKey(key, algorithms)
@@ -36,7 +36,7 @@ package struct VerificationKey: Sendable {
         }
     }
 
-    /// The same key for fewer algorithms; nil where none is left.
+    /// The same key for fewer algorithms; nil if none is left.
     func restricted(to allowed: Set<SignatureAlgorithm>) -> VerificationKey? {
         guard !algorithms.isDisjoint(with: allowed) else { return nil }
         switch check {
@@ -52,7 +52,7 @@ package struct VerificationKey: Sendable {
         self.check = check
     }
 
-    /// Whether this key signed `signed` under `algorithm`. A code is compared in constant time.
+    /// Whether this key signed `signed` under `algorithm`. Authentication codes are compared in constant time.
     func verifies(_ signature: [UInt8], of signed: [UInt8], under algorithm: SignatureAlgorithm) -> Bool {
         switch check {
         case .secret(let keys):
@@ -64,19 +64,19 @@ package struct VerificationKey: Sendable {
     }
 }
 
-/// All keys in force at one moment. Immutable: new keys make a new object, and a token that was verified with an old one is
-/// told apart by it.
+/// All keys in force at one moment. Immutable: new keys make a new object, whose identity tells their tokens from those
+/// verified with the previous keys.
 package final class ActiveKeys: Sendable {
     package let keys: [VerificationKey]
     private let identified: [String: [VerificationKey]]
     private let fitting: [SignatureAlgorithm: [VerificationKey]]
     private let anonymous: [SignatureAlgorithm: [VerificationKey]]
 
-    /// How many keys a token that names none is tried against: a check of an RSA or EC signature is a good part of a
-    /// millisecond of a loop that serves others meanwhile.
+    /// The most keys that are tried for a token that names none: checking an RSA or EC signature takes a good part of a
+    /// millisecond on a loop that serves others, too.
     private static let trials = 8
 
-    /// - Parameter allowed: what the operator lets in; nil for all.
+    /// - Parameter allowed: the algorithms that the operator accepts; nil for all.
     package init(_ keys: [VerificationKey], allowing allowed: Set<SignatureAlgorithm>? = nil) {
         let keys = allowed.map { allowed in keys.compactMap { $0.restricted(to: allowed) } } ?? keys
         self.keys = keys
@@ -95,13 +95,13 @@ package final class ActiveKeys: Sendable {
         return sorted
     }
 
-    /// What a token's header leads to.
+    /// The keys that a token's header selects.
     enum Match {
-        /// Keys to try, in turn.
+        /// Keys to try in order.
         case keys([VerificationKey])
-        /// A key that is not here, but may be where the keys come from.
+        /// An unknown key, which the sources may have by now.
         case unknown
-        /// No key would ever do.
+        /// No key can match.
         case none
     }
 
@@ -109,7 +109,7 @@ package final class ActiveKeys: Sendable {
     func match(_ algorithm: SignatureAlgorithm, id: String?) -> Match {
         guard let id else { return fitting[algorithm].map { .keys($0) } ?? .unknown }
         if let named = identified[id] {
-            // The name is known; under another algorithm than the key's own it is a forgery, not a new key.
+            // The name is known; under an algorithm that is not the key's it is a forgery, not a new key.
             let usable = named.filter { $0.algorithms.contains(algorithm) }
             return usable.isEmpty ? .none : .keys(Array(usable.prefix(Self.trials)))
         }
@@ -118,7 +118,7 @@ package final class ActiveKeys: Sendable {
     }
 }
 
-/// The ways a token may be signed: RFC 7518, section 3.1, and EdDSA with Ed25519 (RFC 8037, section 3.1).
+/// The accepted signature algorithms: RFC 7518, section 3.1, and EdDSA with Ed25519 (RFC 8037, section 3.1).
 package enum SignatureAlgorithm: String, CaseIterable, Sendable {
     case hs256 = "HS256"
     case hs384 = "HS384"
@@ -134,7 +134,7 @@ package enum SignatureAlgorithm: String, CaseIterable, Sendable {
     case es512 = "ES512"
     case edDSA = "EdDSA"
 
-    /// Who can verify such a token can also sign one.
+    /// True if the key that verifies a token can also sign one.
     package var isSymmetric: Bool { Self.symmetric.contains(self) }
 
     package static let symmetric: Set<SignatureAlgorithm> = [.hs256, .hs384, .hs512]
@@ -148,7 +148,7 @@ package enum SignatureAlgorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// How a key pair signs with it; nil for those that a shared secret signs with.
+    /// The scheme for a key pair; nil for algorithms of shared secrets.
     var scheme: SignatureScheme? {
         switch self {
         case .hs256, .hs384, .hs512: nil

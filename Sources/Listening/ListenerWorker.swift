@@ -4,7 +4,7 @@ import Logging
 import Postgres
 import Workers
 
-/// The life of a listener's thread: connect, listen, hand on what comes until the database goes away, try again.
+/// The loop of a listener's thread: connect, listen, pass notifications on until the connection is lost, try again.
 struct ListenerWorker: ~Copyable {
     private let setup: NotificationListener.Setup
     private let stopSignal: StopSignal
@@ -17,7 +17,7 @@ struct ListenerWorker: ~Copyable {
     private var reconnector: Reconnector
     private var log: RateLimitedLog
     private var statistics = NotificationStatistics()
-    /// When the session is asked whether it lives, if nothing comes before.
+    /// The time of the next liveness check, unless a notification comes first.
     private var checkAt = ContinuousClock.now
     private var order = NotificationOrder(own: "")
     private var hasListened = false
@@ -57,7 +57,7 @@ struct ListenerWorker: ~Copyable {
                 ConnectionOptions(conninfo: setup.conninfo), waiter: PlainWaiter(until: stopSignal),
                 logger: setup.logger)
             try Primary.demand(on: fresh)
-            // Without parameters, as LISTEN takes none; no name of a mapping has a quote in it. In one transaction.
+            // LISTEN takes no parameters; no mapping's name has a quote in it. All in one transaction.
             let listens = (mappings.keys.sorted() + [NotificationOrder.channel]).map { "; listen \"\($0)\"" }.joined()
             try fresh.run("set application_name = 'roost notifications'" + listens)
             order = NotificationOrder(own: String(UInt64.random(in: .min ... .max), radix: 36))
@@ -70,12 +70,12 @@ struct ListenerWorker: ~Copyable {
         checkAt = .now + setup.bounds.check
     }
 
-    /// From here on notifications have the numbers that other hubs give them.
+    /// Called once notifications have the same numbers here as on other hubs.
     private mutating func hasBegun() {
         if hasListened { statistics.gaps += 1 }
         hasListened = true
         statistics.isListening = true
-        // At the first time, too: somebody may have joined before.
+        // On the first start, too: clients may have joined before.
         for loop in 0..<setup.sink.loopCount { setup.sink.deliver([.broadcastGap(reach)], to: loop) {} }
         setup.report(nil)
     }
@@ -87,7 +87,7 @@ struct ListenerWorker: ~Copyable {
         setup.report("notifications of the database are not received: \(error)")
     }
 
-    // MARK: What comes
+    // MARK: Notifications
 
     private mutating func receive() {
         guard let connection else { return }
@@ -112,7 +112,7 @@ struct ListenerWorker: ~Copyable {
         if !events.isEmpty { handOn(events, bytes) }
     }
 
-    /// What a broadcast takes in memory beside its payload, about.
+    /// The approximate memory of a broadcast besides its payload.
     private static let overhead = 200
 
     private mutating func broadcasts(on channel: String, of payload: [UInt8]) -> [DatabaseBroadcast] {
@@ -159,7 +159,7 @@ struct ListenerWorker: ~Copyable {
 
     // MARK: Waiting
 
-    /// Waits for something to do, or for the end.
+    /// Waits until there is something to do, or until the hub stops.
     private func rest() {
         var polled = [stopSignal.descriptor, backlog.news.descriptor, connection?.descriptor ?? -1].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)

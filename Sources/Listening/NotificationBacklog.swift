@@ -1,11 +1,11 @@
 import Synchronization
 package import Workers
 
-/// How much loops have not taken yet of what they were handed, and which of them lost something for it.
+/// Tracks the bytes that each event loop has been handed and not processed yet, and which loops lost notifications.
 ///
-/// Notifications are read whether loops keep up or not: Postgres keeps for all sessions what one has not read, and refuses
-/// every NOTIFY once its queue is full. So a loop that is too far behind is handed nothing more until it has taken what it
-/// has, and then that there is a gap. From any thread.
+/// Notifications are read whether or not loops keep up: Postgres retains for all sessions what one has not read, and
+/// refuses every NOTIFY once its queue is full. So a loop that is too far behind is handed nothing more until it has
+/// processed its backlog; then it is told of the gap. Callable from any thread.
 package final class NotificationBacklog: Sendable {
     private struct Share {
         var bytes = 0
@@ -14,16 +14,16 @@ package final class NotificationBacklog: Sendable {
 
     private let most: Int
     private let shares: Mutex<[Share]>
-    /// Readable when a loop with a gap has taken all that it had.
+    /// Readable once a loop with a gap has processed its backlog.
     package let news = EventDescriptor()
 
-    /// - Parameter most: bytes beyond which a loop is handed nothing more.
+    /// - Parameter most: the backlog in bytes at which a loop is handed nothing more.
     package init(loops: Int, most: Int) {
         self.most = most
         shares = Mutex(Array(repeating: Share(), count: loops))
     }
 
-    /// Whether the loop is to be handed so many bytes, which then count as handed over.
+    /// Whether the loop may be handed `bytes`, which then count towards its backlog.
     package func admit(_ bytes: Int, to loop: Int) -> Bool {
         shares.withLock { shares in
             guard !shares[loop].hasGap, shares[loop].bytes < most else {
@@ -43,7 +43,7 @@ package final class NotificationBacklog: Sendable {
         if isAwaited { news.signal() }
     }
 
-    /// The loops that are to be told of a gap now. They are handed all that comes from here on.
+    /// The loops to tell of a gap now. They receive all later notifications.
     package func takeGaps() -> [Int] {
         news.clear()
         return shares.withLock { shares in

@@ -3,12 +3,13 @@ package import Logging
 import Postgres
 import Workers
 
-/// Listens to an application's own channels of Postgres (NOTIFY) and hands on to the loops what becomes of the notifications.
+/// Listens to an application's own Postgres channels (NOTIFY) and passes the resulting broadcasts to the event loops.
 ///
-/// One thread and one connection of its own. A notification reaches those who listen at that moment, and nobody keeps it: after
-/// each time without a connection, the members of all channels that could have got one are told that messages may be missing.
-/// Every hub on a database listens for itself, and every loop is handed everything, so nothing is relayed but what channels with history
-/// keep: for these notifications have the same numbers on all hubs (`NotificationOrder`).
+/// One thread with one connection. Postgres sends a notification only to sessions listening at that moment, and stores
+/// none: after each time without a connection, the members of all channels that may have missed one are told that
+/// messages may be missing. Every hub on a database listens for itself, and every loop gets all broadcasts, so only
+/// those for channels with history are relayed: there, notifications have the same numbers on all hubs
+/// (`NotificationOrder`).
 ///
 /// **Overload**: see `NotificationBacklog`.
 package final class NotificationListener: Sendable {
@@ -17,8 +18,8 @@ package final class NotificationListener: Sendable {
     private let published = Published(NotificationStatistics())
     private let thread = WorkerThread(named: "roost-listen")
 
-    /// - Parameter report: called on the listener's thread: nil once the channels are listened to, else why they are not, a
-    ///   sentence without a full stop.
+    /// - Parameter report: called on the listener's thread: nil once the listener is listening, else the reason why it
+    ///   is not, a sentence without a full stop.
     package init(
         conninfo: String, mappings: [NotificationMapping], sink: any FeedSink, logger: Logger,
         bounds: Bounds = Bounds(),
@@ -28,7 +29,7 @@ package final class NotificationListener: Sendable {
             conninfo: conninfo, mappings: mappings, sink: sink, logger: logger, bounds: bounds, report: report)
     }
 
-    /// Starts the thread; it connects, and keeps trying. Once in the life of a listener.
+    /// Starts the thread, which connects and keeps trying. Call once.
     package func start() {
         let (setup, stopSignal, published) = (setup, stopSignal, published)
         thread.start {
@@ -37,7 +38,7 @@ package final class NotificationListener: Sendable {
         }
     }
 
-    /// Ends the thread. One that hangs is left behind after `patience`: whoever stops a listener is about to end the process.
+    /// Stops the thread. A thread that hangs is left behind after `patience`, as the process is about to end.
     package func stop(within patience: Duration = .seconds(1)) {
         stopSignal.stop(by: .now + patience)
         thread.join(by: .now + patience)
@@ -48,13 +49,13 @@ package final class NotificationListener: Sendable {
 
     /// Times and sizes, which tests shorten.
     package struct Bounds: Sendable {
-        /// The longest first wait after a failure; doubled up to 15 times that.
+        /// The longest first wait after a failure; later waits double up to 15 times that.
         package var firstRetry: Duration = .seconds(1)
-        /// A session that said nothing for so long is asked whether it lives.
+        /// The silence after which the session is checked.
         package var check: Duration = .seconds(5)
-        /// How long it may take to answer.
+        /// The time limit of that check.
         package var patience: Duration = .seconds(4)
-        /// Bytes that one loop may have to take before it is handed nothing more.
+        /// The backlog in bytes at which a loop is handed nothing more.
         package var backlog = 8_000_000
 
         package init() {}
@@ -70,18 +71,18 @@ package final class NotificationListener: Sendable {
     }
 }
 
-/// What a listener does, for the metrics: counters since it was made.
+/// Counters of a listener for the metrics, since its creation.
 package struct NotificationStatistics: Sendable, Equatable {
     package var isListening = false
-    /// Broadcasts that loops were handed.
+    /// Broadcasts that were handed to event loops.
     package var sent = 0
-    /// Notifications that lacked a field that a mapping names.
+    /// Notifications without a field that a mapping names.
     package var withoutField = 0
-    /// Notifications whose topic or event cannot be.
+    /// Notifications with an invalid topic or event.
     package var impossible = 0
-    /// Broadcasts that a loop was not handed, as it was too far behind.
+    /// Broadcasts that were not handed to a loop because it was too far behind.
     package var dropped = 0
-    /// Times that members were told that messages may be missing, for one loop or all.
+    /// Times that members were told that messages may be missing, per loop.
     package var gaps = 0
 
     package init() {}

@@ -1,11 +1,11 @@
 import Wire
 
 extension NotificationMapping {
-    /// Reads mappings as the setting `notify.channels` has them, with commas or line breaks between them:
-    /// `messages -> room:{conversation_id} / new_message, jobs -> public jobs / done`.
+    /// Parses mappings in the form of the setting `notify.channels`, separated by commas or line breaks: `messages ->
+    /// room:{conversation_id} / new_message, jobs -> public jobs / done`.
     ///
-    /// - Parameter privateOnly: nobody may join a public channel.
-    /// - Throws: `MappingError` for the first that cannot work.
+    /// - Parameter privateOnly: public channels are disabled.
+    /// - Throws: `MappingError` for the first invalid mapping.
     package static func list(_ text: String, privateOnly: Bool = false) throws(MappingError) -> [NotificationMapping] {
         var mappings: [NotificationMapping] = []
         for entry in text.split(whereSeparator: { $0 == "," || $0.isNewline }) {
@@ -58,7 +58,7 @@ extension NotificationMapping {
     private static func problem(withChannel name: Substring) -> String? {
         if name.isEmpty { return "it names no channel of Postgres; write CHANNEL -> TOPIC / EVENT" }
         if name == "roost" { return "the channel roost is the hub's own; notify on another one" }
-        // NAMEDATALEN of Postgres, less the byte at the end; pg_notify refuses longer ones, LISTEN cuts them.
+        // NAMEDATALEN of Postgres, less the terminating byte; pg_notify refuses longer names, LISTEN truncates them.
         if name.utf8.count > 63 { return "Postgres takes no channel of more than 63 bytes; choose a shorter one" }
         guard name.contains(where: { $0.isWhitespace || $0 == "\"" || $0 == "'" || $0 == "{" }) else { return nil }
         return "a channel is one name without quotes, as pg_notify takes it; write that"
@@ -70,9 +70,9 @@ extension NotificationMapping {
     }
 }
 
-/// A mapping of `notify.channels` that cannot work.
+/// An invalid mapping in `notify.channels`.
 package struct MappingError: Error, Equatable, CustomStringConvertible {
-    /// The mapping in quotes, and behind a colon what is wrong with it and what to write instead, without a full stop.
+    /// The mapping in quotes, then after a colon the problem and its remedy, without a full stop.
     package let description: String
 
     init(_ entry: Substring, _ problem: String) { description = "'\(entry.prefix(80))': \(problem)" }

@@ -1,18 +1,17 @@
 package import Hub
 import Wire
 
-/// What becomes of the notifications of one channel of Postgres (NOTIFY): broadcasts to the topic and with the event that
-/// their payload names.
+/// Maps the notifications of one Postgres channel (NOTIFY) to broadcasts whose topic and event their payload names.
 package struct NotificationMapping: Sendable, Equatable {
-    /// The channel as `pg_notify` takes it: letters are not folded.
+    /// The channel as `pg_notify` takes it; case is kept.
     package let channel: String
     /// Without `realtime:`.
     let topic: TextTemplate
     let event: TextTemplate
-    /// Members are those whom the policies on `realtime.messages` let in.
+    /// True if the policies on `realtime.messages` decide about membership.
     let isPrivate: Bool
 
-    /// The channels that its broadcasts may go to.
+    /// The channels that the broadcasts may go to.
     package var reach: ChannelPattern {
         var literals = [""]
         for piece in topic.pieces {
@@ -24,12 +23,12 @@ package struct NotificationMapping: Sendable, Equatable {
         return ChannelPattern(TopicPattern(literals: literals), isPrivate: isPrivate)
     }
 
-    /// The broadcast that a notification becomes.
+    /// The broadcast for a notification.
     package func broadcast(of payload: NotificationPayload) throws(UndeliverableNotification)
         -> (ChannelKey, BroadcastMessage)
     {
         let topic = try payload.text(of: topic)
-        // No text of Postgres' has a NUL, so policies could not be asked about such a topic.
+        // No text of Postgres can contain a NUL, so policies cannot be evaluated for such a topic.
         guard !topic.isEmpty, !topic.utf8.contains(0) else { throw .topic }
         let event = try payload.text(of: event)
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
@@ -43,12 +42,12 @@ package struct NotificationMapping: Sendable, Equatable {
     }
 }
 
-/// What a notification says, parsed once for all its mappings.
+/// The payload of a notification, parsed once for all its mappings.
 package struct NotificationPayload {
-    /// The payload of the broadcast, a JSON object as clients need it: the notification's own, or one with the notification's
+    /// The broadcast's payload, a JSON object as clients need it: the notification's own object, or an object with its
     /// JSON value or text as `payload`.
     let object: ArraySlice<UInt8>
-    /// The object that fields are taken from; nil where the notification is none.
+    /// The object that fields are taken from; nil if the notification is no object.
     private let fields: JSON?
 
     package init(_ bytes: [UInt8]) {
@@ -66,7 +65,7 @@ package struct NotificationPayload {
             }[...]
     }
 
-    /// The template with the fields' values in their places.
+    /// The template with the fields' values filled in.
     func text(of template: TextTemplate) throws(UndeliverableNotification) -> String {
         var text = ""
         for piece in template.pieces {
@@ -89,16 +88,16 @@ package struct NotificationPayload {
     }
 }
 
-/// Why a notification becomes no broadcast. What it says of it is the configuration's, and nothing of the payload.
+/// The reason why a notification becomes no broadcast. Names only parts of the configuration, nothing of the payload.
 package enum UndeliverableNotification: Error, Equatable {
     /// The payload has no text, number or boolean there.
     case field(String)
-    /// No channel can have that name.
+    /// The name is not valid for a channel.
     case topic
-    /// It is empty, or only the hub sends it.
+    /// The event is empty, or reserved for the hub.
     case event
 
-    /// What it is, as the log goes on after the channel's name.
+    /// The reason as it continues the log line after the channel's name.
     package var reason: String {
         switch self {
         case .field(let path): "their payload has no text, number or boolean at {\(path)}"

@@ -1,6 +1,6 @@
 package import Hub
 
-/// A figure for the operator, as Prometheus names it.
+/// A figure for the operator, in Prometheus' terms.
 package struct Figure: Sendable {
     package enum Kind: String, Sendable {
         case counter, gauge, histogram
@@ -12,8 +12,8 @@ package struct Figure: Sendable {
     package let name: String
     package let kind: Kind
     package let help: String
-    /// `limit="joins_per_second"`, between the braces; empty for a figure that is one of a kind. Figures of one name
-    /// follow each other.
+    /// The text between the braces, `limit="joins_per_second"`; empty if the name has only one figure. Figures of one
+    /// name are adjacent.
     package let label: String
     package let value: Value
 
@@ -37,7 +37,7 @@ package struct Figure: Sendable {
         label = ""
     }
 
-    /// Figures of one name: one for each value of a label, in the values' order.
+    /// Figures of one name, one for each value of a label, in the values' order.
     package static func each(
         _ name: String, _ kind: Kind, _ help: String, _ label: String, _ counts: [String: Int]
     ) -> [Figure] {
@@ -46,7 +46,7 @@ package struct Figure: Sendable {
         }
     }
 
-    /// A label's value with the escapes of Prometheus' text format.
+    /// Escapes a label's value for Prometheus' text format.
     package static func escaped(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }

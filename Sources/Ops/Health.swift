@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Whether the hub is alive and ready, gathered from the rooms that know.
+/// Whether the hub is alive and ready, collected from the rooms that know.
 ///
-/// Alive means that every event loop turns: what does not, a restart mends. Ready means besides that changes flow and
-/// that new clients are welcome: the database may be away, and a restart would mend nothing.
+/// Alive means that every event loop turns; otherwise a restart helps. Ready means in addition that changes flow and
+/// that new clients are welcome: the database may be away, and then a restart would not help.
 package final class Health: Sendable {
     private struct State {
         var feed: String? = "the change feed has not started"
-        /// Nil where no channels are listened to.
+        /// Nil without channels to listen to.
         var notify: HealthCheck?
-        /// Nil where nothing is read from the WAL.
+        /// Nil unless tables are read from the WAL.
         var capture: HealthCheck?
-        /// Nil where the hub is alone.
+        /// Nil for a single hub.
         var cluster: HealthCheck?
         var isDraining = false
         var isReadyOnce = false
@@ -19,12 +19,12 @@ package final class Health: Sendable {
         var probes: HealthProbes?
     }
     private let state = Mutex(State())
-    /// A loop turns at least once a second; a turn of more than this is no turn any more.
+    /// A loop turns at least once a second; beyond this it counts as stuck.
     private static let loopPatience = Duration.seconds(5)
-    /// A batch that costs its session is tried four times, with pauses that grow to some seconds.
+    /// A batch that ends its session is tried four times, with pauses that grow to some seconds.
     private static let capturePatience = Duration.seconds(30)
 
-    /// Whether a hub that cannot serve row changes is one that clients are not to be sent to.
+    /// Whether clients should be sent elsewhere while this hub cannot serve row changes.
     private let requiresFeed: Bool
 
     package init(requiresFeed: Bool = true) {
@@ -36,22 +36,23 @@ package final class Health: Sendable {
         state.withLock { $0.whenReady = action }
     }
 
-    /// Hands over what asks the running rooms; before it is called, only the feed and the drain are judged.
+    /// Sets the probes of the running rooms; until then, only the feed and the drain are checked.
     package func ask(_ probes: HealthProbes) {
         state.withLock { $0.probes = probes }
     }
 
-    /// `problem` is nil when changes flow, else a sentence for the operator.
+    /// - Parameter problem: nil while changes flow, else a sentence for the operator.
     package func feed(problem: String?) { note { $0.feed = problem } }
 
-    /// The same of the channels that are listened to, from the start on where there are any.
+    /// - Parameter problem: nil while the hub listens, else a sentence. Called from the start if there are channels to
+    ///   listen to.
     package func notify(problem: String?) { note { $0.notify = HealthCheck("notify", problem: problem) } }
 
-    /// The same of what is read from the WAL.
+    /// - Parameter problem: nil while changes are read from the WAL, else a sentence.
     package func capture(problem: String?) { note { $0.capture = HealthCheck("capture", problem: problem) } }
 
-    /// The same of the other hubs of a cluster. A hub that does not reach them serves its clients all the same, and where all of them
-    /// have lost Redis, no balancer is to be left without any: it is shown, and does not count.
+    /// - Parameter problem: nil while the other hubs are connected, else a sentence. Only degrades the hub: it still
+    ///   serves its clients, and when all hubs lose Redis, a balancer must not be left without any.
     package func cluster(problem: String?) {
         note { $0.cluster = HealthCheck("cluster", problem: problem, isDegraded: true) }
     }
@@ -71,26 +72,26 @@ package final class Health: Sendable {
         state.withLock { $0.isDraining = true }
     }
 
-    /// Why the hub is not ready; nil when it is.
+    /// The reason why the hub is not ready; nil when it is.
     package var problem: String? { readiness.lazy.filter { !$0.isDegraded }.compactMap(\.problem).first }
 
-    /// The checks that `/livez` shows, one for each event loop.
+    /// The checks of `/livez`, one for each event loop.
     package var liveness: [HealthCheck] { Self.loops(state.withLock { $0.probes }) }
 
-    /// The checks that `/readyz` shows, the most important first.
+    /// The checks of `/readyz`, the most important first.
     package var readiness: [HealthCheck] {
         let state = state.withLock { $0 }
         let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
         let feed = HealthCheck("feed", problem: state.feed, isDegraded: !requiresFeed)
-        // What rests on Postgres counts as row changes do.
+        // Features that depend on Postgres count as row changes do.
         let others = [Self.lag(state.probes)] + [state.notify, Self.capture(state)].compactMap { $0 }
         return [drain, feed]
             + others.map { HealthCheck($0.name, problem: $0.problem, isDegraded: $0.isDegraded || !requiresFeed) }
             + [state.cluster].compactMap { $0 } + Self.loops(state.probes)
     }
 
-    /// Of the checks those that tell that nothing moves although something waits, whatever the threads that ought to move it
-    /// say: one that hangs says nothing.
+    /// The checks that detect a standstill although work is waiting, independently of the responsible threads: a thread
+    /// that hangs reports nothing.
     package var progress: [HealthCheck] {
         let probes = state.withLock { $0.probes }
         return [Self.lag(probes), HealthCheck("capture", problem: Self.captureStall(probes))]
@@ -122,12 +123,12 @@ package final class Health: Sendable {
     }
 }
 
-/// One thing that has to be right for the hub to be alive, or ready.
+/// One condition for the hub to be alive, or ready.
 package struct HealthCheck: Sendable, Equatable {
     package let name: String
-    /// A sentence without a full stop; nil where all is well.
+    /// A sentence without a full stop; nil if there is no problem.
     package let problem: String?
-    /// The problem makes the hub do less, and is no reason to send clients elsewhere.
+    /// The problem limits the hub, but is no reason to send clients elsewhere.
     package let isDegraded: Bool
 
     package init(_ name: String, problem: String?, isDegraded: Bool = false) {
@@ -137,16 +138,15 @@ package struct HealthCheck: Sendable, Equatable {
     }
 }
 
-/// What health asks of the running rooms, from any thread.
+/// Probes of the running rooms, callable from any thread.
 package struct HealthProbes: Sendable {
-    /// Tells for each event loop how long ago it last did its work of every second.
+    /// The time since each event loop last did its work of every second.
     let loops: @Sendable () -> [Duration]
-    /// How far the changes that were handed on are behind the database; nil while the feed is down, which says so
-    /// itself.
+    /// The delay of the feed behind the database; nil while the feed is down, which reports that itself.
     let feed: @Sendable () -> Duration?
-    /// How long changes that were read from the WAL have waited to be stored; nil where none do.
+    /// The time that changes from the WAL have waited to be stored; nil if none wait.
     let capture: @Sendable () -> Duration?
-    /// How far they may be behind for the hub to count as ready.
+    /// The greatest delay of the feed at which the hub is ready.
     let mostBehind: Duration
 
     package init(

@@ -1,13 +1,13 @@
 import Documents
 package import HTTP
 
-/// `/livez`, `/readyz` and `/healthz`, as those who run containers expect them.
+/// `/livez`, `/readyz` and `/healthz`, as container orchestrators expect them.
 ///
 /// `?verbose` lists the checks as JSON; the status is the same.
 struct HealthPages {
     let health: Health
 
-    /// Nil where the path is another.
+    /// Nil for any other path.
     func respond(to request: HTTPRequest) -> HTTPResponse? {
         let isVerbose = request.query["verbose"] != nil
         switch request.path {
@@ -27,7 +27,7 @@ struct HealthPages {
         return .text(status, degraded.map { "ok, degraded: \($0)\n" } ?? "ok\n")
     }
 
-    /// What asks here would restart the hub, so it fails for what a restart mends alone.
+    /// A failure of this page restarts the hub, so it fails only for problems that a restart solves.
     private var summary: HTTPResponse {
         if let problem = Self.problem(of: health.liveness) { return .text(503, "not alive: \(problem)\n") }
         return .text(200, health.problem.map { "alive, not ready: \($0)\n" } ?? "ok\n")
@@ -35,7 +35,7 @@ struct HealthPages {
 
     private var overview: HTTPResponse {
         let isAlive = Self.problem(of: health.liveness) == nil
-        // All that liveness asks is asked of readiness, too.
+        // Readiness includes all checks of liveness.
         let checks = health.readiness
         let isReady = Self.problem(of: checks) == nil
         return .json(
@@ -46,7 +46,7 @@ struct HealthPages {
         checks.lazy.filter { !$0.isDegraded }.compactMap(\.problem).first
     }
 
-    /// - Parameter facts: members that stand before the checks.
+    /// - Parameter facts: members before the checks.
     private static func json(_ checks: [HealthCheck], also facts: [(String, JSONDocument)] = []) -> [UInt8] {
         let items = checks.map { check -> JSONDocument in
             var members: [(String, JSONDocument)] = [
@@ -62,10 +62,10 @@ struct HealthPages {
     }
 }
 
-/// What balancers and clients of Supabase Realtime ask on the port of the clients, answered as it answers.
+/// Health checks on the clients' port, answered as Supabase Realtime answers them.
 ///
-/// Its two pages say that somebody listens, and nothing more: whether the hub is ready is for the operator's port. Pages may read
-/// them, as those of the original.
+/// The two pages only show that the hub is listening; readiness is shown on the operator's port. Web pages of any
+/// origin may read them, as with the original.
 package struct ClientHealth: HTTPHandler {
     package init() {}
 

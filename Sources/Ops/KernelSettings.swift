@@ -1,20 +1,20 @@
 import Glibc
 
-/// What the kernel allows a server with many sockets, as `/proc/sys` tells it (ip(7), tcp(7), the kernel's
+/// The kernel's limits for a server with many sockets, from `/proc/sys` (ip(7), tcp(7), the kernel's
 /// Documentation/networking/ip-sysctl and admin-guide/sysctl/net).
 package struct KernelSettings: Sendable {
-    /// `net.core.somaxconn`: connections that wait to be accepted, at most.
+    /// `net.core.somaxconn`: the most connections that wait to be accepted.
     private let acceptQueue: Int?
-    /// `net.ipv4.tcp_max_syn_backlog`: connections that are being made, at most.
+    /// `net.ipv4.tcp_max_syn_backlog`: the most connections in the handshake.
     private let synBacklog: Int?
-    /// `net.ipv4.ip_local_port_range`: the ports of connections from here.
+    /// `net.ipv4.ip_local_port_range`: the local ports of outgoing connections.
     private let ports: ClosedRange<Int>?
-    /// `net.ipv4.tcp_mem`: the pages from where on TCP gives up memory, for all sockets together.
+    /// `net.ipv4.tcp_mem`: the limit of memory for all TCP sockets together, in pages.
     private let pages: Int?
 
-    /// What is not there is not judged: in containers parts are hidden.
+    /// Missing settings are skipped: containers hide parts of `/proc/sys`.
     ///
-    /// - Parameter folder: in the place of `/proc/sys`.
+    /// - Parameter folder: replaces `/proc/sys`.
     package init(folder: String = "/proc/sys") {
         func numbers(_ name: String) -> [Int] {
             guard let file = fopen("\(folder)/\(name)", "r") else { return [] }
@@ -32,11 +32,11 @@ package struct KernelSettings: Sendable {
         pages = memory.count == 3 ? memory[2] : nil
     }
 
-    /// What ought to be changed, a sentence each.
+    /// Recommended changes, a sentence each.
     ///
     /// - Parameters:
-    ///   - sockets: that the hub may have.
-    ///   - isChosen: whether the operator has said so; else it is what the limit of open files allows.
+    ///   - sockets: the greatest number of sockets.
+    ///   - isChosen: whether the operator has set that number; otherwise it follows from the limit of open files.
     package func advice(sockets: Int, isChosen: Bool) -> [String] {
         [
             queueAdvice("net.core.somaxconn", acceptQueue), queueAdvice("net.ipv4.tcp_max_syn_backlog", synBacklog),
@@ -44,9 +44,9 @@ package struct KernelSettings: Sendable {
         ].compactMap { $0 }
     }
 
-    /// After a deploy or an outage clients come back at once; whom the queue has no room for comes a second later.
+    /// After a deploy or an outage all clients return at once; those that find the queue full return a second later.
     private static let queue = 1024
-    /// A socket that has anything to send or to read costs a page at least.
+    /// A socket with data to send or to read costs at least a page.
     private static let bytesPerSocket = 4096
 
     private func queueAdvice(_ name: String, _ value: Int?) -> String? {

@@ -1,14 +1,14 @@
 import COpsFiles
 package import HTTP
 
-/// The operator's port: liveness, readiness, metrics, and the page that shows the hub at work.
+/// The operator's port: liveness, readiness, metrics, and the live page.
 package struct OpsPages: HTTPHandler {
     private let health: Health
     private let access: OpsAccess
     private let figures: @Sendable () -> [Figure]
     private let barrier: any Barrier
 
-    /// - Parameter figures: those of `/metrics`.
+    /// - Parameter figures: the figures of `/metrics`.
     package init(
         health: Health, access: OpsAccess, figures: @escaping @Sendable () -> [Figure], barrier: any Barrier
     ) {
@@ -18,7 +18,7 @@ package struct OpsPages: HTTPHandler {
         self.barrier = barrier
     }
 
-    /// No page takes a body, so all but the one that waits are answered by their heads.
+    /// No page takes a body, so all but the one that waits are answered from the request's head.
     package func judge(_ head: HTTPRequest) -> HTTPVerdict {
         if let refusal = access.judge(host: head.host).refusal { return .answered(refusal) }
         if head.path == Self.barrierPath {
@@ -33,7 +33,7 @@ package struct OpsPages: HTTPHandler {
             response.contentType = "text/plain; version=0.0.4; charset=utf-8"
             return .answered(response)
         case "/ops/access":
-            // For the page: a browser does not tell it why a WebSocket was refused.
+            // For the page: browsers do not tell it why a WebSocket was refused.
             return .answered(access.judge(head).refusal ?? .text(200, "ok\n"))
         case Dashboard.path:
             var response = HTTPResponse.text(426, "This is the address of the live page's WebSocket\n")
@@ -60,11 +60,12 @@ package struct OpsPages: HTTPHandler {
     private static let barrierPath = "/settled"
 }
 
-/// For tests: what reached the hub before a call is done and can be seen behind it, by sockets, in streams and in the metrics.
+/// A barrier for tests: everything that reached the hub before the call is done and visible afterwards, to sockets, in
+/// streams and in the metrics.
 package protocol Barrier: Sendable {
     /// - Parameters:
-    ///   - patience: what is not done by then is a problem.
-    ///   - done: is told once, from any thread: nil, or what is not done yet, without a full stop.
+    ///   - patience: anything unfinished by then is a problem.
+    ///   - done: called once, from any thread, with nil or the unfinished work, without a full stop.
     func awaitSettling(within patience: Duration, then done: @escaping @Sendable (_ problem: String?) -> Void)
 }
 
@@ -83,7 +84,7 @@ extension OpsAccess {
 }
 
 extension OpsAccess.Verdict {
-    /// Nil where it is allowed.
+    /// Nil if access is allowed.
     var refusal: HTTPResponse? {
         switch self {
         case .allowed: return nil
@@ -97,7 +98,7 @@ extension OpsAccess.Verdict {
     }
 }
 
-/// The operator's page, as a browser gets it. There is no secret in it, so it needs no token; what feeds it does.
+/// The operator's page as served to a browser. It contains no secrets, so it needs no token; its data does.
 struct DashboardPage {
     private static let types = [
         "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
@@ -112,7 +113,7 @@ struct DashboardPage {
         ),
     ]
 
-    /// Nil where there is no such file.
+    /// Nil if there is no such file.
     static func response(at path: String) -> HTTPResponse? {
         let name = path == "/" ? "dashboard.html" : String(path.dropFirst())
         guard let bytes = OpsFiles.all[name], let type = types[String(name.split(separator: ".").last ?? "")] else {
@@ -122,7 +123,7 @@ struct DashboardPage {
     }
 }
 
-/// The page's files, embedded in the binary, by their names.
+/// The page's files, embedded in the binary, by name.
 enum OpsFiles {
     static let all: [String: [UInt8]] = {
         var count = 0

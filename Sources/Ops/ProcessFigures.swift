@@ -3,11 +3,11 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// What the operating system knows of this process, under the names that Prometheus' own libraries use.
+/// Figures of this process from the operating system, under the names that Prometheus' own libraries use.
 package enum ProcessFigures {
     /// - Parameters:
-    ///   - version: of the build.
-    ///   - revision: the commit that it was made from; empty where that is not known.
+    ///   - version: the build's version.
+    ///   - revision: the build's commit; empty if unknown.
     package static func all(version: String, revision: String) -> [Figure] {
         var files = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
@@ -23,7 +23,7 @@ package enum ProcessFigures {
         ]
     }
 
-    /// CPU time that all threads of the process have used.
+    /// The CPU time used by all threads of the process.
     static var cpuSeconds: Double {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -34,10 +34,10 @@ package enum ProcessFigures {
 
     private static var residentBytes: Int { statm(1) }
 
-    /// The part of the resident set that belongs to no file and is not shared.
+    /// The resident memory that is neither file-backed nor shared.
     static var anonymousBytes: Int { statm(1) - statm(2) }
 
-    /// proc(5): the second number of statm is the resident set in pages, the third what of it belongs to files.
+    /// proc(5): the second field of statm is the resident set in pages, the third its file-backed part.
     private static func statm(_ field: Int) -> Int {
         let fields = text("/proc/self/statm").split(separator: " ")
         let pages = fields.count > field ? Int(fields[field]) ?? 0 : 0
@@ -45,7 +45,7 @@ package enum ProcessFigures {
     }
 
     private static var openFiles: Int {
-        // From Linux 6.2 on the folder's size is their number; before, to count ten thousand takes 10 ms.
+        // Since Linux 6.2 the folder's size is the number of files; before, counting ten thousand takes 10 ms.
         var information = stat()
         if stat("/proc/self/fd", &information) == 0, information.st_size > 0 { return Int(information.st_size) }
         guard let folder = opendir("/proc/self/fd") else { return 0 }
@@ -57,7 +57,7 @@ package enum ProcessFigures {
     }
 
     private static let startTime: Double = {
-        // proc(5): field 22 of stat, in ticks since the machine began; the name before it may hold spaces.
+        // proc(5): field 22 of stat, in ticks since boot; the name before it may contain spaces.
         let fields = text("/proc/self/stat").split(separator: ")").last?.split(separator: " ") ?? []
         let ticks = fields.count > 19 ? Double(fields[19]) ?? 0 : 0
         let boot = text("/proc/stat").split(separator: "\n").first { $0.hasPrefix("btime ") }
@@ -74,14 +74,14 @@ package enum ProcessFigures {
     }
 }
 
-/// Gives memory back to the operating system that was needed once and is free now.
+/// Returns unused memory to the operating system.
 ///
-/// glibc's malloc has an arena for each thread and keeps what it had: a block that lives long is enough to keep all that
-/// lies before it. After 300 presences of 60 KB in five channels that was more than half of the hub's memory, for ever.
-/// `malloc_trim` takes the whole pages out of all arenas. It holds the lock of each meanwhile, so it is called where there is
-/// much to be had, and not in the middle of a burst, which would take it again.
+/// glibc's malloc has an arena per thread and keeps the memory it had: one long-lived block keeps everything that lies
+/// before it. After 300 presences of 60 KB in five channels this was more than half of the hub's memory, permanently.
+/// `malloc_trim` releases whole pages of all arenas. It holds each arena's lock meanwhile, so it is called when there
+/// is much to gain, and not in the middle of a burst that would need the memory again.
 package final class MemoryReturn: Sendable {
-    /// Seconds between two looks; memory is given back at the second that finds it spare.
+    /// Seconds between two checks; memory is returned after the second check that finds it spare.
     private static let rhythm = 20
     private let rule = Mutex(SpareMemory())
 
@@ -101,24 +101,24 @@ package final class MemoryReturn: Sendable {
         rule.withLock { $0.wasReturned(leaving: Self.spareBytes) }
     }
 
-    /// What is in memory for malloc, and not in use: what belongs to no file, less what was asked for.
+    /// Memory that malloc holds but has not handed out: the anonymous memory less the allocated bytes.
     private static var spareBytes: Int {
         let information = mallinfo2()
         return ProcessFigures.anonymousBytes - Int(information.uordblks) - Int(information.hblkhd)
     }
 }
 
-/// When spare memory is worth being given back.
+/// Decides when spare memory is worth returning.
 package struct SpareMemory: Sendable {
-    /// In bytes. Less than this a hub under load takes and frees all the time.
+    /// In bytes. A hub under load allocates and frees less than this all the time.
     private static let much = 16_777_216
-    /// What could not be given back the last time, because it lies between what is in use.
+    /// The memory that could not be returned last time, because it lies between blocks in use.
     private var floor = 0
     private var wasMuch = false
 
     package init() {}
 
-    /// - Parameter spare: in bytes, at this look.
+    /// - Parameter spare: the bytes found by this check.
     package mutating func isDue(spare: Int) -> Bool {
         floor = min(floor, max(0, spare))
         let isMuch = spare - floor >= Self.much

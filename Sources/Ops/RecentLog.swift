@@ -4,21 +4,22 @@ package import Logging
 import Synchronization
 import Wire
 
-/// The last lines of the log, for the operator's page: more notices and warnings than a flood of lesser lines can push out.
+/// The last lines of the log, for the operator's page. Notices and warnings have a ring of their own, so that a flood
+/// of lesser lines cannot push them out.
 package final class RecentLog: Sendable {
     package struct Line: Sendable {
-        /// The line's number, from 1 on; of lines that are not kept the numbers are missing.
+        /// The line's number, from 1; numbers of dropped lines are missing.
         package let number: Int
-        /// When it was logged, in seconds since 1970.
+        /// The time of logging, in seconds since 1970.
         package let at: Double
         package let level: String
         package let text: String
     }
 
     private struct State {
-        /// From notices on.
+        /// Lines of level notice and above.
         var notable = Ring<Line>(capacity: 100)
-        /// Whatever else the log's level lets through.
+        /// All other lines that the log's level admits.
         var rest = Ring<Line>(capacity: 200)
         var count = 0
     }
@@ -27,13 +28,13 @@ package final class RecentLog: Sendable {
 
     package init() {}
 
-    /// The lines that are kept, from the one behind that with this number on, in their order.
+    /// The retained lines with greater numbers, in order.
     package func lines(after number: Int) -> [Line] {
         let lines = state.withLock { $0.notable.elements + $0.rest.elements }
         return lines.filter { $0.number > number }.sorted { $0.number < $1.number }
     }
 
-    /// Notes a line that is logged.
+    /// Adds a line.
     package func note(_ level: Logger.Level, _ text: String) {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

@@ -1,15 +1,15 @@
-/// What backends may cost the hub: so much time of a loop, which grows again with the time. Whoever has used it up is told when to come
-/// again, so that no token makes the loops walk over their channels all day.
+/// Limits the load that backends put on the hub: a share of a loop's time, refilled as time passes. A caller that has
+/// used it up is told when to try again, so that no token keeps the loops walking over their channels all day.
 ///
 /// Pure: times are passed in, in monotonic milliseconds; costs are in microseconds.
 struct CallBudget {
     /// A tenth of a loop's time.
     static let perMillisecond = 100
-    /// What may be used at once.
+    /// The greatest budget, which may be used at once.
     static let most = 1_000_000
-    /// What a call costs at least: it is read, answered, and with others told other hubs.
+    /// The least cost of a call: parsing, answering, and sending it to other hubs.
     static let least = 100
-    /// Calls that may be under way.
+    /// The most simultaneous calls.
     static let mostOpen = 64
 
     private var left = CallBudget.most
@@ -33,11 +33,11 @@ struct CallBudget {
         return .granted
     }
 
-    /// What the operator has done is not refused.
+    /// Starts a call of the operator, which is never refused.
     mutating func enter() { open += 1 }
 
-    /// - Parameter cost: of the hub that it cost most, times the hubs that it was asked of: each of them grants a tenth, so all together
-    ///   cost no hub more.
+    /// - Parameter cost: the cost for the hub that it cost most, times the number of hubs asked: each of them grants a
+    ///   tenth, so together they cost no hub more.
     mutating func end(cost: Int, at now: Int64) {
         refill(at: now)
         open -= 1
@@ -47,7 +47,7 @@ struct CallBudget {
     private mutating func refill(at now: Int64) {
         let passed = at == .min ? 0 : max(0, now - at)
         at = now
-        // Longer than it takes to have all again after the dearest call counts no more.
+        // Capped: more time than the most expensive call needs to refill makes no difference.
         left = min(Self.most, left + Int(min(passed, 1 << 40)) * Self.perMillisecond)
     }
 }

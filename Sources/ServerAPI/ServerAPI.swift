@@ -5,11 +5,11 @@ package import Logging
 import Synchronization
 package import Wire
 
-/// The HTTP API for backends: which channels there are, who is in them, where a user is, and what a backend does to a user. It takes a
+/// The HTTP API for backends: lists channels, their members and a user's connections, and acts on users. Requires a
 /// token of the role `service_role`.
 ///
-/// What one hub knows is asked of its loops, what others know of the others, over the cluster's link and within a deadline: an answer names
-/// the hubs that did not answer. Safe from any thread; it never waits.
+/// This hub's loops answer for this hub, and the other hubs for themselves, over the cluster's link and within a
+/// deadline; an answer names the hubs that did not reply. Safe from any thread; never waits.
 package final class ServerAPI: HTTPHandler {
     private let gateway: Gateway
     private let verifier: any TokenVerifier
@@ -21,17 +21,17 @@ package final class ServerAPI: HTTPHandler {
     private let logger: Logger
     private let budget = Mutex(CallBudget())
 
-    /// Until when the other hubs are waited for: a beat of theirs, in which whoever lives has answered.
+    /// The time limit for the other hubs' answers: one heartbeat of theirs, within which every live hub answers.
     private static let patience = Duration.milliseconds(500)
     private static let typists = 100
 
-    /// The way to the other hubs.
+    /// Access to the other hubs.
     package struct Peers: Sendable {
         let asking: any PeerAsking
-        /// The names of those that are not reached now; empty where all are.
+        /// The names of the hubs that are unreachable now.
         let unreached: @Sendable () -> [String]
 
-        /// In place of names, where no other hub is reached and nobody knows which there are.
+        /// Replaces the names if no other hub is reachable and their names are unknown.
         package static let unknown = "*"
 
         package init(asking: any PeerAsking, unreached: @escaping @Sendable () -> [String]) {
@@ -41,8 +41,8 @@ package final class ServerAPI: HTTPHandler {
     }
 
     /// - Parameters:
-    ///   - own: what this hub answers, to itself as to others.
-    ///   - peers: nil where the hub is alone.
+    ///   - own: answers for this hub, to this hub and to others.
+    ///   - peers: nil for a single hub.
     package init(
         gateway: Gateway, verifier: any TokenVerifier, name: String, own: ServerAnswers, peers: Peers?, logger: Logger,
         clock: @escaping @Sendable () -> HubTime
@@ -145,7 +145,7 @@ package final class ServerAPI: HTTPHandler {
         logger.notice("a backend \(deed)\(silent)")
     }
 
-    /// The same as a backend's call, for the operator's page.
+    /// Ends a user's connections for the operator's page, as a backend's call does.
     package func disconnect(
         _ user: Name, then reply: @escaping @Sendable (_ count: Int, _ silent: [String]) -> Void
     ) {
@@ -191,7 +191,7 @@ package final class ServerAPI: HTTPHandler {
         }
         own.answer(question) { collector.add(.own($0, cost: $1)) }
         guard let peers else { return }
-        // Where the link is away nobody is asked, and nobody answers.
+        // While the link is down the others are not asked.
         let unreached = peers.unreached()
         guard unreached.isEmpty else { return collector.add(.others([], unreached: unreached)) }
         peers.asking.ask(.backends, question.encoded, of: nil, within: Self.patience) { answers in

@@ -3,7 +3,7 @@ import HTTP
 import Hub
 import Wire
 
-/// What all hubs answered, joined: the answer that a backend gets.
+/// The merged answers of all hubs, from which the response to a backend is built.
 struct ServerAnswer {
     struct HubPart {
         let hub: String
@@ -11,7 +11,7 @@ struct ServerAnswer {
     }
 
     var parts: [HubPart] = []
-    /// Hubs that did not answer: what is only theirs is missing, and what they were to do may not be done.
+    /// Hubs that did not answer: their data is missing, and their actions may not have been carried out.
     var incomplete: [String] = []
 
     func response(to question: ServerQuestion) -> HTTPResponse {
@@ -128,7 +128,7 @@ extension JSONWriter {
         member("typing", channel.typing)
     }
 
-    /// The cursor of the page that follows; null where none does.
+    /// Writes the cursor of the next page; null if there is none.
     mutating func next(_ cursor: String?) {
         key("next")
         if let cursor { value(cursor) } else { null() }

@@ -1,13 +1,13 @@
 package import Gateway
 import Hub
 
-/// What one hub answers to what backends ask: its own part, whether it was asked here or by way of another hub.
+/// Answers backends' questions for this hub, whether they arrived here or through another hub.
 package struct ServerAnswers: Sendable {
     private let gateway: Gateway
 
     package init(gateway: Gateway) { self.gateway = gateway }
 
-    /// - Parameter reply: also told what it cost the loop that it cost most, in microseconds.
+    /// - Parameter reply: receives the answer and the cost for the loop that it cost most, in microseconds.
     func answer(
         _ question: ServerQuestion, then reply: @escaping @Sendable (_ part: ServerPart, _ cost: Int) -> Void
     ) {

@@ -3,15 +3,15 @@ import HTTP
 import Hub
 import Wire
 
-/// A request of a backend, understood.
+/// A parsed request of a backend.
 enum ServerCall: Equatable {
-    /// Asked of all hubs.
+    /// A question for all hubs.
     case all(ServerQuestion)
-    /// Every hub knows these.
+    /// Questions that every hub can answer alone.
     case presence(ChannelKey, after: PresencePage.Place?, limit: Int)
     case typing(ChannelKey)
 
-    /// What is wrong with a request, in one sentence for whoever sent it.
+    /// The fault of a request, one sentence for its sender.
     struct Problem: Error, Equatable {
         let status: UInt32
         let sentence: String
@@ -22,10 +22,10 @@ enum ServerCall: Equatable {
         }
     }
 
-    /// Entries of a page.
+    /// Entries on a page.
     static let usualLimit = 100
     static let mostLimit = 500
-    /// Bytes of a body.
+    /// The greatest size of a body in bytes.
     static let longestBody = 65_536
 
     init(_ route: ServerRoute, _ request: HTTPRequest) throws(Problem) {
@@ -82,7 +82,7 @@ enum ServerCall: Equatable {
         return place
     }
 
-    /// The body is `{"topic": …}`, and `private` and `seconds` may be there.
+    /// Parses a body `{"topic": …}` with optional members `private` and `seconds`.
     private static func unsubscribe(_ user: Name, _ request: HTTPRequest) throws(Problem) -> ServerQuestion {
         let body: JSON
         do { body = try JSON(parsing: request.body) } catch {
@@ -111,7 +111,8 @@ enum ServerCall: Equatable {
     }
 }
 
-/// Cursors: base 64 as it stands in URLs (RFC 4648, section 5), of what the page before ended with. They say nothing that the page did not.
+/// Cursors: the end of the previous page as URL-safe base64 (RFC 4648, section 5). They reveal nothing that the page
+/// did not.
 enum PageCursor {
     static func text(_ bytes: [UInt8]) -> String {
         var out: [UInt8] = []
@@ -143,7 +144,7 @@ extension ChannelKey {
 }
 
 extension PresencePage.Place {
-    /// A ref has no zero byte: the hub makes it.
+    /// A ref contains no zero byte: the hub generates it.
     var cursor: String { PageCursor.text(Array(ref.utf8) + [0] + key) }
 
     init?(cursor: String) {

@@ -2,38 +2,38 @@ import Gateway
 import Hub
 import Wire
 
-/// What one hub answers to a question of all.
+/// One hub's answer to a question for all hubs.
 enum ServerPart: Sendable, Equatable {
     case channels(ChannelPage)
     case user(UserReport)
     case stats(HubCounts)
-    /// How many sockets or channels were concerned.
+    /// The number of affected sockets or channels.
     case count(Int)
-    /// There is no room to remember who may not join.
+    /// There is no room to remember more users that may not join.
     case full
 
-    /// Where a user is on one hub.
+    /// A user's connections to one hub.
     struct UserReport: Sendable, Equatable {
-        /// Also in a grace window, where the hub keeps those.
+        /// True also within the grace window, if the hub tracks users' status.
         var isOnline: Bool
-        /// Of all connections, not only of those that are listed.
+        /// The number of all connections, listed or not.
         var count: Int
         var connections: [UserConnection]
 
-        /// Connections of one hub that are listed.
+        /// The most connections that a hub lists.
         static let most = 50
     }
 
-    /// What one hub has.
+    /// The size of one hub.
     struct HubCounts: Sendable, Equatable {
         var connections: Int
-        /// Sockets in channels.
+        /// The number of pairs of a socket and a channel that it has joined.
         var memberships: Int
     }
 
     // MARK: Between hubs
 
-    /// - Parameter cost: what it cost this hub, in microseconds.
+    /// - Parameter cost: the cost for this hub, in microseconds.
     func encoded(cost: Int) -> [UInt8] {
         JSONWriter.object { out in
             out.member("cost", cost)
@@ -75,7 +75,7 @@ enum ServerPart: Sendable, Equatable {
         }
     }
 
-    /// Nil where the hub did not know the question.
+    /// Nil if the hub did not know the question.
     static func decoded(_ bytes: [UInt8]) -> (part: ServerPart, cost: Int)? {
         let json: JSON
         do { json = try JSON(parsing: bytes) } catch { return nil }
@@ -120,6 +120,6 @@ enum ServerPart: Sendable, Equatable {
 }
 
 extension JSON {
-    /// A number that another hub says, and that is added to those of others: 0 where there is none.
+    /// A number from another hub, bounded so that a sum cannot overflow; 0 if it is missing.
     fileprivate func figure(_ name: String) -> Int { min(max(0, self[name]?.int ?? 0), 1 << 53) }
 }

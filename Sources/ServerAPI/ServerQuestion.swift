@@ -1,7 +1,8 @@
 import Hub
 package import Wire
 
-/// What every hub of a cluster is asked, or has to do. Between hubs it is a JSON object; a hub that does not know a question has no answer.
+/// A question or an order for every hub of a cluster. Between hubs it is a JSON object; a hub that does not know a
+/// question does not answer.
 enum ServerQuestion: Sendable, Equatable {
     case channels(prefix: String, after: ChannelKey?, limit: Int)
     case channel(ChannelKey)
@@ -44,7 +45,7 @@ enum ServerQuestion: Sendable, Equatable {
         }
     }
 
-    /// Nil where it is none that this hub knows.
+    /// Nil if this hub does not know the question.
     init?(_ bytes: [UInt8]) {
         let json: JSON
         do { json = try JSON(parsing: bytes) } catch { return nil }
@@ -76,7 +77,7 @@ enum ServerQuestion: Sendable, Equatable {
         }
     }
 
-    /// Whether it changes something, so that it is written down who had it done.
+    /// Whether it changes something, so that it has to be logged.
     var isDeed: Bool {
         switch self {
         case .channels, .channel, .user, .stats: false
@@ -86,13 +87,13 @@ enum ServerQuestion: Sendable, Equatable {
 }
 
 extension JSONWriter {
-    /// Between hubs: the topic as clients write it.
+    /// Between hubs: the topic in the form of clients.
     mutating func members(of key: ChannelKey) {
         member("topic", key.topic)
         member("private", key.isPrivate)
     }
 
-    /// In answers to backends: without its prefix, as elsewhere in the HTTP API.
+    /// In responses to backends: the topic without its prefix, as elsewhere in the HTTP API.
     mutating func shown(_ key: ChannelKey) {
         member("topic", String(key.name))
         member("private", key.isPrivate)

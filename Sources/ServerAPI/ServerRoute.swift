@@ -15,8 +15,8 @@ enum ServerRoute: Equatable {
 
     private static let prefixes = ["/realtime/v1/api/", "/api/"]
 
-    /// Nil where the path is none of this API's. A topic and a user may have slashes of their own; what stands behind the last one counts
-    /// where it is a word of the API.
+    /// Nil if the path does not belong to this API. Topics and users may contain slashes; only the text after the last
+    /// one is checked for a word of the API.
     init?(path: String) {
         guard let prefix = Self.prefixes.first(where: { path.utf8.starts(with: $0.utf8) }) else { return nil }
         let rest = Substring(path.utf8.dropFirst(prefix.utf8.count))

@@ -1,9 +1,9 @@
-/// What `cluster` says.
+/// The settings of `cluster`.
 package struct ClusterSettings: Sendable {
-    /// Nil: the hub is alone.
+    /// Nil for a single hub.
     package let url: String?
     package let name: String
-    /// Nil: those that the system trusts.
+    /// Nil: the system's authorities.
     package let caFile: String?
     package let logBytes: Int
 

@@ -1,6 +1,6 @@
-/// Something is wrong with the configuration: one sentence that names the place, the key and what to do.
+/// An error in the configuration: one sentence that names the place, the key and the remedy.
 ///
-/// The command line ends with status 78 (`EX_CONFIG`).
+/// The command line then exits with status 78 (`EX_CONFIG`).
 package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
     package let message: String
 
@@ -11,7 +11,7 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
     package var description: String { message }
 }
 
-/// What somebody wrote, as an error quotes it: on one line, and not for ever.
+/// Quotes user input in an error: on one line, and shortened.
 enum Quotation {
     private static let longest = 80
 
@@ -29,13 +29,13 @@ enum Quotation {
     }
 }
 
-/// A key of the file that is no setting, and what was probably meant.
+/// A key in the file that is no setting, with suggestions.
 struct UnknownKey {
     let key: String
-    /// The settings there are.
+    /// All existing settings.
     var known = Setting.all.map(\.key)
 
-    /// The rest of the sentence that names the place.
+    /// The error's sentence after the place.
     var problem: String {
         if let setting = Setting.all.first(where: { key.hasPrefix($0.key + ".") }) {
             return "\(setting.key) takes a value and no keys below it, expected \(setting.kind.expectation)."
@@ -61,7 +61,7 @@ struct UnknownKey {
         known.filter { $0.hasPrefix(section + ".") }.map { String($0.dropFirst(section.count + 1)) }
     }
 
-    /// And the keys that stand at the top by themselves.
+    /// The sections, and the keys at the top level.
     private var sections: [String] {
         var names: [String] = []
         for key in known {
@@ -74,16 +74,16 @@ struct UnknownKey {
     private static func leaf(_ key: String) -> Substring { key.split(separator: ".").last ?? "" }
 }
 
-/// Finds what somebody probably meant.
+/// Finds the name that was probably meant.
 enum NearestName {
-    /// The closest of `names`, or nil where even that one is too far away to be a slip of the finger.
+    /// The closest of `names`; nil if even that one is too far away for a typing error.
     static func find(_ name: String, among names: [String]) -> String? {
         let nearest = names.map { (name: $0, distance: distance(name, $0)) }.min { $0.distance < $1.distance }
         guard let nearest, nearest.distance <= max(2, name.count / 3) else { return nil }
         return nearest.name
     }
 
-    /// The fewest insertions, deletions and replacements that make one the other (Levenshtein), a row at a time.
+    /// The fewest insertions, deletions and replacements that turn one into the other (Levenshtein), a row at a time.
     static func distance(_ left: String, _ right: String) -> Int {
         let left = Array(left.utf8)
         let right = Array(right.utf8)

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Addresses, origins and permissions, as text.
+/// Checks of addresses, origins and permissions.
 extension Kind {
-    /// An address of IPv4 or IPv6, with or without the length of a network's prefix, or `unix`.
+    /// An IPv4 or IPv6 address, with or without a prefix length, or `unix`.
     static func isNetwork(_ word: String) -> Bool {
         if word == "unix" { return true }
         let parts = word.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -20,8 +20,8 @@ extension Kind {
         return inet_pton(AF_INET6, text, &six) == 1 ? 128 : nil
     }
 
-    /// `SCHEME://HOST` or `SCHEME://HOST:PORT`, and nothing behind it (RFC 6454, section 6.2); the host may begin with
-    /// `*.`. Pages without an origin of their own say `null`.
+    /// `SCHEME://HOST` or `SCHEME://HOST:PORT` with nothing after it (RFC 6454, section 6.2); the host may begin with
+    /// `*.`. Pages without an origin of their own send `null`.
     static func isOrigin(_ word: String) -> Bool {
         if word == "null" { return true }
         let origin = #/[A-Za-z][A-Za-z0-9+.\-]*://((\*\.)?[A-Za-z0-9._\-]+|\[[0-9A-Fa-f:.]+\])(:(?<port>[0-9]{1,5}))?/#
@@ -36,7 +36,7 @@ extension Kind {
     }
 }
 
-/// Names and addresses of machines, as far as a look at them tells whether they can be any.
+/// Checks whether texts can be host names or addresses, without resolving them.
 enum HostText {
     /// A host name (RFC 1123, section 2.1), an IPv4 address, or an IPv6 address with or without a zone (RFC 4007).
     static func isHost(_ text: String) -> Bool {
@@ -46,7 +46,7 @@ enum HostText {
         return text.utf8.count <= 253 && labels.allSatisfy(isLabel)
     }
 
-    /// `http://` or `https://`, a host, and a port if any that can be one.
+    /// `http://` or `https://`, a host, and an optional valid port.
     static func isWebURL(_ text: String) -> Bool {
         guard let scheme = ["https://", "http://"].first(where: text.hasPrefix),
             !text.contains(where: \.isWhitespace)
@@ -62,14 +62,14 @@ enum HostText {
         return !host.isEmpty && isHost(String(host)) && isPort(place[host.endIndex...])
     }
 
-    /// Nothing, or a colon and a port.
+    /// Empty, or a colon and a port.
     private static func isPort(_ text: Substring) -> Bool {
         guard let colon = text.first else { return true }
         guard colon == ":", let port = Int(text.dropFirst()) else { return false }
         return (1...65_535).contains(port)
     }
 
-    /// Underscores are not of the standard, and yet common in names that containers have.
+    /// The standard has no underscores, but they are common in the names of containers.
     private static func isLabel(_ label: Substring) -> Bool {
         (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
             && label.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }

@@ -1,6 +1,6 @@
-/// What a setting's value must be, and how it is read from the text that a file, a variable or a flag holds.
+/// The kind of a setting's value, and its parsing from the text of a file, a variable or a flag.
 ///
-/// All three are read by the same rules, so that a value can be moved from one to another as it is.
+/// The rules are the same for all three, so that a value can be moved between them unchanged.
 package enum Kind: Sendable {
     /// A whole number within bounds.
     case integer(ClosedRange<Int>)
@@ -14,56 +14,56 @@ package enum Kind: Sendable {
     case name
     /// A Postgres connection string.
     case connection
-    /// A secret of at least so many bytes.
+    /// A secret with a minimum length in bytes.
     case secret(minimumBytes: Int)
-    /// Several secrets, with white space between them.
+    /// Several secrets, separated by white space.
     case secrets(minimumBytes: Int)
-    /// Words with commas or white space between them, each one of a few where a list is given.
+    /// Words separated by commas or white space, from a list if there is one.
     case words(from: [String]?)
     /// The path of a file.
     case path
     /// A file's permissions, in octal.
     case mode
-    /// Origins of web pages (RFC 6454), with commas between them.
+    /// Origins of web pages (RFC 6454), separated by commas.
     case origins
-    /// Addresses and networks, with commas between them.
+    /// Addresses and networks, separated by commas.
     case networks
     /// An http or https URL.
     case webURL
-    /// Where Redis or Valkey is; whether all of it is right is for whoever connects.
+    /// The address of Redis or Valkey; its details are checked on connecting.
     case redisURL
-    /// Windows of presence for topics: `PATTERN=ACTIVE/INACTIVE/BACKGROUND`, in seconds, with commas between them.
+    /// Presence windows for topics: `PATTERN=ACTIVE/INACTIVE/BACKGROUND`, in seconds, separated by commas.
     case windows
-    /// Columns: `SCHEMA.TABLE.COLUMN`, with commas between them.
+    /// Columns: `SCHEMA.TABLE.COLUMN`, separated by commas.
     case columns
     /// An SQL statement that takes three parameters.
     case statement
-    /// An SQL statement that takes one.
+    /// An SQL statement that takes one parameter.
     case query
-    /// An SQL statement that takes one, or a list of entries with such statements; whether the entries are right is for whoever runs them.
+    /// An SQL statement that takes $1, or a list of entries with such statements; the entries are checked elsewhere.
     case closes
-    /// A list of entries; whether they are right is for whoever reads them.
+    /// A list of entries, which are checked elsewhere.
     case entries
-    /// An app's bundle id.
+    /// An app's bundle ID.
     case bundle
-    /// An id of so many letters and digits.
+    /// An ID of `length` letters and digits.
     case code(length: Int)
     /// A private key.
     case pem
-    /// Tables: `SCHEMA.TABLE`, with commas between them.
+    /// Tables: `SCHEMA.TABLE`, separated by commas.
     case tables
-    /// Text with `{variables}`; whether they are right is for whoever fills them in.
+    /// Text with `{variables}`, which are checked elsewhere.
     case template
-    /// A JSON object with such texts in it.
+    /// A JSON object with such texts.
     case json
-    /// What becomes of notifications: `CHANNEL -> TOPIC / EVENT`, with commas or line breaks between them; whether they are
-    /// right is for whoever listens.
+    /// Mappings of notifications: `CHANNEL -> TOPIC / EVENT`, separated by commas or line breaks; checked by the
+    /// listener.
     case mappings
-    /// Columns with a time: `SCHEMA.TABLE.COLUMN unless CONDITION`, with semicolons or line breaks between them; whether they are
-    /// right is for whoever asks them.
+    /// Columns with a time: `SCHEMA.TABLE.COLUMN unless CONDITION`, separated by semicolons or line breaks; checked
+    /// elsewhere.
     case timedColumns
 
-    /// As `roost config print --json` names it, for programs that make or check configurations.
+    /// The name in `roost config print --json`, for programs that make or check configurations.
     package var name: String {
         switch self {
         case .integer: "integer"
@@ -99,7 +99,7 @@ package enum Kind: Sendable {
         }
     }
 
-    /// The end of the sentence "expected …".
+    /// Completes the sentence "expected …".
     package var expectation: String {
         switch self {
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
@@ -137,7 +137,7 @@ package enum Kind: Sendable {
         }
     }
 
-    /// Nil where `text` is not such a value.
+    /// Nil if `text` is no valid value.
     func read(_ text: String) -> SettingValue? {
         switch self {
         case .integer(let range):
@@ -219,7 +219,7 @@ package enum Kind: Sendable {
         }
     }
 
-    /// Whether a file may have it as keys, values and lists of YAML.
+    /// Whether a file may write it as YAML keys, values and lists.
     var isStructured: Bool {
         switch self {
         case .json, .closes, .entries: true
@@ -233,12 +233,12 @@ package enum Kind: Sendable {
         beginsList(text) && text.last { !$0.isWhitespace } == "]"
     }
 
-    /// What stands between `separators` and white space.
+    /// Splits a text at `separators` and white space.
     static func words(in text: String, separators: String) -> [String] {
         text.split { $0.isWhitespace || separators.contains($0) }.map(String.init)
     }
 
-    /// Digits, with underscores between them if one likes: 5_000_000.
+    /// Digits, optionally with underscores between them: 5_000_000.
     private static func integer(_ text: String) -> Int? {
         guard !text.hasPrefix("_"), !text.hasSuffix("_"), !text.contains("__") else { return nil }
         return Int(text.replacing("_", with: ""))
@@ -262,16 +262,16 @@ package enum Kind: Sendable {
     }
 }
 
-/// How long who is cut off counts as present, for topics of a pattern: `room:*=5/30/60`, in seconds.
+/// The time for which a disconnected client counts as present on topics that match a pattern: `room:*=5/30/60`, in seconds.
 package struct TopicWindows: Sendable, Equatable {
     package let pattern: String
     package let active: Int
     package let inactive: Int
     package let background: Int
 
-    /// Nil where `text` is nothing of the kind.
+    /// Nil if `text` has another form.
     init?(_ text: String) {
-        // A topic may have an equals sign in it, the windows none.
+        // A topic may contain an equals sign, the windows cannot.
         guard let sign = text.lastIndex(of: "="), sign > text.startIndex else { return nil }
         let seconds = text[text.index(after: sign)...].split(separator: "/", omittingEmptySubsequences: false)
             .map { Int($0) ?? -1 }

@@ -1,15 +1,16 @@
 import FoundationEssentials
 
 extension RoostConfiguration {
-    /// Where the file is looked for when nobody names one; the first that exists is taken, and none is fine.
+    /// The standard places of the file; the first that exists is used, and none is required.
     package static let standardFiles = ["config/roost.yaml", "/etc/roost/roost.yaml"]
 
-    /// Reads the configuration: flags over environment variables over the file over the defaults. Reads a file, and so may
-    /// wait for a disk.
+    /// Loads the configuration: flags override environment variables, which override the file, which overrides the
+    /// defaults. Reads a file, and so may wait for a disk.
     ///
     /// - Parameters:
-    ///   - file: what `--config` names; it must exist. Nil: what `ROOST_CONFIG` names, else the first of `files`.
-    ///   - flags: the values of other flags as they were typed, by setting key.
+    ///   - file: the file named by `--config`, which must exist. Nil: the file named by `ROOST_CONFIG`, or else the
+    ///     first existing one of `files`.
+    ///   - flags: the values of other flags as typed, by setting key.
     package static func load(
         file: String? = nil, flags: [String: String] = [:],
         environment: [String: String] = ProcessInfo.processInfo.environment,
@@ -27,8 +28,8 @@ extension RoostConfiguration {
             warnings: UnknownVariables(in: environment).sentences)
     }
 
-    /// The first layer that sets it wins, but a wrong value below it is an error all the same: it would come to light
-    /// at the worst moment, when the layer above is taken away.
+    /// The first layer that sets the value wins, but an invalid value in a lower layer is an error all the same:
+    /// otherwise it would come to light at the worst moment, when the layer above is removed.
     private static func effective(_ setting: Setting, _ layers: [Layer]) throws(ConfigurationError) -> EffectiveValue {
         var winner: EffectiveValue?
         for layer in layers {
@@ -39,7 +40,7 @@ extension RoostConfiguration {
     }
 }
 
-/// One of the places that values come from, with what it sets: the flags, the environment, or the file.
+/// One source of values: the flags, the environment, or the file.
 struct Layer {
     struct Entry {
         let content: Content
@@ -48,18 +49,18 @@ struct Layer {
 
     enum Content: Equatable {
         case text(String)
-        /// Only a file has lists, and no setting takes one.
+        /// Only a file can contain lists, and no setting takes one.
         case list
     }
 
-    /// By the setting's key. What is not in here is not set in this place.
+    /// By the setting's key. Missing entries are not set in this layer.
     private let entries: [String: Entry]
 
     init(_ entries: [String: Entry]) {
         self.entries = entries
     }
 
-    /// What was typed on the command line, by setting key. A flag without a text is a wrong value, not an unset one.
+    /// The values typed on the command line, by setting key. A flag with an empty value has a wrong value, not none.
     init(flags: [String: String]) {
         var entries: [String: Entry] = [:]
         for (key, text) in flags {
@@ -71,7 +72,8 @@ struct Layer {
         self.init(entries)
     }
 
-    /// What environment variables set; an empty one sets nothing. Those that nobody knows are for `UnknownVariables`.
+    /// The values of environment variables; an empty one sets nothing. `UnknownVariables` handles those that are no
+    /// settings.
     init(environment: [String: String]) {
         let variables = environment.filter { !$0.value.isEmpty }
         var entries: [String: Entry] = [:]
@@ -83,7 +85,7 @@ struct Layer {
         self.init(entries)
     }
 
-    /// Nil: this layer does not set it.
+    /// Nil if this layer does not set it.
     func value(of setting: Setting) throws(ConfigurationError) -> EffectiveValue? {
         guard let entry = entries[setting.key] else { return nil }
         guard case .text(let text) = entry.content else { throw wrong(setting, entry, found: "is a list") }
@@ -94,7 +96,7 @@ struct Layer {
         return EffectiveValue(setting: setting, value: value, origin: entry.origin)
     }
 
-    /// Kubernetes sets variables for each service, which for one that is named `roost-http` are some of ours.
+    /// Kubernetes sets variables for each service; those for one named `roost-http` collide with Roost's.
     private func hint(_ entry: Entry, _ text: String) -> String {
         guard case .variable(let name) = entry.origin, ServiceLink.isOne(name, text) else { return "" }
         return "; Kubernetes sets it for a service of that name, and `enableServiceLinks: false` in the pod stops that"
@@ -106,7 +108,7 @@ struct Layer {
     }
 }
 
-/// Where a value came from, strongest first: a flag, an environment variable, the file, or nobody.
+/// The source of a value, strongest first: a flag, an environment variable, the file, the default.
 package enum Origin: Sendable, Equatable, CustomStringConvertible {
     case flag(String)
     case variable(String)
@@ -114,7 +116,7 @@ package enum Origin: Sendable, Equatable, CustomStringConvertible {
     case file(String, line: Int)
     case standard
 
-    /// As errors and `roost config print` say it.
+    /// The form in errors and in `roost config print`.
     package var description: String {
         switch self {
         case .flag(let name), .variable(let name): name
@@ -123,7 +125,8 @@ package enum Origin: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// How an error begins that is about a setting's value: in a file the place and the key; a flag or a variable is both.
+    /// The beginning of an error about a setting's value: for a file its place and the key; a flag or variable names
+    /// both.
     func subject(_ setting: Setting) -> String {
         switch self {
         case .flag(let name), .variable(let name): name
@@ -133,14 +136,14 @@ package enum Origin: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// A setting, the value that won, and who set it.
+/// A setting, the winning value, and its origin.
 package struct EffectiveValue: Sendable {
     package let setting: Setting
-    /// Nil: nobody set it and it has no default.
+    /// Nil if it is not set and has no default.
     package let value: SettingValue?
     package let origin: Origin
 
-    /// The value as it may be shown to anybody: of a secret, only that it is there.
+    /// The value in printable form; secrets are masked.
     package var printed: String {
         guard let value else { return "" }
         guard setting.isSecret else { return value.description }
@@ -152,10 +155,10 @@ package struct EffectiveValue: Sendable {
     }
 }
 
-/// The winning value of every setting, by setting.
+/// The winning values of all settings.
 ///
-/// A setting that is not in the table, or read as something that its kind is not, is a slip in this target: it traps,
-/// and the first test that loads anything finds it.
+/// Reading a setting that is not in the table, or as another kind, is a bug in this target: it traps, and the first
+/// test that loads anything finds it.
 struct EffectiveValues {
     let ordered: [EffectiveValue]
     private let byKey: [String: EffectiveValue]
@@ -178,7 +181,7 @@ struct EffectiveValues {
         }
     }
 
-    /// Empty where nobody set it.
+    /// Empty if it is not set.
     func words(_ setting: Setting, separators: String = ",") -> [String] {
         text(setting).map { Kind.words(in: $0, separators: separators) } ?? []
     }

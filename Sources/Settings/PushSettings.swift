@@ -1,14 +1,14 @@
-/// What is set of pushes, alerts and Live Activities.
+/// The settings of pushes, alerts and Live Activities.
 package struct PushSettings: Sendable {
-    /// The four that sending takes; nil where one is missing.
+    /// The parts of the signing key; sending needs all of them and the topic.
     package struct Key: Sendable {
         package let team: String
         package let id: String
-        /// As it was set: line breaks may be written as `\n`.
+        /// As configured: line breaks may be written as `\n`.
         package let pem: String
     }
 
-    /// The bundle id; nil where nothing is to be sent.
+    /// The bundle ID; nil if nothing is sent.
     package let topic: String?
     package let key: Key?
     /// `sandbox` or `production`.
@@ -20,7 +20,7 @@ package struct PushSettings: Sendable {
 
     package let activityTopic: String
     package let activityState: String
-    /// Nil: an activity waits for its conversation's next message.
+    /// Nil: an activity waits for the next message of its conversation.
     package let facts: String?
     package let factsSeconds: Int
     package let previewCharacters: Int
@@ -31,13 +31,13 @@ package struct PushSettings: Sendable {
 
     /// `SCHEMA.TABLE`.
     package let alertTables: [String]
-    /// As it was set; nil: no rows are pushed at a time of theirs.
+    /// As configured; nil: no rows are pushed at a time that they contain.
     package let timed: String?
-    /// Nil: nobody is alerted.
+    /// Nil: there are no alerts.
     package let audience: String?
-    /// Nil: the application keeps no phones.
+    /// Nil: the application stores no devices.
     package let tokens: String?
-    /// A JSON object; nil: alerts about all tables say the same.
+    /// A JSON object; nil: alerts about all tables use the same texts.
     package let templates: String?
     package let title: String
     package let body: String
@@ -55,11 +55,11 @@ package struct PushSettings: Sendable {
     package let readUser: String
     package let readConversation: String
     package let readMessage: String
-    /// Nil: icons follow alerts alone.
+    /// Nil: badges change with alerts only.
     package let badge: String?
     package let badgesPerMinute: Int
 
-    /// Nil: nobody is told who received what.
+    /// Nil: receipts are not recorded.
     package let receiptsStatement: String?
     /// `SCHEMA.TABLE`.
     package let receiptsTables: [String]
@@ -112,7 +112,7 @@ package struct PushSettings: Sendable {
         try Self.checkWhole(values)
     }
 
-    /// Some of the four and not all are a slip: nothing would be sent, and nobody would know why.
+    /// Setting only some of the four is a mistake: nothing would be sent, without any indication why.
     private static func checkWhole(_ values: EffectiveValues) throws(ConfigurationError) {
         let four = [Setting.apnsTopic, .apnsTeam, .apnsKeyID, .apnsPrivateKey]
         let missing = four.filter { values.text($0) == nil }
@@ -128,7 +128,7 @@ package struct PushSettings: Sendable {
         }
     }
 
-    /// Some write the topic of Live Activities' requests, which is the bundle id and more.
+    /// Some users configure the topic of Live Activity requests, which is the bundle ID with a suffix.
     private static func bundle(_ text: String) -> String {
         let suffix = ".push-type.liveactivity"
         return text.hasSuffix(suffix) ? String(text.dropLast(suffix.count)) : text

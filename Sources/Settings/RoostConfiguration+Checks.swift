@@ -1,6 +1,6 @@
-/// What has to hold between settings, each of which is fine by itself.
+/// Conditions between settings that are valid one by one.
 extension RoostConfiguration {
-    /// Values that are fine one by one and make no sense together.
+    /// Rejects values that are valid one by one and contradictory together.
     static func checkTogether(_ values: EffectiveValues) throws(ConfigurationError) {
         if values.integer(.pingAfter) >= values.integer(.idleTimeout) {
             throw values.conflict(.pingAfter, .idleTimeout, "must be less than", "or no ping is sent in time")
@@ -15,7 +15,7 @@ extension RoostConfiguration {
         try checkKeys(values)
     }
 
-    /// A certificate without its key, and a path that the kernel cannot take.
+    /// Rejects a certificate without its key (or the reverse), and a socket path that the kernel does not take.
     private static func checkListening(_ values: EffectiveValues) throws(ConfigurationError) {
         for (given, missing) in [(Setting.tlsCertificate, Setting.tlsKey), (.tlsKey, .tlsCertificate)]
         where values.text(given) != nil && values.text(missing) == nil {
@@ -32,10 +32,10 @@ extension RoostConfiguration {
         }
     }
 
-    /// unix(7): 108 with the zero at the end.
+    /// unix(7): 108 with the terminating zero.
     private static let longestSocketPath = 107
 
-    /// Keys that would let in others than those who were meant (RFC 8725, section 3.1), or nobody.
+    /// Rejects keys that would admit unintended clients (RFC 8725, section 3.1), or none.
     private static func checkKeys(_ values: EffectiveValues) throws(ConfigurationError) {
         for setting in [Setting.jwtSecret, .jwtPreviousSecrets] {
             guard let text = values.text(setting), text.contains("-----BEGIN") else { continue }
@@ -54,14 +54,14 @@ extension RoostConfiguration {
     }
 }
 
-/// What some commands cannot do without.
+/// Settings that some commands require.
 extension RoostConfiguration {
-    /// - Parameter command: as the error names it: `roost serve`.
+    /// - Parameter command: the name in the error: `roost serve`.
     package func requireDatabaseURL(for command: String) throws(ConfigurationError) -> String {
         try require(.databaseURL, databaseURL, for: command)
     }
 
-    /// - Parameter command: as the error names it: `roost serve`.
+    /// - Parameter command: the name in the error: `roost serve`.
     package func requireJWTSecret(for command: String) throws(ConfigurationError) -> String {
         try require(.jwtSecret, jwtSecret, for: command)
     }
@@ -75,9 +75,9 @@ extension RoostConfiguration {
                 + "configuration file, to \(setting.kind.expectation).")
     }
 
-    /// Checks that tokens can be verified with something.
+    /// Checks that there are keys to verify tokens with.
     ///
-    /// - Parameter command: as the error names it: `roost serve`.
+    /// - Parameter command: the name in the error: `roost serve`.
     package func requireKeys(for command: String) throws(ConfigurationError) {
         if jwtSecret != nil || jwksFile != nil || jwksURL != nil { return }
         throw ConfigurationError(

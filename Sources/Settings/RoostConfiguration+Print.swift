@@ -1,5 +1,5 @@
 extension RoostConfiguration {
-    /// The effective values as YAML for a terminal of 80 columns, each with who set it; secrets are masked.
+    /// The effective values as YAML for a terminal of 80 columns, each with its origin; secrets are masked.
     package func printed() -> String {
         var out = ""
         var section: Substring?
@@ -21,10 +21,10 @@ extension Setting {
 
 extension EffectiveValue {
     private static let width = 80
-    /// Where comments begin, as far as values leave room for it.
+    /// The column of comments, unless a value is too long.
     private static let margin = 44
 
-    /// `name: value  # who`, or where that is too wide the value in lines below.
+    /// `name: value  # origin`, or the value on lines of its own if that is too wide.
     fileprivate var lines: [String] {
         let indent = setting.section == nil ? "" : "  "
         let name = "\(indent)\(setting.key.split(separator: ".").last ?? ""):"
@@ -37,15 +37,15 @@ extension EffectiveValue {
         return [name + comment] + folded(to: Self.width - inner.count).map { inner + $0 }
     }
 
-    /// A quoted text over several lines. A backslash at the end of a line joins it to the next, whose indentation does not count
-    /// (YAML 1.2, 7.3.1).
+    /// A quoted text over several lines. A backslash at the end of a line joins it to the next, whose indentation is
+    /// ignored (YAML 1.2, 7.3.1).
     private func folded(to width: Int) -> [String] {
         var lines: [String] = []
         var rest = yaml.hasPrefix("\"") ? yaml[...] : "\"\(yaml)\""
         while rest.count > width {
             let most = rest.index(rest.startIndex, offsetBy: width - 1)
             var end = rest[..<most].lastIndex(of: " ").map(rest.index(after:)) ?? most
-            // No escape is cut in two, and no line begins with a space, which would not count.
+            // Never split an escape, and never begin a line with a space, which would be ignored.
             while end < rest.endIndex, rest[..<end].last == "\\" || rest[end] == " " { end = rest.index(before: end) }
             guard end > rest.startIndex else { break }
             lines.append(rest[..<end] + "\\")
@@ -63,9 +63,9 @@ extension EffectiveValue {
     private static let escapes = [("\\", "\\\\"), ("\"", "\\\""), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")]
 }
 
-/// Takes passwords out of what gets printed. Where it is not clear what belongs to the password, more is hidden.
+/// Removes passwords from printed values. If the extent of a password is unclear, more is hidden.
 package enum Mask {
-    /// What stands for a secret.
+    /// The replacement for a secret.
     package static let hidden = "***"
 
     /// A connection string, as a URL or as `key=value` words, without its passwords.
@@ -73,14 +73,14 @@ package enum Mask {
         maskParameters(maskUserInfo(text))
     }
 
-    /// A URL without its password and without its query, which may hold a key.
+    /// A URL without its password and its query, which may contain a key.
     package static func url(_ text: String) -> String {
         let masked = maskUserInfo(text)
         guard let mark = masked.firstIndex(where: { $0 == "?" || $0 == "#" }) else { return masked }
         return masked[...mark] + hidden
     }
 
-    /// `scheme://user:password@host`: what is between the colon and the last `@`.
+    /// `scheme://user:password@host`: masks the text between the colon and the last `@`.
     private static func maskUserInfo(_ text: String) -> String {
         guard let scheme = text.firstRange(of: "://") else { return text }
         let rest = text[scheme.upperBound...]
@@ -92,7 +92,7 @@ package enum Mask {
         return text[...colon] + hidden + text[at...]
     }
 
-    /// `password=…` and `sslpassword=…`, quoted or not, and what may be one of them misspelt.
+    /// Masks `password=…` and `sslpassword=…`, quoted or not, and possible misspellings of them.
     private static func maskParameters(_ text: String) -> String {
         var out = ""
         var rest = text[...]
@@ -109,7 +109,7 @@ package enum Mask {
         return out + rest
     }
 
-    /// Words after it that set nothing belong to it, by the looks of it: somebody forgot the quotes.
+    /// Following words without an equals sign belong to the value: its quotes were probably forgotten.
     private static func endOfPlain(_ value: Substring) -> Substring.Index {
         var rest = value
         while let stop = rest.firstIndex(where: { $0 == " " || $0 == "&" }) {

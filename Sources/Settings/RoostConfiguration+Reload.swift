@@ -1,10 +1,10 @@
 extension RoostConfiguration {
-    /// A setting that was changed and is not in force until the hub is started again.
+    /// A changed setting that takes effect only after a restart.
     package struct Postponed: Sendable {
         package let setting: Setting
-        /// What is in force.
+        /// The value in effect.
         package let present: EffectiveValue
-        /// What the configuration says now.
+        /// The configured value.
         package let future: EffectiveValue
 
         /// "http.port needs a restart: it is 4000 until then, and is to be 4100 (/etc/roost/roost.yaml:12)."
@@ -22,15 +22,15 @@ extension RoostConfiguration {
         }
     }
 
-    /// This configuration with the values of `next` that a reload brings into force.
+    /// This configuration with the values of `next` that a reload applies.
     ///
-    /// - Throws: where the two make no sense together; then nothing of `next` is to be taken.
+    /// - Throws: if the combination is invalid; then nothing of `next` may be applied.
     package func reloaded(as next: RoostConfiguration) throws(ConfigurationError) -> RoostConfiguration {
         let values = zip(self.values, next.values).map { old, new in new.setting.isReloaded ? new : old }
         return try RoostConfiguration(values: EffectiveValues(values), file: next.file, cores: loops)
     }
 
-    /// What `next` has otherwise and only a restart brings into force.
+    /// The changes in `next` that only a restart applies.
     package func postponed(in next: RoostConfiguration) -> [Postponed] {
         zip(values, next.values).compactMap { old, new in
             guard !new.setting.isReloaded, old.value != new.value else { return nil }
@@ -38,14 +38,14 @@ extension RoostConfiguration {
         }
     }
 
-    /// The keys whose values differ, of those that a reload brings into force.
+    /// The changed keys among those that a reload applies.
     package func changes(in next: RoostConfiguration) -> [String] {
         zip(values, next.values).compactMap { old, new in
             new.setting.isReloaded && old.value != new.value ? new.setting.key : nil
         }
     }
 
-    /// How an error begins that is about the value of `key`: the place that set it, and the key.
+    /// The beginning of an error about the value of `key`: its origin, and the key.
     package func subject(_ key: String) -> String {
         guard let value = values.first(where: { $0.setting.key == key }) else { return key }
         return value.origin.subject(value.setting)

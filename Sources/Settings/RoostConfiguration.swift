@@ -1,6 +1,6 @@
-/// All effective values, and where each came from. `load` makes one.
+/// All effective values with their origins. `load` creates one.
 package struct RoostConfiguration: Sendable {
-    /// Nil: not set. `requireDatabaseURL` is the way to it for those who cannot do without.
+    /// Nil if not set. Commands that need it call `requireDatabaseURL`.
     package let databaseURL: String?
     package let nodeName: String
     package let cluster: ClusterSettings
@@ -9,12 +9,12 @@ package struct RoostConfiguration: Sendable {
     package let httpPort: Int
     /// Nil: no Unix domain socket.
     package let httpSocket: String?
-    /// Permissions of its file.
+    /// The permissions of the socket's file.
     package let httpSocketMode: Int
-    /// Empty: pages of all origins may.
+    /// Empty: pages of all origins may connect.
     package let httpOrigins: [String]
     package let httpTokenCookie: String?
-    /// Addresses, networks in CIDR's notation, `unix`.
+    /// Addresses, networks in CIDR notation, `unix`.
     package let trustedProxies: [String]
     /// Paths of PEM files; both or neither.
     package let tlsCertificate: String?
@@ -22,10 +22,10 @@ package struct RoostConfiguration: Sendable {
     package let opsHost: String
     /// Nil: no operator's port.
     package let opsPort: Int?
-    /// Nil: the operator's pages ask for none.
+    /// Nil: the operator's pages need no token.
     package let opsToken: String?
 
-    /// Nil: not set. `requireJWTSecret` is the way to it for those who cannot do without.
+    /// Nil if not set. Commands that need it call `requireJWTSecret`.
     package let jwtSecret: String?
     package let jwtPreviousSecrets: [String]
     /// Names of RFC 7518; empty: all.
@@ -37,11 +37,11 @@ package struct RoostConfiguration: Sendable {
     package let jwksFile: String?
     package let jwksURL: String?
 
-    /// Event loops; already the number of cores where the setting says 0.
+    /// The number of event loops; a setting of 0 is already replaced by the number of cores.
     package let loops: Int
     package let ioUring: Bool
 
-    /// Zero: as many as there may be open files.
+    /// Zero: as many as the limit of open files allows.
     package let connections: Int
     /// Zero: no limit.
     package let connectionsPerAddress: Int
@@ -70,7 +70,7 @@ package struct RoostConfiguration: Sendable {
     package let presenceBytes: Int
     package let pendingBytesPerSocket: Int
     package let unfinishedBytes: Int
-    /// Zero: no address is held back.
+    /// Zero: connections are never delayed.
     package let failuresPerMinute: Int
     /// Zero: no limit.
     package let requestsPerUser: Int
@@ -82,10 +82,10 @@ package struct RoostConfiguration: Sendable {
     package let graceInactive: Int
     /// Seconds.
     package let graceBackground: Int
-    /// Of several that fit a topic the first counts.
+    /// The first that matches a topic counts.
     package let graceTopics: [TopicWindows]
     package let restartSeconds: Int
-    /// Zero: each change of presence is a message by itself.
+    /// Zero: each presence change is sent by itself.
     package let mergeMilliseconds: Int
     package let listedMembers: Int
     package let listedBytes: Int
@@ -94,7 +94,7 @@ package struct RoostConfiguration: Sendable {
     package let typingShown: Int
     /// `SCHEMA.TABLE.COLUMN`.
     package let typingEndedBy: [String]
-    /// Nil: nobody is to know who is online.
+    /// Nil: the users' status is not recorded.
     package let usersStatement: String?
 
     package let push: PushSettings
@@ -110,16 +110,16 @@ package struct RoostConfiguration: Sendable {
 
     /// `feed.capture`: whether tables are read from the WAL rather than by triggers.
     package let capturesFromWAL: Bool
-    /// Zero: no client is sent what it missed unless it sends a cursor.
+    /// Zero: missed changes are sent only to clients with a cursor.
     package let recoveryWindowSeconds: Int
     package let sessionsPerUser: Int
     package let retentionHours: Int
     package let policySessions: Int
     package let safetyPollSeconds: Int
     package let readyLagSeconds: Int
-    /// `feed.required`: nobody is let in while row changes cannot be served.
+    /// `feed.required`: sockets are refused while row changes cannot be served.
     package let requiresFeed: Bool
-    /// Nil: no channels are listened to.
+    /// Nil: no channels.
     package let notifyChannels: String?
     package let webhooks: WebhookSettings
     package let streams: StreamSettings
@@ -133,9 +133,9 @@ package struct RoostConfiguration: Sendable {
 
     /// The file that was read, if any.
     package let file: String?
-    /// Every setting in the order of the table, with who set it.
+    /// Every setting in the order of the table, with its origin.
     package let values: [EffectiveValue]
-    /// What is worth a word and stops nothing, a sentence each; no value of a variable is in them.
+    /// Warnings that do not prevent a start, one sentence each; they contain no values of variables.
     package let warnings: [String]
 
     init(

@@ -1,5 +1,5 @@
-/// The table of all settings, in the order of `config/roost.yaml`, and those of the hub as a whole: where it listens, whose
-/// tokens it takes, how it follows the database, what it logs.
+/// The table of all settings, in the order of `config/roost.yaml`, and the settings of the hub as a whole: addresses,
+/// tokens, the feed, the log.
 extension Setting {
     package static let all: [Setting] = [
         databaseURL, nodeName, clusterURL, clusterName, clusterCAFile, clusterLogBytes, httpHost, httpPort, httpSocket,
@@ -159,7 +159,7 @@ extension Setting {
         "The URL from which a JWK Set is fetched: at the start, every five minutes, and when a token names an unknown "
             + "key. For a Supabase project it is https://PROJECT.supabase.co/auth/v1/.well-known/jwks.json.")
 
-    /// RFC 7518, section 3.1, and RFC 8037; `none` is not among them.
+    /// RFC 7518, section 3.1, and RFC 8037, without `none`.
     private static let signatureAlgorithms = [
         "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512",
         "EdDSA",

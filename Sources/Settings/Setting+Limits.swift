@@ -1,5 +1,5 @@
-/// How many sockets there may be, what one of them may do and send, and what is kept of broadcasts, in memory, on channels
-/// that ask for it (`config.broadcast.history`).
+/// Limits: the number of sockets, the traffic of one socket, and the broadcasts kept in memory for channels that ask
+/// for history (`config.broadcast.history`).
 extension Setting {
     static let connections = Setting(
         "limits.connections", .integer(0...1_000_000), standard: .integer(0), unit: "sockets", isReloaded: true,

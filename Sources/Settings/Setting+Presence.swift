@@ -1,4 +1,4 @@
-/// Presence, typing, and which users are online.
+/// Presence, typing, and users' online status.
 extension Setting {
     static let graceActive = Setting(
         "presence.grace_active_seconds", .integer(0...120), standard: .integer(2), unit: "seconds", isReloaded: true,

@@ -1,4 +1,4 @@
-/// Notifications of phones by Apple's service (APNs): with which key, what alerts say, what Live Activities show.
+/// Pushes to phones through Apple's service (APNs): the key, the texts of alerts, the contents of Live Activities.
 extension Setting {
     static let apnsTopic = Setting(
         "apns.topic", .bundle, standard: nil, alias: "IOS_LIVE_ACTIVITY_TOPIC",

@@ -1,4 +1,4 @@
-/// Which users certainly have which rows, for the application's own ticks.
+/// Receipts: which users have certainly received which rows, for the application's own check marks.
 extension Setting {
     static let receiptsStatement = Setting(
         "receipts.statement", .statement, standard: nil,

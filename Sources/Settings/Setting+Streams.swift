@@ -1,4 +1,4 @@
-/// Streams of replies: where they are kept, how large they may grow, and when one whose producer is gone ends.
+/// Streams of replies: their storage, their size limits, and the end of streams whose producer is gone.
 extension Setting {
     static let streamsDirectory = Setting(
         "streams.directory", .path, standard: nil,

@@ -1,23 +1,22 @@
-/// One thing an operator can set: what it is called, what it may be, what it is when nobody says, and why one would
-/// change it. The table of all of them is in `Setting+All.swift`; `config/roost.yaml` is the same table for people, and
-/// a test holds the two against each other.
+/// One setting: its key, its kind, its default, and its purpose. The table of all settings is in `Setting+All.swift`;
+/// `config/roost.yaml` is the same table for people, and a test compares the two.
 package struct Setting: Sendable {
     /// The key in the file, with dots between the levels: `http.port`.
     package let key: String
-    /// What the value must be.
+    /// The kind of value.
     package let kind: Kind
-    /// The value when nobody sets one. Nil: there is none, and the setting stays unset.
+    /// The default; nil if there is none and the setting stays unset.
     package let standard: SettingValue?
-    /// What a number counts, or nil.
+    /// The unit of a number, or nil.
     package let unit: String?
-    /// A sentence or two; the same words stand in `config/roost.yaml`.
+    /// A sentence or two; `config/roost.yaml` has the same words.
     package let note: String
-    /// The value, or a part of it, must not be printed.
+    /// True if the value, or a part of it, must not be printed.
     package let isSecret: Bool
-    /// A reload (SIGHUP) brings a new value into force; else that takes a restart.
+    /// Whether a reload (SIGHUP) applies a new value; others need a restart.
     package let isReloaded: Bool
-    /// A variable of another product's that sets it where ours does not, so that an app's backend and the hub can share
-    /// one environment.
+    /// Another product's variable that sets it if ours does not, so that an app's backend and the hub can share one
+    /// environment.
     package let alias: String?
 
     init(
@@ -44,27 +43,27 @@ package struct Setting: Sendable {
         "--" + key.replacing(".", with: "-").replacing("_", with: "-")
     }
 
-    /// What every environment variable of ours starts with.
+    /// The prefix of all environment variables of Roost.
     package static let environmentPrefix = "ROOST"
 
-    /// The environment variable that names the file; not a setting, since a file cannot name itself.
+    /// The environment variable that names the file. Not a setting, since a file cannot name itself.
     package static let fileVariable = "ROOST_CONFIG"
 
-    /// The environment variable that names the folder of Postgres' own programs (initdb, pg_ctl) for `roost demo` and
-    /// the tests; not a setting, since a hub starts no Postgres.
+    /// The environment variable that names the folder of Postgres' programs (initdb, pg_ctl) for `roost demo` and the
+    /// tests. Not a setting, since a hub does not start Postgres.
     package static let postgresProgramsVariable = "ROOST_POSTGRES_BIN"
 
-    /// The environment variable from which `roost-load` takes its token; nothing to a hub.
+    /// The environment variable with the token of `roost-load`; a hub ignores it.
     package static let tokenVariable = "ROOST_TOKEN"
 }
 
-/// A setting's value, read and within its bounds.
+/// A setting's value, parsed and within its bounds.
 package enum SettingValue: Sendable, Equatable, CustomStringConvertible {
     case text(String)
     case integer(Int)
     case toggle(Bool)
 
-    /// As it would be written in the file; secrets are not masked here (see `EffectiveValue.printed`).
+    /// The form in the file. Secrets are not masked here (see `EffectiveValue.printed`).
     package var description: String {
         switch self {
         case .text(let text): text

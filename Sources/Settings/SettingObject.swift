@@ -1,17 +1,17 @@
 import Yams
 
-/// A setting whose value is JSON, as a file may have it: as keys, values and lists of YAML.
+/// A setting whose value is JSON, written in a file as YAML keys, values and lists.
 struct SettingObject {
     let key: String
     let path: String
 
-    /// What may stand for "no value" in YAML.
+    /// Spellings of "no value" in YAML.
     private static let blanks: Set<String> = ["", "~", "null"]
 
-    /// Whether the setting of a key takes one.
+    /// Whether the setting with this key takes JSON.
     static func isOne(_ key: String) -> Bool { Setting.all.contains { $0.key == key && $0.kind.isStructured } }
 
-    /// The JSON that one would write as a text. What stands there without quotes is a number, a flag or null if JSON has it so.
+    /// The JSON text of a node. An unquoted scalar is a number, a Boolean or null if it has JSON's syntax for that.
     func json(of node: Node) throws(ConfigurationError) -> String {
         switch node {
         case .mapping(let mapping):
@@ -35,7 +35,7 @@ struct SettingObject {
         }
     }
 
-    /// Whether JSON writes a number or a flag so (RFC 8259, section 6).
+    /// Whether the text is a number or a Boolean in JSON (RFC 8259, section 6).
     private static func isLiteral(_ text: String) -> Bool {
         ["true", "false"].contains(text)
             || text.wholeMatch(of: /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/) != nil

@@ -2,15 +2,15 @@ import FoundationEssentials
 import Glibc
 import Yams
 
-/// The YAML file: what it sets, and in which line.
+/// The YAML file: its values, with their lines.
 struct SettingsFile {
     let path: String
     private let text: String
 
-    /// What may stand for "no value" in YAML; an operator may empty a key without deleting it.
+    /// Spellings of "no value" in YAML; an operator may empty a key without deleting it.
     private static let blanks: Set<String> = ["", "~", "null"]
 
-    /// A key, its levels joined by dots, with what stands behind it.
+    /// A key with its levels joined by dots, and its value.
     private struct Value {
         let key: String
         /// Counted from 1.
@@ -22,7 +22,7 @@ struct SettingsFile {
         }
     }
 
-    /// Reads the file's text. `layer` reads what it says.
+    /// Reads the file's text; its values are parsed later.
     init(path: String) throws(ConfigurationError) {
         self.path = path
         let bytes: Data
@@ -37,15 +37,14 @@ struct SettingsFile {
         self.text = text
     }
 
-    /// What the file sets. Refuses keys that nobody knows: a misspelt key would otherwise be a setting that is silently
-    /// not made.
+    /// The values in the file. Unknown keys are refused: a misspelled key would otherwise be ignored silently.
     func layer() throws(ConfigurationError) -> Layer {
         var entries: [String: Layer.Entry] = [:]
         var seen: Set<String> = []
         let values = try values()
         for value in values.sorted(by: { ($0.key, $0.line) < ($1.key, $1.line) }) {
             try check(value)
-            // Once below its section and once with dots, which is no mistake to YAML.
+            // A key below its section and again with dots is no duplicate to YAML.
             guard seen.insert(value.key).inserted else {
                 throw twice(value.key, values.filter { $0.key == value.key }.map(\.line).sorted())
             }
@@ -66,7 +65,7 @@ struct SettingsFile {
     // MARK: YAML
 
     private func values() throws(ConfigurationError) -> [Value] {
-        // The parser takes a file of nothing but comments for one without a mapping; it is one without settings.
+        // The parser finds no mapping in a file with nothing but comments; such a file has no settings.
         if Self.isComment(text) { return [] }
         let root: Node?
         do {
@@ -121,10 +120,10 @@ struct SettingsFile {
         }
     }
 
-    // MARK: What is wrong with it
+    // MARK: Errors
 
-    /// The parser explains itself over several lines and quotes the file, in which secrets may stand; of what it says, the
-    /// place and the reason are kept.
+    /// The parser's errors span several lines and quote the file, which may contain secrets; only the place and the
+    /// reason are kept.
     private func unreadable(_ error: any Error) -> ConfigurationError {
         switch error as? YamlError {
         case .duplicatedKeysInMapping(let names, let context)?:
@@ -158,10 +157,10 @@ struct SettingsFile {
             message: "\(path):\(places[1]): \(key) is set twice, in the lines \(list); keep one of them.")
     }
 
-    /// The parser tells of a key that stands twice in one section only its last level and its first place. The section is
-    /// read from what stands before that; the other places are lines below, indented as much, that begin with the key.
+    /// For a duplicate key in a section the parser reports only its last level and its first place. The section is
+    /// derived from the text before that place; the other places are the lines below with the same indentation and key.
     ///
-    /// - Returns: nil where the key is not one of a section in lines, as in `{a: 1, a: 2}`.
+    /// - Returns: nil if the section is not written in lines, as in `{a: 1, a: 2}`.
     private func twice(_ name: String, at first: Mark) -> ConfigurationError? {
         guard lines.indices.contains(first.line - 1) else { return nil }
         let indent = first.column - 1
@@ -195,22 +194,22 @@ struct SettingsFile {
 
     private var lines: [Substring] { text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) }
 
-    /// Without the stop at its end.
+    /// Removes punctuation from the end.
     private static func unended(_ text: String) -> String {
         let end = text.lastIndex { $0 != "." && $0 != ":" && !$0.isWhitespace }
         return end.map { String(text[...$0]) } ?? ""
     }
 }
 
-/// Which file holds the configuration, and whether it is one that can be read.
+/// Finds the configuration file, and checks that it can be read.
 enum SettingsPath {
-    /// More is no configuration.
+    /// No configuration is longer.
     private static let mostBytes = 1_048_576
 
     /// - Parameters:
-    ///   - flag: what `--config` names. Nil: what `variable` names, else the first of `files` that exists.
-    ///   - variable: what `ROOST_CONFIG` names.
-    /// - Returns: nil where nobody named one and none of `files` exists.
+    ///   - flag: the path named by `--config`. Nil: the path of `variable`, or else the first existing one of `files`.
+    ///   - variable: the path named by `ROOST_CONFIG`.
+    /// - Returns: nil if no path was named and none of `files` exists.
     static func find(
         flag: String?, variable: String?, files: [String]
     ) throws(ConfigurationError) -> String? {

@@ -1,10 +1,10 @@
-/// What `streams` says.
+/// The settings of `streams`.
 package struct StreamSettings: Sendable {
     /// Nil: no streams are served.
     package var directory: String?
     /// `none`, `close` or `always`.
     package let sync: String
-    /// A statement, or a list of entries as JSON; nil: nothing is written.
+    /// A statement, or a list of entries as JSON; nil: streams are not written to a table.
     package var onClose: String?
     /// In seconds.
     package let closeWithin: Int

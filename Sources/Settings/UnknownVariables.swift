@@ -1,11 +1,11 @@
-/// Environment variables that begin as ours do and that no setting has: misspelt ones, and those of others.
+/// Environment variables with Roost's prefix that are no settings: misspelled ones, and those of other programs.
 ///
-/// They stop no start, because the environment is not ours alone: Kubernetes, for one, puts variables for each service there.
-/// Nothing of a value is ever told, as it may be a secret.
+/// They do not prevent a start, because other programs set variables, too: Kubernetes does so for each service. Their
+/// values are never shown, as they may be secrets.
 struct UnknownVariables {
     /// In alphabetical order.
     private let misspelt: [String]
-    /// Those that Kubernetes makes for a service.
+    /// Variables that Kubernetes sets for a service.
     private let links: [String]
 
     private static let known =
@@ -22,7 +22,7 @@ struct UnknownVariables {
         links = unknown.filter { ServiceLink.isOne($0.key, $0.value) }.keys.sorted()
     }
 
-    /// One for each that may be misspelt, one for all of Kubernetes'.
+    /// One for each that may be misspelled, and one for all of Kubernetes'.
     var sentences: [String] { misspelt.map(sentence) + linkSentence }
 
     private func sentence(_ name: String) -> String {
@@ -42,7 +42,7 @@ struct UnknownVariables {
     }
 }
 
-/// Variables that Kubernetes and Docker's links make for a service `NAME`: `NAME_SERVICE_HOST`, `NAME_SERVICE_PORT[_…]`,
+/// Variables that Kubernetes and Docker's links set for a service `NAME`: `NAME_SERVICE_HOST`, `NAME_SERVICE_PORT[_…]`,
 /// `NAME_PORT=tcp://…`, `NAME_PORT_4000_TCP[_PROTO|_PORT|_ADDR]`.
 enum ServiceLink {
     private static let protocols = ["TCP", "UDP", "SCTP"]

@@ -1,6 +1,6 @@
-/// What `webhooks` says.
+/// The settings of `webhooks`.
 package struct WebhookSettings: Sendable {
-    /// Nil: no backend is told anything.
+    /// Nil: no webhooks are sent.
     package let url: String?
     package let secret: String?
     package let queue: Int

@@ -3,31 +3,32 @@ import Logging
 import Postgres
 import Workers
 
-/// What a thread does that writes something down again and again (`WriterThread`).
+/// The work of a thread that repeatedly writes to the database (`WriterThread`).
 protocol DatabaseWriter: ~Copyable {
-    /// There is another connection.
+    /// Prepares a new connection.
     mutating func begin(on connection: PostgresConnection) throws
 
-    /// Writes what waits.
+    /// Writes what is waiting.
     ///
     /// - Parameters:
     ///   - connection: nil while there is none.
-    ///   - isLast: nothing is written after it.
-    /// - Returns: whether nothing waits any more.
-    /// - Throws: if the connection is to be given up.
+    ///   - isLast: true for the last write.
+    /// - Returns: true if nothing is waiting any more.
+    /// - Throws: if the connection has to be abandoned.
     mutating func write(on connection: PostgresConnection?, isLast: Bool) throws -> Bool
 
-    /// A connection was lost, or not made.
+    /// Notes that a connection was lost, or could not be opened.
     mutating func lost()
 
-    /// A pass is over: others may look at what became of it.
+    /// Publishes the result of a pass to other threads.
     mutating func publish(isAllWritten: Bool)
 
-    /// Whether something is to be written.
+    /// Whether anything is waiting to be written.
     var isWaiting: Bool { get }
 }
 
-/// The life of such a thread: connect, write in passes until the database goes away, try again; and write the rest at the end.
+/// The loop of such a thread: connect, write in passes until the connection is lost, try again, and write the rest at
+/// the end.
 struct WriterThread<Writer: DatabaseWriter & ~Copyable>: ~Copyable {
     private var writer: Writer
     private let conninfo: String
@@ -38,8 +39,8 @@ struct WriterThread<Writer: DatabaseWriter & ~Copyable>: ~Copyable {
     private var reconnector: Reconnector
 
     /// - Parameters:
-    ///   - interval: between two passes.
-    ///   - reconnector: says that the database is away.
+    ///   - interval: the time between two passes.
+    ///   - reconnector: schedules and logs reconnecting.
     init(
         _ writer: consuming Writer, conninfo: String, interval: Duration, stopSignal: StopSignal, logger: Logger,
         reconnector: Reconnector
@@ -52,7 +53,7 @@ struct WriterThread<Writer: DatabaseWriter & ~Copyable>: ~Copyable {
         self.reconnector = reconnector
     }
 
-    /// - Returns: whether all was written when it ended.
+    /// - Returns: true if everything was written at the end.
     mutating func run() -> Bool {
         while !stopSignal.isStopping {
             let begin = ContinuousClock.now
@@ -89,8 +90,8 @@ struct WriterThread<Writer: DatabaseWriter & ~Copyable>: ~Copyable {
         }
     }
 
-    /// Waits for the next pass, or the end. A connection that goes away meanwhile is noticed at once: what was written there may be gone
-    /// by then, though nothing has changed here.
+    /// Waits for the next pass, or for the stop. A lost connection is noticed at once: data written on it may be gone
+    /// then, even though nothing has changed here.
     private mutating func rest(until end: ContinuousClock.Instant) {
         while !stopSignal.isStopping, ContinuousClock.now < end {
             var polled = [
@@ -104,13 +105,13 @@ struct WriterThread<Writer: DatabaseWriter & ~Copyable>: ~Copyable {
         }
     }
 
-    /// Writes the rest, as far as there is time.
+    /// Writes the rest, as far as time permits.
     private mutating func finish() -> Bool {
         guard writer.isWaiting || connection != nil else { return true }
         if connection == nil { connect() }
         var isAllWritten = write(isLast: true)
         if connection == nil {
-            // It had been lost before and nobody noticed.
+            // The connection had been lost earlier, unnoticed.
             connect()
             isAllWritten = write(isLast: true)
         }

@@ -2,7 +2,7 @@ import Demo
 import Gateway
 import Settings
 
-/// An error that the command line can explain: one sentence that says what to do, and a status for scripts.
+/// An error that the command line can explain: one sentence with the remedy, and a status for scripts.
 protocol Failure: Error {
     var sentence: String { get }
     var status: ExitStatus { get }
@@ -23,7 +23,7 @@ struct RunFailure: Failure {
         self.status = status
     }
 
-    /// Runs `body` and puts whatever a room throws into a failure of the command line.
+    /// Runs `body` and turns any error of a room into a failure of the command line.
     static func wrapping<Outcome>(_ body: () throws -> Outcome) throws -> Outcome {
         do {
             return try body()
@@ -35,15 +35,15 @@ struct RunFailure: Failure {
     }
 }
 
-/// How the process ends, as sysexits.h numbers it, so that scripts and service managers can tell what is wrong.
+/// The process's exit status by sysexits.h, so that scripts and service managers can tell failures apart.
 enum ExitStatus: Int32 {
-    /// What was asked for was answered with a no.
+    /// The request was refused.
     case refused = 1
-    /// The command line is wrong (`EX_USAGE`); ArgumentParser ends with it too.
+    /// The command line is wrong (`EX_USAGE`); ArgumentParser uses it, too.
     case usage = 64
-    /// Something we need is not there: the database, a port (`EX_UNAVAILABLE`).
+    /// A required resource is missing: the database, a port (`EX_UNAVAILABLE`).
     case unavailable = 69
-    /// A mistake of ours (`EX_SOFTWARE`).
+    /// An internal error (`EX_SOFTWARE`).
     case software = 70
     /// The configuration is wrong (`EX_CONFIG`).
     case configuration = 78

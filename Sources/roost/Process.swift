@@ -1,16 +1,16 @@
 import Glibc
 import Hub
 
-/// Takes secrets out of the command line as `ps` shows it to every user of the machine.
+/// Removes secrets from the command line, which `ps` shows to every user of the machine.
 ///
-/// Linux shows the memory that the program was started with (proc(5), cmdline), so overwriting it there is enough. For
-/// the instant between the start and this it was to be seen: the environment and the file are better places.
+/// Linux shows the memory that the program was started with (proc(5), cmdline), so overwriting it is enough. Until then
+/// they were visible for an instant: the environment and the file are better places.
 enum ProcessTitle {
     private static let secretFlags = ["--jwt-secret", "--database-url", "--token", "--url"]
 
     /// Call once, at the very start, before other threads could read the arguments.
     static func hideSecrets() {
-        // Swift copies the arguments when they are first asked for; that has to happen before they are gone.
+        // Swift copies the arguments on first access, which has to happen before they are overwritten.
         _ = CommandLine.arguments
         var isSecret = false
         for index in 1..<max(1, Int(CommandLine.argc)) {
@@ -27,17 +27,17 @@ enum ProcessTitle {
     }
 }
 
-/// The limit of open files: every socket is one.
+/// The limit of open files; every socket takes one.
 enum OpenFiles {
-    /// A profile shows libwebsockets of Debian walking a table as long as the limit at every close. Between limits of
-    /// 3,000 and 20,000 that came to about 0.65 ns an entry, in ranges that overlap; nothing above was measured.
+    /// A profile shows Debian's libwebsockets scanning a table as long as the limit at every close. Between limits of
+    /// 3,000 and 20,000 this cost about 0.65 ns per entry, in overlapping ranges; higher limits were not measured.
     private static let most: rlim_t = 65_536
 
-    /// For what is no client's: connections to Postgres, listeners, files, and connections that are not upgraded yet. Those make room
-    /// for each other where little of this is left (`DescriptorRoom`).
+    /// Descriptors for other purposes than clients' sockets: connections to Postgres, listeners, files, and connections
+    /// that are not upgraded yet. The latter displace each other when few of these are left (`DescriptorRoom`).
     private static let reserve = 128
 
-    /// How many sockets clients may have. `wanted` is zero for as many as possible.
+    /// The number of sockets available to clients. A `wanted` of zero means as many as possible.
     static func sockets(wanted: Int) -> Int {
         let most = max(1, limit - reserve)
         return wanted == 0 ? most : min(wanted, most)
@@ -49,7 +49,7 @@ enum OpenFiles {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Raises the soft limit as far as the hard one and good sense allow, and returns it.
+    /// Raises the soft limit to the hard one, but not beyond `most`, and returns it.
     @discardableResult
     static func raiseLimit() -> Int {
         var limit = rlimit()
@@ -60,7 +60,7 @@ enum OpenFiles {
     }
 }
 
-/// The machine's clocks, for those who are passed a time.
+/// The machine's clocks, for code that is passed the time.
 enum Clock {
     static func now() -> HubTime {
         HubTime(monotonic: milliseconds(CLOCK_MONOTONIC), unix: milliseconds(CLOCK_REALTIME))

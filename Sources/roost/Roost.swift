@@ -2,7 +2,7 @@ import ArgumentParser
 import CBuild
 import Ops
 
-/// The command line. Each command is a file in `Commands/`; what a command does lives in the room it belongs to.
+/// The command line. Each command is a file in `Commands/`; its work is done in the room it belongs to.
 @main
 struct Roost: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -26,7 +26,7 @@ struct Roost: AsyncParsableCommand {
 
     static let version = "0.1.0"
 
-    /// Empty in a build for development.
+    /// Empty in a development build.
     static var commit: String { String(cString: roost_commit()) }
 
     /// `0.1.0 (commit 0123456789ab)`. The version is the first word.
@@ -35,7 +35,7 @@ struct Roost: AsyncParsableCommand {
         return commit.isEmpty ? "\(version) (development build)" : "\(version) (commit \(commit))"
     }
 
-    /// As ArgumentParser's own, except that our failures are one sentence and say by their status what is wrong.
+    /// Like ArgumentParser's own, except that a failure prints one sentence and sets its exit status.
     static func main() async {
         ProcessTitle.hideSecrets()
         AddressSpace.boundArenas()

@@ -2,22 +2,22 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The signals that Roost answers instead of ending by them: SIGINT (Ctrl-C) and SIGTERM, which ask it to end in good
-/// order, and SIGHUP, which asks a running hub to read its configuration again.
+/// The signals that Roost handles: SIGINT (Ctrl-C) and SIGTERM request an orderly end, and SIGHUP requests a reload of
+/// a running hub's configuration.
 enum Signals {
-    /// Where handlers leave the number of their signal: the writing end of a pipe, -1 before `listen`.
+    /// The writing end of a pipe in which handlers leave their signal's number; -1 before the first handler is set.
     private static let descriptor = Atomic<Int32>(-1)
     private static let interrupted = Atomic<Bool>(false)
     private static let interruptions = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private static let hangUpNotes = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
-    /// From here on these end nothing: what comes before anybody waits for it is kept. May be called again, for more of
-    /// them; on one thread.
+    /// Handles these signals instead of letting them end the process; early ones are kept until something waits for
+    /// them. May be called again to add signals; on one thread.
     static func listen(to numbers: [Int32]) {
         if descriptor.load(ordering: .relaxed) < 0 { openPipe() }
         for number in numbers {
             signal(number) { number in
-                // To write and to store an atomic are among the few things that a handler may do (signal-safety(7)).
+                // Writing and storing an atomic are among the few things that a handler may do (signal-safety(7)).
                 let before = errno
                 if number != SIGHUP { Signals.interrupted.store(true, ordering: .relaxed) }
                 var note = UInt8(truncatingIfNeeded: number)
@@ -27,17 +27,17 @@ enum Signals {
         }
     }
 
-    /// Whether SIGINT or SIGTERM came since `listen`.
+    /// Whether SIGINT or SIGTERM arrived since their handlers were set.
     static var wasInterrupted: Bool { interrupted.load(ordering: .relaxed) }
 
-    /// Returns after the first SIGINT or SIGTERM since `listen`, or when the task is cancelled. Another one ends the process
-    /// then: whoever asks twice does not want to wait. For one waiter.
+    /// Returns after the first SIGINT or SIGTERM since their handlers were set, or when the task is cancelled. Afterwards
+    /// another one ends the process: a user who asks twice does not want to wait. For one waiter.
     static func interruption() async {
         for await _ in interruptions.stream { break }
         for number in [SIGINT, SIGTERM] { signal(number, SIG_DFL) }
     }
 
-    /// One for each SIGHUP; those that come while one is handled are one. For one reader.
+    /// One element for each SIGHUP; those that arrive while one is handled count as one. For one consumer.
     static var hangUps: AsyncStream<Void> { hangUpNotes.stream }
 
     private static func openPipe() {
@@ -45,11 +45,10 @@ enum Signals {
         guard pipe(&ends) == 0 else { preconditionFailure("no file descriptor left for signals") }
         let (reader, writer) = (ends[0], ends[1])
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        // A handler must not wait. A pipe that is full holds thousands of notes, so the one that finds no room says nothing
-        // that they do not.
+        // A handler must not block. A full pipe holds thousands of notes, so a note that does not fit adds nothing.
         _ = fcntl(writer, F_SETFL, O_NONBLOCK)
         descriptor.store(writer, ordering: .relaxed)
-        // Waits for the process' whole life, on a thread of its own.
+        // Blocks for the life of the process, on a thread of its own.
         DispatchQueue(label: "roost.signals").async {
             var notes = [UInt8](repeating: 0, count: 64)
             while true {

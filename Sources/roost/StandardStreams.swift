@@ -1,7 +1,7 @@
 import Administration
 import Glibc
 
-/// Lines that scripts wait for: written at once, also into a pipe, where `print` would keep them in a buffer.
+/// Lines that scripts wait for: written at once, also into a pipe, whereas `print` would buffer them.
 enum StandardOutput {
     static func line(_ text: String) {
         var text = text + "\n"
@@ -10,9 +10,9 @@ enum StandardOutput {
 
     private static let isTerminal = isatty(STDOUT_FILENO) == 1
 
-    /// Writes all of it, however long the reader takes: to the byte, but for what a terminal would obey.
+    /// Writes all bytes, however slow the output is; on a terminal, control characters are replaced.
     ///
-    /// - Returns: false where nobody reads any more.
+    /// - Returns: false if the output is closed.
     @discardableResult static func write(_ bytes: [UInt8]) -> Bool {
         var rest = (isTerminal ? Self.harmless(bytes) : bytes)[...]
         while !rest.isEmpty {
@@ -25,8 +25,8 @@ enum StandardOutput {
 }
 
 extension StandardOutput {
-    /// The same without control characters but line feeds and tabs: whoever writes a stream must not move the cursor, change the title
-    /// or answer in the name of whoever reads it (ECMA-48). They are shown as question marks.
+    /// Replaces control characters except line feeds and tabs by question marks: the writer of a stream must not be
+    /// able to move the cursor, change the title or send replies from the reader's terminal (ECMA-48).
     static func harmless(_ bytes: [UInt8]) -> [UInt8] {
         var out = bytes
         for place in out.indices {
@@ -40,17 +40,17 @@ extension StandardOutput {
     }
 }
 
-/// Where everything goes that is not a command's output.
+/// The destination of everything that is not a command's output.
 enum StandardError {
-    /// Writes at once. A standard error that takes nothing more leaves nobody to tell, so the outcome is not looked at.
+    /// Writes at once. The result is ignored: if standard error fails, there is no place to report it.
     static func write(_ text: String) {
         var text = text
         text.withUTF8 { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }
 
-/// Shows how far a command has come, on standard error: on a terminal in one line that is written anew, elsewhere in a
-/// line every few seconds. What takes less than a second is not shown.
+/// Shows a command's progress on standard error: on a terminal as one line that is rewritten, otherwise as a line every
+/// few seconds. Commands that take less than a second show nothing.
 final class ProgressLine {
     private let isTerminal = isatty(STDERR_FILENO) == 1
     private let began = ContinuousClock.now
@@ -59,7 +59,7 @@ final class ProgressLine {
 
     private static let moment = Duration.seconds(1)
     private static let interval = Duration.seconds(5)
-    /// ECMA-48: the line's start, erased to its end, and not wrapped where it is too long for the terminal.
+    /// ECMA-48: returns to the start of the line and erases it; lines too long for the terminal are not wrapped.
     private static let anew = "\r\u{1B}[K"
     private static let unwrapped = "\u{1B}[?7l"
     private static let wrapped = "\u{1B}[?7h"
@@ -77,7 +77,7 @@ final class ProgressLine {
         }
     }
 
-    /// Runs `body` and takes the line away after it, whatever becomes of it.
+    /// Runs `body`, and erases the line afterwards in any case.
     func during<Outcome>(_ body: () throws -> Outcome) rethrows -> Outcome {
         defer { if isShown { StandardError.write(Self.anew) } }
         return try body()

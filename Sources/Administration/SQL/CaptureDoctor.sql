@@ -1,10 +1,10 @@
--- What `roost doctor` asks about reading tables from the WAL (Migration014Capture.sql).
+-- The questions of `roost doctor` about reading tables from the WAL (SchemaCapture.sql).
 -- Locks: none.
 
 -- name: CaptureSettings
--- The settings that it rests on: wal_level; whether this role may replicate (some providers grant that by a role of their own);
--- replication slots and walsenders, how many there may be and are; how many bytes of WAL a slot may keep (-1: any number, null
--- where the server has no such setting); whether a standby follows.
+-- The settings that reading the WAL depends on: wal_level; whether this role may replicate (some providers grant that
+-- by a role of their own); replication slots and walsenders, the limit and the number in use; the bytes of WAL that a
+-- slot may keep (-1: any number, null if the server has no such setting); whether a standby follows.
 -- Locks: none.
 select current_setting('wal_level'),
        r.rolreplication or r.rolsuper or exists (
@@ -20,9 +20,9 @@ from pg_roles r, current_setting('max_slot_wal_keep_size', true) kept
 where r.rolname = current_user
 
 -- name: CaptureSlot
--- The slot of this database, no row where there is none: its name; whether it is of pgoutput and of this database; whether
--- it can be read (not lost); whether somebody reads it; bytes of WAL that it keeps, and that are not stored yet; whether it
--- follows to standbys (null before Postgres 17).
+-- The slot of this database, no row if there is none: its name; whether it is of pgoutput and of this database; whether
+-- it can be read (not lost); whether it is being read; the bytes of WAL that it keeps, and those that are not stored
+-- yet; whether it is synchronized to standbys (null before Postgres 17).
 -- Columns that some versions lack are read through to_jsonb.
 -- Locks: none.
 select s.slot_name, s.plugin is not distinct from 'pgoutput' and s.database is not distinct from current_database(),
@@ -32,7 +32,7 @@ select s.slot_name, s.plugin is not distinct from 'pgoutput' and s.database is n
 from pg_replication_slots s where s.slot_name = roost.slot_name()
 
 -- name: SlotsLeft
--- Slots of roost's that belong to no database of their name: left by a copy of a server, or by hand.
+-- Roost's slots that belong to no database of their name: left by a copy of a server, or by hand.
 -- Locks: none.
 select s.slot_name, quote_literal(s.slot_name) from pg_replication_slots s
 where s.slot_name ~ '^roost_[0-9]+$' and not s.active
@@ -40,13 +40,13 @@ where s.slot_name ~ '^roost_[0-9]+$' and not s.active
 order by 1
 
 -- name: PublishedFaults
--- What is wrong with tables of the publication: the table, and the fault by its name.
+-- The faults of published tables: the table, and the fault's name.
 --
 -- Faults
---   * identity: it, or a partition, has no replica identity, so that Postgres refuses its UPDATEs and DELETEs.
---   * partial: it is published with a row filter, or some of its columns only.
---   * partition: it is a partition, whose root is not published.
---   * unlogged: it, or a partition, is unlogged, so that its changes are not in the WAL.
+--   * identity: the table or a partition has no replica identity, so Postgres refuses its UPDATEs and DELETEs.
+--   * partial: it is published with a row filter or a column list.
+--   * partition: it is a partition whose root is not published.
+--   * unlogged: the table or a partition is unlogged, so its changes are not in the WAL.
 -- Locks: none.
 with published as (
     select c.oid, c.relispartition, to_jsonb(r) as entry
@@ -81,8 +81,8 @@ from fault f join pg_class c on c.oid = f.oid join pg_namespace n on n.oid = c.r
 order by 1, 2
 
 -- name: UnjudgedDeletions
--- Tables with row level security that are read from the WAL ($1, an oid: this one alone; null for all) of whose deleted rows it
--- lacks columns, and whether their key is one that means nothing (roost.is_surrogate).
+-- Tables with row level security, read from the WAL, whose deleted rows lack columns there ($1, an oid: this table
+-- alone; null for all), and whether their key is a surrogate (roost.is_surrogate).
 -- Locks: none.
 select format('%I.%I', n.nspname, c.relname), coalesce((
     select i.indnkeyatts = 1 and roost.is_surrogate(i.indrelid, i.indkey[0])
@@ -104,7 +104,7 @@ where w.by_wal and c.relrowsecurity and ($1::oid is null or c.oid = $1::oid) and
 order by 1
 
 -- name: CaptureRights
--- What the role of this session may not do that storing rows from the WAL takes; one row per right it lacks.
+-- The rights needed to store rows from the WAL that this session's role lacks, one per row.
 -- Locks: none.
 select what from (values
     ('INSERT on roost.change', has_table_privilege('roost.change', 'insert')),

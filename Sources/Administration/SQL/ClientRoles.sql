@@ -1,19 +1,19 @@
--- The roles that clients' tokens name, and what they may read: for `roost init`, which makes what lacks, and `roost doctor`.
--- All of it reads only, and works for a role that may do little.
+-- The roles that clients' tokens name, and the tables they may read: for `roost init`, which creates missing roles, and
+-- `roost doctor`. Everything here only reads, and works for a role with few rights.
 -- Locks: none.
 
 -- name: Administrator
--- Who runs `roost init`: its name, whether it is a superuser, may create roles, and bypasses row level security; and whether
--- there is the role $1 (the hub's; empty: the same one), its name, and whether it is a superuser.
+-- The role that runs `roost init`: its name, whether it is a superuser, may create roles, and bypasses row level
+-- security; and whether the role $1 exists (the hub's; empty: the same role), its name, and whether it is a superuser.
 select quote_ident(a.rolname), a.rolsuper, a.rolcreaterole, a.rolbypassrls, h.oid is not null,
        quote_ident(coalesce(nullif($1, ''), a.rolname)), coalesce(h.rolsuper, false)
 from pg_roles a left join pg_roles h on h.rolname = coalesce(nullif($1, ''), a.rolname)
 where a.rolname = current_user
 
 -- name: ClientRoles
--- The roles that Supabase's tokens name: each with whether it exists, whether it bypasses row level security, and whether
--- the hub's role $1 may become it, by the kind of membership ($2) that SET ROLE asks for: SET from Postgres 16 on, MEMBER
--- before.
+-- The roles that Supabase's tokens name: for each, whether it exists, whether it bypasses row level security, and
+-- whether the hub's role $1 may become it, by the kind of membership ($2) that SET ROLE requires: SET from Postgres 16
+-- on, MEMBER before.
 select quote_ident(wanted.name), r.oid is not null, coalesce(r.rolbypassrls, false),
        coalesce(pg_has_role(h.oid, r.oid, $2), false)
 from unnest(array['anon', 'authenticated', 'service_role']) with ordinality wanted (name, place)
@@ -22,15 +22,15 @@ left join pg_roles h on h.rolname = coalesce(nullif($1, ''), current_user)
 order by place
 
 -- name: TableReading
--- What a role ($2; where it does not exist, everybody) may do with the table $1 (oid): the table's schema, whether the role
--- may use that, whether it may read any column of the table; and whether the table has row level security.
+-- The rights of a role ($2; PUBLIC if it does not exist) on the table $1 (oid): the table's schema, whether the role
+-- may use it, whether it may read any column of the table; and whether the table has row level security.
 select quote_ident(n.nspname), has_schema_privilege(coalesce(r.rolname, 'public'), n.oid, 'usage'),
        has_any_column_privilege(coalesce(r.rolname, 'public'), c.oid, 'select'), c.relrowsecurity
 from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_roles r on r.rolname = $2
 where c.oid = $1::oid
 
 -- name: TableName
--- The schema and the whole name of a table as they are written ($1) where it cannot be looked up.
+-- The schema and the full name of a table, as SQL writes them, from its name ($1), if it cannot be looked up.
 select quote_ident(part[1]), (select string_agg(quote_ident(p), '.' order by place) from unnest(part) with ordinality u (p, place))
 from parse_ident($1) part
 
@@ -43,8 +43,8 @@ where m.member = (select oid from pg_roles where rolname = current_user) and not
 order by 1
 
 -- name: UnreadableTables
--- Those of the tables ($1, oids) that none of the clients' roles may read, the operator's own among them. Tables that the
--- scope of another rests on are left out: policies read those, and clients need not.
+-- Those of the tables ($1, oids) that none of the clients' roles may read, including the operator's own roles. Tables
+-- that another table's scope depends on are left out: policies read them, and clients need not.
 select format('%I.%I', n.nspname, c.relname)
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.oid = any ($1::oid[]) and not c.relispartition

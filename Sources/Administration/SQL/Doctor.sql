@@ -1,11 +1,11 @@
--- What `roost doctor` asks of a database. All of it reads only, and works for a role that may do little.
+-- The questions of `roost doctor` to a database. Everything here only reads, and works for a role with few rights.
 -- Locks: none.
 
 -- name: Connections
--- How many sessions this role may still open, by each of the limits there are, null where one does not count for it:
--- max_connections without what is kept for superusers, the role's own, the database's. And max_connections, and whether
--- a hub is connected, whose sessions are counted already.
--- pg_stat_activity hides what others do, but not that they are there.
+-- The number of sessions that this role may still open under each limit, null if a limit does not apply to it:
+-- max_connections without those reserved for superusers, the role's own, the database's. Also max_connections, and
+-- whether a hub is connected, whose sessions are counted already.
+-- pg_stat_activity hides what others do, but not that they are connected.
 -- Locks: none.
 select current_setting('max_connections')::int
            - case when r.rolsuper then 0 else current_setting('superuser_reserved_connections')::int
@@ -22,8 +22,8 @@ from pg_roles r, pg_database d
 where r.rolname = current_user and d.datname = current_database()
 
 -- name: LongTransactions
--- Transactions that have been open for longer than $1 seconds, the oldest first: who has it, since when, and the
--- statement that ends it. A role that may not look at others' sessions sees its own only.
+-- Transactions that have been open for more than $1 seconds, oldest first: the owner, the start, and the statement that
+-- ends it. A role that may not see others' sessions sees only its own.
 -- Locks: none.
 select who, to_char(since, 'YYYY-MM-DD HH24:MI:SS TZ'), remedy from (
     select format('Process %s (%s)', pid, concat_ws(', ', coalesce(nullif(application_name, ''), usename), state)),
@@ -38,8 +38,9 @@ where since < clock_timestamp() - make_interval(secs => $1::float8)
 order by since
 
 -- name: NotificationQueue
--- How full the queue of notifications is, and who may be holding it up: a session that listens reads its notifications
--- only between transactions. Who listens is not shown; the oldest transaction of the cluster is the one to suspect.
+-- How full the queue of notifications is, and the session that may be holding it up: a session that listens reads its
+-- notifications only between transactions. Listeners are not visible; the oldest transaction of the cluster is the
+-- suspect.
 -- Locks: none.
 select pg_notification_queue_usage(),
        (select format('process %s (%s, in a transaction since %s)', pid,
@@ -49,8 +50,8 @@ select pg_notification_queue_usage(),
         order by xact_start limit 1)
 
 -- name: Standbys
--- The standbys that follow this server: who, the bytes of WAL that each has not replayed and the seconds that it is
--- behind (null where this role may not know, the seconds also where nothing was written lately).
+-- The standbys that follow this server: the name, the bytes of WAL not yet replayed and the lag in seconds (null if
+-- this role may not see them; the seconds also if nothing was written lately).
 -- Locks: none.
 select concat_ws(' at ', coalesce(nullif(application_name, ''), 'a standby'), host(client_addr)),
        pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint, extract(epoch from replay_lag)::float8
@@ -59,7 +60,7 @@ where not pg_is_in_recovery() and state is distinct from 'backup'
 order by 1
 
 -- name: IdleSlots
--- Replication slots that nobody reads and that keep more than $1 bytes of WAL, but for this database's of roost's own
+-- Replication slots without a reader that keep more than $1 bytes of WAL, except roost's own of this database
 -- (CaptureDoctor.sql).
 -- Locks: none.
 select slot_name, quote_literal(slot_name), pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint
@@ -70,10 +71,10 @@ where not pg_is_in_recovery() and not active and restart_lsn is not null
 order by 3 desc
 
 -- name: Rights
--- What the role of this session may do with roost's objects; one row per right it lacks, and whether a hub without it does all but one
--- thing that clients have to ask for.
--- What it needs of realtime.messages depends on whether there is one, and whose. Where a right cannot be asked about,
--- it is null, and not lacking.
+-- The rights to roost's objects that this session's role lacks, one per row, and whether a hub without it does
+-- everything except one thing that clients must ask for.
+-- The rights it needs to realtime.messages depend on whether the table exists, and on its owner. A right that cannot be
+-- checked is null and does not count as lacking.
 -- Locks: none.
 with messages as (
     select c.oid, owns_messages from roost.meta
@@ -150,9 +151,9 @@ select what, what like 'INSERT on realtime.messages %' from (values
 where not granted
 
 -- name: Nodes
--- The hubs of this database: the name, the doorbell, how many are connected under the name, how long ago in seconds it
--- last stored its place (null: never), when that was, and whether writers ring for it (roost.must_ring's body names its
--- doorbell).
+-- The hubs of this database: the name, the doorbell, the number connected under the name, the seconds since it last
+-- stored its position (null: never), the time of that, and whether writers ring for it (the body of roost.must_ring
+-- names its doorbell).
 -- Locks: none.
 select n.name, n.doorbell, (
            select count(*) from pg_locks l
@@ -167,9 +168,9 @@ left join pg_proc p on p.oid = to_regprocedure('roost.must_ring()')
 order by n.name
 
 -- name: ForeignLocks
--- Sessions that hold advisory locks of roost's and have no business with them: the process, its role, the locks.
--- Anybody who may connect can take such a lock. Hubs and administrators may use the schema roost; who writes to watched
--- tables shares the locks of doorbells (1919905651, more than 0) until the end of the transaction.
+-- Sessions that hold advisory locks of roost's and should not: the process, its role, the locks.
+-- Any role that may connect can take such a lock. Hubs and administrators may use the schema roost; writers to watched
+-- tables share the locks of doorbells (1919905651, more than 0) until the end of the transaction.
 -- Locks: none.
 select l.pid, quote_ident(a.usename),
        string_agg(distinct format('(%s, %s)', l.classid, l.objid), ', ') filter (where l.objid < 10), count(*)
@@ -183,8 +184,8 @@ group by l.pid, a.usename
 order by l.pid
 
 -- name: StalledHubs
--- Hubs that are connected, and whose place has not moved for so many seconds ($1) although there are changes behind it that
--- are as old: the name, and how old the first of them is in seconds. The first by the primary key.
+-- Connected hubs whose position has not moved for $1 seconds although there are changes after it that are at least as
+-- old: the name, and the age of the first of those changes in seconds. First by the primary key.
 -- Locks: none.
 select c.node, extract(epoch from clock_timestamp() - w.at)::bigint
 from roost.cursor c join roost.node n on n.name = c.node
@@ -203,9 +204,9 @@ where c.stored_at < clock_timestamp() - make_interval(secs => $1::float8)
 order by 1
 
 -- name: OutboxState
--- How large the outbox is: living and dead rows as the statistics have them, bytes with indexes and TOAST, the age of
--- the oldest change in seconds (null where there is none), whether autovacuum is on, and whether it is off for this table.
--- The oldest is the first by the primary key, which is the order of transactions and nearly that of time.
+-- The size of the outbox: live and dead rows according to the statistics, bytes with indexes and TOAST, the age of the
+-- oldest change in seconds (null if there is none), whether autovacuum is on, and whether it is off for this table.
+-- The oldest is the first by the primary key, which orders by transaction and so nearly by time.
 -- Locks: none.
 select coalesce(s.n_live_tup, 0), coalesce(s.n_dead_tup, 0), pg_total_relation_size(c.oid),
        (select extract(epoch from clock_timestamp() - at)::bigint from roost.change order by xid, id limit 1),
@@ -216,8 +217,8 @@ from pg_class c left join pg_stat_all_tables s on s.relid = c.oid
 where c.oid = 'roost.change'::regclass
 
 -- name: CastsToJSON
--- Columns of watched tables whose values somebody's cast makes JSON of, which row_to_json uses: the table, the column, its type
--- and the cast's function. Of domains and arrays what they are made of.
+-- Columns of watched tables whose values a user-defined cast turns into JSON, which row_to_json uses: the table, the
+-- column, its type and the cast's function. Domains and arrays count by their base and element types.
 -- Locks: none.
 with recursive part (relid, attname, type) as (
     select w.oid, a.attname, a.atttypid from roost.watched w
@@ -233,9 +234,9 @@ join pg_class r on r.oid = p.relid join pg_namespace n on n.oid = r.relnamespace
 order by 1, 2
 
 -- name: UnwatchedChanges
--- Tables of which there are changes among the newest 10,000 of the outbox, and that are not watched (any more), nor have a
--- trigger of roost's: unwatched, or made anew without them, as by a restore. The oid, and the name if there is such a table.
--- Messages of channels ('M') have a trigger of their own, which realtime's check looks at; 'X' is the outbox itself.
+-- Tables with changes among the newest 10,000 of the outbox that are not watched (any more) and have no trigger of
+-- roost's: unwatched, or recreated without it, as by a restore. The oid, and the name if the table still exists.
+-- Messages of channels ('M') have a trigger of their own, which realtime's check examines; 'X' is the outbox itself.
 -- Locks: none.
 with newest as materialized (
     select relid, op from roost.change order by xid desc, id desc limit 10000
@@ -251,20 +252,20 @@ where e.op not in ('M', 'X') and not exists (
 order by 1
 
 -- name: SilentWriters
--- Who writes, or may write, watched tables without firing roost's triggers: the kind, the table or the setting's owner, and
--- who it is.
+-- Writers, actual or possible, to watched tables that do not fire roost's triggers: the kind, the table or the
+-- setting's owner, and the writer.
 --
 -- Kinds
 --   * subscription: logical replication applies another database's changes to the table. Its worker fires row triggers
 --     only, and roost's are statement triggers, so ENABLE ALWAYS does not help.
---   * setting: session_replication_role is replica for a role, a database, or one in the other.
---   * default: it is so for this very session, which set nothing itself, so for all that set nothing.
---   * session: that is what a session, which is still there, asked last.
---   * origin: triggers that do not fire under that setting: of an older version's `roost watch`, or enabled by somebody else, as
---     pg_restore --disable-triggers does.
--- Subscriptions are named by their statistics: before Postgres 14 only superusers may join pg_subscription, whose oid is
--- hidden from others.
--- Triggers that are enabled ALWAYS fire under that setting, so tables of theirs do not count there.
+--   * setting: session_replication_role is replica for a role, a database, or a role in a database.
+--   * default: it is replica for this very session, which did not set it, and so for every session that does not.
+--   * session: the last statement of a session that is still connected set it.
+--   * origin: triggers that do not fire under that setting: created by an older version's `roost watch`, or enabled by
+--     someone else, as pg_restore --disable-triggers does.
+-- Subscriptions are named by their statistics: before Postgres 14 only superusers may join pg_subscription, whose oid
+-- is hidden from others.
+-- Triggers that are enabled ALWAYS fire under that setting, so tables with only those do not count there.
 -- Locks: none beyond those of reading the catalog.
 with triggered as (
     select distinct t.tgrelid as oid, coalesce(pg_partition_root(t.tgrelid), t.tgrelid)::oid as root,
@@ -309,8 +310,9 @@ where is_any and a.datname = current_database() and a.pid <> pg_backend_pid()
 order by 1, 2, 3
 
 -- name: RealtimeState
--- What roost's triggers find of realtime.messages: the table, roost's enabled trigger on it, who this session is, whether there are
--- policies, whether this session may create the trigger, whether the table is Supabase's alone, and roost's trigger that is disabled.
+-- The state of realtime.messages: whether the table exists, whether roost's trigger on it is enabled, this session's
+-- role, whether there are policies, whether this session may create the trigger, whether the table belongs to Supabase
+-- alone, and the name of roost's trigger if it is disabled.
 -- Locks: none.
 select c.oid is not null,
        exists (
@@ -320,9 +322,9 @@ select c.oid is not null,
        quote_ident(current_user),
        exists (select from pg_policy p where p.polrelid = c.oid),
        coalesce(has_table_privilege(c.oid, 'trigger'), false),
-       -- Supabase's platform keeps the schema to this role, and lets postgres pass on no right to it (since July 2026).
+       -- Supabase's platform reserves the schema for this role, and postgres cannot grant rights to it (since July 2026).
        coalesce(o.rolname = 'supabase_realtime_admin' and not pg_has_role(o.oid, 'usage'), false),
-       -- The name of one that is disabled.
+       -- The name of a disabled trigger.
        (select quote_ident(t.tgname) from pg_trigger t
         where t.tgrelid = c.oid and t.tgfoid = 'roost.on_message()'::regprocedure and t.tgenabled in ('D', 'R') limit 1)
 from (values (1)) one (row)
@@ -331,8 +333,8 @@ left join pg_class c on c.relnamespace = n.oid and c.relname = 'messages' and c.
 left join pg_roles o on o.oid = c.relowner
 
 -- name: PoliciesOfAnyTopic
--- Permissive policies for INSERT on realtime.messages that ask realtime.topic() and not the row's topic, and whether one
--- of their roles may log in. What a policy's expressions name is in pg_depend.
+-- Permissive policies for INSERT on realtime.messages that use realtime.topic() and not the row's topic, and whether
+-- one of their roles may log in. pg_depend lists what a policy's expressions refer to.
 -- Locks: none.
 select quote_ident(p.polname),
        0 = any (p.polroles) or exists (select from pg_roles r where r.oid = any (p.polroles) and r.rolcanlogin)
@@ -362,9 +364,9 @@ where c.oid = any ($1::oid[]) and c.relrowsecurity and not exists (
 order by 1
 
 -- name: AlertsOfDay
--- Of the alerts of the last day that are decided on: how many apps were asked to prove the message, how many of these were proven,
--- how many were sent without a proof and to how many users; and how many were sent as a hub had said nothing until their time was
--- over, which is what due_at is then (EnqueueAlerts, DecideAlerts).
+-- Among the decided alerts of the last day: how many apps were asked to prove the message, how many proved it, how many
+-- alerts were sent without a proof and to how many users; and how many were sent because a hub had not answered before
+-- their time was over, which is what due_at is then (EnqueueAlerts, DecideAlerts).
 -- Locks: none.
 select count(*) filter (where reason in ('shown', 'received', 'lost', 'unproven')),
        count(*) filter (where reason in ('shown', 'received')),
@@ -375,8 +377,8 @@ from roost.alert
 where created_at > statement_timestamp() - interval '1 day' and state in ('taken', 'expired', 'dropped')
 
 -- name: SilentHubs
--- Hubs with users online that say nothing of alerts: how many wait for each for longer than a hub takes that waits for proofs; none
--- where it has never sent pushes.
+-- Hubs with users online that do not decide on alerts: for each, the number of alerts that have waited longer than a
+-- hub that waits for proofs takes; 0 if the hub has never sent pushes.
 -- Locks: none.
 select l.node, count(a.message)
 from roost.living_user l
@@ -387,13 +389,13 @@ group by l.node
 order by l.node
 
 -- name: AuthenticatedExists
--- Whether there is the role that tokens of signed-in users have.
+-- Whether the role of signed-in users' tokens exists.
 -- Locks: none.
 select exists (select from pg_roles where rolname = 'authenticated')
 
 -- name: LastingDeletions
--- Members tables of scopes whose deleted rows roost.revive cannot put back: whether that is because they are partitioned, their
--- owner, and that of roost.revive.
+-- Members tables of scopes whose deleted rows roost.revive cannot restore: whether the reason is that they are
+-- partitioned, their owner, and the owner of roost.revive.
 -- Locks: none.
 select format('%I.%I', n.nspname, c.relname), c.relkind = 'p', c.relowner::regrole, f.proowner::regrole
 from roost.watched w

@@ -1,11 +1,12 @@
--- Who holds up a command that waits.
+-- The sessions that hold up a waiting command.
 -- Locks: none.
 
 -- name: LockHolder
--- Who has kept a lock for the longest that a trigger cannot be put on a table beside ($1, its oid; null: all of roost's
--- tables and those of realtime): the process, who it is, since when its transaction is open, what it last asked.
--- ShareRowExclusive, which CREATE TRIGGER takes, waits for whoever writes; AccessExclusive, which DROP TRIGGER takes,
--- for whoever reads as well ($2).
+-- The session that has longest held a lock that conflicts with changing a trigger on a table ($1, its oid; null: all
+-- tables of roost and realtime): the process, its application or user and state, when its transaction began, and its
+-- last statement.
+-- ShareRowExclusive, which CREATE TRIGGER takes, waits for writers; AccessExclusive, which DROP TRIGGER takes, for
+-- readers as well ($2).
 -- Locks: none.
 select l.pid, concat_ws(', ', coalesce(nullif(a.application_name, ''), a.usename), a.state),
        to_char(a.xact_start, 'HH24:MI:SS'), left(regexp_replace(a.query, '\s+', ' ', 'g'), 80)
@@ -19,8 +20,8 @@ where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backen
 order by a.xact_start nulls last limit 1
 
 -- name: OldestWriter
--- Whose transaction, of those that write, in whatever database of the server, has been open for the longest: as LockHolder
--- tells it. A prepared transaction has no process.
+-- The oldest open transaction that writes, in any database of the server, with LockHolder's columns. A prepared
+-- transaction has no process.
 -- Locks: none.
 select t.pid, t.who, to_char(t.since, 'HH24:MI:SS'), left(regexp_replace(t.query, '\s+', ' ', 'g'), 80) from (
     select a.pid, concat_ws(', ', coalesce(nullif(a.application_name, ''), a.usename), a.state), a.xact_start, a.query
@@ -31,9 +32,9 @@ select t.pid, t.who, to_char(t.since, 'HH24:MI:SS'), left(regexp_replace(t.query
 order by t.since limit 1
 
 -- name: SessionWait
--- What the session with this process id ($1) waits for or is at, if it is known: the holder of a lock that it waits for
--- (the process, who it is, since when its transaction is open, what it last asked), or the phase of an index that is
--- being built and how much of it is done.
+-- What the session with this process id ($1) waits for or works on, if known: the holder of a lock that it waits for
+-- (the process, its application or user and state, when its transaction began, its last statement), or the phase and
+-- the progress of an index that is being built.
 -- Locks: none.
 select b.pid,
        case when b.pid is not null then

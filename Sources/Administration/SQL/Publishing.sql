@@ -1,12 +1,12 @@
 -- `roost watch` and `roost unwatch` for tables that are read from the WAL: the publication `roost`, and its slot
--- (Migration014Capture.sql).
--- Lock order: advisory lock (1919905648, 0) for whoever makes or drops the slot; the table, root before partitions; the
+-- (SchemaCapture.sql).
+-- Lock order: advisory lock (1919905648, 0) to create or drop the slot; the table, root before partitions; the
 -- publication.
 
 -- name: RequirementsOfWAL
--- What reading the WAL needs of the server and of this role: wal_level; whether the role may replicate (some providers
--- grant that by a role of their own); the slot's name; whether there is such a slot of another plugin or database;
--- replication slots that are free; whether this role may make a publication; its name.
+-- What reading the WAL requires of the server and of this role: wal_level; whether the role may replicate (some
+-- providers grant that by a role of their own); the slot's name; whether a slot of that name exists for another plugin
+-- or database; the number of free replication slots; whether this role may create a publication; its name.
 -- Locks: none.
 select current_setting('wal_level'),
        r.rolreplication or r.rolsuper or exists (
@@ -19,9 +19,9 @@ from pg_roles r left join pg_replication_slots s on s.slot_name = roost.slot_nam
 where r.rolname = current_user
 
 -- name: PublicationState
--- The publication `roost`, no row where there is none: whether it publishes every operation, partitions as their root, and
--- from Postgres 18 on generated columns;
--- whether it publishes tables that it does not name, as one of all tables or of a schema does; and how many it names.
+-- The publication `roost`, no row if there is none: whether it publishes every operation, partitions as their root, and
+-- from Postgres 18 on generated columns; whether it publishes tables that it does not name, as one of all tables or of
+-- a schema does; and the number of tables it names.
 -- Locks: none.
 select p.pubinsert and p.pubupdate and p.pubdelete and p.pubtruncate and p.pubviaroot
            and to_jsonb(p) ->> 'pubgencols' is distinct from 'n',
@@ -36,9 +36,9 @@ select p.pubinsert and p.pubupdate and p.pubdelete and p.pubtruncate and p.pubvi
 from pg_publication p where p.pubname = 'roost'
 
 -- name: MakePublication
--- From 18 on generated columns have to be published: else Postgres refuses UPDATE and DELETE of a table that has some and
--- REPLICA IDENTITY FULL.
--- Locks: none that anybody waits for.
+-- From Postgres 18 on generated columns must be published: otherwise Postgres refuses UPDATE and DELETE on a table with
+-- such columns and REPLICA IDENTITY FULL.
+-- Locks: none that any session waits for.
 do $$
 begin
     execute 'create publication roost with (publish = ''insert, update, delete, truncate'', publish_via_partition_root = true'
@@ -48,8 +48,8 @@ end
 $$
 
 -- name: MendPublication
--- Makes what is there publish all that happens, and partitions as their root.
--- Locks: none that anybody waits for.
+-- Makes the existing publication publish every operation, and partitions as their root.
+-- Locks: none that any session waits for.
 do $$
 begin
     execute 'alter publication roost set (publish = ''insert, update, delete, truncate'', publish_via_partition_root = true'
@@ -59,33 +59,34 @@ end
 $$
 
 -- name: MakeSlot
--- Takes until all transactions that write, in whatever database of the server, have ended: it waits for each one's id, under
--- lock_timeout. A slot that was not finished goes with the statement.
--- Locks: none that anybody waits for; ShareLock on the ids of transactions.
+-- Takes until all writing transactions, in any database of the server, have ended: it waits for each one's id, under
+-- lock_timeout. An unfinished slot disappears with the statement.
+-- Locks: none that any session waits for; ShareLock on the ids of transactions.
 select lsn from pg_create_logical_replication_slot(roost.slot_name(), 'pgoutput')
 
 -- name: SlotReader
--- Whether the slot is there to be read, whether somebody reads it, and how many bytes are not stored yet; no row where it is
--- gone.
+-- Whether the slot can be read, whether it is being read, and the number of bytes that are not stored yet; no row if it
+-- is gone.
 -- Locks: none.
 select s.wal_status is distinct from 'lost' and to_jsonb(s) ->> 'invalidation_reason' is null, s.active,
        (pg_current_wal_lsn() - s.confirmed_flush_lsn)::bigint
 from pg_replication_slots s where s.slot_name = roost.slot_name()
 
 -- name: IsStored
--- Whether all that was committed before a place in the WAL ($1) is stored in roost.change: a slot that is gone has nothing.
+-- Whether everything committed before a position in the WAL ($1) is stored in roost.change; also true if the slot is
+-- gone.
 -- Locks: none.
 select not exists (
     select from pg_replication_slots s where s.slot_name = roost.slot_name() and s.confirmed_flush_lsn < $1::pg_lsn)
 
 -- name: PushWAL
--- Commits something, so that the WAL before it is written out, which is all that a walsender may read.
+-- Commits something, so that the WAL before it is flushed, because a walsender reads only flushed WAL.
 -- Locks: none.
 select pg_logical_emit_message(true, 'roost', '')
 
 -- name: TableMembership
--- Whether a table ($1, an oid) is in the publication, whether it is unlogged, itself or a partition, and the first table that it
--- inherits from or that inherits from it, other than as a partition.
+-- Whether a table ($1, an oid) is in the publication, whether it or a partition is unlogged, and the first table that
+-- it inherits from or that inherits from it, other than as a partition.
 -- Locks: none.
 select exists (
            select from pg_publication p join pg_publication_rel r on r.prpubid = p.oid
@@ -101,14 +102,15 @@ select exists (
         order by c.oid limit 1)
 
 -- name: PublishTable
--- The statements that put a table ($1, an oid) into the publication and take roost's triggers off, to be run in one
--- transaction: who wrote before it is in the outbox by triggers, or not at all, and who writes after it is in the WAL.
--- Each with the member that it concerns, and whether it gives it a replica identity: without one Postgres refuses UPDATE and
--- DELETE once the table is published, as the WAL would not tell which row it was. Partitions have identities of their own.
--- The lock comes first and is as strong as any that follows. Without it a transaction that wrote to the table before, and is
--- still going on, could have the walsender take the table for one that is not published, on servers from before May 2025.
--- Locks (of the statements): ShareRowExclusive on the table and its partitions; AccessExclusive where triggers are dropped or a
--- replica identity is set.
+-- The statements that add a table ($1, an oid) to the publication and remove roost's triggers, to be run in one
+-- transaction: earlier writes are in the outbox by triggers, or not at all, and later ones are in the WAL. Each comes
+-- with the member that it concerns, and whether it sets a replica identity: without one Postgres refuses UPDATE and
+-- DELETE once the table is published, because the WAL would not identify the row. Partitions have identities of their
+-- own.
+-- The lock comes first and is as strong as any that follows. Without it, on servers from before May 2025, an open
+-- transaction that wrote to the table earlier could make the walsender treat the table as unpublished.
+-- Locks (of the statements): ShareRowExclusive on the table and its partitions; AccessExclusive if triggers are dropped
+-- or a replica identity is set.
 with member as (
     select m.relid, m.level, format('%I.%I', n.nspname, c.relname) as name, c.relreplident, c.relkind
     from (select relid::oid as relid, level from pg_partition_tree($1::oid) union select $1::oid, 0) m
@@ -151,7 +153,7 @@ select statement, relid::regclass::text, place = 2 from (
 order by place, level, relid, statement
 
 -- name: RetractTable
--- The statement that takes a table ($1, an oid) out of the publication; no row where it is not in it.
+-- The statement that removes a table ($1, an oid) from the publication; no row if it is not in it.
 -- Locks (of the statement): ShareUpdateExclusive on the table.
 select format('alter publication roost drop table only %I.%I', n.nspname, c.relname)
 from pg_publication p

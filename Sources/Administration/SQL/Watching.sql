@@ -1,9 +1,9 @@
 -- `roost watch` and `roost unwatch`: tables, their triggers and their scopes.
 
 -- name: DescribeTable
--- What a table named as regclass reads names ($1) is, and whether it can be watched.
--- parse_ident fails for what is no name (22023); from Postgres 16 on to_regclass does not tell that from a name that
--- nothing has.
+-- The table that a name, as regclass reads it ($1), denotes, and whether it can be watched.
+-- parse_ident fails for an invalid name (22023); from Postgres 16 on to_regclass does not distinguish that from the
+-- name of no table.
 -- Locks: none.
 select c.oid, n.nspname, c.relname, format('%I.%I', n.nspname, c.relname), c.relkind, c.relispartition,
        c.relpersistence, n.nspname in ('pg_catalog', 'information_schema', 'roost') or n.nspname like 'pg\_toast%',
@@ -14,13 +14,13 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.oid = case when parse_ident($1) is not null then to_regclass($1) end
 
 -- name: NoteInterruptions
--- Notes where the capture of tables was interrupted until now (Migration016Watched.sql).
--- Locks: SHARE ROW EXCLUSIVE on roost.captured and the row of roost.meta where there is news.
+-- Records the tables whose capture was interrupted until now (SchemaCapture.sql).
+-- Locks: SHARE ROW EXCLUSIVE on roost.captured and the row of roost.meta if there is news.
 select roost.note_captures()
 
 -- name: PublicationTables
--- The tables of a publication ($1), partitions as their roots; one row with null where the publication has none, no row
--- where there is no such publication.
+-- The tables of a publication ($1), partitions as their roots; one row with null if the publication has none, no row if
+-- there is no such publication.
 -- Locks: none.
 select distinct case when c.oid is not null then quote_ident(n.nspname) || '.' || quote_ident(c.relname) end
 from pg_publication p
@@ -32,16 +32,16 @@ where p.pubname = $1
 order by 1
 
 -- name: WatchTable
--- What makes roost's triggers on a table and its partitions as they should be: the member and the statement, for each
--- trigger that is missing, does not fire always, or is not as this version makes it.
--- They are enabled ALWAYS, so that they fire under session_replication_role = replica, too; by whoever owns the table, as
--- the right to make triggers does not do for that. ONLY: on a partitioned table some versions would look for the trigger on
--- partitions that have none yet.
+-- The statements that bring roost's triggers on a table and its partitions up to date: the member and the statement,
+-- for each trigger that is missing, does not always fire, or differs from this version's.
+-- They are enabled ALWAYS, so that they fire under session_replication_role = replica, too; only by the table's owner,
+-- as the right to create triggers is not enough for that. ONLY: on a partitioned table some versions would look for the
+-- trigger on partitions that have none yet.
 -- Statement triggers are not inherited: a statement on the root fires the root's, one on a partition only its own, so
--- every member gets them. $1 is the root's oid. The root comes last: a partition that gets its triggers later than its root
--- may have been written to without (Migration020Unread.sql).
--- Locks (of the statements): ShareRowExclusive on the member, for an instant, where one is made or enabled;
--- AccessExclusive where one is made anew. Of one member in a transaction; of all only behind LOCK TABLE of the root.
+-- every member gets them. $1 is the root's oid. The root comes last: a partition that gets its triggers later than its
+-- root may have been written to without them (SchemaCapture.sql).
+-- Locks (of the statements): ShareRowExclusive on the member, for an instant, to create or enable a trigger;
+-- AccessExclusive to replace one. On one member per transaction; on all only after LOCK TABLE of the root.
 select m.relid::regclass::text, s.statement
 from (
     select relid, level from pg_partition_tree($1::oid) union select $1::oid, 0
@@ -52,10 +52,10 @@ cross join (values
     (1, 'insert', 'referencing new table as roost_new', 4, 'roost_new', null),
     (2, 'update', 'referencing new table as roost_new old table as roost_old', 16, 'roost_new', 'roost_old'),
     (3, 'delete', 'referencing old table as roost_old', 8, null, 'roost_old'),
-    -- Clients are told nothing of it, but answers about visibility that rest on this table have to be forgotten.
+    -- Clients are not told, but cached answers about visibility that depend on this table must be dropped.
     (4, 'truncate', '', 32, null, null)
 ) o (place, op, tables, type, new_table, old_table)
--- tgtype: after, for each statement, and the event; the best there is.
+-- tgtype: after, for each statement, and the event; the best match comes first.
 left join lateral (
     select t.tgname, t.tgenabled = 'A' as fires, t.tgenabled = 'O' as fires_usually,
            t.tgtype = o.type and t.tgnewtable is not distinct from o.new_table::name
@@ -78,7 +78,7 @@ where c.relkind in ('r', 'p') and s.statement is not null
 order by m.level desc, m.relid, o.place, s.step
 
 -- name: UnwatchTable
--- The statements that take roost's triggers off a table and its partitions ($1 is the oid).
+-- The statements that remove roost's triggers from a table and its partitions ($1 is the oid).
 -- Locks (of the statements): AccessExclusive on the member, for an instant; root before partitions.
 select m.relid::regclass::text, format('drop trigger %I on %I.%I', t.tgname, n.nspname, c.relname)
 from (
@@ -93,35 +93,35 @@ where f.nspname = 'roost' and p.proname in ('on_insert', 'on_update', 'on_delete
 order by m.level, m.relid, t.tgname
 
 -- name: StoreScope
--- Notes that the visibility of a table's rows ($1, an oid) depends on a column ($2) only, as long as the members
--- tables ($3, oids) do not change, and whether that was derived ($4); an earlier note is replaced.
+-- Stores that the visibility of a table's rows ($1, an oid) depends on a column ($2) only, as long as the members
+-- tables ($3, oids) do not change, and whether that was derived ($4); replaces an earlier entry.
 -- Locks: the table's row in roost.scope.
 insert into roost.scope (relid, scope_column, members, derived) values ($1::oid, $2, $3::oid[]::regclass[], $4::boolean)
 on conflict (relid) do update
 set scope_column = excluded.scope_column, members = excluded.members, derived = excluded.derived
 
 -- name: IsScopeDerivable
--- Whether a table ($1, an oid) has row level security and no scope that somebody declared.
+-- Whether a table ($1, an oid) has row level security and no declared scope.
 -- Locks: none.
 select c.relrowsecurity and not exists (select from roost.scope s where s.relid = c.oid and not s.derived)
 from pg_class c where c.oid = $1::oid
 
 -- name: ScopeColumn
--- The column of a table ($1, an oid) that a name as SQL writes it ($2) names.
+-- The column of a table ($1, an oid) whose name, as SQL writes it, is $2.
 -- Locks: none.
 select a.attname from pg_attribute a
 where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped and array[a.attname::text] = parse_ident($2)
 
 -- name: ScopesResting
--- The other tables whose scope rests on a table ($1, an oid), as a members table.
+-- The other tables whose scope depends on a table ($1, an oid) as a members table.
 -- Locks: none.
 select relid::text from roost.scope where $1::oid = any (members::oid[]) and relid <> $1::oid order by 1
 
 -- name: ScopeRows
--- The statements that draw sample rows of a table ($1, an oid) with scope columns ($2): which rows, at most 200 and at
--- most ten of a scope value, of values that have several; and which of those at the places ($1 of that statement) are
--- visible. A row is told by its partition and place, so that no key is needed; both statements run in one snapshot. With a
--- row comes the value of its first scope column.
+-- The statements that sample rows of a table ($1, an oid) with scope columns ($2): one selects rows, at most 200 and at
+-- most ten per scope value, of values with several rows; the other returns which of the rows at given places ($1 of
+-- that statement) are visible. A row is identified by its partition and place, so no key is needed; both statements run
+-- in one snapshot. Each row comes with the value of its first scope column.
 -- Locks: none.
 select format(
     'with sampled as (select row(%1$s)::text as scope, %2$s::text as first, tableoid, ctid from %3$I.%4$I limit 20000), '
@@ -136,8 +136,8 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.oid = $1::oid
 
 -- name: ScopeRecords
--- The statement that draws rows of a table ($1, an oid) as the outbox has them, at most 20; and one that makes a row of
--- nulls, for a table that is empty.
+-- The statement that samples rows of a table ($1, an oid) in the outbox's format, at most 20; and one that makes a row
+-- of nulls, for an empty table.
 -- Locks: none.
 select format('select row_to_json(t.*) from %I.%I t limit 20', n.nspname, c.relname),
     format('select row_to_json(t.*) from (select (null::%I.%I).*) t', n.nspname, c.relname)
@@ -145,9 +145,9 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.oid = $1::oid
 
 -- name: PolicyReaders
--- Whose SELECT of a table ($1, an oid) its policies decide: of the roles that tokens name, those that may read it and that this
--- session may become ($2, pg_has_role's word for it); with each, the statement that reads of it. It names no column, as a
--- role may not read all of them.
+-- The roles whose SELECT on a table ($1, an oid) its policies decide: of the roles that tokens name, those that may
+-- read it and that this session may become ($2, the privilege for pg_has_role); with each, the statement that reads the
+-- table. It names no column, because a role may not have the right to read all of them.
 -- Locks: none.
 select r.rolname, format('select count(*) from (select from %I.%I limit 100) sampled', n.nspname, c.relname)
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -159,10 +159,10 @@ where c.oid = $1::oid and c.relrowsecurity and r.rolname in ('authenticated', 'a
 order by r.rolname = 'anon'
 
 -- name: ScopeUsers
--- The statements that draw values which may be users' ids, one per column of the members tables ($3, oids) and of the
--- table itself ($1, an oid) other than the scope column ($2): first the members', of them first those that are uuids.
--- Where a table has the scope column too, its rows of the drawn scope values ($1 of the statement, text[]) are drawn
--- from.
+-- The statements that sample values which may be users' ids, one per column of the members tables ($3, oids) and of the
+-- table itself ($1, an oid) other than the scope column ($2): the members tables first, and among them uuid columns
+-- first. If a table has the scope column too, its rows with the sampled scope values ($1 of the statement, text[]) are
+-- used.
 -- Locks: none.
 select format(
     'select distinct %1$I::text from ('

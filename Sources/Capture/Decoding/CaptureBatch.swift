@@ -1,9 +1,10 @@
 package import Postgres
 
-/// How far changes are stored: all transactions whose commit lies before `lsn`, and of one further the first `rows` changes.
+/// The extent of stored changes: all transactions committed before `lsn`, and the first `rows` changes of one further
+/// transaction.
 package struct CapturePosition: Equatable, Sendable {
     package struct Part: Equatable, Sendable {
-        /// Where the transaction's commit record begins.
+        /// The start of the transaction's commit record.
         package var commit: LSN
         package var rows: Int
 
@@ -22,24 +23,24 @@ package struct CapturePosition: Equatable, Sendable {
     }
 }
 
-/// Changes that are stored together: in the order of the WAL, sorted into groups that one statement each stores.
+/// Changes that are stored together, in the order of the WAL, in groups that one statement each stores.
 ///
-/// Confined to the capture's thread; emptied and filled again.
+/// Confined to the capture's thread. Emptied and filled again after each store.
 package final class CaptureBatch {
     /// The rows of one shape, as the parameters of the statement that stores them.
     package final class Group {
         package let shape: RowShape
-        /// The row's place in the batch, from 1.
+        /// The rows' places in the batch, from 1.
         package let places = BinaryArray(type: 1007, of: 23)
-        /// The letter of roost.change.op.
+        /// Letters of roost.change.op.
         package let operations = BinaryArray(type: 1002, of: 18)
-        /// When the row's transaction was committed.
+        /// Commit times of the rows' transactions.
         package let times = BinaryArray(type: 1185, of: 1184)
         package let commits = BinaryArray(type: 3221, of: 3220)
-        /// The texts of the columns that the statement is given: the new version's but for what did not change, then the
-        /// old one's.
+        /// The texts of the columns passed to the statement: those of the new version except unchanged ones, then those
+        /// of the old one.
         package let columns: [BinaryArray]
-        /// Which of the new version's columns, by their places in the relation's description, `columns` begins with.
+        /// The columns of the new version with which `columns` begins, by their places in the relation's description.
         package let newColumns: [Int]
 
         init(_ shape: RowShape) {
@@ -55,13 +56,13 @@ package final class CaptureBatch {
     }
 
     package private(set) var groups: [Group] = []
-    /// How many of them have rows; the others wait for some.
+    /// All groups by shape, those without rows at present included.
     private var known: [RowShape: Group] = [:]
     package private(set) var rows = 0
     package private(set) var bytes = 0
-    /// How many transactions ended in it.
+    /// The number of transactions that ended in this batch.
     package var transactions = 0
-    /// The ids, without epochs, of the transactions that changed its rows, once each.
+    /// The ids, without epochs, of the transactions behind the rows, each once.
     package private(set) var xids: [UInt32] = []
 
     package init() {}
@@ -69,7 +70,7 @@ package final class CaptureBatch {
     package var isEmpty: Bool { rows == 0 }
 
     /// - Parameters:
-    ///   - commit: where the commit of the row's transaction lies.
+    ///   - commit: the place of the transaction's commit in the WAL.
     ///   - time: of that commit, microseconds since 2000-01-01 UTC.
     ///   - xid: that transaction's id.
     func append(
@@ -102,7 +103,7 @@ package final class CaptureBatch {
         for place in shape.versions.old ?? [] { if let value = old?.tuple[place] { put(value) } }
     }
 
-    /// What a row takes beside its values, about.
+    /// The approximate size of a row besides its values.
     private static let overhead = 64
 
     private func group(of shape: RowShape) -> Group {
@@ -110,7 +111,7 @@ package final class CaptureBatch {
             if group.places.count == 0 { groups.append(group) }
             return group
         }
-        // A table that is described anew again and again leaves shapes that no row has any more.
+        // A table that is described again and again leaves behind shapes without rows.
         if known.count >= 500 { known = known.filter { $0.value.places.count > 0 } }
         let group = Group(shape)
         known[shape] = group

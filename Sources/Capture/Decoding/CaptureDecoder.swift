@@ -1,24 +1,24 @@
-/// Turns the messages of a stream into batches, and knows what is stored when a batch is.
+/// Turns the messages of a stream into batches, and tracks the position that a batch reaches once it is stored.
 ///
-/// Pure: messages in, rows into a batch. What was stored before, which a stream that begins anew may bring again, is passed
-/// over: Postgres decodes a transaction to the same changes each time.
+/// Pure: messages in, rows into a batch. A stream that starts again may repeat changes that were stored before; these
+/// are skipped, as Postgres decodes a transaction to the same changes each time.
 package struct CaptureDecoder {
     private struct Transaction {
         let commit: LSN
         let time: Int64
         let xid: UInt32
-        /// Changes that were read of it, those that were stored before included.
+        /// The changes read so far, including those stored before.
         var rows = 0
     }
 
-    /// What is stored, once all that was decoded is.
+    /// The stored position once all that was decoded is stored.
     package private(set) var position: CapturePosition
-    /// Of the transaction that is being read: how many changes to pass over.
+    /// The number of changes to skip in the current transaction.
     private var stored = 0
     private var transaction: Transaction?
     private var relations: [UInt32: CapturedRelation] = [:]
 
-    /// - Parameter position: what is stored already.
+    /// - Parameter position: the position that is stored already.
     package init(after position: CapturePosition) { self.position = position }
 
     /// Whether the next change belongs to the same transaction as the last.
@@ -32,7 +32,7 @@ package struct CaptureDecoder {
         switch message {
         case .begin(let commit, let time, let xid):
             transaction = Transaction(commit: commit, time: time, xid: xid)
-            // One that is stored whole is not sent; were it, nothing of it may be stored again.
+            // Postgres does not send a transaction that is stored whole; if it did, nothing of it may be stored twice.
             stored = commit < position.lsn ? .max : position.part?.commit == commit ? position.part?.rows ?? 0 : 0
         case .commit(let end):
             transaction = nil

@@ -4,7 +4,7 @@ package struct LSN: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// Nil for what is no pg_lsn.
+    /// Nil unless `text` is a pg_lsn.
     package init?(_ text: String) {
         let halves = text.split(separator: "/", omittingEmptySubsequences: false)
         guard halves.count == 2, let high = UInt32(halves[0], radix: 16), let low = UInt32(halves[1], radix: 16) else {

@@ -1,38 +1,38 @@
 package import Wire
 
-/// A message of the logical replication stream, protocol version 1 (Postgres' documentation, "Logical Replication Message
-/// Formats"), of the plugin pgoutput.
+/// A message of the logical replication stream by the plugin pgoutput, protocol version 1 (Postgres' documentation,
+/// "Logical Replication Message Formats").
 ///
-/// Buffers point into the message that was read, and are valid as long as that is.
+/// Buffers point into the message that was parsed, and are valid as long as it is.
 package enum PgoutputMessage {
     /// - Parameters:
-    ///   - commit: where the transaction's commit record begins.
+    ///   - commit: the start of the transaction's commit record.
     ///   - time: of the commit, microseconds since 2000-01-01 UTC.
     ///   - xid: the transaction's id without its epoch.
     case begin(commit: LSN, time: Int64, xid: UInt32)
-    /// - Parameter end: where the commit record ends: whoever starts there reads the next transaction.
+    /// - Parameter end: the end of the commit record. Streaming from there begins with the next transaction.
     case commit(end: LSN)
-    /// Comes before the first change of a table, and again after the table was altered.
+    /// Precedes the first change of a table, and comes again after the table was altered.
     case relation(RelationDescription)
     case insert(relation: UInt32, new: Tuple)
-    /// - Parameter old: the values of the replica identity where they changed, or the whole row where the identity is FULL.
+    /// - Parameter old: the replica identity's values if they changed, or the whole row if the identity is FULL.
     case update(relation: UInt32, old: OldTuple?, new: Tuple)
     case delete(relation: UInt32, old: OldTuple)
     case truncate(relations: [UInt32])
-    /// What says nothing of rows: origins, the names of types.
+    /// Messages that say nothing about rows: origins, names of types.
     case other
 
     package struct OldTuple {
         package let tuple: Tuple
-        /// All columns, not the replica identity's alone.
+        /// True if the tuple has all columns, not only those of the replica identity.
         package let isWhole: Bool
     }
 
     package enum Value {
         case null
-        /// An UPDATE left it where it was, in the TOAST table, and nobody read it.
+        /// A value that an UPDATE left in the TOAST table, so that Postgres did not read it.
         case unchanged
-        /// As the type's output function writes it.
+        /// The output of the type's output function.
         case text(UnsafeRawBufferPointer)
     }
 
@@ -82,7 +82,7 @@ package enum PgoutputMessage {
     }
 }
 
-/// A table as it was when the changes were made that follow.
+/// A table as it was at the time of the changes that follow.
 package struct RelationDescription: Equatable, Sendable {
     package struct Column: Equatable, Sendable {
         package let name: Name
@@ -91,7 +91,8 @@ package struct RelationDescription: Equatable, Sendable {
         package let isIdentity: Bool
     }
 
-    /// Of a partition's change its root's, as the publication has publish_via_partition_root.
+    /// The table's oid; for a change of a partition that of its root, as the publication has
+    /// publish_via_partition_root.
     package let oid: UInt32
     package let columns: [Column]
 
@@ -118,11 +119,12 @@ package struct RelationDescription: Equatable, Sendable {
     }
 }
 
-/// What wraps the plugin's messages in a walsender's stream (Postgres' documentation, "Streaming Replication Protocol").
+/// The wrapper around the plugin's messages in a walsender's stream (Postgres' documentation, "Streaming Replication
+/// Protocol").
 package enum StreamMessage {
-    /// - Parameter end: how far the WAL went when it was sent.
+    /// - Parameter end: the end of the WAL at the time of sending.
     case data(UnsafeRawBufferPointer, end: LSN)
-    /// - Parameter wantsReply: the walsender ends the session if it hears nothing for long.
+    /// - Parameter wantsReply: true if the walsender will end the session unless it hears from the hub soon.
     case keepalive(end: LSN, wantsReply: Bool)
 
     /// - Throws: `MalformedStream`.
@@ -142,12 +144,12 @@ package enum StreamMessage {
         }
     }
 
-    /// Says that all up to `place` is stored (a standby status update).
+    /// Builds a standby status update: everything up to `place` is stored.
     ///
-    /// - Parameter asks: for an answer, which a walsender gives at once.
+    /// - Parameter asks: asks for a reply, which a walsender sends at once.
     package static func acknowledgement(of place: LSN, asks: Bool) -> [UInt8] {
         var message = [UInt8(ascii: "r")]
-        // Written, flushed, applied: a logical slot looks at the second. The time is for statistics alone.
+        // Written, flushed, applied: a logical slot uses the second. The time serves only statistics.
         for value in [place.rawValue, place.rawValue, place.rawValue, 0] {
             withUnsafeBytes(of: value.bigEndian) { message += $0 }
         }
@@ -155,7 +157,7 @@ package enum StreamMessage {
     }
 }
 
-/// Postgres sends what this version of the protocol does not have.
+/// A message that this version of the protocol does not have.
 package struct MalformedStream: Error, CustomStringConvertible {
     package var description: String { "Postgres sent a replication message that the hub cannot read" }
 }

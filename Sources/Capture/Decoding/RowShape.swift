@@ -1,27 +1,27 @@
-/// A table as the stream described it last. Another description is another object, also where nothing differs.
+/// A table by its latest description in the stream. Another description is another object, even if nothing differs.
 package final class CapturedRelation: Sendable {
     package let description: RelationDescription
 
     package init(_ description: RelationDescription) { self.description = description }
 }
 
-/// What rows have in common that one statement stores.
+/// The properties shared by rows that one statement stores.
 package struct RowShape: Hashable {
-    /// Which versions of a row there are, and of which columns (their places in the relation's description).
+    /// The versions of a row that are present, and their columns by place in the relation's description.
     package struct Versions: Hashable {
-        /// Nil where there is no such version.
+        /// Nil if there is no such version.
         package var new: [Int]?
         package var old: [Int]?
-        /// Columns of the new version that an UPDATE did not touch and nobody read.
+        /// Columns of the new version that an UPDATE did not touch, so that Postgres did not read them.
         package var unchanged: [Int] = []
     }
 
     package enum Size: Hashable {
-        /// No JSON of it can be over the limit.
+        /// Rows whose JSON cannot exceed the limit.
         case small
-        /// Its JSON has to be measured.
+        /// Rows whose JSON has to be measured.
         case large
-        /// Its JSON is over the limit, and its large values were left out already.
+        /// Rows whose JSON exceeds the limit; their large values were left out already.
         case huge
     }
 
@@ -47,16 +47,16 @@ package struct RowShape: Hashable {
 }
 
 extension RowShape {
-    /// Of these bytes of text and more, JSON may take more than the 1 MiB that the outbox keeps of a row: a control character
-    /// is one byte of text and six of JSON.
+    /// From this many bytes of text on, JSON may take more than the 1 MiB that the outbox keeps of a row: a control
+    /// character is one byte of text and six of JSON.
     static let leastLarge = 170_000
-    /// Of these, it certainly takes more, and is not even made.
+    /// From this many bytes on, JSON certainly exceeds the limit and is not even built.
     static let leastHuge = 8_388_608
-    /// What a reduced row keeps, as with triggers (roost.reduced): values whose JSON takes no more. JSON of a value is never
-    /// shorter than its text.
+    /// The longest JSON of a value that a reduced row keeps, as with triggers (roost.reduced). The JSON of a value is
+    /// never shorter than its text.
     static let longestKept = 64
 
-    /// Sorts a row: which shape it has, and which of its values go along.
+    /// Determines the shape of a row, and which of its values are stored.
     static func sort(
         _ relation: CapturedRelation, new: PgoutputMessage.Tuple?, old: PgoutputMessage.OldTuple?
     ) -> RowShape {
@@ -65,7 +65,7 @@ extension RowShape {
         var size: Size = bytes >= leastHuge ? .huge : bytes >= leastLarge ? .large : .small
         var versions = Versions()
         if let new {
-            // What did not change is in the old version, where the table's identity is FULL.
+            // If the table's identity is FULL, the old version has the unchanged values.
             let isThere = { (place: Int) in
                 guard case .unchanged = new[place] else { return true }
                 guard let old, old.isWhole, place < old.tuple.count else { return false }
@@ -75,7 +75,7 @@ extension RowShape {
             let places = new.indices.filter { !isLeftOut(new[$0], size) }
             versions.new = places
             versions.unchanged = places.filter { !isThere($0) }
-            // Nobody knows how large they are, only that they are large enough to stand elsewhere.
+            // Their size is unknown, but they are large enough to be stored in the TOAST table.
             if !versions.unchanged.isEmpty, size == .small { size = .large }
         }
         if let old {

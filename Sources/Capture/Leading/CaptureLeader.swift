@@ -1,24 +1,24 @@
 import Postgres
 import Workers
 
-/// Reads the stream and stores it, for as long as this hub leads. On the capture's thread.
+/// Reads the stream and stores its changes while this hub leads. On the capture's thread.
 final class CaptureLeader {
     private let stream: CaptureStream
     private let store: CaptureStore
     private let slot: CaptureSlot
     private let sockets: CaptureSockets
     private let published: Published<CaptureReport>
-    /// Losses of the sessions before this one, and this one's progress.
+    /// Failures of earlier sessions, and the progress of this one.
     private(set) var trials: BatchTrials<CapturePosition>
-    /// Batches that the server did not store, whatever it says of the reason.
+    /// Batches that the server refused to store, whatever the reason it gives.
     private(set) var refusals: RepeatedRefusal<CapturePosition>
     private var pacing = StorePacing(at: .now)
     private var heartbeatAt = ContinuousClock.now
     private var beats = 0
-    /// No table is left to read: once all up to here is stored, the slot is dropped.
+    /// Set when no table is left to read: the slot is dropped once everything up to this place is stored.
     private var lastPlace: LSN?
 
-    /// More often than `WALCapture.Setup.silence`.
+    /// Shorter than `WALCapture.Setup.silence`.
     private static let heartbeat = Duration.seconds(2)
 
     init(
@@ -55,7 +55,7 @@ final class CaptureLeader {
             if !hasMore { rest() }
         }
         guard lastPlace != nil else { return }
-        // The stream's session ends with it, and lets go of the slot.
+        // The walsender's session ends with the stream, and releases the slot.
         try stream.connection.endStream()
         try slot.dropIfUnused()
     }
@@ -64,7 +64,7 @@ final class CaptureLeader {
         do {
             return try stream.read { pacing.dueAt.map { $0 <= .now } ?? false }
         } catch let error as PostgresError where error.kind == .server {
-            // Earlier transactions are stored first, so that this one is all that is left to be read.
+            // Earlier transactions are stored first, so that the refused one is next in the slot.
             if !stream.batch.isEmpty { try storeBatch() }
             throw DecodingRefusal(error: error, commit: stream.commit, position: store.position)
         }
@@ -98,11 +98,11 @@ final class CaptureLeader {
         heartbeatAt = max(heartbeatAt, .now)
     }
 
-    /// Shows other hubs that this one lives, and looks how much WAL the slot keeps.
+    /// Shows other hubs that this one is alive, and measures the WAL that the slot retains.
     private func beat() throws {
         heartbeatAt = .now + Self.heartbeat
         beats += 1
-        // The first comes before anything is read: what ended the last session may be read again.
+        // The first heartbeat precedes any reading: the change that ended the last session may come again.
         if beats > 2, stream.batch.isEmpty { published.waitingSince = nil }
         _ = try store.connection.query(CaptureSQL.settleCaptures)
         let row = try store.connection.query(CaptureSQL.heartbeat)

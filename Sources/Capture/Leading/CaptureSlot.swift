@@ -1,17 +1,17 @@
 import Logging
 import Postgres
 
-/// The logical slot, for the hub that leads: found or made, and dropped when no table is read from the WAL any more.
+/// The logical slot as the leading hub finds or creates it, and drops it once no table is read from the WAL.
 struct CaptureSlot {
     let connection: PostgresConnection
     let sockets: CaptureSockets
     let logger: Logger
     let isStopping: () -> Bool
-    /// What keeps the slot from being made, a sentence without a full stop.
+    /// Called with the reason why the slot cannot be created, a sentence without a full stop.
     let report: (String) -> Void
 
-    /// - Parameter stream: a walsender's session, which makes the slot where there is none.
-    /// - Returns: the slot's name and where to go on; nil where the hub stops meanwhile.
+    /// - Parameter stream: a walsender's session, which creates the slot if there is none.
+    /// - Returns: the slot's name and the position to continue from; nil if the hub stops meanwhile.
     func find(by stream: PostgresConnection) throws -> (name: String, position: CapturePosition)? {
         try lock()
         defer { unlock() }
@@ -39,7 +39,7 @@ struct CaptureSlot {
         return (name, position)
     }
 
-    /// Nil where nothing was stored yet, or where nobody knows what was.
+    /// Nil if nothing was stored yet, or if the position is unknown.
     private func storedPosition() throws -> CapturePosition? {
         let row = try connection.query(CaptureSQL.storedPosition)
         guard row.count > 0, let lsn = row.text(0, 0).flatMap({ LSN($0) }) else { return nil }
@@ -49,9 +49,9 @@ struct CaptureSlot {
         return CapturePosition(lsn: lsn, part: part)
     }
 
-    /// Making it takes until all transactions that write have ended.
+    /// Creates the slot, which takes until all writing transactions have ended.
     ///
-    /// - Returns: where it begins; nil where the hub stops meanwhile.
+    /// - Returns: the slot's starting position; nil if the hub stops meanwhile.
     private func make(_ name: String, by stream: PostgresConnection) throws -> String? {
         try stream.send(script: "CREATE_REPLICATION_SLOT \"\(name)\" LOGICAL pgoutput NOEXPORT_SNAPSHOT")
         let began = ContinuousClock.now
@@ -70,12 +70,12 @@ struct CaptureSlot {
         return nil
     }
 
-    /// Drops the slot if no table of the publication is left, under the lock that `roost watch` has while it adds one.
+    /// Drops the slot if the publication has no table left, under the lock that `roost watch` holds while it adds one.
     func dropIfUnused() throws {
         guard try connection.query(CaptureSQL.lockSlot).flag(0, 0) else { return }
         defer { unlock() }
         guard try connection.query(CaptureSQL.requirements).integer(0, 2) ?? 0 == 0 else { return }
-        // In this order: a row without a slot says that changes are missing.
+        // The order matters: a row without a slot means that changes are missing.
         _ = try connection.query(CaptureSQL.forgetCapture)
         let dropped = try connection.query(CaptureSQL.dropSlot)
         if dropped.count > 0 {
@@ -83,7 +83,8 @@ struct CaptureSlot {
         }
     }
 
-    /// The slot can be read no further: another one is made by whoever leads next, and says that changes are missing.
+    /// Abandons a slot that cannot be read any further. The next leader creates another one and reports that changes
+    /// are missing.
     func giveUp() throws {
         try lock()
         defer { unlock() }
@@ -101,7 +102,7 @@ struct CaptureSlot {
         }
     }
 
-    /// Goes on behind a transaction that cannot be decoded, and notes that its changes are missing.
+    /// Skips a transaction that cannot be decoded, and records that its changes are missing.
     func pass(_ commit: LSN, because error: PostgresError) throws {
         try lock()
         defer { unlock() }
@@ -125,7 +126,7 @@ struct CaptureSlot {
         do {
             _ = try connection.query(CaptureSQL.unlockSlot)
         } catch {
-            // Then the session is gone, and the lock with it.
+            // The session is gone then, and the lock with it.
             logger.debug("The lock of the logical slot was not released: \(error)")
         }
     }

@@ -2,10 +2,10 @@ import Glibc
 import Postgres
 import Workers
 
-/// Waits for the sockets of a capture, and has the stream answered meanwhile: a walsender that hears nothing ends it.
+/// Waits for the sockets of a capture, and keeps the stream answered meanwhile: a walsender that hears nothing ends it.
 final class CaptureSockets: SocketWaiter {
     private let stopSignal: StopSignal
-    /// Called about once in `interval` during waits.
+    /// Called about once per `interval` during waits.
     var tick: () throws -> Void = {} { didSet { tickAt = .now + Self.interval } }
     private var tickAt = ContinuousClock.now
     private static let interval = Duration.seconds(2)
@@ -13,11 +13,11 @@ final class CaptureSockets: SocketWaiter {
     init(_ stopSignal: StopSignal) { self.stopSignal = stopSignal }
 
     func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
-        // Also before the first of many short waits, as where the rows of a batch are stored apart.
+        // Before the wait, too: the rows of a batch that are stored one by one cause many short waits.
         try tickIfDue(at: .now)
         while true {
             let end = min(deadline, stopSignal.deadline ?? deadline)
-            // Once it was signaled it stays readable.
+            // Once signaled, the descriptor stays readable.
             let stop = stopSignal.isStopping ? -1 : stopSignal.descriptor
             if Self.look([(descriptor, events), (stop, Int16(POLLIN))], until: min(end, tickAt)).first == true {
                 return
@@ -34,12 +34,12 @@ final class CaptureSockets: SocketWaiter {
         try tick()
     }
 
-    /// Returns when something arrives at one of them, when the hub stops, or at `deadline`.
+    /// Returns when data arrives at one of the descriptors, when the hub stops, or at `deadline`.
     func rest(watching descriptors: [Int32], until deadline: ContinuousClock.Instant) {
         _ = Self.look(([stopSignal.descriptor] + descriptors).map { ($0, Int16(POLLIN)) }, until: deadline)
     }
 
-    /// - Returns: of each whether it is ready. poll(2) leaves negative descriptors out.
+    /// - Returns: for each socket whether it is ready; empty at the deadline. poll(2) ignores negative descriptors.
     private static func look(
         _ sockets: [(descriptor: Int32, events: Int16)], until deadline: ContinuousClock.Instant
     ) -> [Bool] {

@@ -1,30 +1,32 @@
 import Postgres
 
-/// The stream of a slot: its messages decoded into a batch, and what is stored acknowledged. On the capture's thread.
+/// The stream of a slot: decodes its messages into a batch, and acknowledges the changes that are stored. On the
+/// capture's thread.
 final class CaptureStream {
     let connection: PostgresConnection
     let batch = CaptureBatch()
     private var decoder: CaptureDecoder
-    /// All that was committed before was sent.
+    /// The end of the WAL that the walsender has sent.
     private var sentUpTo = LSN(0)
     private var acknowledged = LSN(0)
     private var acknowledgedAt = ContinuousClock.now
     private var wantsReply = false
-    /// Since when the walsender owes an answer.
+    /// The time of the request for a reply that the walsender still owes.
     private var askedAt: ContinuousClock.Instant?
-    /// How many rows a batch has at most (`BatchTrials`); nil where that is as usual.
+    /// The limit of rows in a batch (`BatchTrials`); nil for the usual one.
     var mostRows: Int?
 
-    /// Between acknowledgements of what moves, and of what does not: a walsender that hears nothing for 8 s ends the session.
+    /// Intervals between acknowledgements while the position moves and while it rests: a walsender that hears nothing
+    /// for 8 s ends the session.
     private static let (often, seldom) = (Duration.milliseconds(100), Duration.seconds(2))
-    /// A walsender that does not answer for so long hangs, or is cut off.
+    /// A walsender that owes a reply for this long hangs or is cut off.
     private static let patience = Duration.seconds(6)
     private static let usualRows = 4_000
     private static let mostBytes = 4_194_304
 
-    /// Begins to read.
+    /// Starts streaming.
     ///
-    /// - Throws: `PostgresError`; of SQLSTATE 55006 where somebody else reads the slot.
+    /// - Throws: `PostgresError`; with SQLSTATE 55006 if another session reads the slot.
     init(of slot: String, after position: CapturePosition, on connection: PostgresConnection) throws {
         self.connection = connection
         decoder = CaptureDecoder(after: position)
@@ -33,21 +35,21 @@ final class CaptureStream {
         )
     }
 
-    /// What is stored, once `batch` is.
+    /// The stored position once `batch` is stored.
     var position: CapturePosition { decoder.position }
 
     /// The place in the WAL at which the transaction that is being read was committed.
     var commit: LSN? { decoder.commit }
 
-    /// Whether the batch may be stored: it ends with a transaction, or holds as much as it may.
+    /// Whether the batch may be stored: it ends with a transaction or is full.
     var isAtBoundary: Bool { isFull || !decoder.isInTransaction }
 
     var isFull: Bool { batch.rows >= mostRows ?? Self.usualRows || batch.bytes >= Self.mostBytes }
 
-    /// Reads what has arrived, up to a full batch or until `enough` says so at the end of a transaction.
+    /// Reads the messages that have arrived, up to a full batch or, between transactions, until `enough` returns true.
     ///
-    /// - Returns: whether there may be more at once.
-    /// - Throws: `PostgresError`, also where the walsender does not answer; `MalformedStream`.
+    /// - Returns: whether more may be available at once.
+    /// - Throws: `PostgresError`, also if the walsender does not answer; `MalformedStream`.
     func read(until enough: () -> Bool) throws -> Bool {
         while !isFull {
             if !decoder.isInTransaction, enough() { return true }
@@ -69,7 +71,7 @@ final class CaptureStream {
         return true
     }
 
-    /// When there is something to be said; `acknowledge` says it.
+    /// The time by which `acknowledge` should be called.
     var acknowledgementDue: ContinuousClock.Instant {
         acknowledgedAt + (wantsReply ? .zero : isAcknowledged ? Self.seldom : Self.often)
     }
@@ -78,8 +80,8 @@ final class CaptureStream {
         batch.isEmpty && !decoder.isInTransaction && max(position.lsn, sentUpTo) <= acknowledged
     }
 
-    /// Tells the walsender how far changes are stored, so that the WAL before may go. Where nothing is waiting to be stored
-    /// that is all it has sent, so that a quiet publication in a busy database keeps no WAL.
+    /// Tells the walsender how far changes are stored, so that it can release earlier WAL. While nothing waits to be
+    /// stored, everything it has sent is acknowledged, so that a quiet publication in a busy database retains no WAL.
     func acknowledge(stored: LSN) throws {
         let isLevel = batch.isEmpty && !decoder.isInTransaction
         acknowledged = max(acknowledged, isLevel ? max(stored, position.lsn, sentUpTo) : stored)
@@ -90,6 +92,6 @@ final class CaptureStream {
         wantsReply = false
     }
 
-    /// How far was acknowledged.
+    /// The last acknowledged place.
     var acknowledgedUpTo: LSN { acknowledged }
 }

@@ -3,7 +3,7 @@ import Postgres
 import Schema
 import Workers
 
-/// The life of a capture's thread: connect, wait for the lead, read and store until something breaks, again.
+/// The loop of a capture's thread: connect, wait for the lead, read and store until an error occurs, start over.
 struct CaptureWorker: ~Copyable {
     private let setup: WALCapture.Setup
     private let stopSignal: StopSignal
@@ -11,11 +11,11 @@ struct CaptureWorker: ~Copyable {
     private let sockets: CaptureSockets
     private var reconnector: Reconnector
     private let incidents: CaptureIncidents
-    /// Postgres could not translate a text that it streams: it is asked for bytes.
+    /// Set once Postgres could not convert a streamed text to UTF-8: the sessions then ask for raw bytes.
     private var wantsBytes = false
     private var trials = BatchTrials<CapturePosition>()
     private var refusals: RepeatedRefusal<CapturePosition>
-    /// The same of what the walsender could not decode.
+    /// Transactions that the walsender could not decode.
     private var decodings: RepeatedRefusal<CapturePosition>
 
     init(_ setup: WALCapture.Setup, _ stopSignal: StopSignal, _ published: Published<CaptureReport>) {
@@ -49,7 +49,7 @@ struct CaptureWorker: ~Copyable {
         published.state = .away
     }
 
-    /// One connected life.
+    /// Runs one connected session.
     private mutating func live() throws {
         sockets.tick = {}
         let options = try ConnectionOptions(conninfo: setup.conninfo)
@@ -90,7 +90,7 @@ struct CaptureWorker: ~Copyable {
             wantsBytes = true
             throw refusal.error
         } catch let error as PostgresError where Self.isOfCharacters(error) && !readsBytes {
-            // It would come again, and the rows of all tables stand behind it.
+            // The same error would come again, and block the rows of all tables.
             wantsBytes = true
             throw error
         } catch let error as NameBeyondASCII {
@@ -99,14 +99,14 @@ struct CaptureWorker: ~Copyable {
         }
     }
 
-    /// A byte that is no character of the database's encoding, or of none of UTF-8's.
+    /// True for a byte sequence that is invalid in the database's encoding, or that has no equivalent in UTF-8.
     private static func isOfCharacters(_ error: PostgresError) -> Bool {
         ["22P05", "22021"].contains(error.sqlState)
     }
 
-    /// Passes a transaction that Postgres cannot decode, once that is certain or it has come again for long.
+    /// Skips a transaction that Postgres cannot decode, once that is certain or has recurred for long.
     ///
-    /// - Throws: the error, where the same is tried again, or by another slot.
+    /// - Throws: the error, if the same slot is tried again or another one has to be created.
     private mutating func pass(_ refusal: DecodingRefusal, _ slot: CaptureSlot) throws {
         decodings.refused(at: refusal.position, at: .now)
         guard refusal.isForGood || refusal.mayBeOfChange && decodings.isLasting(at: .now) else { throw refusal.error }
@@ -116,16 +116,17 @@ struct CaptureWorker: ~Copyable {
         throw refusal.error
     }
 
-    /// Waits until there is something to lead, and nobody else does.
+    /// Waits until there are tables to read and no other hub leads.
     ///
-    /// - Returns: this session's role, quoted; nil where the hub stops meanwhile.
+    /// - Returns: this session's role, quoted; nil if the hub stops meanwhile.
     private mutating func awaitLead(on store: PostgresConnection) throws -> String? {
         var hasWarned = false
         while !stopSignal.isStopping {
             let found = try store.query(CaptureSQL.requirements)
             let tables = Int(found.integer(0, 2) ?? 0)
             published.publishedTables = tables
-            // Also where the last table has left: what was committed before is read, and then the slot goes.
+            // This holds for the last table, too: changes committed before its removal are read, and then the slot is
+            // dropped.
             if tables > 0 || found.flag(0, 4) {
                 try demand(found)
                 if try store.query(CaptureSQL.tryLead).flag(0, 0) { return found.text(0, 3) ?? "" }
@@ -137,7 +138,7 @@ struct CaptureWorker: ~Copyable {
                         setup.logger.warning("The hub that read the WAL no longer responds: this one takes over.")
                         hasWarned = true
                     }
-                    // Its backend takes a moment to end, and one that is frozen ends when it goes on.
+                    // The backend takes a moment to end, and a frozen one ends only when it resumes.
                     sockets.rest(watching: [store.descriptor], until: .now + .milliseconds(50))
                     continue
                 }
@@ -148,7 +149,7 @@ struct CaptureWorker: ~Copyable {
             reconnector.connected()
             report(nil)
             sockets.rest(watching: [store.descriptor], until: .now + setup.interval)
-            // What arrives unasked is that the session ends.
+            // The only unsolicited input is the end of the session.
             if !store.isSilent { _ = try store.query("select 1") }
         }
         return nil
@@ -165,7 +166,8 @@ struct CaptureWorker: ~Copyable {
         }
     }
 
-    /// A walsender's session. Whether the role may have one only trying tells: some providers have a role of their own for it.
+    /// Opens a walsender's session. Only an attempt shows whether the role may have one: some providers grant it by a
+    /// role of their own.
     private func connectStream(_ options: ConnectionOptions, as role: String) throws -> PostgresConnection {
         do {
             return try PostgresConnection(replicating: options, waiter: sockets, logger: setup.logger)
@@ -180,7 +182,7 @@ struct CaptureWorker: ~Copyable {
         }
     }
 
-    /// Begins to stream; whoever else reads the slot is ended, as this session leads.
+    /// Starts streaming. Ends any other session that reads the slot, as this one leads.
     private func begin(
         _ slot: String, after position: CapturePosition, on connection: PostgresConnection,
         beside store: PostgresConnection

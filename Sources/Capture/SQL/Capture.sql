@@ -1,10 +1,11 @@
--- The session that stores rows read from the WAL, and who leads (Migration014Capture.sql).
+-- The session that stores rows read from the WAL, and the lead among hubs (SchemaCapture.sql).
 
 -- name: SessionOfCapture
--- What the storing session runs besides Sessions.sql.
--- A commit that was acknowledged to the slot must not be forgotten by a crash, nor by a standby that takes over, so
--- synchronous_commit is on whatever the database says. Statements are prepared once and their parameters differ only in length.
--- Who waits for a lock on the outbox begins anew, and blames no row (store_begins limits what a row may take).
+-- The settings of the storing session, besides Sessions.sql.
+-- A commit that was acknowledged to the slot must survive a crash and a standby's takeover, so synchronous_commit is on
+-- whatever the database's setting is. Statements are prepared once, and their parameters differ only in length.
+-- A session that waits too long for a lock on the outbox starts over and blames no row (store_begins limits the time a
+-- row may take).
 set application_name = 'roost capture';
 set lock_timeout = '10s';
 set synchronous_commit = on;
@@ -14,20 +15,20 @@ set jit = off;
 set max_parallel_workers_per_gather = 0
 
 -- name: SessionOfStream
--- What the walsender's session runs besides Sessions.sql. Where the hub vanishes, its walsender lets go of the slot. Names of
--- tables, functions and roles in values come qualified, as another session has another path.
+-- The settings of the walsender's session, besides Sessions.sql. If the hub vanishes, its walsender releases the slot.
+-- Names of tables, functions and roles in values are qualified, because another session has another search path.
 set application_name = 'roost capture';
 set wal_sender_timeout = '8s';
 set search_path = pg_catalog, pg_temp
 
 -- name: RawTexts
--- What both sessions run where the database keeps bytes and no characters, and where it could not translate what it streams: one
--- byte that is no UTF-8, or no character, would end the stream for ever.
+-- A setting of both sessions if the database stores bytes without an encoding, when Postgres could not translate the
+-- stream: one byte that is not UTF-8, or no character, would end the stream for good.
 set client_encoding = 'SQL_ASCII'
 
 -- name: Requirements
--- Whether changes can be read from the WAL here: the WAL's level, the slot's name, how many tables the publication has (null
--- where there is no publication), this role's name, and whether there is a slot.
+-- The requirements for reading changes from the WAL: the WAL's level, the slot's name, the number of tables in the
+-- publication (null if there is no publication), this role's name, and whether the slot exists.
 -- Locks: none.
 select current_setting('wal_level'), roost.slot_name(),
        (select count(t.prrelid) from pg_publication p left join pg_publication_rel t on t.prpubid = p.oid
@@ -41,8 +42,9 @@ select current_setting('wal_level'), roost.slot_name(),
 select pg_try_advisory_lock(1919905648, 1)
 
 -- name: LeaderThatHangs
--- Ends the session that leads where it has done nothing for 6 s ($1, in seconds): a hub that lives says something every 2.
--- One that is at a statement has five times as long. Its walsender goes with it. Returns the process ids of what was ended.
+-- Ends the leading session if it has done nothing for 6 s ($1, in seconds): a live hub runs a statement every 2 s. A
+-- session in the middle of a statement gets five times as long. Its walsender ends with it. Returns the process ids
+-- that were ended.
 -- Locks: none.
 with leader as (
     select l.pid from pg_locks l join pg_stat_activity a on a.pid = l.pid
@@ -59,13 +61,13 @@ with leader as (
 select pid from ended where is_ended
 
 -- name: EndReader
--- Ends whoever reads the slot: this session leads, so nobody else has business there. No row where nobody does.
+-- Ends the session that reads the slot: this session leads, so no other may read it. No row if none does.
 -- Locks: none.
 select active_pid, pg_terminate_backend(active_pid) from pg_replication_slots
 where slot_name = roost.slot_name() and active_pid is not null
 
 -- name: SlotState
--- Whether the slot is there and can be read, and how far it was acknowledged; no row where there is none.
+-- Whether the slot can be read, and how far it was acknowledged; no row if there is none.
 -- Columns that some versions lack are read through to_jsonb.
 -- Locks: none.
 select plugin = 'pgoutput' and database = current_database() and wal_status is distinct from 'lost'
@@ -74,12 +76,13 @@ select plugin = 'pgoutput' and database = current_database() and wal_status is d
 from pg_replication_slots s where slot_name = roost.slot_name()
 
 -- name: StoredPosition
--- How far changes are stored; no row where none ever were, or where the row came with a dump of another database.
+-- The position up to which changes are stored; no row if none ever were, or if the row came with a dump of another
+-- database.
 -- Locks: none.
 select lsn, partial_lsn, partial_rows from roost.capture where slot = roost.slot_name()
 
 -- name: LockSlot
--- Whoever makes or drops the slot has this: `roost watch`, `roost unwatch`, a hub that leads.
+-- The lock held while the slot is created or dropped: by `roost watch`, `roost unwatch` and the leading hub.
 -- Locks: advisory lock (1919905648, 0), until UnlockSlot.
 select pg_try_advisory_lock(1919905648, 0)
 
@@ -88,27 +91,29 @@ select pg_try_advisory_lock(1919905648, 0)
 select pg_advisory_unlock(1919905648, 0)
 
 -- name: SlotIsGone
--- Says that nobody reads the WAL, before another slot is made: who makes it notes that changes are missing.
+-- Records that the WAL is not being read, before another slot is created: the creator then records that changes are
+-- missing.
 -- Locks: the row of roost.capture.
 update roost.capture set lsn = null, partial_lsn = null, partial_rows = 0 where slot = roost.slot_name()
 
 -- name: DropSlot
--- Locks: the slot, which nobody may read.
+-- Locks: the slot, which must have no reader.
 select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = roost.slot_name()
 
 -- name: ForgetCapture
--- No table is read from the WAL any more. Before the slot is dropped: a row without a slot says that changes are missing.
+-- No table is read from the WAL any more. Runs before the slot is dropped: a row without a slot means that changes are
+-- missing.
 -- Locks: the row of roost.capture.
 delete from roost.capture
 
 -- name: BeginCapture
--- A slot was made, or is there and was never read: changes are read from $1 on. Returns whether some are missing.
+-- A slot was created, or exists and was never read: changes are read from $1 on. Returns whether some are missing.
 -- Locks: the rows of roost.capture and roost.meta.
 select roost.begin_capture($1::pg_lsn)
 
 -- name: BlockersOfSlot
--- Whom the making of a slot by the process $1 waits for: it begins when all transactions that write have ended. Null where
--- this role may not know.
+-- The transactions that the creation of a slot by process $1 waits for: it starts once all writing transactions have
+-- ended. Empty if none are known.
 -- Locks: none.
 select coalesce(
     (select string_agg(
@@ -123,8 +128,8 @@ select coalesce(
 select roost.store_begins($1::pg_lsn, $2::pg_lsn, $3::bigint, $4::pg_lsn, $5::pg_lsn, $6::bigint, $7::integer, $8::bigint[])
 
 -- name: StoreLost
--- Says in the place of rows that they cannot be stored: the arrays that the statements of StoreStatement begin with, and the
--- table's oid.
+-- Stores, in place of rows, that they cannot be stored: takes the arrays that the statements of StoreStatement begin
+-- with, and the table's oid.
 -- Locks: rows of roost.change.
 insert into roost.change (id, relid, op, at, lsn) overriding system value
 select ((select pg_catalog.current_setting('roost.ids')::int8[]))[b.nth], $5::oid, 'L', b.at, b.lsn
@@ -135,9 +140,9 @@ from unnest($1::int4[], $2::"char"[], $3::timestamptz[], $4::pg_lsn[]) b (nth, o
 select roost.store_ends()
 
 -- name: DescribeTypes
--- The names of types ($1, oids), as a cast reads them; of a domain its base type's, as row_to_json looks through it and its
--- rule may have changed since the value was written. Null for a type that is gone. The type modifier is left out: a value has been
--- cut to it already.
+-- The names of types ($1, oids), as a cast reads them; for a domain its base type's name, because row_to_json looks
+-- through the domain and its constraint may have changed since the value was written. Null for a type that is gone. The
+-- type modifier is omitted: a value has been truncated to it already.
 -- Locks: none.
 with recursive base (type, oid) as (
     select t, t from unnest($1::oid[]) t
@@ -149,7 +154,7 @@ from base b left join pg_type t on t.oid = b.oid
 where t.typtype is distinct from 'd'
 
 -- name: DescribeTable
--- The columns of a table ($1, an oid) as it is now, in order, with its name and the expressions of generated columns.
+-- The current columns of a table ($1, an oid), in order, with its name and the expressions of generated columns.
 -- Locks: none, but AccessShare on the table for pg_get_expr.
 select format('%I.%I', n.nspname, c.relname), a.attname,
        case when a.attgenerated = 's' then pg_get_expr(d.adbin, d.adrelid) end, a.attgenerated <> ''
@@ -159,18 +164,19 @@ left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
 where c.oid = $1::oid order by a.attnum
 
 -- name: RefreshTextNeeds
--- A table is read for the first time, or was altered, so its rows may need texts (Migration028Texts.sql).
--- Locks: advisory lock (1919905650, 1) where there is news.
+-- A table is read for the first time, or was altered, so its rows may need texts (SchemaCapture.sql).
+-- Locks: advisory lock (1919905650, 1) if there is news.
 select roost.refresh_text_needs()
 
 -- name: Heartbeat
--- The leader lives, and how many bytes of WAL the slot keeps. Null where there is no slot.
+-- The leader's sign of life: returns the bytes of WAL that the slot keeps and that are not stored yet, and the number
+-- of published tables. No row if there is no slot.
 -- Locks: none.
 select (pg_current_wal_lsn() - restart_lsn)::bigint, (pg_current_wal_lsn() - confirmed_flush_lsn)::bigint,
        (select count(*) from pg_publication p join pg_publication_rel t on t.prpubid = p.oid where p.pubname = 'roost')
 from pg_replication_slots where slot_name = roost.slot_name()
 
 -- name: SettleCaptures
--- Has clients told once more of an interruption before which the WAL was unread, once it is stored (Migration020Unread.sql).
--- Locks: the row of roost.meta where it is so.
+-- Has clients told once more of an interruption, once the WAL that was unread before it is stored (SchemaCapture.sql).
+-- Locks: the row of roost.meta if there was one.
 select roost.settle_captures()

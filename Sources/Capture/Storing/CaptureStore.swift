@@ -4,23 +4,24 @@ import Postgres
 import Wire
 import Workers
 
-/// The session that stores batches, and with them how far they go. On the capture's thread.
+/// The session that stores batches together with their positions. On the capture's thread.
 final class CaptureStore {
     let connection: PostgresConnection
-    /// What roost.capture says.
+    /// The position in roost.capture.
     private(set) var position: CapturePosition
     private let log: Logger
     private let incidents: CaptureIncidents
-    /// Texts are bytes of the database's encoding here, which is none of Swift's: names have to be read whatever it is.
+    /// True if texts are bytes in the database's encoding instead of UTF-8: names then have to be ASCII to be read.
     private let demandsASCII: Bool
     private var relations: [ObjectIdentifier: (relation: CapturedRelation, resolved: ResolvedRelation)] = [:]
     private var statements: [StatementKey: String] = [:]
-    /// The least care by which the rows of a shape are stored: what asks more of the table is no statement any more.
+    /// The least care at which a shape's rows are stored: statements with less care cannot be prepared.
     private var usualCare: [RowShape: StoreCare] = [:]
     private var lastName = 0
-    /// Whether errors that may pass are taken for those of rows.
+    /// Whether transient errors are blamed on rows.
     private var blamesRows = false
-    /// Errors that were rows' although they may pass, and when. They need not come again for long.
+    /// Transient error states that turned out to be caused by rows, with their times. They need not last to be blamed
+    /// again.
     private var statesOfRows: [String: ContinuousClock.Instant] = [:]
 
     private struct StatementKey: Hashable {
@@ -28,27 +29,27 @@ final class CaptureStore {
         let care: StoreCare
     }
 
-    /// Rows of a batch that were stored as texts, and rows that could not be stored.
+    /// Counts of rows that were stored as texts or not stored at all.
     struct Outcome: Equatable {
-        /// Rows that have texts for values that could not be written as JSON.
+        /// Rows with texts for values that could not be written as JSON.
         var asTexts = 0
-        /// Rows that could not be stored at all: something says so in their place.
+        /// Rows that could not be stored; a marker stands in their place.
         var lost = 0
     }
 
-    /// A batch is at most a few MiB; where storing it takes so long, the session hangs.
+    /// The limit for storing a batch of at most a few MiB: beyond it, the session hangs.
     private static let limit = Duration.seconds(20)
-    /// More than a hub's tables have; a table that is altered again and again leaves some behind.
+    /// More than a hub's tables need; a table that is altered again and again leaves unused ones behind.
     private static let mostStatements = 400
-    /// So many parts of a group may fail before all the rest of it is stored with more care: each costs some round trips.
+    /// After this many failed parts of a group, the rest is stored with more care: each failure costs some round trips.
     private static let mostFailures = 64
-    /// How long `statesOfRows` hold: what such an error means in general, it may mean again.
+    /// The validity of an entry in `statesOfRows`: afterwards the error may again be transient.
     private static let memory = Duration.seconds(600)
 
     /// - Parameters:
-    ///   - connection: which leads.
-    ///   - position: what roost.capture says.
-    ///   - incidents: what was said of rows by the sessions before.
+    ///   - connection: the session that leads.
+    ///   - position: the position in roost.capture.
+    ///   - incidents: warnings about rows by earlier sessions.
     init(
         _ connection: PostgresConnection, from position: CapturePosition, log: Logger, incidents: CaptureIncidents,
         demandsASCII: Bool
@@ -63,15 +64,16 @@ final class CaptureStore {
         try connection.prepare("ends", CaptureSQL.storeEnds.text)
     }
 
-    /// Stores a batch, and that all up to `end` is stored; both or neither.
+    /// Stores a batch together with `end` as the stored position, atomically.
     ///
-    /// One row never keeps the others: where Postgres refuses the batch, its rows are stored apart.
+    /// One row never blocks the others: if Postgres refuses the batch, its rows are stored apart.
     ///
     /// - Parameters:
-    ///   - care: the least.
-    ///   - blamesRows: the batch was refused for long. So whatever the error says, it is a row's, unless nothing can be stored.
-    /// - Throws: `PostgresError`; after one of kind `connection` nobody knows whether it is stored, and the stored position
-    ///   tells.
+    ///   - care: the least care.
+    ///   - blamesRows: true once the batch has been refused for long. Any error is then blamed on a row, unless nothing
+    ///     can be stored.
+    /// - Throws: `PostgresError`. After one of kind `connection` only the stored position tells whether the batch is
+    ///   stored.
     func store(
         _ batch: CaptureBatch, upTo end: CapturePosition, care: StoreCare = .full, blamesRows: Bool = false
     ) throws -> Outcome {
@@ -104,12 +106,12 @@ final class CaptureStore {
 
     /// The attempts that the rows of a group have cost so far.
     private struct Effort {
-        /// A prepared statement may be wrong, as a table was altered; prepared anew once, it is right.
+        /// A prepared statement may be outdated, as a table was altered; preparing it once more settles that.
         var mayForget = true
         var failures = 0
     }
 
-    /// Whether an error may be a row's, or of the statement that was made for it.
+    /// Whether an error may be caused by a row, or by the statement made for it.
     private func isOfRows(_ error: PostgresError) -> Bool {
         if error.isOfRows { return true }
         guard error.kind == .server, !error.isOfAnotherLeader, let state = error.sqlState else { return false }
@@ -138,8 +140,8 @@ final class CaptureStore {
         return outcome
     }
 
-    /// A trial whether even a word about a row can be stored: on a full disk, under a lock on the outbox or on a server that takes no
-    /// writes it cannot, and no row is to blame.
+    /// Tries whether even a marker for a lost row can be stored. With a full disk, a locked outbox or a read-only
+    /// server it cannot, and no row is to blame.
     private func demandRoom(for batch: CaptureBatch) throws {
         guard let group = batch.groups.first(where: { $0.places.count > 0 }) else { return }
         try connection.run("savepoint room")
@@ -147,15 +149,15 @@ final class CaptureStore {
         try connection.run("rollback to savepoint room; release savepoint room")
     }
 
-    /// The word in a row's place that it cannot be stored.
+    /// The marker in place of a row that cannot be stored.
     private func lost(_ row: Int, of group: CaptureBatch.Group) -> PreparedCall {
         let marks = group.arrays.prefix(4).map { PreparedCall.Parameter.array($0.part(row..<row + 1)) }
         return PreparedCall("lost", marks + [.text(String(group.shape.relation.description.oid))])
     }
 
-    /// Stores some rows of a group: by halves where Postgres refuses them together, and by more care where it refuses one.
+    /// Stores some rows of a group: in halves if Postgres refuses them together, and with more care if it refuses one.
     ///
-    /// - Parameter reason: why less care did not do.
+    /// - Parameter reason: the error at less care.
     private func store(
         _ range: Range<Int>, of group: CaptureBatch.Group, care: StoreCare, _ effort: inout Effort,
         _ outcome: inout Outcome, because reason: PostgresError? = nil
@@ -198,13 +200,13 @@ final class CaptureStore {
             }
             return
         }
-        // Where this fails, too, it is not the row: nothing is passed then.
+        // If this fails, too, the row is not the cause, and nothing is skipped.
         try connection.runTogether([lost(range.lowerBound, of: group)], within: Self.limit)
         outcome.lost += 1
         try note(range.lowerBound, of: group, "cannot be stored, and reach nobody", failure)
     }
 
-    /// Does something that may fail without ending the transaction.
+    /// Runs `body` under a savepoint, so that its failure does not end the transaction.
     private func attempt(_ body: () throws -> Void) throws {
         try connection.run("savepoint part")
         do {
@@ -216,7 +218,7 @@ final class CaptureStore {
         }
     }
 
-    /// Says it of a table, once a minute at most.
+    /// Logs an incident, once a minute at most for each table.
     private func note(_ row: Int, of group: CaptureBatch.Group, _ what: String, _ reason: PostgresError) throws {
         let relation = group.shape.relation
         let table = try resolved(relation).table ?? "a table that is gone (oid \(relation.description.oid))"
@@ -227,7 +229,7 @@ final class CaptureStore {
 
     // MARK: Statements
 
-    /// The name of the statement that stores rows of a group as long as nothing is wrong with them.
+    /// The name of the statement that stores rows of a group as long as none is refused.
     private func usualName(for group: CaptureBatch.Group, care least: StoreCare) throws -> String {
         var care = max(least, usualCare[group.shape] ?? .full)
         while true {
@@ -281,7 +283,7 @@ final class CaptureStore {
                 throw NameBeyondASCII(table: relation.description.oid)
             }
         }
-        // The object is kept, so that no other has its identity.
+        // The object is retained, so that no other object gets its identity.
         relations[ObjectIdentifier(relation)] = (relation, resolved)
         return resolved
     }
@@ -301,7 +303,7 @@ final class CaptureStore {
     }
 }
 
-/// A table, or what it is made of, has a name that is not ASCII, in a session that has bytes in place of characters.
+/// A name that is not ASCII, of a table, column or type, in a session that gets bytes in place of characters.
 struct NameBeyondASCII: Error, CustomStringConvertible {
     let table: UInt32
 
@@ -310,7 +312,7 @@ struct NameBeyondASCII: Error, CustomStringConvertible {
     }
 }
 
-/// Warnings about rows, once a minute over all sessions. Confined to the capture's thread.
+/// Warnings about rows, limited to one a minute over all sessions. Confined to the capture's thread.
 final class CaptureIncidents {
     fileprivate var log: RateLimitedLog
 
@@ -318,21 +320,21 @@ final class CaptureIncidents {
 }
 
 extension PostgresError {
-    /// Whether it may be a row that the server refused, or the statement that was made for it. Not where somebody else
-    /// stores by now (RS001), the server is out of room or is going (classes 53, 57, 58), the session may not write
-    /// (25), or asking again helps (40, 55): then the batch is stored later, as it is, unless that does not help for long
+    /// Whether a row that the server refused, or the statement made for it, may be the cause. Not if another hub stores
+    /// by now (RS001), the server is out of resources or shutting down (classes 53, 57, 58), the session may not write
+    /// (25), or a retry helps (40, 55): the batch is then stored later, as it is, unless retries fail for long
     /// (`RepeatedRefusal`).
     fileprivate var isOfRows: Bool {
         guard kind == .server, let state = sqlState else { return false }
-        // Out of memory, or cancelled: what one row takes may be more than there is.
+        // Out of memory, or cancelled: one row may take more than there is.
         if state == "53200" || state == SQLState.queryCanceled { return true }
         return !["08", "25", "28", "40", "53", "55", "57", "58", "RS"].contains { state.hasPrefix($0) }
     }
 
-    /// RS001: another hub has stored what comes next.
+    /// RS001: another hub has stored what comes next in the slot.
     var isOfAnotherLeader: Bool { sqlState?.hasPrefix("RS") == true }
 
-    /// Class 42: a table, column, type or function is another one, or gone. 0A000: a prepared statement's types changed.
+    /// Class 42: a table, column, type or function changed or is gone. 0A000: a prepared statement's types changed.
     fileprivate var isOfTables: Bool {
         guard let state = sqlState else { return false }
         return state.hasPrefix("42") || state == "0A000" || state == SQLState.internalError
@@ -340,7 +342,7 @@ extension PostgresError {
 }
 
 extension CaptureBatch.Group {
-    /// The values of the replica identity, for people: of the version that is there.
+    /// The replica identity's values for a log line, from the version that is present.
     fileprivate func key(of row: Int) -> String {
         let names = shape.relation.description.columns
         let old = shape.versions.old.map { Array($0.enumerated()) } ?? []

@@ -1,15 +1,16 @@
-/// When a batch is stored: at once while little comes, after up to 10 ms while much does.
+/// Decides when a batch is stored: at once at low rates, after up to 10 ms at high ones.
 ///
-/// A store of its own costs Postgres some 500 µs of CPU for each row, one of many rows 26 (measured). Pure; time is passed in.
+/// Storing each row by itself costs Postgres about 500 µs of CPU per row, storing many together 26 µs (measured). Pure;
+/// time is passed in.
 package struct StorePacing: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
-    /// Up to so many rows in a second each is stored when it comes.
+    /// Up to this many rows per second, each is stored when it arrives.
     private static let quietRate = 800.0
-    /// What each row in a second beyond that adds to the wait, in seconds.
+    /// The wait that each further row per second adds, in seconds.
     private static let waitPerRate = 5e-6
     private static let longest = 0.010
-    /// Over this time rows are counted, about, in seconds.
+    /// The approximate window of the rate, in seconds.
     private static let memory = 0.5
 
     private var rate = 0.0
@@ -18,7 +19,7 @@ package struct StorePacing: Sendable {
 
     package init(at now: Instant) { countedAt = now }
 
-    /// There is something to store since `now`; only the first time counts until it is stored.
+    /// Notes that rows have waited to be stored since `now`. Only the first call counts until they are stored.
     package mutating func rowsCame(at now: Instant) { firstAt = firstAt ?? now }
 
     /// Nil while there is nothing to store.
@@ -30,7 +31,7 @@ package struct StorePacing: Sendable {
 
     package mutating func stored(rows: Int, at now: Instant) {
         let passed = max(0.000_1, (now - countedAt) / .seconds(1))
-        // As if rows faded with time: those of long ago count less.
+        // Rows fade linearly with time: older ones count less.
         let kept = max(0, 1 - passed / Self.memory)
         rate = rate * kept + Double(rows) / max(passed, Self.memory)
         countedAt = now

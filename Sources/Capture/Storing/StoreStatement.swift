@@ -2,32 +2,34 @@ import Matching
 import Postgres
 import Wire
 
-/// What is known of a relation besides the stream: how its types are written, and what the table is like now.
+/// Facts about a relation that the stream lacks: the names of its types, and the table's present columns.
 struct ResolvedRelation {
     struct TableColumn: Equatable {
         let name: Name
-        /// Of a stored generated column, over other columns of the row.
+        /// The expression of a stored generated column over other columns of the row.
         let expression: Name?
         let isGenerated: Bool
     }
 
-    /// By the oids of the stream; missing where the type is gone.
+    /// By oid; missing if the type is gone.
     let types: [UInt32: String]
-    /// Schema and name, quoted; nil where the table is gone.
+    /// Schema and name, quoted; nil if the table is gone.
     let table: String?
-    /// In order; empty where the table is gone.
+    /// In order; empty if the table is gone.
     let columns: [TableColumn]
 }
 
-/// How much is asked of the table as it is now, and of its types: the first that Postgres accepts is used.
+/// The degree to which a statement depends on the table as it is now, and on its types: the first level that Postgres accepts
+/// is used.
 enum StoreCare: Int, Comparable {
-    /// A row reads as a trigger would have written it.
+    /// The row has the form that a trigger would have written.
     case full
-    /// The table was altered since: what the stream does not bring is left out.
+    /// The table was altered since the change: only the columns of the stream are stored.
     case streamOnly
-    /// A value cannot be read as its type, or has no JSON: each is tried by itself, and is a text where that fails.
+    /// A value cannot be read as its type, or has no JSON: each value is tried by itself, and becomes a text if that
+    /// fails.
     case text
-    /// Every value is a text, and no code of a type is run: what it does may end the session.
+    /// Every value is a text, and no code of a type runs: such code may end the session.
     case bare
 
     var next: StoreCare? { StoreCare(rawValue: rawValue + 1) }
@@ -37,9 +39,9 @@ enum StoreCare: Int, Comparable {
 
 /// The statement that stores the rows of one shape.
 ///
-/// The JSON is made by Postgres from the values' texts, by what the triggers use (row_to_json), so that a row reads the same
-/// whichever way it came: texts are read as their types by the types' own input functions. Every parameter is an array, with
-/// an element for each row; of names of others' none stands in it unquoted.
+/// Postgres makes the JSON from the values' texts with the function that the triggers use (row_to_json), so that a row
+/// looks the same on either path: the types' own input functions parse the texts. Every parameter is an array with one
+/// element per row; no name from outside appears unquoted.
 struct StoreStatement {
     let sql: String
     /// Oids of the parameters' types.
@@ -53,7 +55,8 @@ struct StoreStatement {
         let arrays = (fixed + Array(repeating: "text[]", count: count)).enumerated()
             .map { "$\($0.offset + 1)::\($0.element)" }
         let names = ["nth", "op", "at", "lsn"] + (0..<count).map { "c\($0)" }
-        // Unqualified: that of several arrays is a form of Postgres' grammar, and no function that one could have replaced.
+        // Unqualified: unnest of several arrays is a form of Postgres' grammar, not a function that a user could
+        // replace.
         var sources = ["unnest(\(arrays.joined(separator: ", "))) b (\(names.joined(separator: ", ")))"]
         var records = (new: RecordSource.none, old: RecordSource.none)
         let values = ColumnValues(relation: shape.relation.description, resolved: resolved, care: care)
@@ -71,7 +74,7 @@ struct StoreStatement {
             {
                 sources.append(look.source)
                 let found = values.record(of: present + look.columns, isWhole: isWhole, named: "w", from: &sources)
-                // A row that is gone, or has another key by now, is not found: what nobody knows is left out.
+                // A row that is gone, or has another key by now, is not found: its unknown values are left out.
                 records.new = found.whereFound(else: records.new)
             }
         }
@@ -86,7 +89,7 @@ struct StoreStatement {
         sql = Self.insert(records, from: sources, size: shape.size, of: shape.relation.description)
     }
 
-    /// 1048580: as in the triggers, 1 MiB and the four bytes in which Postgres keeps its length.
+    /// 1048580, as in the triggers: 1 MiB and the four bytes in which Postgres stores the length.
     private static func insert(
         _ records: (new: RecordSource, old: RecordSource), from sources: [String], size: RowShape.Size,
         of relation: RelationDescription
@@ -127,9 +130,9 @@ struct StoreStatement {
 /// The source of one version of a row, in SQL.
 private struct RecordSource {
     let json: String
-    /// The row itself; nil where there is none.
+    /// The row itself; nil if there is none.
     let row: String?
-    /// The version in whose place it stands, if it was found.
+    /// The version used if the row was not found.
     private var fallback: String?
 
     static var none: RecordSource { RecordSource(json: "null::json", row: nil) }
@@ -139,7 +142,7 @@ private struct RecordSource {
         self.row = row
     }
 
-    /// This one where the row was found, else the other one.
+    /// This source if the row was found, else the other one.
     func whereFound(else other: RecordSource) -> RecordSource {
         var source = RecordSource(
             json: "case when f.is_found then \(json) else \(other.json) end", row: row)
@@ -147,9 +150,9 @@ private struct RecordSource {
         return source
     }
 
-    /// The text that keeps what the JSON does not (Migration028Texts.sql), as an expression.
+    /// An SQL expression for the text that keeps what the JSON loses (SchemaRows.sql).
     ///
-    /// - Parameter hasJSON: whether it has a column of JSON, which the table may have no more.
+    /// - Parameter hasJSON: whether the change has a column of JSON, which the table may have lost since.
     func text(of table: UInt32, hasJSON: Bool) -> String {
         guard let row else { return "null::text" }
         let known = "roost.text_need(\(table))"
@@ -160,13 +163,13 @@ private struct RecordSource {
     }
 }
 
-/// The texts of a row's columns as SQL reads them.
+/// SQL expressions for a row's columns.
 private struct ColumnValues {
     struct Present {
-        /// In the relation's description.
+        /// The place in the relation's description.
         let place: Int
         let expression: String
-        /// The value's text, as it came.
+        /// The value's text, as it was streamed.
         var text: String?
     }
 
@@ -174,14 +177,14 @@ private struct ColumnValues {
     let resolved: ResolvedRelation
     let care: StoreCare
 
-    /// A text, read as the type of a column.
+    /// Parses a text as a column's type.
     func read(_ text: String, at place: Int) -> String {
         guard care != .bare, let type = resolved.types[relation.columns[place].type] else { return text }
         return care == .text ? "roost.text_as_json(\(text), \(SQLText.literal(type)))" : "\(text)::\(type)"
     }
 
-    /// The row's present values of columns that the stream does not bring, by its replica identity: what no UPDATE has
-    /// touched is there as it was, unless a later one did, whose change then follows.
+    /// A lateral join that looks up present values of columns that the stream lacks, by the replica identity: a value
+    /// that no UPDATE has touched is still the same, unless a later UPDATE changed it, whose own change then follows.
     func lookUp(
         _ places: [Int], knowing parameters: [Int: String]
     ) -> (source: String, columns: [Present])? {
@@ -199,9 +202,9 @@ private struct ColumnValues {
         return (source, places.enumerated().map { Present(place: $1, expression: "f.u\($0)") })
     }
 
-    /// The JSON of a version of the row. Adds to `sources` where its values come from.
+    /// Builds the JSON of one version of the row. Adds the source of its values to `sources`.
     ///
-    /// - Parameter isWhole: whether it has all columns, so that what is generated from them can be.
+    /// - Parameter isWhole: whether all columns are present, so that generated columns can be computed.
     func record(
         of present: [Present], isWhole: Bool, named alias: String, from sources: inout [String]
     ) -> RecordSource {
@@ -212,7 +215,7 @@ private struct ColumnValues {
         let isComplete = isWhole && sorted.count == relation.columns.count
         guard isComplete, care == .full, let all = withGenerated() else {
             sources.append("cross join lateral (select \(values.joined(separator: ", "))) \(alias)")
-            // Values that are JSON by now are no values of their types.
+            // Values that were turned into JSON no longer have their types.
             let texts = sorted.map { $0.text ?? $0.expression }.joined(separator: ", ")
             return RecordSource(json: json, row: care >= .text ? "row(\(texts))" : "\(alias).*")
         }
@@ -221,8 +224,8 @@ private struct ColumnValues {
         return RecordSource(json: json, row: "\(alias).*")
     }
 
-    /// The columns of the table with those that are generated, which the stream has only from Postgres 18 on; nil where it
-    /// has none, or is another by now than the stream says.
+    /// The table's columns including generated ones, which the stream has only since Postgres 18; nil if there are
+    /// none, or if the table no longer matches the stream.
     private func withGenerated() -> String? {
         let generated = resolved.columns.filter(\.isGenerated)
         let streamed = relation.columns.map(\.name)

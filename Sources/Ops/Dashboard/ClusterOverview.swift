@@ -1,22 +1,22 @@
 import Documents
 
-/// The hubs that act as one, for the operator's page.
+/// The hubs of a cluster, for the operator's page.
 package struct ClusterOverview: Sendable {
     package struct Hub: Sendable {
         package var name: String
         /// `there`, `draining`, `left` or `died`.
         package var state: String
-        /// Of Roost; nil where it has not said so.
+        /// Roost's version; nil if the hub has not reported it.
         package var version: String?
-        /// Seconds since it began; nil, as below, where it has not said so.
+        /// Seconds since its start; nil, as below, if the hub has not reported it.
         package var age: Int?
         package var connections: Int?
-        /// Who is present on it, as far as is known here.
+        /// Members present on it, as far as this hub knows.
         package var members: Int
-        /// Messages a second that it told the others, and that came from them.
+        /// Messages per second that it sent to the other hubs, and received from them.
         package var said: Int?
         package var heard: Int?
-        /// Entries of the log that it had not read yet.
+        /// Entries of the log that it has not read yet.
         package var behind: Int?
         /// Times that its clients were told that messages are missing.
         package var gaps: Int?
@@ -39,15 +39,15 @@ package struct ClusterOverview: Sendable {
         }
     }
 
-    /// Where Redis is, without passwords.
+    /// The address of Redis, without passwords.
     package var server: String
-    /// Why this hub goes on alone; nil while it acts as one with the others.
+    /// The reason why this hub works alone; nil while it acts as one with the others.
     package var problem: String?
     package var gaps: UInt64
     package var disconnects: UInt64
     package var waitingBytes: Int
     package var isCoordinator: Bool
-    /// This hub first.
+    /// This hub comes first.
     package var hubs: [Hub]
 
     package init(

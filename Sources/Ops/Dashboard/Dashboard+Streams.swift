@@ -3,12 +3,12 @@ import Gateway
 import Streams
 import Wire
 
-/// Streams on the page: what is asked of whoever keeps them and of the loops, and the buttons that end one.
+/// Streams on the page: requests to the stream service and to the loops, and the buttons that end a stream.
 extension Dashboard {
     func askForStreams() {
         guard let streams = sources.streams else { return answer(.streams, ["served": .bool(false)]) }
         streams.survey(limit: Self.busiest) { survey in
-            // One that is both busy and new is asked about once.
+            // A stream that is both busy and new is asked about once.
             let shown = Dictionary((survey.busiest + survey.newest).map { ($0.snapshot.id, $0.snapshot) }) { one, _ in
                 one
             }
@@ -28,10 +28,10 @@ extension Dashboard {
         }
     }
 
-    /// Cancels or deletes the stream that the payload names, by its name and its id: another one may have its name by the time at which
-    /// the operator has made up their mind.
+    /// Cancels or deletes the stream that the payload names, by its name and its ID: by the time the operator decides,
+    /// another stream may have the name.
     ///
-    /// - Parameter deed: as it is told, such as "cancelled".
+    /// - Parameter deed: the action for the log, such as "cancelled".
     func change(
         _ payload: JSON, _ request: (StreamID) -> StreamRequest, _ deed: String, _ frame: ClientFrame,
         _ session: DashboardSession
@@ -57,7 +57,7 @@ extension Dashboard {
     }
 }
 
-// MARK: As the page gets it
+// MARK: JSON for the page
 
 extension Dashboard {
     private static func json(

@@ -8,21 +8,21 @@ package import Streams
 import Synchronization
 package import Wire
 
-/// The operator's live page, as the pages themselves see it: channels of the hub's own protocol on a WebSocket of the
+/// The operator's live page, in the form that pages use: channels of the hub's own protocol on a WebSocket of the
 /// operator's port. Any Phoenix client could read it.
 ///
-/// While nobody looks, a sample of what the loops publish is kept each second, and that is all. What is looked at is asked
-/// of the loops once a second, whatever the number of pages: one question for each topic, and none while the one before is
-/// not answered.
+/// Without pages, the hub only keeps one sample of the loops' figures per second. Topics that pages have joined are
+/// requested from the loops once a second, regardless of the number of pages: one request for each topic, and none
+/// while the previous one is unanswered.
 ///
-/// Safe from any thread: the loop with the operator's port calls it, and loops answer on theirs.
+/// Safe from any thread: the loop of the operator's port calls it, and loops answer on their own threads.
 package final class Dashboard: OpsSocketHandler {
     struct State {
         var sessions: [OpsSocket.ID: DashboardSession] = [:]
         /// The samples of the last five minutes.
         var history = Ring<DashboardSample>(capacity: 300)
         var sampler = DashboardSampler()
-        /// Questions that loops have not answered, by the second in which they were asked.
+        /// Unanswered requests, with the second in which they were made.
         var asked: [OpsTopic: Int] = [:]
         var second = 0
     }
@@ -36,7 +36,7 @@ package final class Dashboard: OpsSocketHandler {
     let logger: Logger
 
     static let path = "/ops/websocket"
-    /// Seconds after which a question is asked again although it was not answered.
+    /// Seconds after which an unanswered request is repeated.
     private static let patience = 10
 
     package init(
@@ -73,7 +73,7 @@ package final class Dashboard: OpsSocketHandler {
         do {
             frame = try ClientFrame(text: message[...], version: session.version)
         } catch {
-            // As the hub does with a client's: the connection is kept.
+            // As for clients of the hub, the connection stays open.
             logger.debug("dropped a malformed frame of an operator's page: \(error)")
             return
         }
@@ -133,18 +133,18 @@ package final class Dashboard: OpsSocketHandler {
         for topic in topics where second.isMultiple(of: topic.interval) { refresh(topic, sample) }
     }
 
-    /// Sends everybody who looks at it what is new.
+    /// Sends the news of a topic to all pages that have joined it.
     private func refresh(_ topic: OpsTopic, _ sample: DashboardSample) {
         switch topic {
         case .overview: push("sample", topic, overview(sample))
         case .log: pushLog()
-        // It does not change while the process lives.
+        // The configuration in force does not change while the process runs.
         case .configuration: break
         case .channels, .slow, .newest, .channel, .connection, .user, .streams, .stream, .alerts: ask(topic)
         }
     }
 
-    /// Whether the loops may be asked about a topic; false where the last question is not answered yet.
+    /// Whether the loops may be asked about a topic; false while the last request is unanswered.
     func mayAsk(_ topic: OpsTopic) -> Bool {
         state.withLock { state in
             if let second = state.asked[topic], state.second - second < Self.patience { return false }
@@ -159,7 +159,7 @@ package final class Dashboard: OpsSocketHandler {
 
     // MARK: Pushing
 
-    /// Sends an event to all pages that look at the topic; its payload is written once.
+    /// Sends an event to all pages that have joined the topic; the payload is encoded once.
     func push(_ event: StaticString, _ topic: OpsTopic, _ payload: JSONDocument) {
         let bytes = payload.bytes
         for session in state.withLock({ Array($0.sessions.values) }) {
@@ -192,9 +192,9 @@ package final class Dashboard: OpsSocketHandler {
     }
 }
 
-/// What the page shows and what its buttons do, as far as other rooms know it. Its closures are called on any thread.
+/// Data and actions of the page that other rooms provide. The closures are called on any thread.
 package struct DashboardSources: Sendable {
-    /// A setting as it may be shown.
+    /// A setting in printable form.
     package struct Setting: Sendable {
         package let key: String
         package let value: String
@@ -209,21 +209,22 @@ package struct DashboardSources: Sendable {
 
     package var version = ""
     package var node = ""
-    /// Gives all figures of the metrics.
+    /// Returns all figures of the metrics.
     package var figures: @Sendable () -> [Figure] = { [] }
-    /// Gives the configuration that is in force.
+    /// Returns the configuration in force.
     package var settings: @Sendable () -> [Setting] = { [] }
     package var logLevel: @Sendable () -> String = { "" }
-    /// False where there is no such level.
+    /// Returns false for an unknown level.
     package var setLogLevel: @Sendable (String) -> Bool = { _ in false }
-    /// Ends the connections of a user on all hubs of a cluster: how many there were, and which hubs did not answer.
+    /// Ends a user's connections on all hubs of a cluster; replies with their number and the hubs that did not answer.
     package var disconnectUser:
         @Sendable (_ user: Name, _ reply: @escaping @Sendable (_ count: Int, _ silent: [String]) -> Void) -> Void = {
             $1(0, [])
         }
-    /// Nil where the hub serves no streams.
+    /// Nil if the hub serves no streams.
     package var streams: (any StreamService & StreamInspector)?
-    /// Lists the newest alerts of a user or a message, or says why there are none to list. Nil where the hub sends no pushes.
+    /// Lists the newest alerts of a user or a message, or replies with the reason why it cannot. Nil if the hub sends
+    /// no pushes.
     package var alerts:
         (
             @Sendable (
@@ -231,7 +232,7 @@ package struct DashboardSources: Sendable {
                 _ reply: @escaping @Sendable (_ alerts: [ListedAlert], _ problem: String?) -> Void
             ) -> Void
         )?
-    /// Nil where the hub is alone by its settings.
+    /// Nil if the hub is configured to work alone.
     package var cluster: (@Sendable () -> ClusterOverview)?
 
     package init() {}

@@ -3,13 +3,13 @@ import Gateway
 import Hub
 import Wire
 
-/// What is asked of the loops for those who look at it.
+/// Requests on behalf of pages.
 extension Dashboard {
-    /// Connections, channels and members that a page is shown of each.
+    /// The most connections, channels or members shown on a page.
     static let most = 100
     static let busiest = 25
 
-    /// The first that a page is sent of a topic it has joined.
+    /// Sends a page the first state of a topic that it has joined.
     func greet(_ session: DashboardSession, _ topic: OpsTopic, _ name: String) {
         switch topic {
         case .overview:
@@ -47,7 +47,7 @@ extension Dashboard {
     }
 }
 
-/// The page's buttons. Each is logged with the address it came from.
+/// The page's buttons. Each action is logged with the address it came from.
 extension Dashboard {
     func command(_ frame: ClientFrame, _ session: DashboardSession) {
         guard case .json(let payload) = frame.body else { return }

@@ -2,12 +2,12 @@ import Documents
 import Gateway
 import Hub
 
-/// Makes a sample a second of what loops publish.
+/// Makes one sample per second from the loops' figures.
 ///
-/// Each loop publishes by a clock of its own, so between two samples one may have published twice or not at all; its rates
-/// are by its own time, and those of before where there is nothing new.
+/// Each loop publishes by its own clock, so between two samples it may have published twice or not at all. Rates are
+/// computed by the loop's own time, and stay as they were if it has published nothing new.
 struct DashboardSampler {
-    /// What one loop did in a second, by its last two publications.
+    /// The rates of one loop between its last two publications.
     private struct Rates {
         var framesIn = 0.0
         var framesOut = 0.0
@@ -25,16 +25,16 @@ struct DashboardSampler {
     private var cpuBefore: (cpu: Double, at: Double)?
 
     /// - Parameters:
-    ///   - loops: of each loop, always in the same order.
+    ///   - loops: the figures of each loop, always in the same order.
     ///   - unix: seconds since 1970.
     ///   - monotonic: seconds on a clock that never goes back.
-    ///   - cpu: seconds that the process has used.
+    ///   - cpu: CPU seconds used by the process.
     mutating func sample(_ loops: [LoopFigures], unix: Double, monotonic: Double, cpu: Double) -> DashboardSample {
         var sample = DashboardSample()
         sample.at = unix
         if let (used, at) = cpuBefore, monotonic > at { sample.cores = (cpu - used) / (monotonic - at) }
         cpuBefore = (cpu, monotonic)
-        // The first publications have nothing before them to be compared with.
+        // The first publications have no earlier ones to compare with.
         if before.count != loops.count { (before, rates) = (loops, loops.map { _ in Rates() }) }
         var lag = Histogram.ofLatency
         for (index, now) in loops.enumerated() {
@@ -80,14 +80,14 @@ extension DashboardSample {
     }
 }
 
-/// What the hub did in one second, and what it held at the end of it.
+/// The hub's activity in one second, and its state at the end of it.
 struct DashboardSample: Sendable {
     /// One event loop's part.
     struct Loop: Sendable {
         var connections = 0
-        /// Share of the time in which it worked, 0 to 1.
+        /// The share of time spent working, 0 to 1.
         var busy = 0.0
-        /// Milliseconds that 99 of 100 turns took at most; nil where there was none.
+        /// The 99th percentile of a turn's duration in milliseconds; nil without turns.
         var turn: Double?
     }
 
@@ -95,7 +95,7 @@ struct DashboardSample: Sendable {
     var at = 0.0
     var connections = 0
     var pendingBytes = 0
-    // What follows is for one second.
+    // The following are per second.
     var framesIn = 0.0
     var framesOut = 0.0
     var bytesIn = 0.0
@@ -103,12 +103,12 @@ struct DashboardSample: Sendable {
     var accepted = 0.0
     var closed = 0.0
     var joins = 0.0
-    /// Milliseconds from a commit to the sockets; nil where there was no row.
+    /// Milliseconds from a commit to the sockets; nil without rows.
     var lagMedian: Double?
     var lagP99: Double?
-    /// Turns of more than 100 ms.
+    /// Turns longer than 100 ms.
     var stalls = 0
-    /// Cores that the process used.
+    /// The number of cores that the process used.
     var cores = 0.0
     var loops: [Loop] = []
 

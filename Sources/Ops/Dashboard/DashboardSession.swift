@@ -3,7 +3,7 @@ import Gateway
 import Streams
 package import Wire
 
-/// One page that is connected: what it looks at, and how it is spoken to.
+/// A connected page: its topics, and how to send to it.
 struct DashboardSession: Sendable {
     let socket: OpsSocket
     let version: ProtocolVersion
@@ -12,7 +12,7 @@ struct DashboardSession: Sendable {
     /// The number of the last line of the log that it was sent.
     var logged = 0
 
-    /// More than any page looks at; each costs the hub something every second.
+    /// More than any page needs; each topic costs the hub work every second.
     static let mostTopics = 16
 
     init(socket: OpsSocket, version: ProtocolVersion) {
@@ -20,7 +20,7 @@ struct DashboardSession: Sendable {
         self.version = version
     }
 
-    /// False where there are too many already.
+    /// Returns false if there are too many topics already.
     mutating func join(_ topic: String, _ ref: JSON) -> Bool {
         guard joined[Name(topic)] != nil || joined.count < Self.mostTopics else { return false }
         joined[Name(topic)] = ref
@@ -40,7 +40,7 @@ struct DashboardSession: Sendable {
         socket.send(frames(topic).push(event, payload: payload))
     }
 
-    /// The word that a leave is done (Phoenix).
+    /// Confirms that a leave is done (Phoenix).
     func close(_ topic: String, joinRef: JSON) {
         socket.send(
             frames(topic).push("phx_close", joinRef: joinRef, ref: joinRef, payload: JSONDocument.object([]).bytes))
@@ -51,22 +51,22 @@ struct DashboardSession: Sendable {
     }
 }
 
-/// What a page may look at, by the topic it joins.
+/// The topics that a page may join.
 enum OpsTopic: Hashable, Sendable {
-    /// The last minutes, and each second from here on.
+    /// The last minutes, then each second.
     case overview
     /// The busiest channels.
     case channels
-    /// Connections that do not keep up.
+    /// Connections that are too slow.
     case slow
-    /// Connections that came last.
+    /// The newest connections.
     case newest
     /// One channel, by its topic as clients write it: `ops:channel:realtime:room`.
     case channel(Name)
     case connection(ConnectionID)
     /// The connections of a user, by the claim `sub`.
     case user(Name)
-    /// The streams that grow most, and the newest ones.
+    /// The fastest growing streams, and the newest ones.
     case streams
     case stream(StreamName)
     /// The newest alerts of a user, `ops:user_alerts:SUB`, or of a message, `ops:message_alerts:101`.
@@ -102,6 +102,6 @@ enum OpsTopic: Hashable, Sendable {
         }
     }
 
-    /// Seconds between two looks. Alerts are read from Postgres.
+    /// Seconds between two refreshes. Alerts are read from Postgres.
     var interval: Int { if case .alerts = self { 5 } else { 1 } }
 }

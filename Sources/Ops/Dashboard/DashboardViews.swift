@@ -2,13 +2,13 @@ import Documents
 import Gateway
 import Hub
 
-/// How the page is told what loops answered.
+/// The loops' answers as JSON for the page.
 extension Dashboard {
     func history(_ samples: [DashboardSample]) -> JSONDocument {
         ["samples": .array(samples.map(\.json)), "version": .text(sources.version), "node": .text(sources.node)]
     }
 
-    /// A second's sample, and all figures as the metrics have them but for histograms, whose news the sample has.
+    /// A second's sample, and all figures of the metrics except histograms, whose news is in the sample.
     func overview(_ sample: DashboardSample) -> JSONDocument {
         let figures = sources.figures().compactMap { figure -> (String, JSONDocument)? in
             guard case .number(let value) = figure.value else { return nil }
@@ -67,7 +67,7 @@ extension Dashboard {
         ]
     }
 
-    /// A connection that is gone has no `socket`.
+    /// The report of a connection; without `socket` if it is gone.
     static func json(_ report: ConnectionReport?) -> JSONDocument {
         guard let report else { return ["socket": .null] }
         let connection = report.connection
@@ -96,7 +96,7 @@ extension Dashboard {
         ]
     }
 
-    /// A channel, by the reports of all loops: each has members of its own, and all of them know of everybody who is present.
+    /// The report of a channel from all loops: each has its own members, and all of them know everyone who is present.
     static func json(_ reports: [ChannelReport]) -> JSONDocument {
         let members = reports.flatMap { report in
             zip(report.view.members, report.members).map { json($0, $1, isPrivate: report.view.key.isPrivate) }

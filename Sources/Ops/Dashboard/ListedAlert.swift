@@ -1,26 +1,26 @@
 import Documents
 package import Wire
 
-/// Whose alerts the operator's page lists.
+/// The subject whose alerts the operator's page lists.
 package enum AlertSubject: Hashable, Sendable {
     /// By the claim `sub`.
     case user(Name)
-    /// By the primary key, or as `SCHEMA.TABLE KEY`.
+    /// A primary key, or `SCHEMA.TABLE KEY`.
     case message(Name)
 }
 
-/// What became of an alert, for the operator's page.
+/// An alert and its outcome, for the operator's page.
 package struct ListedAlert: Sendable {
     package var message: String
     package var user: String
-    /// When its message came, in milliseconds since 1970.
+    /// The time of its message, in milliseconds since 1970.
     package var at: Int64
-    /// In words, and the time that they end with, in milliseconds since 1970; nil where they are whole.
+    /// The outcome in words, and a time that ends the sentence, in milliseconds since 1970; nil if it needs none.
     package var outcome: String
     package var outcomeTime: Int64?
-    /// Why, in words; nil where nobody knows.
+    /// The reason in words; nil if unknown.
     package var reason: String?
-    /// Beginnings of tokens, and what Apple said; nil where no phone was sent it.
+    /// Prefixes of tokens with Apple's replies; nil if the alert was sent to no phone.
     package var phones: String?
 
     package init(

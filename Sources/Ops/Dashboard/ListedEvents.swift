@@ -1,19 +1,19 @@
 import Gateway
 import Hub
 
-/// An event of a channel as an operator sees it: once, although each event loop noted what it sent to sockets of its own.
+/// An event of a channel as an operator sees it: once, although each event loop recorded its own sends.
 struct ListedEvent {
-    /// The loops that noted it, and the number that it has on the first of them.
+    /// The loops that recorded it, and its number on the first of them.
     private(set) var loops: Set<Int>
     let number: Int
     let first: TrafficEvent
-    /// On all loops.
+    /// The number on all loops.
     private(set) var receivers: Int
 
     var loop: Int { loops.min() ?? 0 }
 
-    /// Loops are handed a message at once, and one that is busy takes it later: milliseconds within which two notes are of
-    /// one event, if they say the same.
+    /// The longest time in milliseconds between two loops' records of one event: a busy loop takes a message later than
+    /// the others.
     private static let apart: Int64 = 1000
 
     private init(_ event: TrafficEvent, loop: Int) {
@@ -23,10 +23,10 @@ struct ListedEvent {
         receivers = event.receivers
     }
 
-    /// What loops noted of one channel, oldest first.
+    /// Merges the loops' records of one channel, oldest first.
     ///
-    /// Each loop notes every event once and in the order of the others, so of two that say the same the first notes of all
-    /// loops belong together, and so do the second ones.
+    /// Each loop records every event once and in the same order, so among equal records the first ones of all loops
+    /// belong together, and so do the second ones.
     static func joined(_ notes: [(loop: Int, event: TrafficEvent)]) -> [ListedEvent] {
         var events: [ListedEvent] = []
         for (loop, note) in notes.sorted(by: { ($0.event.at, $0.event.number) < ($1.event.at, $1.event.number) }) {

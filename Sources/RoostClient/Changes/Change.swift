@@ -1,22 +1,22 @@
 public import Foundation
 
 extension Channel {
-    /// The changes of a table's rows, each once, those of one row in their order.
+    /// The changes of a table's rows, each once, and those of one row in order.
     ///
-    /// What happens from this call on is kept for the loop that reads it, up to `Configuration.bufferLimit` changes;
-    /// the hub sends it once the channel is subscribed. A sequence that is made while the channel is joined may begin
-    /// with changes of shortly before. After a loss of the connection the hub brings what was missed; where it cannot,
-    /// the sequence says `.reload`.
+    /// Changes from this call on are buffered for the loop that reads them, up to `Configuration.bufferLimit`; the hub
+    /// sends them once the channel is subscribed. A sequence that is created while the channel is joined may begin with
+    /// changes from shortly before. After a loss of the connection the hub sends what was missed; if it cannot, the
+    /// sequence yields `.reload`.
     ///
     /// Ends when the channel is left. Throws when the hub cannot serve these changes, or ends the channel for good.
     ///
     /// - Parameters:
-    ///   - type: what a row is decoded to, by `Configuration.decoder`.
-    ///   - table: the table's name as Postgres writes it; `*` for all of the schema.
+    ///   - type: the type that rows are decoded to, by `Configuration.decoder`.
+    ///   - table: the table's name as Postgres writes it; `*` for all tables of the schema.
     ///   - schema: the schema's name as Postgres writes it; `*` for all.
-    ///   - filter: which rows are followed; the hub does not send others.
+    ///   - filter: the rows to follow; the hub sends no others.
     ///   - kind: only inserts, updates or deletes; nil for all three.
-    ///   - key: what tells rows apart.
+    ///   - key: identifies rows.
     public func changes<Row: Decodable & Sendable>(
         of type: Row.Type, in table: String, schema: String = "public", where filter: RowFilter? = nil,
         only kind: ChangeKind? = nil, key: RowKey<Row>
@@ -30,7 +30,7 @@ extension Channel {
         }
     }
 
-    /// The changes of a table's rows, each once, for rows that are told apart by their `id`. Everything else is as in
+    /// The changes of a table's rows, each once, for rows that are identified by their `id`. Everything else is as in
     /// ``changes(of:in:schema:where:only:key:)``.
     public func changes<Row: Decodable & Identifiable & Sendable>(
         of type: Row.Type, in table: String, schema: String = "public", where filter: RowFilter? = nil,
@@ -43,39 +43,39 @@ extension Channel {
 /// The changes of a table's rows. Ends when the channel is left; throws when it cannot go on.
 public typealias Changes<Row: Sendable> = RoostThrowingSequence<Change<Row>>
 
-/// Something that happened to the rows that a sequence follows.
+/// An event of the rows that a sequence follows.
 public enum Change<Row: Sendable>: Sendable {
     case insert(Row, ChangeInfo)
     case update(Row, old: OldRow, ChangeInfo)
     case delete(OldRow, ChangeInfo)
-    /// Something was missed that nobody can bring any more: load the rows again, and go on with the loop.
+    /// Changes were missed and cannot be recovered: load the rows again, and continue the loop.
     case reload(ReloadReason)
-    /// A row changed that cannot be read as `Row`, or that the hub could not send whole: read it from the database.
+    /// A row changed that cannot be decoded as `Row`, or that the hub could not send whole: read it from the database.
     case unreadable(UnreadableRow)
 }
 
-/// Why rows have to be loaded again: something was missed that nobody can bring any more.
+/// The reason why rows have to be loaded again: changes were missed and cannot be recovered.
 public enum ReloadReason: Sendable, Equatable {
-    /// The hub cannot resume where this client was. The reason is one sentence of the hub's.
+    /// The hub cannot resume at this client's position. The reason is one sentence from the hub.
     case expired(reason: String)
-    /// The consumer was too slow for the buffer, from which so many changes were dropped.
+    /// The consumer was too slow for the buffer, and this many changes were dropped.
     case overflow(dropped: Int)
 }
 
-/// What happened to a row.
+/// The kind of a change.
 public enum ChangeKind: String, Sendable, CaseIterable {
     case insert = "INSERT"
     case update = "UPDATE"
     case delete = "DELETE"
 }
 
-/// Where a change comes from.
+/// The origin of a change.
 public struct ChangeInfo: Sendable, Equatable {
     public let schema: String
     public let table: String
-    /// When the change was committed, to the millisecond.
+    /// The time of the commit, in milliseconds.
     public let commitTime: Date?
-    /// Where to resume behind this change, for `ChannelConfiguration.resumeFrom`. The text means nothing to a client.
+    /// The position after this change, for `ChannelConfiguration.resumeFrom`. Opaque to clients.
     public let cursor: String?
 
     init(_ change: IncomingChange) {
@@ -86,14 +86,14 @@ public struct ChangeInfo: Sendable, Equatable {
     }
 }
 
-/// A row as it was before a change. Which of its columns are there depends on the table: the primary key always, under
-/// row level security nothing else.
+/// A row as it was before a change. The table determines which columns are present: the primary key always, and with
+/// row level security only that.
 public struct OldRow: Sendable, Equatable {
     /// The row, as the text of a JSON object.
     public let json: Data
     let decoder: JSONDecoder
 
-    /// The value of one column; nil where it is not there or is not of that type.
+    /// The value of one column; nil if it is missing or has another type.
     public func value<Value: Decodable>(_ column: String, as type: Value.Type) -> Value? {
         do throws(RoostError) {
             return try decoder.roostDecode([String: Column<Value>].self, from: json)[column]?.value
@@ -102,14 +102,14 @@ public struct OldRow: Sendable, Equatable {
         }
     }
 
-    /// Reads the row, where all columns that `Row` wants are there.
+    /// Decodes the row, if all columns that `Row` needs are present.
     public func decode<Row: Decodable>(as type: Row.Type) throws(RoostError) -> Row {
         try decoder.roostDecode(type, from: json)
     }
 
     public static func == (left: OldRow, right: OldRow) -> Bool { left.json == right.json }
 
-    /// A column of another type than the one that is looked for must not be in its way.
+    /// Decodes a column leniently: columns of other types than the requested one must not cause errors.
     private struct Column<Value: Decodable>: Decodable {
         let value: Value?
 
@@ -119,12 +119,12 @@ public struct OldRow: Sendable, Equatable {
     }
 }
 
-/// A change whose row cannot be handed on as the type that was asked for.
+/// A change whose row cannot be decoded as the requested type.
 public struct UnreadableRow: Sendable, Equatable {
     public let kind: ChangeKind
     public let info: ChangeInfo
-    /// What came of the row, as the text of a JSON object. The primary key is in it if the hub knows it.
+    /// The parts of the row that arrived, as the text of a JSON object. Includes the primary key if the hub knows it.
     public let json: Data
-    /// Why the row cannot be read, in one sentence.
+    /// The reason why the row cannot be decoded, in one sentence.
     public let reason: String
 }

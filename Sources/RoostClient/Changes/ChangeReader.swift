@@ -2,24 +2,24 @@ import Foundation
 import Synchronization
 package import Wire
 
-/// A row change as it arrived (wire-protocol A5). Its rows are not decoded yet.
+/// A row change as it arrived (wire-protocol A5), with undecoded rows.
 package struct IncomingChange: Sendable {
     package let kind: ChangeKind
     package let schema: String
     package let table: String
-    /// The row as it is; nil of a delete.
+    /// The new row; nil for a delete.
     package let record: JSON?
-    /// The row as it was, as far as the hub knows it.
+    /// The old row, as far as the hub knows it.
     package let old: JSON?
-    /// Where to resume behind this change.
+    /// The position after this change, for resuming.
     package let cursor: String?
-    /// When it was committed, in UTC: `YYYY-MM-DDTHH:MM:SS.mmmZ`. Of one length, so the later text is the later time.
+    /// The time of the commit, in UTC: `YYYY-MM-DDTHH:MM:SS.mmmZ`. The length is fixed, so texts compare like times.
     package let commitTime: String?
-    /// What the hub could not send of the row.
+    /// Parts of the row that the hub could not send.
     package let errors: [String]
-    /// All that the hub says of the change.
+    /// The whole change as the hub sent it.
     package let data: JSON
-    /// It is a row that was there when a list was read, and no change.
+    /// True for a row of a list's initial reading, which is not a change.
     package let isSnapshot: Bool
 
     package init(
@@ -38,8 +38,8 @@ package struct IncomingChange: Sendable {
         self.isSnapshot = isSnapshot
     }
 
-    /// The change in the payload of a `postgres_changes` frame, and the hub's ids of the subscriptions that it is for. Nil
-    /// where there is none in it.
+    /// Parses the payload of a `postgres_changes` frame into the change and the hub's IDs of its subscriptions. Nil if
+    /// it contains no change.
     package static func parse(_ payload: JSON) -> (ids: [Int], IncomingChange)? {
         guard let data = payload["data"], let kind = data["type"]?.string.flatMap(ChangeKind.init) else { return nil }
         let change = IncomingChange(
@@ -52,18 +52,18 @@ package struct IncomingChange: Sendable {
     }
 }
 
-/// What goes through the buffer of a change sequence.
+/// An element in the buffer of a change sequence.
 package enum ChangeSignal: Sendable {
     case change(IncomingChange)
     /// The hub could not resume: the data has to be loaded again.
     case expired(reason: String)
 }
 
-/// Makes typed changes of what arrived, for one sequence, and drops repeats.
+/// Converts incoming changes to typed ones for one sequence, and drops repeats.
 ///
-/// The rule: of each row (`RowKey`) the newest version that was handed on is remembered. A change is dropped if it is
-/// that version or an older one (`ChangeVersion`). A change whose row cannot be told is dropped only if that very
-/// change was handed on. After a reload for which the hub could not resume, nothing is remembered.
+/// For each row (`RowKey`) the newest delivered version is remembered. A change is dropped if it is that version or an
+/// older one (`ChangeVersion`). A change whose row cannot be identified is dropped only if the very same change was
+/// delivered. After a reload because the hub could not resume, nothing is remembered.
 package final class ChangeReader<Row: Decodable & Sendable>: Sendable {
     private let memory: Mutex<RowMemory>
     private let key: RowKey<Row>
@@ -75,7 +75,7 @@ package final class ChangeReader<Row: Decodable & Sendable>: Sendable {
         memory = Mutex(RowMemory(limit: configuration.dedupeLimit))
     }
 
-    /// What a change is known by where its row cannot be told.
+    /// Identifies a change whose row cannot be identified.
     private struct Unknown: Hashable {
         let number: Int64?
         let fingerprint: Int

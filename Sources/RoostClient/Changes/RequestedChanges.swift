@@ -1,6 +1,6 @@
 import Wire
 
-/// One entry of `config.postgres_changes` in a join: which rows of which table a sequence asks for.
+/// One entry of `config.postgres_changes` in a join: the rows of a table that a sequence requests.
 package struct ChangeRequest: Equatable, Sendable {
     package let schema: String
     package let table: String
@@ -33,41 +33,41 @@ package struct ChangeRequest: Equatable, Sendable {
     }
 }
 
-/// The row changes that a channel's sequences ask for: what the hub grants of them, to whom a change goes, and where
-/// the next join resumes.
+/// The row changes that a channel's sequences request: which of them the hub has granted, which sequences a change goes
+/// to, and where the next join resumes.
 ///
 /// A part of `ChannelMachine`, which decides when the channel joins. Pure: it has no clock and sends nothing.
 package struct RequestedChanges {
-    /// What the hub's answer to a join means.
+    /// The consequences of the hub's reply to a join.
     struct Outcome {
-        /// Every change since the last connection comes.
+        /// True if every change since the last connection arrives.
         let isResumed: Bool
-        /// Why changes were missed for good; nil where none were.
+        /// The reason why changes were missed for good; nil if none were.
         let gap: String?
-        /// Some sequence waits for rows that this join did not ask for.
+        /// True if a sequence waits for rows that this join did not request.
         let lacksSome: Bool
-        /// The join asked for rows that no sequence reads any more.
+        /// True if the join requested rows that no sequence reads any more.
         let hasUnread: Bool
     }
 
     private var wanted: [SubscriptionID: ChangeRequest] = [:]
-    /// What the last join asked for. The hub answers with one id for each, in this order.
+    /// The requests of the last join. The hub replies with one ID for each, in this order.
     private var asked: [ChangeRequest] = []
-    /// What the last answered join got, with the hub's ids.
+    /// The granted requests of the last join, with the hub's IDs.
     private var granted: [(request: ChangeRequest, id: Int)] = []
-    /// The sequences that read a change, by the hub's id.
+    /// The sequences that receive a change, by the hub's ID.
     private var routes: [Int: [SubscriptionID]] = [:]
     /// The lists of rows among the sequences.
     package var lists = RequestedLists()
-    /// The last answered join brings only what changed since its cursor.
+    /// True if the last join yields only changes since its cursor.
     private(set) var isResumed = false
-    /// The cursor is that of lists which were stored: nothing else was heard up to there.
+    /// True if the cursor comes from stored lists: no other changes up to it were received.
     private var isCursorStored = false
-    /// Row changes were live before, so that a join which cannot resume leaves a gap.
+    /// True if row changes were live before, so that a join that cannot resume leaves a gap.
     private var hasBeenLive = false
-    /// Behind which change the next join resumes; nil begins at the present.
+    /// The position at which the next join resumes; nil starts at the present.
     private(set) var cursor: String?
-    /// The join was answered, and the hub has not said yet that row changes are live.
+    /// True after the reply to a join until the hub reports that row changes are live.
     private(set) var awaitsLive = false
 
     init(cursor: String?) { self.cursor = cursor }
@@ -76,14 +76,15 @@ package struct RequestedChanges {
 
     mutating func add(_ subscription: SubscriptionID, _ request: ChangeRequest) { wanted[subscription] = request }
 
-    /// Lets a sequence have what the channel gets already. False where the channel has to join again for it.
+    /// Routes changes that the channel already receives to a sequence. Returns false if the channel has to join again
+    /// for them.
     mutating func route(_ subscription: SubscriptionID, _ request: ChangeRequest) -> Bool {
         guard let id = granted.first(where: { $0.request == request })?.id else { return false }
         routes[id, default: []].append(subscription)
         return true
     }
 
-    /// - Returns: whether no other sequence reads what this one did.
+    /// - Returns: true if no other sequence reads these changes.
     mutating func remove(_ subscription: SubscriptionID) -> Bool {
         lists.remove(subscription)
         guard let request = wanted.removeValue(forKey: subscription) else { return false }
@@ -93,7 +94,7 @@ package struct RequestedChanges {
 
     // MARK: Joining
 
-    /// What the join that is about to be sent asks for, each request once.
+    /// The requests of the join that is about to be sent, each once.
     mutating func beginJoin() -> [ChangeRequest] {
         asked = []
         for (_, request) in wanted.sorted(by: { $0.key < $1.key }) where !asked.contains(request) {
@@ -102,9 +103,9 @@ package struct RequestedChanges {
         return asked
     }
 
-    /// The rows that the join which is about to be sent asks for: entries of `config.rows`.
+    /// The lists that the join about to be sent reads: entries of `config.rows`.
     mutating func beginReading() -> [[UInt8]] {
-        // Who listens to changes alone was told none of what came since a list was stored, and wants none of it.
+        // Sequences of changes alone were not given the changes since a list was stored, and do not want them.
         if cursor == nil, !hasBeenLive, wanted.count == lists.count, let stored = lists.takeStoredCursor() {
             cursor = stored
             isCursorStored = true
@@ -112,7 +113,7 @@ package struct RequestedChanges {
         return lists.beginJoin(hasCursor: cursor != nil)
     }
 
-    /// All up to this cursor has come.
+    /// Notes that everything up to this cursor has arrived.
     mutating func move(to cursor: String?) { self.cursor = cursor ?? self.cursor }
 
     mutating func joined(_ response: JSON) -> Outcome {
@@ -129,7 +130,7 @@ package struct RequestedChanges {
         var gap: String?
         if hadCursor || hasBeenLive, !asked.isEmpty, resumed != true {
             if !isCursorStored { gap = response["reason"]?.string ?? "The hub cannot resume row changes." }
-            // It leads nowhere; the hub gives another one.
+            // The cursor is useless; the hub sends another one.
             cursor = nil
         }
         hasBeenLive = !asked.isEmpty
@@ -140,20 +141,20 @@ package struct RequestedChanges {
             hasUnread: !asked.allSatisfy(wanted.values.contains))
     }
 
-    // MARK: What the hub sends
+    // MARK: Frames of the hub
 
-    /// The hub says that row changes are live from here on.
+    /// Notes that row changes are live.
     ///
-    /// - Returns: whether this is news.
+    /// - Returns: false if they were already.
     mutating func live(cursor: String?) -> Bool {
         self.cursor = cursor ?? self.cursor
         defer { awaitsLive = false }
         return awaitsLive
     }
 
-    /// The sequences that a change goes to, by the hub's ids for what they asked for. The next join resumes behind it.
+    /// The sequences that receive a change, by the hub's IDs of their requests. Moves the cursor behind the change.
     mutating func readers(of change: IncomingChange, ids: [Int]) -> [SubscriptionID] {
-        // Nobody was told the ids of an incarnation that is not answered: its changes come again behind our cursor.
+        // IDs of a join without a reply are not known here: its changes come again after the cursor.
         guard !routes.isEmpty else { return [] }
         cursor = change.cursor ?? cursor
         var subscriptions: [SubscriptionID] = []
@@ -168,7 +169,7 @@ package struct RequestedChanges {
         return subscriptions
     }
 
-    /// The hub cannot serve what was asked for: no sequence waits for anything any more.
+    /// The hub cannot serve the requests: no sequence waits for changes any more.
     mutating func fail() {
         lose()
         lists.removeAll()
@@ -176,7 +177,7 @@ package struct RequestedChanges {
         hasBeenLive = false
     }
 
-    /// The channel is lost, and with it what the hub granted. What sequences ask for stays, for the next join.
+    /// The channel is lost, and with it the grants. The sequences' requests remain for the next join.
     mutating func lose() {
         routes = [:]
         granted = []

@@ -1,27 +1,27 @@
 public import Foundation
 
-/// Which rows of a table are followed: conditions that all have to hold, in the hub's grammar (wire-protocol A5). A column
-/// that is null matches no condition but `is` and `isDistinct`.
+/// The rows of a table to follow: conditions that all have to hold, in the hub's grammar (wire-protocol A5). A column
+/// that is null matches only `is` and `isDistinct`.
 public struct RowFilter: Sendable, Hashable {
     private struct Condition: Hashable {
         let column: String
         var isNegated = false
-        /// The operator, a point and the value.
+        /// The operator, a dot and the value.
         let test: String
 
         var text: String { "\(column)=\(isNegated ? "not." : "")\(test)" }
     }
 
-    /// A constant of SQL that `is` compares with.
+    /// An SQL constant for `is`.
     public enum Keyword: String, Sendable, CaseIterable {
         case null, `true`, `false`, unknown
     }
 
     private var conditions: [Condition]
-    /// Conditions that were written by hand, with `raw`.
+    /// Conditions in the hub's own syntax, from `raw`.
     private var texts: [String] = []
 
-    /// The filter as the hub reads it.
+    /// The filter in the hub's syntax.
     public var text: String { (conditions.map(\.text) + texts).joined(separator: ",") }
 
     private init(_ column: String, _ name: String, _ value: String) {
@@ -33,7 +33,7 @@ public struct RowFilter: Sendable, Hashable {
         self.texts = texts
     }
 
-    /// A filter in the hub's own words, such as `id=gt.7,state=in.(new,open)`, of which nothing is quoted.
+    /// A filter in the hub's own syntax, such as `id=gt.7,state=in.(new,open)`. Nothing in it is quoted.
     public static func raw(_ text: String) -> RowFilter { RowFilter([], [text]) }
 
     /// The column equals this value.
@@ -41,7 +41,7 @@ public struct RowFilter: Sendable, Hashable {
         RowFilter(column, "eq", quote(value.filterText))
     }
 
-    /// The column is another value.
+    /// The column has another value.
     public static func neq(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "neq", quote(value.filterText))
     }
@@ -66,42 +66,42 @@ public struct RowFilter: Sendable, Hashable {
         RowFilter(column, "gte", quote(value.filterText))
     }
 
-    /// The column is another value, where null is a value like any other.
+    /// The column has another value; null counts as a value like any other.
     public static func isDistinct(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "isdistinct", quote(value.filterText))
     }
 
-    /// The column is one of these values, of which there may be 100.
+    /// The column is one of these values, at most 100.
     public static func `in`(_ column: String, _ values: [some FilterValue]) -> RowFilter {
         RowFilter(column, "in", "(\(values.map { quote($0.filterText) }.joined(separator: ",")))")
     }
 
-    /// The column matches a pattern of SQL's LIKE: `%` stands for any text, `_` for any character.
+    /// The column matches an SQL LIKE pattern: `%` stands for any text, `_` for any character.
     public static func like(_ column: String, _ pattern: String) -> RowFilter {
         RowFilter(column, "like", quote(pattern))
     }
 
-    /// The column matches a pattern of SQL's ILIKE, which is LIKE whatever the case of letters.
+    /// The column matches an SQL ILIKE pattern, which is LIKE without regard to case.
     public static func ilike(_ column: String, _ pattern: String) -> RowFilter {
         RowFilter(column, "ilike", quote(pattern))
     }
 
-    /// The column matches a regular expression of Postgres (`~`).
+    /// The column matches a Postgres regular expression (`~`).
     public static func match(_ column: String, _ pattern: String) -> RowFilter {
         RowFilter(column, "match", quote(pattern))
     }
 
-    /// The column matches a regular expression of Postgres, whatever the case of letters (`~*`).
+    /// The column matches a Postgres regular expression, without regard to case (`~*`).
     public static func imatch(_ column: String, _ pattern: String) -> RowFilter {
         RowFilter(column, "imatch", quote(pattern))
     }
 
-    /// The column is this constant; all but `null` want a boolean column.
+    /// The column is this constant; all but `null` require a boolean column.
     public static func `is`(_ column: String, _ keyword: Keyword) -> RowFilter {
         RowFilter(column, "is", keyword.rawValue)
     }
 
-    /// The opposite of one condition. The hub can negate one at a time, so a filter of none or several traps.
+    /// Negates one condition. The hub can negate only single conditions, so a filter of none or several traps.
     public static func not(_ filter: RowFilter) -> RowFilter {
         precondition(
             filter.conditions.count == 1 && filter.texts.isEmpty, "The hub can negate one condition at a time.")
@@ -117,7 +117,7 @@ public struct RowFilter: Sendable, Hashable {
     /// Both filters hold.
     public func and(_ other: RowFilter) -> RowFilter { .all([self, other]) }
 
-    /// The text, in quotes where the hub would take it for something of the grammar's own.
+    /// Quotes a text that the hub would otherwise take for syntax.
     private static func quote(_ text: String) -> String {
         let special = text.utf8.contains { [0x2C, 0x28, 0x29, 0x22, 0x5C].contains($0) }
         let scalars = text.unicodeScalars
@@ -129,9 +129,9 @@ public struct RowFilter: Sendable, Hashable {
     }
 }
 
-/// A value that a column can be compared with.
+/// A value to compare a column with.
 public protocol FilterValue: Sendable {
-    /// The value as Postgres reads it.
+    /// The value in Postgres' syntax.
     var filterText: String { get }
 }
 
@@ -144,7 +144,7 @@ extension Bool: FilterValue {
 }
 
 extension Double: FilterValue {
-    /// Postgres writes it out: `NaN`, `Infinity`, `-Infinity`.
+    /// In Postgres' spelling: `NaN`, `Infinity`, `-Infinity`.
     public var filterText: String {
         if isNaN { return "NaN" }
         return isInfinite ? (self < 0 ? "-Infinity" : "Infinity") : description

@@ -2,13 +2,13 @@ import DequeModule
 import Foundation
 import Wire
 
-/// What tells one row from another, so that repeats are known as such.
+/// Identifies rows, so that repeated changes can be recognized.
 public struct RowKey<Row: Sendable>: Sendable {
-    /// What the row of a change is known by. It is given the change, and its row (of a delete the old row) where that could
-    /// be read. Nil where the row cannot be told.
+    /// Returns the identity of a change's row. Receives the change and its decoded row (for a delete the old row), if
+    /// it could be decoded. Returns nil if the row cannot be identified.
     let identity: @Sendable (IncomingChange, Row?, JSONDecoder) -> RowIdentity?
 
-    /// Rows are told apart by these columns, by their names in Postgres. This is exact for every change, deletes as well.
+    /// Identifies rows by these columns, named as in Postgres. Exact for every change, including deletes.
     public static func columns(_ names: String...) -> RowKey {
         RowKey { change, _, _ in
             guard let row = change.kind == .delete ? change.old : change.record else { return nil }
@@ -17,23 +17,22 @@ public struct RowKey<Row: Sendable>: Sendable {
         }
     }
 
-    /// Rows are told apart by a property. Of a delete it is known only where the old row can be read as `Row`.
+    /// Identifies rows by a property. For a delete this works only if the old row can be decoded as `Row`.
     public static func path<Key: Hashable & Sendable>(_ path: any KeyPath<Row, Key> & Sendable) -> RowKey {
         by { $0[keyPath: path] }
     }
 
-    /// Rows are told apart by what a closure makes of them. Of a delete it is known only where the old row can be read as
-    /// `Row`.
+    /// Identifies rows by a closure's result. For a delete this works only if the old row can be decoded as `Row`.
     public static func by<Key: Hashable & Sendable>(_ key: @escaping @Sendable (Row) -> Key) -> RowKey {
         RowKey { _, row, _ in row.map { RowIdentity(key($0)) } }
     }
 
-    /// Rows are not told apart: only a change that comes again unchanged is known as a repeat.
+    /// Does not identify rows: only identical changes are recognized as repeats.
     public static var none: RowKey { RowKey { _, _, _ in nil } }
 }
 
 extension RowKey where Row: Identifiable, Row.ID: Sendable & Decodable {
-    /// Rows are told apart by their `id`. Of a delete it is the `id` of the old row where that can be read as `Row`,
+    /// Identifies rows by their `id`. For a delete it is the `id` of the old row if that can be decoded as `Row`,
     /// otherwise its only column.
     public static var id: RowKey {
         RowKey { change, row, decoder in
@@ -51,20 +50,20 @@ extension RowKey where Row: Identifiable, Row.ID: Sendable & Decodable {
     }
 }
 
-/// What one row is known by.
+/// The identity of one row.
 ///
-/// It is Sendable, because a value can only be made from a Sendable one, which nobody can change afterwards.
+/// Sendable, because it is only made from Sendable values, which cannot change afterwards.
 package struct RowIdentity: Hashable, @unchecked Sendable {
     private let value: AnyHashable
 
     package init(_ value: some Hashable & Sendable) { self.value = AnyHashable(value) }
 }
 
-/// Which version of a row a change brought: what tells a repeat from news.
+/// The version of a row that a change brought, to tell repeats from news.
 ///
-/// Roost's cursors end in the change's number, in base 36 behind the last point. Of two changes of one row the later
-/// has the higher number, whatever the clocks say. Where there is no such number (another server), the time of the
-/// commit decides, and among changes of the same millisecond what they say.
+/// Roost's cursors end in the change's number, in base 36 after the last dot. Of two changes of one row the later one
+/// has the higher number, whatever the clocks say. Without such a number (another server), the commit time decides, and
+/// among changes of the same millisecond their content.
 package struct ChangeVersion: Equatable, Sendable {
     package let number: Int64?
     package let time: String?
@@ -78,44 +77,43 @@ package struct ChangeVersion: Equatable, Sendable {
         fingerprint = hasher.finalize()
     }
 
-    /// The change's number at the end of a cursor of Roost's; nil where there is none.
+    /// The change's number at the end of a Roost cursor; nil if there is none.
     package static func number(of cursor: String?) -> Int64? {
         guard let cursor, let point = cursor.lastIndex(of: ".") else { return nil }
         let digits = cursor[cursor.index(after: point)...]
-        // Int64 would read a sign, too.
+        // Int64 would accept a sign, too.
         guard digits.first != "-", digits.first != "+" else { return nil }
         return Int64(digits, radix: 36)
     }
 }
 
-/// Which versions of which rows were handed to the consumer: a repeat is dropped, and so is what is older than what the
-/// consumer has.
+/// The versions of rows that were delivered to the consumer, for dropping repeats and outdated changes.
 ///
-/// It is bounded: the rows that changed last are remembered. A repeat for a forgotten row is handed on, since to repeat is
-/// better than to lose.
+/// Bounded: it remembers the rows that changed last. A repeat for a forgotten row is delivered, as repeating is better
+/// than losing.
 package struct RowMemory {
     private struct Entry {
         var number: Int64?
         var time: String?
-        /// The fingerprints of the changes that were handed on with that time.
+        /// The fingerprints of the changes that were delivered with that time.
         var fingerprints: Set<Int>
-        /// When the row changed last, by `clock`.
+        /// The row's last change, by `clock`.
         var touched: UInt64
     }
 
     private var entries: [RowIdentity: Entry] = [:]
-    /// The rows by the time of their changes; places with an older time than the row's entry are void.
+    /// The rows in the order of their changes; entries older than the row's own are void.
     private var order = Deque<(RowIdentity, UInt64)>()
-    /// Counts the changes that were remembered.
+    /// Counts the remembered changes.
     private var clock: UInt64 = 0
     private let limit: Int
 
     package init(limit: Int) { self.limit = max(1, limit) }
 
-    /// How many rows are remembered.
+    /// The number of remembered rows.
     package var count: Int { entries.count }
 
-    /// Whether the change is news. If so, it is remembered.
+    /// Whether the change is news. If so, remembers it.
     package mutating func isNews(_ row: RowIdentity, _ version: ChangeVersion) -> Bool {
         guard var entry = entries[row] else {
             touch(
@@ -139,7 +137,7 @@ package struct RowMemory {
         return true
     }
 
-    /// Forgets all rows: the data is loaded again, and what was handed on before says nothing about it.
+    /// Forgets all rows: the data is loaded again, independently of earlier changes.
     package mutating func forget() {
         entries = [:]
         order = []
@@ -154,7 +152,7 @@ package struct RowMemory {
         while entries.count > limit, let (oldest, at) = order.popFirst() {
             if entries[oldest]?.touched == at { entries[oldest] = nil }
         }
-        // Rows that change often leave places behind; they are swept when they are the greater part.
+        // Rows that change often leave void entries behind, which are removed once they are the majority.
         if order.count > 2 * limit + 64 { order = Deque(order.filter { entries[$0.0]?.touched == $0.1 }) }
     }
 }

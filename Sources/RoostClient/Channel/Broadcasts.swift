@@ -1,26 +1,27 @@
 import Synchronization
 import Wire
 
-/// A message that another client sent to the channel, or SQL did.
+/// A message sent to the channel by another client or by SQL.
 public struct Broadcast<Payload: Sendable>: Sendable {
-    /// The name that it was sent under.
+    /// The event's name.
     public let event: String
     public let payload: Payload
-    /// What the hub says of the message; nil where it says nothing.
+    /// The hub's metadata; nil if there is none.
     public let meta: BroadcastMeta?
-    /// How many messages of this name were dropped before this one, because the consumer was too slow for the buffer.
+    /// The number of messages of this name that were dropped before this one, because the consumer was too slow for the
+    /// buffer.
     public let missedBefore: Int
-    /// How many messages of this name before this one were not of the type that was asked for.
+    /// The number of messages of this name before this one that could not be decoded as the requested type.
     public let unreadableBefore: Int
 }
 
-/// What the hub says of a broadcast.
+/// The hub's metadata of a broadcast.
 public struct BroadcastMeta: Sendable, Equatable {
-    /// The id of a message that was sent by SQL; nil for others.
+    /// The ID of a message that was sent by SQL; nil for others.
     public let id: String?
-    /// Whether the message was sent earlier, and comes from the hub's history because this client missed it.
+    /// True if the message was sent earlier, and comes from the hub's history because this client missed it.
     public let isReplayed: Bool
-    /// Where the history goes on behind this message; the client resumes there by itself.
+    /// The position in the history after this message; the client resumes there automatically.
     let history: String?
 
     init(_ json: JSON) {
@@ -30,14 +31,14 @@ public struct BroadcastMeta: Sendable, Equatable {
     }
 }
 
-/// A broadcast as it arrived. What it carries is not decoded yet.
+/// A broadcast as it arrived, with an undecoded payload.
 package struct IncomingBroadcast: Sendable {
     package let event: String
     package let payload: ArraySlice<UInt8>
     package let isJSON: Bool
     package let meta: BroadcastMeta?
 
-    /// The broadcast in a text or binary frame; nil where there is none in it.
+    /// Reads a text or binary frame; nil if it contains no broadcast.
     package init?(_ body: ServerMessage.Body) {
         switch body {
         case .json(let json):
@@ -55,8 +56,8 @@ package struct IncomingBroadcast: Sendable {
     }
 }
 
-/// Makes typed broadcasts of what arrived, for one sequence. What cannot be read is counted and never thrown, so that no
-/// client can end another's sequence by sending it something odd.
+/// Converts incoming broadcasts to typed ones for one sequence. Undecodable ones are counted and never thrown, so that
+/// no client can end another's sequence by an odd message.
 final class BroadcastReader<Payload: Sendable>: Sendable {
     private struct Counts {
         var missed = 0
@@ -66,10 +67,10 @@ final class BroadcastReader<Payload: Sendable>: Sendable {
     private let counts = Mutex(Counts())
     private let decode: @Sendable (IncomingBroadcast) throws(RoostError) -> Payload?
 
-    /// - Parameter decode: reads a payload; nil says that the broadcast is not for this sequence.
+    /// - Parameter decode: decodes a payload; nil if the broadcast is not for this sequence.
     init(_ decode: @escaping @Sendable (IncomingBroadcast) throws(RoostError) -> Payload?) { self.decode = decode }
 
-    /// The next broadcast for the consumer; nil where this delivery is none.
+    /// The next broadcast for the consumer; nil if this element yields none.
     func read(_ delivery: Mailbox<IncomingBroadcast>.Delivery) -> Broadcast<Payload>? {
         switch delivery {
         case .missed(let count):

@@ -2,10 +2,10 @@ public import Foundation
 import Wire
 
 extension Channel {
-    /// Who is in the channel: at first all who are there, then every difference. A slow consumer gets the newest state,
+    /// The members of the channel: first all of them, then every difference. A slow consumer gets the newest state,
     /// with all differences since its last one.
     ///
-    /// A loss of the connection empties the channel only when it lasts longer than the grace window.
+    /// A loss of the connection empties the channel only if it lasts longer than the grace window.
     public var presence: PresenceUpdates {
         let mailbox = Mailbox<[String: [PresenceMember]]>(limit: 1, countsMissed: false)
         let lease = attach(.presence(mailbox))
@@ -13,29 +13,29 @@ extension Channel {
         return RoostSequence { await mailbox.element(lease).map(last.update) }
     }
 
-    /// How many are in the channel. `ChannelConfiguration.presence` has to be `.occupancy`.
+    /// The number of members. Requires `ChannelConfiguration.presence` to be `.occupancy`.
     public var occupancy: OccupancyUpdates {
         let mailbox = Mailbox<Occupancy>(limit: 1, countsMissed: false)
         let lease = attach(.occupancy(mailbox))
         return RoostSequence { await mailbox.element(lease) }
     }
 
-    /// Who is typing in the channel. A slow consumer gets the newest state.
+    /// The users typing in the channel. A slow consumer gets the newest state.
     public var typing: TypingUpdates {
         let mailbox = Mailbox<TypingSet>(limit: 1, countsMissed: false)
         let lease = attach(.typing(mailbox))
         return RoostSequence { await mailbox.element(lease) }
     }
 
-    /// What happens to the channel, for logs and for UIs. A slow consumer keeps the last 256 events.
+    /// The events of the channel, for logs and UIs. For a slow consumer the last 256 are kept.
     public var events: ChannelEvents {
         let mailbox = Mailbox<ChannelEvent>(limit: 256, countsMissed: false)
         let lease = attach(.events(mailbox))
         return RoostSequence { await mailbox.element(lease) }
     }
 
-    /// Every frame of the channel, undecoded. A slow consumer keeps the last `Configuration.bufferLimit` frames, and the
-    /// next one says how many were dropped.
+    /// Every frame of the channel, undecoded. For a slow consumer the last `Configuration.bufferLimit` frames are kept,
+    /// and the next one has the number of those dropped.
     public var messages: ChannelMessages {
         let mailbox = Mailbox<ServerMessage>(limit: core.configuration.bufferLimit)
         let lease = attach(.messages(mailbox))
@@ -52,7 +52,7 @@ extension Channel {
         }
     }
 
-    /// The broadcasts of one name, their payloads read as `Payload`.
+    /// The broadcasts of one name, with payloads decoded as `Payload`.
     public func broadcasts<Payload: Decodable & Sendable>(
         _ event: String, of type: Payload.Type
     ) -> Broadcasts<Payload> {
@@ -63,7 +63,7 @@ extension Channel {
         }
     }
 
-    /// The broadcasts of one name that are raw bytes.
+    /// The broadcasts of one name with raw bytes.
     public func byteBroadcasts(_ event: String) -> Broadcasts<Data> {
         broadcasts(event) { broadcast throws(RoostError) in broadcast.isJSON ? nil : Data(broadcast.payload) }
     }
@@ -79,9 +79,9 @@ extension Channel {
         }
     }
 
-    /// Makes the channel feed this buffer, until the lease ends.
+    /// Connects a buffer to the channel until the lease ends.
     ///
-    /// - Parameter request: the row changes that the buffer is for; nil for all other sequences.
+    /// - Parameter request: the row changes for the buffer; nil for all other sequences.
     func attach(_ sink: Sink, _ request: ChangeRequest? = nil) -> Lease {
         let subscription = core.nextID()
         core.post(.attach(id, subscription, sink, request))
@@ -89,29 +89,29 @@ extension Channel {
     }
 }
 
-/// Who is in a channel, over time. Ends when the channel does.
+/// The members of a channel over time. Ends with the channel.
 public typealias PresenceUpdates = RoostSequence<PresenceUpdate>
-/// How many are in a channel, over time. Ends when the channel does.
+/// The number of members of a channel over time. Ends with the channel.
 public typealias OccupancyUpdates = RoostSequence<Occupancy>
-/// Who is typing in a channel, over time. Ends when the channel does.
+/// The users typing in a channel over time. Ends with the channel.
 public typealias TypingUpdates = RoostSequence<TypingSet>
-/// What happens to a channel. Ends when the channel does, with `.left` or `.failed`.
+/// The events of a channel. Ends with the channel, with `.left` or `.failed`.
 public typealias ChannelEvents = RoostSequence<ChannelEvent>
-/// All frames of a channel. Ends when the channel does.
+/// All frames of a channel. Ends with the channel.
 public typealias ChannelMessages = RoostSequence<ChannelMessage>
 /// The broadcasts of one name in a channel. Ends when the channel is left; throws when it ends for good.
 public typealias Broadcasts<Payload: Sendable> = RoostThrowingSequence<Broadcast<Payload>>
 
-/// Something that happened to a channel, for logs and for UIs that show it.
+/// An event of a channel, for logs and UIs that show it.
 public enum ChannelEvent: Sendable, Equatable {
-    /// The hub let the client in. `resumed` says whether every row change since the last connection comes.
+    /// The hub accepted the join. `resumed` tells whether every row change since the last connection arrives.
     case joined(resumed: Bool)
-    /// The hub cannot bring the row changes that were missed: row data has to be loaded again. Change sequences say so,
-    /// too. The reason is one sentence.
+    /// The hub cannot send the row changes that were missed: row data has to be loaded again. Change sequences report
+    /// this, too. The reason is one sentence.
     case reloadNeeded(reason: String)
-    /// Broadcasts were missed that the hub does not keep any more. The reason is one sentence.
+    /// Broadcasts were missed that the hub no longer keeps. The reason is one sentence.
     case historyIncomplete(reason: String)
-    /// The connection or the channel was lost; the client comes back by itself. The reason is one sentence.
+    /// The connection or the channel was lost; the client recovers automatically. The reason is one sentence.
     case lost(reason: String)
     /// A join was refused for now; the next one follows after this time.
     case rejoining(in: Duration, reason: String)
@@ -123,16 +123,16 @@ public enum ChannelEvent: Sendable, Equatable {
     case left
 }
 
-/// A frame of a channel as it came: what `roost tail` prints, and a way to events that this library does not know.
+/// A raw frame of a channel: the output of `roost tail`, and access to events that this library does not know.
 public struct ChannelMessage: Sendable, Equatable {
-    /// The name of the event in the protocol: `broadcast`, `postgres_changes`, `presence_diff`, `phx_reply`, …
+    /// The event's name in the protocol: `broadcast`, `postgres_changes`, `presence_diff`, `phx_reply`, …
     public let event: String
     /// The payload, as the text of a JSON object.
     public let payload: Data
-    /// How many frames were dropped before this one, because the consumer was too slow for the buffer.
+    /// The number of frames that were dropped before this one, because the consumer was too slow for the buffer.
     public let missedBefore: Int
 
-    /// Of raw bytes, which have no text, the payload says the name and how many they are.
+    /// For raw bytes, which have no text, the payload has the name and the number of bytes.
     init(_ message: ServerMessage, missedBefore: Int) {
         self.missedBefore = missedBefore
         event = message.event

@@ -1,16 +1,16 @@
 public import Foundation
 
-/// Row changes, broadcasts, presence and typing under one name. `RoostClient.channel` makes one; all of it may be called
-/// from any thread.
+/// Row changes, broadcasts, presence and typing under one name. Created by `RoostClient.channel`; callable from any
+/// thread.
 ///
-/// A channel stays joined while somebody holds it or one of its sequences, over all losses of the connection, until
+/// A channel stays joined, across all losses of the connection, while it or one of its sequences is referenced, until
 /// `leave()`.
 public final class Channel: Sendable {
-    /// The whole name of the channel, with `realtime:` in front.
+    /// The full name of the channel, beginning with `realtime:`.
     public let topic: String
     let id: ChannelID
     let core: ClientCore
-    /// What the channel's stream has; empty where its topic is none.
+    /// The content of the channel's stream; empty if its topic is not a stream's.
     let replica = StreamReplica()
     private let flag = ChannelFlag()
 
@@ -23,38 +23,38 @@ public final class Channel: Sendable {
 
     deinit { core.post(.release(id)) }
 
-    /// Whether the channel was left or has ended for good; then `RoostClient.channel` makes a new one.
+    /// Whether the channel was left or has ended for good; `RoostClient.channel` then creates a new one.
     public var isOver: Bool { flag.isOver }
 
-    /// Joins the channel. Returns when the hub has answered and row changes are live: every commit from then on arrives.
+    /// Joins the channel. Returns once the hub has replied and row changes are live: every later commit arrives.
     ///
-    /// Without a connection it goes on trying, until its task is cancelled. It throws when the hub refuses the channel or
-    /// its row changes for good.
+    /// Without a connection it keeps trying until its task is cancelled. Throws if the hub refuses the channel or its
+    /// row changes for good.
     public func subscribe() async throws(RoostError) { try await core.call(id, .subscribe) }
 
-    /// Leaves the channel at once: the others see the presence go, and all sequences end.
+    /// Leaves the channel at once: the presence ends for others, and all sequences end.
     public func leave() async {
         do throws(RoostError) { try await core.call(id, .leave) } catch {
-            // Whatever it says, the channel is left.
+            // The channel is left in any case.
         }
     }
 }
 
 extension Channel {
-    /// Sends a message to the others of the channel.
+    /// Sends a message to the other members of the channel.
     ///
-    /// While the channel is on its way back messages wait for it, in the order of the calls, for at most
-    /// `Configuration.sendTimeout`. After an error `.timedOut` or `.notConnected` the message may have arrived or not.
+    /// While the channel is reconnecting, messages wait for it in the order of the calls, for at most
+    /// `Configuration.sendTimeout`. After `.timedOut` or `.notConnected` the message may or may not have arrived.
     ///
     /// - Parameters:
-    ///   - event: the name that the others listen to.
-    ///   - payload: has to encode to a JSON object; other clients take nothing else.
+    ///   - event: the name that others subscribe to.
+    ///   - payload: must encode to a JSON object; other clients accept nothing else.
     public func send(event: String, payload: some Encodable & Sendable) async throws(RoostError) {
         let json = try encode(payload)
         try await core.call(id, .send(.broadcast(event: event, payload: json, isJSON: true)))
     }
 
-    /// Sends raw bytes to the others of the channel. Clients of protocol version 1 do not get them.
+    /// Sends raw bytes to the other members of the channel. Clients of protocol version 1 do not get them.
     public func send(event: String, bytes: Data) async throws(RoostError) {
         guard max(event.utf8.count, topic.utf8.count) <= 255 else {
             throw .encoding("The names of the event and the channel may have 255 bytes each.")
@@ -62,10 +62,10 @@ extension Channel {
         try await core.call(id, .send(.broadcast(event: event, payload: Array(bytes), isJSON: false)))
     }
 
-    /// Makes this client present in the channel with a payload, again after each reconnect, until `untrack`. Returns when
-    /// the hub has taken it; without a connection at once.
+    /// Makes this client present in the channel with a payload, again after each reconnect, until `untrack`. Returns
+    /// once the hub has accepted it, or at once without a connection.
     ///
-    /// - Parameter payload: has to encode to a JSON object.
+    /// - Parameter payload: must encode to a JSON object.
     public func track(_ payload: some Encodable & Sendable) async throws(RoostError) {
         try await core.call(id, .track(try encode(payload)))
     }
@@ -73,15 +73,15 @@ extension Channel {
     /// Ends this client's presence in the channel. Does not wait for the hub.
     public func untrack() { core.post(.untrack(id)) }
 
-    /// Says that the user types, or has stopped. Call it at each keystroke: what the hub does not need is not sent. The
-    /// hub ends a typist that says nothing for 3 s, and one whose message arrives.
+    /// Reports that the user types, or has stopped. Call it at each keystroke; redundant calls are not sent. The hub
+    /// ends typing after 3 s without a report, and when the user's message arrives.
     public func typing(_ isTyping: Bool) { core.post(.typing(id, isTyping, Self.typing(isTyping, nil))) }
 
-    /// Says that the user types, or has stopped, and who that is.
+    /// Reports that the user types, or has stopped, with the user's identity.
     ///
     /// - Parameters:
-    ///   - isTyping: whether the user types. Call it at each keystroke: what the hub does not need is not sent.
-    ///   - payload: who types, as an object; other RoostClients tell typists apart by the `user_id` in it.
+    ///   - isTyping: whether the user types. Call it at each keystroke; redundant calls are not sent.
+    ///   - payload: the user's identity, an object; other RoostClients tell users apart by its `user_id`.
     public func typing(_ isTyping: Bool, payload: some Encodable & Sendable) throws(RoostError) {
         core.post(.typing(id, isTyping, Self.typing(isTyping, try encode(payload))))
     }

@@ -1,48 +1,49 @@
 import Wire
 
-/// What the first user of a channel asks the hub for.
+/// The settings of a channel, chosen by its first user.
 public struct ChannelConfiguration: Sendable {
-    /// Whether this is the private channel of that name, to which the policies on `realtime.messages` let clients in.
+    /// Whether this is the private channel of that name, which clients join by the policies on `realtime.messages`.
     public var isPrivate = false
-    /// Whether the hub answers each message: `send` then returns when the hub took it, and throws where it refuses it.
-    /// Otherwise `send` returns when the message is handed to the socket.
+    /// Whether the hub acknowledges each message: `send` then returns once the hub has accepted it, and throws if it
+    /// refuses. Otherwise `send` returns once the message is handed to the socket.
     public var acknowledgesBroadcasts = true
-    /// Whether one's own broadcasts come back.
+    /// Whether the client receives its own broadcasts.
     public var receivesOwnBroadcasts = false
-    /// The key under which this client is present; nil stands for that of the client's configuration, which stays the
-    /// same after a reconnect.
+    /// The key under which this client is present; nil for the key of the client's configuration, which stays the same
+    /// after a reconnect.
     public var presenceKey: String?
-    /// What the hub tells this client of presence.
+    /// The presence events that the hub sends to this client.
     public var presence = PresenceMode.automatic
-    /// Unless nil, broadcasts that were missed come after a reconnect, as far as the hub keeps them.
+    /// If not nil, missed broadcasts arrive after a reconnect, as far as the hub keeps them.
     public var history: BroadcastHistory?
-    /// Where the first join resumes: the cursor of the last change that the app has stored. Nil begins at the present.
+    /// The position at which the first join resumes: the cursor of the last change that the app has stored. Nil starts
+    /// at the present.
     public var resumeFrom: String?
-    /// In the channel of a stream: for how long the hub gathers what is appended before it tells this client, from zero to half
-    /// a second; nil leaves it to the hub (40 ms).
+    /// For the channel of a stream: how long the hub gathers appended data before it sends it to this client, from zero
+    /// to half a second; nil for the hub's default (40 ms).
     public var streamGathering: Duration?
-    /// In the channel of a stream: how many bytes of it this client keeps at most. A longer one ends the channel.
+    /// For the channel of a stream: the most bytes of it that this client keeps. A longer stream ends the channel.
     public var maximumStreamBytes = 64 << 20
 
     public init() {}
 }
 
-/// What the hub tells a channel's clients of presence.
+/// The presence events that the hub sends to a channel's clients.
 public enum PresenceMode: Sendable, Equatable {
-    /// The members, once `Channel.presence` is used; before that nothing.
+    /// The members, once `Channel.presence` is used; before that none.
     case automatic
     /// The members, from the first join on.
     case members
-    /// How many they are and nothing else, for channels with very many members.
+    /// Only the number of members, for channels with very many.
     case occupancy
 }
 
-/// How much the hub is to keep of a channel's broadcasts for clients that lose their connection. The hub's own limits
-/// come first.
+/// The broadcasts of a channel that the hub keeps for clients that lose their connection, within the hub's own
+/// limits.
 public struct BroadcastHistory: Sendable, Equatable {
-    /// How many broadcasts; nil leaves it to the hub.
+    /// The number of broadcasts; nil for the hub's default.
     public var limit: Int?
-    /// How old they may be, in seconds; nil leaves it to the hub.
+    /// Their greatest age in seconds; nil for the hub's default.
     public var seconds: Int?
 
     public init(limit: Int? = nil, seconds: Int? = nil) {
@@ -62,11 +63,11 @@ package struct JoinPayload {
     package let rows: [[UInt8]]
     package let cursor: String?
     package let historyID: String?
-    /// `config.stream`, a JSON object; nil where the channel is none of a stream.
+    /// `config.stream`, a JSON object; nil unless the channel is a stream's.
     package let stream: [UInt8]?
     package let token: String
 
-    /// The text of the payload, a JSON object.
+    /// The payload as the text of a JSON object.
     package var json: [UInt8] {
         var out = Array("{\"config\":{\"broadcast\":{\"self\":\(configuration.receivesOwnBroadcasts)".utf8)
         out += ",\"ack\":\(configuration.acknowledgesBroadcasts)".utf8

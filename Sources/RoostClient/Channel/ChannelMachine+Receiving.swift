@@ -1,6 +1,6 @@
 import Wire
 
-/// What a frame of the hub means for a channel.
+/// Handles frames of the hub.
 extension ChannelMachine {
     package mutating func receive(_ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard phase != .over, phase != .idle else { return }
@@ -9,7 +9,7 @@ extension ChannelMachine {
         case "phx_close": closed(message)
         case "phx_error": errored(message, context, at)
         case "system": system(message, at)
-        // What comes before the answer to a join belongs to the incarnation before it.
+        // Frames before the reply to a join belong to the previous join.
         case "postgres_changes": change(message)
         case "presence_state":
             guard isJoined, let payload = message.payload else { break }
@@ -49,7 +49,7 @@ extension ChannelMachine {
             return
         }
         if reason == "unmatched topic", isJoined {
-            // The hub does not know us here (any more).
+            // The hub no longer knows this channel.
             if let call = request.call { actions.append(.answer(call, .notConnected("The channel was lost."))) }
             lost(reason, context.appState, at)
             return joinLater(reason, at)
@@ -95,7 +95,7 @@ extension ChannelMachine {
         joinLater(reason, at)
     }
 
-    // MARK: What the hub says of its own accord
+    // MARK: Unsolicited frames
 
     private mutating func closed(_ message: ServerMessage) {
         guard let joinRef, message.joinRef == joinRef || message.joinRef == nil else { return }
@@ -147,7 +147,7 @@ extension ChannelMachine {
         historyID = broadcast.meta?.history ?? historyID
         if broadcast.isJSON, let payload = JSON(broadcast.payload) {
             switch broadcast.event {
-            // What was typed earlier is not being typed.
+            // A replayed `typing` says nothing about the present.
             case "typing" where broadcast.meta?.isReplayed != true:
                 if typing.heard(payload, at: at.now) { actions.append(.typing) }
             case "typing_state": if typing.state(payload, at: at.now) { actions.append(.typing) }

@@ -1,10 +1,10 @@
 import Wire
 
-/// Lists of rows: when they are read, and what the hub says of a reading.
+/// Lists of rows: when they are read, and the hub's reports on a reading.
 extension ChannelMachine {
-    /// A sequence shows a list of rows.
+    /// Adds a sequence that shows a list of rows.
     ///
-    /// - Parameter stored: where the list was when it was stored; nil if it has no rows yet.
+    /// - Parameter stored: the cursor of the stored list; nil if it has no rows yet.
     package mutating func add(_ subscription: SubscriptionID, _ list: ListRequest, stored: String?, _ at: Instant) {
         guard changes.lists.add(subscription, list, stored: stored) else {
             let reason =
@@ -18,14 +18,14 @@ extension ChannelMachine {
         joinAgain(at.now + timing.subscribeDelay)
     }
 
-    /// A list lacks rows that no change brings.
+    /// Schedules a reading of a list that lacks rows which no change brings.
     package mutating func readAgain(_ subscription: SubscriptionID, after pause: Duration, _ at: Instant) {
         guard changes.lists.empty(subscription) else { return }
         let due = at.now + pause
         readAgainAt = min(readAgainAt ?? due, due)
     }
 
-    /// Changes were lost that cannot be told.
+    /// Schedules a reading of all lists, after an unknown number of changes was lost.
     mutating func readAllAgain(_ at: Instant) {
         guard !changes.lists.isEmpty else { return }
         changes.lists.emptyAll()

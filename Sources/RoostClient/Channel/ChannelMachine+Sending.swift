@@ -1,8 +1,8 @@
 import Wire
 
-/// What the app sends through a channel, which rows its sequences ask for, and what happens as time passes.
+/// Sending of the app's messages, requests of its sequences, and deadlines.
 extension ChannelMachine {
-    /// Sends a broadcast. While the channel is on its way back the message waits for it, for at most `timing.send`.
+    /// Sends a broadcast. While the channel is reconnecting, the message waits for at most `timing.send`.
     package mutating func send(_ call: CallID, _ body: ClientMessage.Body, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joined: push(call, body, deadline: at.now + timing.send, &refs)
@@ -29,15 +29,15 @@ extension ChannelMachine {
         }
     }
 
-    /// Sends what has waited for the channel, in the order of the calls.
+    /// Sends the messages that have waited for the channel, in the order of the calls.
     package mutating func releaseHeld(_ refs: inout Refs, _ at: Instant) {
         for message in pending.takeHeld() { push(message.call, message.body, deadline: message.deadline, &refs) }
     }
 
     // MARK: Presence
 
-    /// Keeps the payload to be present with, which each join sends again. A joined channel sends it at once; without a
-    /// connection the call is answered when the payload is kept.
+    /// Stores the payload to be present with, which each join sends again. A joined channel sends it at once; otherwise
+    /// the call is answered once the payload is stored.
     package mutating func track(_ call: CallID, _ payload: [UInt8], _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .leaving, .over: return actions.append(.answer(call, .left))
@@ -67,9 +67,9 @@ extension ChannelMachine {
 
     // MARK: Typing and app state
 
-    /// Says that the user types, or has stopped. Never waits for a channel: who typed before a loss does not type now.
+    /// Reports that the user types, or has stopped. Never waits for a channel: typing does not outlast a loss.
     ///
-    /// - Parameter payload: the text of a JSON object with `typing` in it.
+    /// - Parameter payload: the text of a JSON object that contains `typing`.
     package mutating func say(typing isTyping: Bool, _ payload: [UInt8], _ refs: inout Refs, _ at: Instant) {
         guard isJoined, throttle.says(isTyping, at: at.now) else { return }
         let ref = refs.next()
@@ -80,7 +80,7 @@ extension ChannelMachine {
                     body: .broadcast(event: "typing", payload: payload, isJSON: true))))
     }
 
-    /// Tells the hub what the app is doing, which holds for the whole socket.
+    /// Tells the hub the app's state, which applies to the whole socket.
     package mutating func say(_ appState: AppState, _ refs: inout Refs) {
         guard isJoined else { return }
         let payload = "{\"type\":\"app_state\",\"state\":\"\(appState.rawValue)\"}"
@@ -89,7 +89,7 @@ extension ChannelMachine {
 
     // MARK: Sequences
 
-    /// A sequence asks for row changes.
+    /// Adds a sequence's request for row changes.
     package mutating func add(_ subscription: SubscriptionID, _ request: ChangeRequest, _ at: Instant) {
         changes.add(subscription, request)
         guard isJoined, !changes.route(subscription, request) else { return }
@@ -97,12 +97,12 @@ extension ChannelMachine {
         joinAgainAt = min(joinAgainAt ?? soon, soon)
     }
 
-    /// Nobody reads this sequence any more.
+    /// Removes a sequence that is not read any more.
     package mutating func remove(_ subscription: SubscriptionID, _ at: Instant) {
         if changes.remove(subscription), isJoined { joinAgainAt = joinAgainAt ?? at.now + timing.unsubscribeDelay }
     }
 
-    /// A sequence reads presence: the channel asks for members from now on.
+    /// Requests members for a sequence that reads presence.
     package mutating func showPresence(_ at: Instant) {
         guard !wantsPresence else { return }
         wantsPresence = true
@@ -111,7 +111,7 @@ extension ChannelMachine {
 
     // MARK: Time
 
-    /// Does what is due: ends what has waited for too long, and joins where it is time to.
+    /// Handles what is due: ends calls that have waited for too long, and joins.
     package mutating func tick(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         if presence.tick(at.now) { actions.append(.presence) }
         if typing.tick(at.now) { actions.append(.typing) }

@@ -1,10 +1,10 @@
 import Wire
 
-/// The channel of a stream: what the hub says of it, and what the app writes.
+/// The channel of a stream: the hub's frames, and the app's appends.
 extension ChannelMachine {
     // MARK: Watching
 
-    /// Takes the payload of a broadcast `stream`. What comes before the answer to a join comes again behind it.
+    /// Handles the payload of a broadcast `stream`. Frames before the reply to a join are repeated after it.
     mutating func takeStream(_ frame: JSON, _ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard isJoined, let outcome = stream?.take(frame) else { return }
         switch outcome {
@@ -14,7 +14,8 @@ extension ChannelMachine {
             joinLater(reason, at)
         case .news(let news):
             actions.append(.stream(news))
-            // Their appends would be refused: they need not wait for that. Of a close they are told by its answer.
+            // Their appends would be refused, so writers are told at once. A writer's own close is reported by its
+            // reply.
             switch news.end?.reason {
             case .cancelled: failWriters(.streamCancelled(at: news.end?.offset ?? 0))
             case .aborted: failWriters(.streamEnded(at: news.end?.offset ?? 0))
@@ -29,17 +30,17 @@ extension ChannelMachine {
 
     // MARK: Writing
 
-    /// Makes a writer, whose appends the hub tells apart by its name.
+    /// Adds a writer, whose appends the hub recognizes by its name.
     package mutating func openWriter(_ id: WriterID, name: String, epoch: Int) {
         producers[id] = StreamProducer(name: name, epoch: epoch, timing.backoff)
         guard !configuration.isPrivate || !configuration.acknowledgesBroadcasts || stream == nil else { return }
         failWriters(.refused(reason: "The channel was opened so that no stream can be written by it."))
     }
 
-    /// Forgets a writer, and what it has appended that was not sent yet.
+    /// Removes a writer, with its unsent appends.
     package mutating func closeWriter(_ id: WriterID) { producers[id] = nil }
 
-    /// Does what the app asks of a writer, now or when the channel is back.
+    /// Carries out an order of the app for a writer, now or once the channel is back.
     package mutating func order(
         _ order: WriterOrder, of id: WriterID, _ call: CallID, _ refs: inout Refs, _ at: Instant
     ) {
@@ -47,7 +48,7 @@ extension ChannelMachine {
         sendWrites(&refs, at)
     }
 
-    /// Sends what is to be sent, as far as the channel is joined.
+    /// Sends all pending writes if the channel is joined.
     mutating func sendWrites(_ refs: inout Refs, _ at: Instant) {
         guard isJoined else { return }
         for id in producers.keys.sorted() {
@@ -61,22 +62,22 @@ extension ChannelMachine {
         }
     }
 
-    /// What was sent and not answered is sent again behind the next join.
+    /// Marks unanswered writes for sending after the next join.
     mutating func loseWrites() {
         for id in producers.keys { producers[id]?.lose() }
     }
 
-    /// Takes the answer to a write.
+    /// Handles the reply to a write.
     ///
-    /// - Parameter reason: why the hub refused it; nil where it did not.
-    /// - Returns: false where no writer waits for this answer.
+    /// - Parameter reason: the reason of a refusal; nil if the hub accepted it.
+    /// - Returns: false if no writer waits for this reply.
     mutating func answersWrite(
         _ ref: String, _ reason: String?, _ response: JSON, _ context: Context, _ refs: inout Refs, _ at: Instant
     ) -> Bool {
         guard let id = producers.first(where: { $0.value.awaits(ref) })?.key else { return false }
         if let reason {
             if reason == "unmatched topic" {
-                // The hub does not know us here (any more).
+                // The hub no longer knows this channel.
                 lost(reason, context.appState, at)
                 joinLater(reason, at)
                 return true
@@ -85,7 +86,7 @@ extension ChannelMachine {
             if let failure = producers[id]?.failure { actions.append(.writerFailed(id, failure)) }
             if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
         } else {
-            // Told before the calls are answered, which read it.
+            // Reported before the calls are answered, as they read it.
             if let end = response["next"]?.int { actions.append(.kept(id, end)) }
             actions += producers[id]?.kept(ref) ?? []
         }
@@ -93,7 +94,7 @@ extension ChannelMachine {
         return true
     }
 
-    /// Ends all writers of the channel for this reason.
+    /// Ends all writers of the channel with this error.
     mutating func failWriters(_ error: RoostError) {
         for id in producers.keys.sorted() {
             let answers = producers[id]?.fail(error) ?? []

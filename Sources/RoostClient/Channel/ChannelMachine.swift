@@ -1,96 +1,97 @@
 import Wire
 
-/// What `ChannelMachine` wants done, by `Engine` or, for the token and the socket, by `ClientMachine`.
+/// An action that `ChannelMachine` requests from `Engine` or, for the token and the socket, from `ClientMachine`.
 package enum ChannelAction {
     case send(ClientMessage)
-    /// A row change, for these change sequences.
+    /// Deliver a row change to these sequences.
     case change(IncomingChange, [SubscriptionID])
     /// The hub could not resume: all change sequences have to load their rows again.
     case expired(reason: String)
     /// The hub cannot serve row changes: all change sequences and lists end with this error.
     case failChanges(RoostError)
-    /// The rows of these lists follow, as changes, and what they showed before does not count any more.
+    /// The rows of these lists follow as changes; their previous content no longer counts.
     case rowsBegin([SubscriptionID], isResumed: Bool)
-    /// The rows of these lists are there, or could not be read; the changes since this cursor follow.
+    /// The rows of these lists are complete, or could not be read; the changes since this cursor follow.
     case rowsEnd([SubscriptionID: RequestedLists.Answer], cursor: String?)
-    /// Lists show what is so now, from this cursor on, or do so no longer.
+    /// Lists are current from this cursor on, or no longer.
     case listsAreLive(Bool, cursor: String?)
     /// This list cannot be shown.
     case failList(SubscriptionID, RoostError)
     case broadcast(IncomingBroadcast)
-    /// What the channel's stream has more, or how it ended.
+    /// Further content of the channel's stream, or its end.
     case stream(StreamNews)
-    /// The hub has kept what a writer appended: the stream has so many bytes now.
+    /// The hub has stored a writer's append; the stream has this many bytes now.
     case kept(WriterID, Int)
-    /// A writer can write no more, for this reason.
+    /// A writer cannot write any more, for this reason.
     case writerFailed(WriterID, RoostError)
-    /// Other members are in the channel than before; they are in `presence`.
+    /// The members have changed; they are in `presence`.
     case presence
-    /// Others type than before; they are in `typing`.
+    /// The typists have changed; they are in `typing`.
     case typing
     case occupancy(Occupancy)
     case event(ChannelEvent)
-    /// A frame as it came, whatever else came of it.
+    /// A frame as it arrived, in addition to its other effects.
     case message(ServerMessage)
-    /// The answer to a call; nil is success.
+    /// The result of a call; nil is success.
     case answer(CallID, RoostError?)
     /// The hub does not accept the token.
     case tokenRefused
-    /// The channel is over: all sequences end, with the error or without one.
+    /// The channel is over: all sequences end, with or without an error.
     case over(RoostError?)
 }
 
-/// The number of one sequence that reads a channel.
+/// Identifies a sequence that reads a channel.
 package typealias SubscriptionID = Int
-/// The number of one call of the app whose task waits for the answer.
+/// Identifies a call of the app whose task waits for the result.
 package typealias CallID = Int
 
-/// The logic of one channel: when it joins and comes back, what waits for an answer, what a frame of the hub means.
+/// The logic of one channel: when it joins and rejoins, which calls wait for a reply, and the meaning of the hub's
+/// frames.
 ///
-/// Pure, like `ConnectionMachine`: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` says what
-/// is to be done, and `tick` has to be called at `nextDeadline`. Refs number the requests of the whole client.
+/// Pure, like `ConnectionMachine`: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` returns
+/// the actions, and `handleDeadlines` has to be called at `nextDeadline`. Refs number the requests of the whole client.
 package struct ChannelMachine {
     package enum Phase: Equatable {
-        /// Nobody has subscribed yet.
+        /// Not subscribed yet.
         case idle
-        /// There is no socket; the channel joins as soon as there is one.
+        /// Without a socket; the channel joins as soon as there is one.
         case offline
-        /// The join was sent and not answered yet; at the deadline it counts as lost.
+        /// The join was sent and has no reply yet; at the deadline it counts as lost.
         case joining(ref: String, deadline: Moment)
         case joined(ref: String, since: Moment)
-        /// The hub refused the channel for now or lost it; the next join is at `until`.
+        /// The hub refused or lost the channel for now; the next join is at `until`.
         case waiting(until: Moment)
-        /// The leave was sent; at the deadline it counts as answered.
+        /// The leave was sent; at the deadline it counts as confirmed.
         case leaving(ref: String, deadline: Moment)
-        /// It was left, or ended for good; nothing brings it back.
+        /// Left, or ended for good; final.
         case over
     }
 
-    /// What all channels of a client share at this moment; `ClientMachine` hands it over with each input.
+    /// The state shared by all channels of a client; `ClientMachine` passes it with each input.
     package struct Context {
         var token: String?
         var appState: AppState
         var isUp: Bool
     }
 
-    /// How long the channel waits for what.
+    /// The channel's time limits.
     package struct Timing {
         package var join: Duration = .seconds(10)
         package var send: Duration = .seconds(10)
         package var leave: Duration = .seconds(3)
         package var grace = GraceWindows()
         package var backoff = Backoff.Policy()
-        /// How long a joined channel waits before it joins again for a new sequence, so that sequences that are made one
-        /// after the other are asked for in one join.
+        /// How long a joined channel waits before it joins again for a new sequence, so that sequences created one
+        /// after the other share one join.
         package var subscribeDelay: Duration = .milliseconds(10)
-        /// After how long a joined channel joins again without what no sequence reads any more, if no other join came
-        /// first.
+        /// How long a joined channel waits before it joins again without the requests that no sequence reads any more,
+        /// unless another join comes first.
         package var unsubscribeDelay: Duration = .seconds(5)
 
         package init() {}
     }
 
-    /// How many messages may wait for a channel to come back.
+    /// The most messages that may wait for a channel to come back.
     package static let heldLimit = 256
 
     package let topic: String
@@ -103,25 +104,25 @@ package struct ChannelMachine {
     package var backoff: Backoff
 
     package var changes: RequestedChanges
-    /// When to join again, for what sequences ask for or read no longer.
+    /// The time to join again for changed requests of sequences.
     package var joinAgainAt: Moment?
-    /// When to join again for rows that lists lack.
+    /// The time to join again for rows that lists lack.
     package var readAgainAt: Moment?
     package var wantsPresence: Bool
-    /// The last join asked for presence.
+    /// True if the last join requested presence.
     package var presenceAsked = false
 
-    /// Behind which broadcast the next join resumes.
+    /// The position in the history at which the next join resumes.
     package var historyID: String?
     package var presence = PresenceMap()
     package var typing = TypingMap()
     package var throttle = TypingThrottle()
-    /// The payload that this client is present with, a JSON object; nil where it is not present.
+    /// The payload that this client is present with, a JSON object; nil if it is not present.
     package var tracked: [UInt8]?
 
     package var pending = PendingCalls()
 
-    /// Nil where the channel is none of a stream.
+    /// Nil unless the channel is a stream's.
     package var stream: WatchedStream?
     package var producers: [WriterID: StreamProducer] = [:]
 
@@ -136,13 +137,13 @@ package struct ChannelMachine {
         stream = topic.hasPrefix(RoostStream.topicPrefix) ? WatchedStream() : nil
     }
 
-    /// What is to be done since the last call, in this order.
+    /// The actions since the last call, in order.
     package mutating func takeActions() -> [ChannelAction] {
         defer { actions = [] }
         return actions
     }
 
-    /// The ref of the join that the channel lives by; nil where the hub knows of none.
+    /// The ref of the current join; nil if there is none.
     package var joinRef: String? {
         switch phase {
         case .joining(let ref, _), .joined(let ref, _): ref
@@ -152,7 +153,7 @@ package struct ChannelMachine {
 
     package var isJoined: Bool { if case .joined = phase { true } else { false } }
 
-    /// When `tick` has something to do; nil where only another input changes anything.
+    /// The next time at which `handleDeadlines` has work; nil if only another input can change anything.
     package var nextDeadline: Moment? {
         var deadlines = [presence.nextDeadline, typing.nextDeadline, pending.nextDeadline]
         switch phase {
@@ -167,7 +168,7 @@ package struct ChannelMachine {
 
     /// Joins, unless the channel has joined or is about to.
     ///
-    /// - Parameter call: is answered when the channel is joined and its row changes are live.
+    /// - Parameter call: answered once the channel is joined and its row changes are live.
     package mutating func subscribe(_ call: CallID?, _ context: Context, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .over: if let call { actions.append(.answer(call, .left)) }
@@ -181,7 +182,7 @@ package struct ChannelMachine {
         }
     }
 
-    /// Leaves for good. Without a join there is nobody to tell, and the channel is over at once.
+    /// Leaves for good. Without a join the hub need not be told, and the channel is over at once.
     package mutating func leave(_ call: CallID?, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joining, .joined:
@@ -199,7 +200,7 @@ package struct ChannelMachine {
         }
     }
 
-    /// The task that waits for a call was cancelled. What it asked for may happen all the same.
+    /// Handles the cancellation of a task that waits for a call. The requested action may still happen.
     package mutating func cancel(_ call: CallID) {
         actions += pending.cancel(call)
         for id in producers.keys.sorted() { actions += producers[id]?.cancel(call) ?? [] }
@@ -207,7 +208,7 @@ package struct ChannelMachine {
 
     // MARK: The socket
 
-    /// There is a socket: the channel joins, if somebody has subscribed.
+    /// A socket is open: a subscribed channel joins.
     package mutating func socketIsUp(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard phase == .offline else { return }
         join(context, &refs, at)
@@ -224,7 +225,7 @@ package struct ChannelMachine {
         phase = .offline
     }
 
-    /// There is a new token: a joined channel tells the hub, and one that waits to join does so at once.
+    /// A new token has arrived: a joined channel sends it to the hub, and one that waits to join does so at once.
     package mutating func token(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joined:
@@ -236,7 +237,7 @@ package struct ChannelMachine {
         }
     }
 
-    /// The channel is lost for now: what the hub kept for it is gone, and requests will not be answered.
+    /// The channel is lost for now: the hub's state for it is gone, and requests will get no reply.
     package mutating func lost(_ reason: String, _ appState: AppState, _ at: Instant) {
         if case .joined(_, let since) = phase { backoff.ended(after: at.now - since) }
         let wasIn = isJoined
@@ -252,7 +253,7 @@ package struct ChannelMachine {
         if wasIn { actions.append(.event(.lost(reason: reason))) }
     }
 
-    /// Sends a join for all that is wanted now. Without a token nothing is sent; the next token joins.
+    /// Sends a join for all current requests. Without a token nothing is sent; the next token triggers the join.
     package mutating func join(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard let token = context.token else { return }
         let ref = refs.next()
@@ -271,7 +272,7 @@ package struct ChannelMachine {
                     joinRef: ref, ref: ref, topic: topic, event: "phx_join", body: .json(payload.json))))
     }
 
-    /// Waits for the time of the backoff before the next join.
+    /// Waits for the backoff before the next join.
     package mutating func joinLater(_ reason: String, _ at: Instant) {
         let wait = backoff.next(at.random)
         phase = .waiting(until: at.now + wait)
@@ -280,7 +281,7 @@ package struct ChannelMachine {
 
     // MARK: The end
 
-    /// The channel is over for its sequences and callers; with an error, or because it was left.
+    /// Ends the sequences and calls, with an error, or because the channel was left.
     package mutating func finish(_ error: RoostError?, _ event: ChannelEvent) {
         actions += pending.endWaiting(error ?? .left)
         failWriters(error ?? .left)
@@ -288,20 +289,20 @@ package struct ChannelMachine {
         actions.append(.over(error))
     }
 
-    /// The channel ends for good with this error.
+    /// Ends the channel for good with this error.
     package mutating func fail(_ error: RoostError) {
         phase = .over
         actions += pending.endRequests(error)
         finish(error, .failed(error))
     }
 
-    /// The hub has answered the leave, or there is no hub to answer it.
+    /// The hub has confirmed the leave, or is not there to do so.
     package mutating func isLeft() {
         phase = .over
         actions += pending.endRequests(.left) + pending.endLeavers()
     }
 
-    /// A frame of this channel, under the join that it lives by.
+    /// Builds a frame of this channel under the current join.
     package func message(_ event: String, ref: String?, _ payload: [UInt8]) -> ClientMessage {
         ClientMessage(joinRef: joinRef, ref: ref, topic: topic, event: event, body: .json(payload))
     }

@@ -1,7 +1,7 @@
-/// The calls of the app that a channel has not answered yet: those that wait for the join or the leave, messages that wait
-/// for the channel, and frames that wait for the hub's answer.
+/// The app's calls that a channel has not answered yet: those that wait for the join or the leave, messages that wait
+/// for the channel, and frames that wait for the hub's reply.
 ///
-/// A part of `ChannelMachine`. Pure: what it returns are the answers to give, in order.
+/// A part of `ChannelMachine`. Pure: its methods return the answers to give, in order.
 package struct PendingCalls {
     /// A message that waits until the channel is joined.
     struct Held {
@@ -12,9 +12,9 @@ package struct PendingCalls {
 
     /// A frame that the hub answers.
     struct Request {
-        /// Nil where no task waits for the answer.
+        /// Nil if no task waits for the answer.
         var call: CallID?
-        /// What was to be done, for the sentence of a timeout.
+        /// The purpose, for the sentence of a timeout.
         let purpose: String
         let deadline: Moment
     }
@@ -27,7 +27,7 @@ package struct PendingCalls {
     /// Frames that the hub has not answered yet, by ref.
     private var requests: [String: Request] = [:]
 
-    /// When the first of them has waited for too long.
+    /// The time at which the first of them has waited for too long.
     var nextDeadline: Moment? { (held.map(\.deadline) + requests.values.map(\.deadline)).min() }
 
     mutating func add(subscriber call: CallID) { subscribers.append(call) }
@@ -36,23 +36,23 @@ package struct PendingCalls {
 
     mutating func add(_ request: Request, ref: String) { requests[ref] = request }
 
-    /// - Returns: false where as many messages wait as may.
+    /// - Returns: false if the limit of waiting messages is reached.
     mutating func add(_ message: Held) -> Bool {
         guard held.count < ChannelMachine.heldLimit else { return false }
         held.append(message)
         return true
     }
 
-    /// The messages that have waited for the channel, which wait no more.
+    /// Removes and returns the messages that have waited for the channel.
     mutating func takeHeld() -> [Held] {
         defer { held = [] }
         return held
     }
 
-    /// The frame of this ref, which the hub has answered.
+    /// Removes and returns the request with this ref, which the hub has answered.
     mutating func takeRequest(ref: String) -> Request? { requests.removeValue(forKey: ref) }
 
-    /// The task that waits for a call was cancelled.
+    /// Handles the cancellation of a task that waits for a call.
     mutating func cancel(_ call: CallID) -> [ChannelAction] {
         let waits =
             subscribers.contains(call) || held.contains { $0.call == call }
@@ -63,7 +63,7 @@ package struct PendingCalls {
         return waits ? [.answer(call, .cancelled)] : []
     }
 
-    /// Ends what has waited for too long.
+    /// Ends calls that have waited for too long.
     mutating func tick(_ now: Moment) -> [ChannelAction] {
         var answers: [ChannelAction] = []
         for message in held where message.deadline <= now {
@@ -77,24 +77,24 @@ package struct PendingCalls {
         return answers
     }
 
-    /// Answers all who wait for the join; nil is success.
+    /// Answers all calls that wait for the join; nil is success.
     mutating func endSubscribers(_ error: RoostError?) -> [ChannelAction] {
         defer { subscribers = [] }
         return subscribers.map { .answer($0, error) }
     }
 
-    /// Answers all who wait for the channel to be joined, to subscribe or to send.
+    /// Answers all calls that wait for the channel to be joined, to subscribe or to send.
     mutating func endWaiting(_ error: RoostError) -> [ChannelAction] {
         endSubscribers(error) + takeHeld().map { .answer($0.call, error) }
     }
 
-    /// Answers all frames that wait for the hub.
+    /// Answers all requests that wait for the hub.
     mutating func endRequests(_ error: RoostError) -> [ChannelAction] {
         defer { requests = [:] }
         return requests.values.compactMap { request in request.call.map { .answer($0, error) } }
     }
 
-    /// Answers all who wait for the leave, which has happened.
+    /// Answers all calls that wait for the leave, which has happened.
     mutating func endLeavers() -> [ChannelAction] {
         defer { leavers = [] }
         return leavers.map { .answer($0, nil) }

@@ -2,15 +2,15 @@ public import Foundation
 import Synchronization
 package import Wire
 
-/// Who is in a channel, and what is different from the update before.
+/// The members of a channel, and the differences from the previous update.
 public struct PresenceUpdate: Sendable, Equatable {
-    /// The members of each presence key.
+    /// The members by presence key.
     public let members: [String: [PresenceMember]]
-    /// Keys that were not there before.
+    /// Keys that were not present before.
     public let joined: [String]
-    /// Keys that are not there any more.
+    /// Keys that are not present any more.
     public let left: [String]
-    /// Keys that were there before and have other payloads or clients now.
+    /// Keys that were present before and have other payloads or clients now.
     public let changed: [String]
 
     package init(_ members: [String: [PresenceMember]], since before: [String: [PresenceMember]]) {
@@ -23,12 +23,12 @@ public struct PresenceUpdate: Sendable, Equatable {
 
 /// One client (a tab, a phone) under a presence key.
 public struct PresenceMember: Sendable, Equatable {
-    /// The hub's name for this presence (`phx_ref`). Each change of the payload gives it a new one.
+    /// The hub's reference for this presence (`phx_ref`). It changes with each change of the payload.
     public let ref: String
-    /// What the client tracks, as the text of a JSON object, with the hub's `phx_ref` in it.
+    /// The client's payload as the text of a JSON object, including the hub's `phx_ref`.
     public let json: Data
 
-    /// Reads what the client tracks.
+    /// Decodes the client's payload.
     public func decode<Payload: Decodable>(
         as type: Payload.Type, decoder: JSONDecoder = .roost
     ) throws(RoostError) -> Payload {
@@ -36,34 +36,34 @@ public struct PresenceMember: Sendable, Equatable {
     }
 }
 
-/// How many are in a channel, without their names.
+/// The number of members of a channel, without their names.
 public struct Occupancy: Sendable, Equatable {
-    /// How many clients: each tab and each phone counts.
+    /// The number of clients: each tab and each phone counts.
     public let members: Int
-    /// How many presence keys: users, where the key is the user.
+    /// The number of presence keys, which is that of users if the key is the user.
     public let keys: Int
 }
 
-/// Who is in a channel, from `presence_state` and `presence_diff` (wire-protocol A6).
+/// The members of a channel, from `presence_state` and `presence_diff` (wire-protocol A6).
 ///
-/// When the channel is lost the map stays as it is for the grace window, and the next `presence_state` takes its place.
-/// So a loss inside the window changes nothing unless somebody came or went meanwhile.
+/// When the channel is lost, the map stays for the grace window until the next `presence_state` replaces it. So a loss
+/// within the window changes nothing unless members came or went in the meantime.
 package struct PresenceMap {
     package private(set) var members: [String: [PresenceMember]] = [:]
-    /// A state has arrived since the last join. Diffs before it are about a state that is not known yet.
+    /// True once a state has arrived since the last join. Earlier diffs are about a state that is not known yet.
     private var isLive = false
-    /// Diffs that came before their state.
+    /// Diffs that arrived before their state.
     private var early: [JSON] = []
     private var staleUntil: Moment?
 
-    /// Whether a state has ever arrived, so that there is something to show.
+    /// True once any state has arrived, so that there is something to show.
     package private(set) var isKnown = false
-    /// When `tick` empties the map; nil while the channel is not lost.
+    /// The time at which `expireStale` empties the map; nil while the channel is not lost.
     package var nextDeadline: Moment? { staleUntil }
 
     package init() {}
 
-    /// Takes a `presence_state`.
+    /// Applies a `presence_state`.
     ///
     /// - Returns: whether there is something new to show.
     package mutating func state(_ payload: JSON) -> Bool {
@@ -79,12 +79,12 @@ package struct PresenceMap {
         return members != before || !wasKnown
     }
 
-    /// Takes a `presence_diff`.
+    /// Applies a `presence_diff`.
     ///
-    /// - Returns: whether the members are others now.
+    /// - Returns: whether the members have changed.
     package mutating func diff(_ payload: JSON) -> Bool {
         guard isLive else {
-            // The state always comes; a hub that sends none must not make us keep its diffs forever.
+            // The state always follows, but a hub that sends none must not make this list grow forever.
             if early.count < 1024 { early.append(payload) }
             return false
         }
@@ -93,7 +93,7 @@ package struct PresenceMap {
         return members != before
     }
 
-    /// The channel is lost: from now on the map is shown for `window` at most.
+    /// Notes the loss of the channel: the map remains for `window` at most.
     package mutating func lost(at now: Moment, window: Duration) {
         guard isLive else { return }
         isLive = false
@@ -103,7 +103,7 @@ package struct PresenceMap {
 
     /// Empties the map when its time is over.
     ///
-    /// - Returns: whether the members are others now.
+    /// - Returns: whether the members have changed.
     package mutating func tick(_ now: Moment) -> Bool {
         guard let staleUntil, staleUntil <= now else { return false }
         self.staleUntil = nil
@@ -139,13 +139,13 @@ package struct PresenceMap {
     }
 }
 
-/// Finds what is different since the last update that one consumer got, so that nothing is left out when several changes
-/// come at once.
+/// Computes the differences since the last update of one consumer, so that nothing is omitted when several changes
+/// arrive at once.
 final class PresenceDifferences: Sendable {
     private let members = Mutex<[String: [PresenceMember]]>([:])
 
     @Sendable
-    /// The update for this state; the next one is counted from here.
+    /// The update for this state, which becomes the base of the next one.
     func update(_ now: [String: [PresenceMember]]) -> PresenceUpdate {
         members.withLock { last in
             defer { last = now }

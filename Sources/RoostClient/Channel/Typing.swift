@@ -1,21 +1,21 @@
 public import Foundation
 package import Wire
 
-/// Who is typing in a channel now, in the order in which they began.
+/// The users typing in a channel now, in the order in which they started.
 public struct TypingSet: Sendable, Equatable {
     public let typists: [Typist]
 
     public init(typists: [Typist] = []) { self.typists = typists }
 }
 
-/// Somebody who is typing.
+/// A user who is typing.
 public struct Typist: Sendable, Equatable {
-    /// The payload's `user_id`; nil where it has none.
+    /// The payload's `user_id`; nil if it has none.
     public let userID: String?
-    /// What the typist's client sent, as the text of a JSON object.
+    /// The payload of the user's client, as the text of a JSON object.
     public let json: Data
 
-    /// Reads what the typist's client sent.
+    /// Decodes the payload of the user's client.
     public func decode<Payload: Decodable>(
         as type: Payload.Type, decoder: JSONDecoder = .roost
     ) throws(RoostError) -> Payload {
@@ -23,12 +23,12 @@ public struct Typist: Sendable, Equatable {
     }
 }
 
-/// Who is typing, from the broadcasts `typing` and `typing_state`.
+/// The users typing, from the broadcasts `typing` and `typing_state`.
 ///
-/// The hub ends each typist by itself. Where that message is lost, or the server knows nothing of typing, a typist who has
-/// said nothing for `silence` is removed: nobody types forever.
+/// The hub ends typing by itself. In case that message is lost, or the server does not support typing, a user without a
+/// report for `silence` is removed: no one types forever.
 package struct TypingMap {
-    /// How long a typist stays without a word: twice as long as the hub waits, so that the hub comes first.
+    /// The time that a user stays without a report: twice as long as at the hub, so that the hub comes first.
     package static let silence: Duration = .seconds(6)
 
     private struct Entry {
@@ -42,20 +42,20 @@ package struct TypingMap {
     package init() {}
 
     package var set: TypingSet { TypingSet(typists: entries.map(\.typist)) }
-    /// When `tick` removes somebody; nil while nobody types.
+    /// The time at which `removeSilent` removes a user; nil while no one is typing.
     package var nextDeadline: Moment? { entries.map(\.heardAt).min().map { $0 + Self.silence } }
 
-    /// Takes a `typing` broadcast.
+    /// Applies a `typing` broadcast.
     ///
-    /// - Returns: whether the set is another now.
+    /// - Returns: whether the set has changed.
     package mutating func heard(_ payload: JSON, at now: Moment) -> Bool {
         guard let isTyping = payload["typing"]?.bool else { return false }
         return update { $0.apply(payload, isTyping, now) }
     }
 
-    /// Takes a `typing_state` broadcast, which lists all who type.
+    /// Applies a `typing_state` broadcast, which lists all who type.
     ///
-    /// - Returns: whether the set is another now.
+    /// - Returns: whether the set has changed.
     package mutating func state(_ payload: JSON, at now: Moment) -> Bool {
         update { map in
             map.entries = []
@@ -63,14 +63,14 @@ package struct TypingMap {
         }
     }
 
-    /// Removes everybody, because the channel is lost: typing never outlives a connection.
+    /// Removes all users, because the channel is lost: typing never outlives a connection.
     ///
-    /// - Returns: whether the set is another now.
+    /// - Returns: whether the set has changed.
     package mutating func clear() -> Bool { update { $0.entries = [] } }
 
-    /// Removes those who have been silent for too long.
+    /// Removes users without a report for too long.
     ///
-    /// - Returns: whether the set is another now.
+    /// - Returns: whether the set has changed.
     package mutating func tick(_ now: Moment) -> Bool {
         update { map in map.entries.removeAll { $0.heardAt + Self.silence <= now } }
     }
@@ -92,7 +92,7 @@ package struct TypingMap {
         }
     }
 
-    /// A name for a typist without a `user_id`: the payload without `typing`, whatever the order of its keys.
+    /// A key for a typist without a `user_id`: the payload without `typing`, regardless of the order of its members.
     private static func words(of payload: JSON) -> String {
         var words: [String] = []
         payload.forEachMember { member in
@@ -108,9 +108,10 @@ package struct TypingMap {
     }
 }
 
-/// Decides which of the app's calls of `typing` are sent: the first, one a second while they go on, and the stop.
+/// Selects the app's calls of `typing` to send: the first one, one a second while they go on, and the stop.
 package struct TypingThrottle {
-    /// The shortest time between two starts. The hub passes on one a second, and ends a typist after 3 s of silence.
+    /// The shortest time between two starts. The hub passes on one a second, and ends typing after 3 s without a
+    /// report.
     package static let interval: Duration = .seconds(1)
 
     private var sentAt: Moment?
@@ -118,7 +119,7 @@ package struct TypingThrottle {
 
     package init() {}
 
-    /// Whether this call is to be sent.
+    /// Whether to send this call.
     package mutating func says(_ isTyping: Bool, at now: Moment) -> Bool {
         guard isTyping else {
             defer { reset() }
@@ -130,7 +131,7 @@ package struct TypingThrottle {
         return true
     }
 
-    /// Forgets what was sent: the channel is lost, and the hub has ended our typing.
+    /// Forgets earlier calls: the channel is lost, and the hub has ended the typing.
     package mutating func reset() {
         isTyping = false
         sentAt = nil

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What a client, its channels and their sequences share. When the last of them is gone, so is the connection. All of it
-/// may be called from any thread.
+/// The state shared by a client, its channels and their sequences. The connection ends with the last of them. Callable
+/// from any thread.
 final class ClientCore: Sendable {
     let engine: Engine
     let mirror = StateMirror()
@@ -22,10 +22,10 @@ final class ClientCore: Sendable {
 
     func nextID() -> Int { lastID.add(1, ordering: .relaxed).newValue }
 
-    /// Tells the engine something and does not wait.
+    /// Sends the engine a command without waiting.
     func post(_ command: ClientCommand) { inbox.yield(command) }
 
-    /// Tells the engine something and waits for the answer.
+    /// Sends the engine a command and waits for the result.
     func call(_ channel: ChannelID, _ what: ClientCommand.Call) async throws(RoostError) {
         let id = nextID()
         let error = await withTaskCancellationHandler {
@@ -37,13 +37,13 @@ final class ClientCore: Sendable {
     }
 }
 
-/// What the app's calls tell the engine. All go through one queue and so stay in order, those that cannot wait (making a
-/// sequence, dropping it) as well as those that can.
+/// Commands from the app's calls to the engine. All of them go through one queue and so stay in order, whether the
+/// caller can wait or not (as when creating or dropping a sequence).
 enum ClientCommand: Sendable {
     case connect
     case networkIsBack
     case appState(AppState)
-    /// The moment has come for which the state machines asked.
+    /// A deadline of the state machines has passed.
     case tick
 
     case watchState(SubscriptionID, Mailbox<ConnectionState>)
@@ -53,20 +53,20 @@ enum ClientCommand: Sendable {
     case open(ChannelID, topic: String, ChannelConfiguration, ChannelFlag, StreamReplica)
     case attach(ChannelID, SubscriptionID, Sink, ChangeRequest?)
     case detach(ChannelID, SubscriptionID)
-    /// The rows of a list are to be read again.
+    /// Read the rows of a list again.
     case readAgain(ChannelID, SubscriptionID)
-    /// Nobody holds the channel or one of its sequences any more: it is left.
+    /// Leave the channel: neither it nor its sequences are referenced any more.
     case release(ChannelID)
     case untrack(ChannelID)
     case typing(ChannelID, Bool, [UInt8])
     case openWriter(ChannelID, WriterID, name: String, epoch: Int, StreamProgress)
-    /// Nobody holds the writer any more.
+    /// Remove a writer that is not referenced any more.
     case closeWriter(ChannelID, WriterID)
 
     case call(ChannelID, CallID, Call, Answer)
     case cancel(ChannelID, CallID)
 
-    /// A call of the app whose task waits for the answer.
+    /// A call of the app whose task waits for the result.
     enum Call: Sendable {
         case subscribe
         case leave
@@ -78,10 +78,10 @@ enum ClientCommand: Sendable {
     typealias Answer = CheckedContinuation<RoostError?, Never>
 }
 
-/// The buffer of one sequence that reads a channel, by what the sequence reads.
+/// The buffer of one sequence of a channel, by the kind of sequence.
 enum Sink: Sendable {
     case changes(Mailbox<ChangeSignal>)
-    /// What the list has is in its replica; the buffer only says that there is something new.
+    /// The list's content is in its replica; the buffer only signals news.
     case rows(ListReplica)
     case broadcasts(String, Mailbox<IncomingBroadcast>)
     case presence(Mailbox<[String: [PresenceMember]]>)
@@ -89,7 +89,7 @@ enum Sink: Sendable {
     case occupancy(Mailbox<Occupancy>)
     case events(Mailbox<ChannelEvent>)
     case messages(Mailbox<ServerMessage>)
-    /// What the stream has is in the channel's replica; the buffer only says that there is something new.
+    /// The stream's content is in the channel's replica; the buffer only signals news.
     case stream(Mailbox<Void>)
 
     func finish(_ error: RoostError?) {
@@ -98,7 +98,7 @@ enum Sink: Sendable {
         case .rows(let replica): replica.finish(error)
         case .broadcasts(_, let mailbox): mailbox.finish(error)
         case .stream(let mailbox): mailbox.finish(error)
-        // These end without an error: the last event says how the channel ended.
+        // These end without an error: the last event tells how the channel ended.
         case .presence(let mailbox): mailbox.finish()
         case .typing(let mailbox): mailbox.finish()
         case .occupancy(let mailbox): mailbox.finish()
@@ -107,7 +107,7 @@ enum Sink: Sendable {
         }
     }
 
-    /// Puts what goes to all sequences of a kind into the buffer, if the sequence is of that kind.
+    /// Puts an action for all sequences of a kind into the buffer, if the sequence is of that kind.
     func take(_ action: ChannelAction) {
         switch (action, self) {
         case (.expired(let reason), .changes(let mailbox)): mailbox.put(.expired(reason: reason))
@@ -125,7 +125,7 @@ enum Sink: Sendable {
     }
 }
 
-/// The connection's state as a UI shows it, to be read without waiting for the engine.
+/// The connection's state for the UI, readable without waiting for the engine.
 final class StateMirror: Sendable {
     private let value = Mutex(ConnectionState.idle)
 
@@ -135,7 +135,7 @@ final class StateMirror: Sendable {
     }
 }
 
-/// Whether a channel is over, to be read without waiting for the engine.
+/// Whether a channel is over, readable without waiting for the engine.
 final class ChannelFlag: Sendable {
     private let value = Atomic(false)
 

@@ -1,6 +1,6 @@
-/// All of the client's logic: the connection, and the channels on it.
+/// The client's whole logic: the connection and its channels.
 ///
-/// Pure: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` says what is to be done, and `tick`
+/// Pure: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` returns the actions, and `handleDeadlines`
 /// has to be called at `nextDeadline`.
 package struct ClientMachine {
     package private(set) var connection: ConnectionMachine
@@ -21,20 +21,20 @@ package struct ClientMachine {
         context = ChannelMachine.Context(token: nil, appState: appState, isUp: false)
     }
 
-    /// What is to be done since the last call, in this order.
+    /// The actions since the last call, in order.
     package mutating func takeActions() -> [ClientAction] {
         defer { actions = [] }
         return actions
     }
 
-    /// When `tick` has something to do; nil where only another input changes anything.
+    /// The next time at which `handleDeadlines` has work; nil if only another input can change anything.
     package var nextDeadline: Moment? {
         (channels.values.map(\.nextDeadline) + [connection.nextDeadline]).compactMap(\.self).min()
     }
 
     // MARK: The connection
 
-    /// Gives the connection an input, and channels what they have to know of it.
+    /// Passes an input to the connection, and its consequences to the channels.
     package mutating func withConnection(_ at: Instant, _ input: (inout ConnectionMachine) -> Void) {
         input(&connection)
         for action in connection.takeActions() {
@@ -54,17 +54,17 @@ package struct ClientMachine {
         }
     }
 
-    /// The app is doing something else.
+    /// The app's state has changed.
     package mutating func change(to appState: AppState, _ at: Instant) {
         guard appState != context.appState else { return }
         context.appState = appState
         withConnection(at) { $0.change(to: appState, at) }
-        // The app's state holds for the whole socket, so one channel says it for all.
+        // The app's state applies to the whole socket, so one channel reports it for all.
         guard context.isUp, let id = channels.filter({ $0.value.isJoined }).keys.min() else { return }
         withChannel(id, at) { channel, _, refs in channel.say(appState, &refs) }
     }
 
-    /// A frame has arrived on the socket of this number.
+    /// A frame has arrived on the socket with this number.
     package mutating func receive(_ frame: WebSocketFrame, from socket: Int, _ at: Instant) {
         guard socket == connection.socket, connection.isOpen else { return }
         withConnection(at) { $0.heard(at) }
@@ -74,13 +74,13 @@ package struct ClientMachine {
         }
     }
 
-    /// Does what is due.
+    /// Handles what is due.
     package mutating func tick(_ at: Instant) {
         withConnection(at) { $0.tick(at) }
         each(at) { $0.tick($1, &$2, at) }
     }
 
-    /// Leaves all channels, as far as the socket still takes it, and closes the connection.
+    /// Leaves all channels, as far as the socket still accepts it, and closes the connection.
     package mutating func disconnect(_ at: Instant) {
         each(at) { channel, _, refs in channel.leave(nil, &refs, at) }
         withConnection(at) { $0.disconnect() }
@@ -88,18 +88,18 @@ package struct ClientMachine {
 
     // MARK: Channels
 
-    /// Makes a channel, which joins when it is subscribed.
+    /// Adds a channel, which joins once it is subscribed.
     package mutating func open(_ id: ChannelID, _ topic: String, _ configuration: ChannelConfiguration) {
         channels[id] = ChannelMachine(topic: topic, configuration, presenceKey: presenceKey, channelTiming)
     }
 
-    /// An input to a channel, with what channels share.
+    /// An input to a channel, with the state that channels share.
     package typealias ChannelInput = (inout ChannelMachine, ChannelMachine.Context, inout Refs) -> Void
 
-    /// Gives a channel an input. One that is over by then is forgotten.
+    /// Passes an input to a channel. A channel that is over afterwards is removed.
     package mutating func withChannel(_ id: ChannelID, _ at: Instant, _ input: ChannelInput) {
         guard var channel = channels[id] else { return }
-        // Taken out while it is changed, so that its memory is its own.
+        // Taken out while it is changed, so that it is uniquely referenced and not copied.
         channels[id] = nil
         input(&channel, context, &refs)
         var refusesToken = false
@@ -119,12 +119,12 @@ package struct ClientMachine {
     }
 }
 
-/// What `ClientMachine` wants done: for the connection, for a channel, or a message to be sent.
+/// An action that `ClientMachine` requests: for the connection, for a channel, or a message to send.
 package enum ClientAction {
     case connection(ConnectionAction)
     case channel(ChannelID, ChannelAction)
     case send(ClientMessage)
 }
 
-/// The number of one channel of a client.
+/// Identifies a channel of a client.
 package typealias ChannelID = Int

@@ -1,39 +1,39 @@
 public import Foundation
 
 extension RoostClient {
-    /// What a client needs to know. Everything but `token` has a default that suits a chat app.
+    /// The settings of a client. Everything but `token` has a default that suits a chat app.
     public struct Configuration: Sendable {
-        /// Returns the user's token (a JWT). It is called at each connection, a minute before the last token's `exp`, and
-        /// when the hub says that the token is expired. If it throws it is called again, with growing pauses.
+        /// Returns the user's token (a JWT). Called for each connection, a minute before the last token's `exp`, and
+        /// when the hub reports the token as expired. If it throws, it is called again, with growing pauses.
         public var token: @Sendable () async throws -> String
-        /// A Supabase project's public key, where a gateway wants one.
+        /// A Supabase project's public key, if a gateway requires one.
         public var apiKey: String?
-        /// The key under which this client is present in channels. It stays the same over reconnects, so that nobody sees
-        /// a return within the grace window.
+        /// The key under which this client is present in channels. It stays the same across reconnects, so that a
+        /// return within the grace window is not visible to others.
         public var presenceKey = UUID().uuidString.lowercased()
         /// How long a loss is not shown.
         public var grace = GraceWindows()
-        /// How long to wait between attempts to connect, to join, and to get a token.
+        /// The pauses between attempts to connect, to join, and to get a token.
         public var backoff = Backoff.Policy()
         /// The time between two heartbeats. The hub closes sockets that are silent for a minute.
         public var heartbeat = Duration.seconds(25)
-        /// How long a heartbeat may go without anything from the hub until the connection is given up.
+        /// How long the hub may stay silent after a heartbeat before the connection is given up.
         public var heartbeatTimeout = Duration.seconds(10)
-        /// How long an attempt to connect may take.
+        /// The time limit of an attempt to connect.
         public var connectTimeout = Duration.seconds(10)
-        /// How long the hub may take to answer a join.
+        /// The time limit for the hub's reply to a join.
         public var joinTimeout = Duration.seconds(10)
-        /// How long a message waits for a channel that is on its way back and for the hub's answer, together.
+        /// How long a message may wait for a reconnecting channel and for the hub's reply, together.
         public var sendTimeout = Duration.seconds(10)
-        /// What reads rows and payloads.
+        /// Decodes rows and payloads.
         public var decoder = JSONDecoder.roost
-        /// What writes payloads.
+        /// Encodes payloads.
         public var encoder = JSONEncoder.roost
-        /// How many elements a sequence keeps for a slow consumer.
+        /// The most elements that a sequence buffers for a slow consumer.
         public var bufferLimit = 1024
-        /// How many rows each change sequence remembers, to know repeats by.
+        /// The most rows that each change sequence remembers to recognize repeats.
         public var dedupeLimit = 4096
-        /// How many bytes may wait to be sent before `send` throws `.bufferFull`.
+        /// The most bytes that may wait to be sent; beyond that `send` throws `.bufferFull`.
         public var sendBufferBytes = 1 << 20
         /// The longest message that the hub may send, in bytes; a longer one ends the connection.
         public var maximumMessageBytes = 16 << 20
@@ -61,14 +61,15 @@ extension RoostClient {
     }
 }
 
-/// What the app is doing. Others see a client as present for as long after a loss as the state allows (`GraceWindows`).
+/// The app's state. After a loss, others see a client as present for as long as the state allows (`GraceWindows`).
 public enum AppState: String, Sendable, Codable, CaseIterable {
     case active, inactive, background
 }
 
-/// For how long a lost connection is not shown, by what the app is doing.
+/// How long a lost connection is not shown, by the app's state.
 ///
-/// The defaults are the hub's own, so that others see a user as away when the user's own app shows the loss, too.
+/// The defaults are the hub's own, so that others see a user as away at the same time as the user's own app shows the
+/// loss.
 public struct GraceWindows: Sendable, Equatable {
     public var active: Duration
     public var inactive: Duration
@@ -82,7 +83,7 @@ public struct GraceWindows: Sendable, Equatable {
         self.background = background
     }
 
-    /// The window while the app is in a state.
+    /// The window for an app state.
     public subscript(state: AppState) -> Duration {
         switch state {
         case .active: active
@@ -92,16 +93,16 @@ public struct GraceWindows: Sendable, Equatable {
     }
 }
 
-/// Waiting times between attempts: capped exponential, with full jitter, so that clients that lost the same hub do not
-/// come back at the same moment.
+/// The pauses between attempts: capped exponential, with full jitter, so that clients that lost the same hub do not
+/// return at the same moment.
 public struct Backoff: Sendable {
-    /// How long the waiting times are.
+    /// The lengths of the pauses.
     public struct Policy: Sendable, Equatable {
-        /// The longest that the first wait can be; each further one can be twice as long.
+        /// The longest first pause; it doubles with each further one.
         public var base: Duration
-        /// The longest that any wait can be.
+        /// The longest pause.
         public var cap: Duration
-        /// A connection that lived for so long was a success: the next wait is a first one again.
+        /// A connection that lasted this long counts as a success: the next pause is a first one again.
         public var stableAfter: Duration
 
         public init(
@@ -114,12 +115,12 @@ public struct Backoff: Sendable {
     }
 
     package let policy: Policy
-    /// How many waits there were since the last success.
+    /// The number of pauses since the last success.
     package private(set) var attempts = 0
 
     package init(_ policy: Policy) { self.policy = policy }
 
-    /// The longest that the next wait can be.
+    /// The longest that the next pause can be.
     package var ceiling: Duration {
         var ceiling = policy.base
         // Stops at the cap, so that no number of attempts overflows.
@@ -127,7 +128,7 @@ public struct Backoff: Sendable {
         return min(ceiling, policy.cap)
     }
 
-    /// Counts a wait, and says how long it is.
+    /// Counts a pause, and returns its length.
     ///
     /// - Parameter random: a random number in 0..<1.
     package mutating func next(_ random: Double) -> Duration {
@@ -136,11 +137,11 @@ public struct Backoff: Sendable {
         return wait
     }
 
-    /// A connection that was established has ended.
+    /// Notes the end of an established connection.
     package mutating func ended(after lifetime: Duration) {
         if lifetime >= policy.stableAfter { attempts = 0 }
     }
 
-    /// There is a reason to believe that the next attempt succeeds.
+    /// Starts over, as the next attempt is likely to succeed.
     package mutating func reset() { attempts = 0 }
 }

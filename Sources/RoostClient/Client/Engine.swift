@@ -1,6 +1,7 @@
 import Foundation
 
-/// Does what `ClientMachine` says. Only here does the client's logic meet sockets, clocks and the app's callbacks.
+/// Executes the actions of `ClientMachine`: the only place where the client's logic meets sockets, clocks and the app's
+/// callbacks.
 actor Engine {
     private var machine: ClientMachine
     private let configuration: RoostClient.Configuration
@@ -38,7 +39,7 @@ actor Engine {
             configuration.connectionTiming, configuration.channelTiming, presenceKey: configuration.presenceKey)
     }
 
-    /// Obeys commands until nobody can give any more, and then closes the connection.
+    /// Handles commands until the last sender is gone, and then closes the connection.
     func run(_ commands: AsyncStream<ClientCommand>) async {
         for await command in commands { handle(command) }
         await disconnect()
@@ -146,7 +147,7 @@ actor Engine {
     private func attach(_ id: ChannelID, _ subscription: SubscriptionID, _ sink: Sink, _ binding: ChangeRequest?) {
         guard let channel = machine.channels[id] else { return sink.finish(.left) }
         sinks[id, default: [:]][subscription] = sink
-        // A sequence that is made later begins with what is known.
+        // A sequence that is created later begins with the known state.
         switch sink {
         case .presence(let mailbox): if channel.presence.isKnown { mailbox.put(channel.presence.members) }
         case .typing(let mailbox): if !channel.typing.set.typists.isEmpty { mailbox.put(channel.typing.set) }
@@ -163,7 +164,7 @@ actor Engine {
         if case .stream = sink { subscribe(id) }
     }
 
-    // MARK: The logic and what it wants
+    // MARK: Actions
 
     private func perform(_ input: (inout ClientMachine, Instant) -> Void) {
         input(&machine, instant)
@@ -189,7 +190,7 @@ actor Engine {
             mirror.state = state
             for mailbox in states.values { mailbox.put(state) }
         case .event(let event): for mailbox in socketEvents.values { mailbox.put(event) }
-        // The machine has done these itself.
+        // The machine has handled these itself.
         case .up, .down, .token, .sendHeartbeat: break
         }
     }
@@ -249,7 +250,7 @@ actor Engine {
         timer = deadline.map { at in
             let (inbox, clock, until) = (inbox, clock, began + at)
             let task = Task {
-                // An error means that the timer was taken back.
+                // An error means that the timer was cancelled.
                 do { try await clock.sleep(until: until) } catch { return }
                 inbox.yield(.tick)
             }

@@ -2,7 +2,7 @@ public import Foundation
 import Wire
 
 extension JSONDecoder {
-    /// A decoder for rows as Postgres writes them: it reads a `Date` from the text of `timestamptz`, `timestamp` (as UTC)
+    /// A decoder for rows in Postgres' format: it decodes a `Date` from the text of `timestamptz`, `timestamp` (as UTC)
     /// and `date`, and from seconds since 1970.
     public static var roost: JSONDecoder {
         let decoder = JSONDecoder()
@@ -29,7 +29,8 @@ extension JSONDecoder {
 }
 
 extension JSONEncoder {
-    /// An encoder that writes a `Date` as Postgres and other clients read it: ISO 8601, in UTC, with milliseconds.
+    /// An encoder that writes a `Date` in the format of Postgres and other clients: ISO 8601, in UTC, with
+    /// milliseconds.
     public static var roost: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .custom { date, encoder in
@@ -40,10 +41,10 @@ extension JSONEncoder {
     }
 }
 
-/// Reads and writes times as `to_jsonb` of Postgres writes them: ISO 8601 with a `T`.
+/// Parses and formats times like Postgres' `to_jsonb`: ISO 8601 with a `T`.
 package enum PostgresTime {
-    /// Reads `2026-01-31T12:00:00.123456+00:00`, `…Z`, a time without a zone (as UTC), or a date alone. Nil for anything
-    /// else, `infinity` as well.
+    /// Parses `2026-01-31T12:00:00.123456+00:00`, `…Z`, a time without a zone (as UTC), or a date alone. Nil for
+    /// anything else, including `infinity`.
     package static func date(_ text: String) -> Date? {
         var rest = text.utf8[...]
         guard let year = number(&rest, 4), skip("-", &rest), let month = number(&rest, 2), skip("-", &rest),
@@ -68,12 +69,12 @@ package enum PostgresTime {
         return Date(timeIntervalSince1970: seconds - Double(offset))
     }
 
-    /// Writes a time in UTC, with milliseconds.
+    /// Formats a time in UTC, with milliseconds.
     package static func text(_ date: Date) -> String {
         CivilTime(millisecondsSince1970: Int((date.timeIntervalSince1970 * 1000).rounded())).text
     }
 
-    /// Reads the zone: seconds east of UTC; 0 where there is none.
+    /// Parses the zone: seconds east of UTC; 0 if there is none.
     private static func zone(_ rest: inout Substring.UTF8View) -> Int? {
         if rest.isEmpty || skip("Z", &rest) { return 0 }
         let sign = skip("-", &rest) ? -1 : 1

@@ -1,11 +1,10 @@
 public import Foundation
 import Synchronization
 
-/// A connection to a Roost hub that looks after itself. All of it may be called from any thread.
+/// A self-maintaining connection to a Roost hub. Callable from any thread.
 ///
-/// It connects when the first channel is subscribed, comes back after every loss, resumes row changes where they broke
-/// off, and does not show short losses. It lives as long as somebody holds it, one of its channels or a sequence of
-/// theirs.
+/// It connects when the first channel is subscribed, reconnects after every loss, resumes row changes where they broke
+/// off, and hides short losses. It lives as long as it, one of its channels or one of their sequences is referenced.
 public final class RoostClient: Sendable {
     private let core: ClientCore
     private let channels = Mutex<[String: WeakChannel]>([:])
@@ -15,18 +14,18 @@ public final class RoostClient: Sendable {
         weak var channel: Channel?
     }
 
-    /// Makes a client of the hub at `url`: `wss://HOST`, or the `https://HOST` that a web page uses. A path is kept, and
-    /// `/realtime/v1` stands in for none. A URL that cannot be that of a hub is a programmer's error and traps.
+    /// Creates a client of the hub at `url`: `wss://HOST`, or the `https://HOST` that web pages use. A path is kept;
+    /// without one, `/realtime/v1` is used. A URL that cannot be a hub's is a programming error and traps.
     public convenience init(url: URL, configuration: Configuration) {
         self.init(url: url, configuration: configuration, transport: PlatformTransport())
     }
 
-    /// Makes a client with the defaults; `token` is that of ``Configuration``.
+    /// Creates a client with the defaults; for `token` see ``Configuration``.
     public convenience init(url: URL, token: @escaping @Sendable () async throws -> String) {
         self.init(url: url, configuration: Configuration(token: token))
     }
 
-    /// Makes a client whose connections the transport makes; tests have their own.
+    /// Creates a client with its own transport, for tests.
     package init(url: URL, configuration: Configuration, transport: any WebSocketTransport) {
         do {
             core = ClientCore(try HubEndpoint(url), configuration, transport)
@@ -35,14 +34,14 @@ public final class RoostClient: Sendable {
         }
     }
 
-    /// Connects without a channel. `Channel.subscribe()` connects by itself.
+    /// Connects without a channel. `Channel.subscribe()` connects automatically.
     public func connect() { core.post(.connect) }
 
-    /// Leaves all channels, ends all of their sequences and closes the connection. Returns when it is closed.
+    /// Leaves all channels, ends their sequences and closes the connection. Returns once it is closed.
     public func disconnect() async { await core.engine.disconnect() }
 
-    /// The channel of that name, with or without `realtime:` in front. While it is in use all who ask get the same one, and
-    /// only the first configures it.
+    /// The channel of that name, with or without `realtime:`. While it is in use all callers get the same one, and only
+    /// the first call configures it.
     public func channel(_ name: String, configure: (inout ChannelConfiguration) -> Void = { _ in }) -> Channel {
         let topic = name.hasPrefix("realtime:") ? name : "realtime:" + name
         return channels.withLock { channels in
@@ -56,10 +55,10 @@ public final class RoostClient: Sendable {
         }
     }
 
-    /// The connection's state as a UI shows it, at this moment.
+    /// The current state of the connection for the UI.
     public var state: ConnectionState { core.mirror.state }
 
-    /// The connection's state as a UI shows it, from this moment on. The sequence begins with the current state.
+    /// The connection's states for the UI, beginning with the current one.
     public var states: ConnectionStates {
         let mailbox = Mailbox<ConnectionState>(limit: 64, countsMissed: false)
         let id = core.nextID()
@@ -68,7 +67,7 @@ public final class RoostClient: Sendable {
         return RoostSequence { await mailbox.element(lease) }
     }
 
-    /// What really happens to the socket, from this moment on.
+    /// The socket's actual events, from this moment on.
     public var socketEvents: SocketEvents {
         let mailbox = Mailbox<SocketEvent>(limit: 256, countsMissed: false)
         let id = core.nextID()
@@ -77,7 +76,7 @@ public final class RoostClient: Sendable {
         return RoostSequence { await mailbox.element(lease) }
     }
 
-    /// What the app is doing, which decides how long a loss is hidden, here and at the hub. Set it from `scenePhase` or
+    /// The app's state, which determines how long a loss is hidden, here and at the hub. Set it from `scenePhase` or
     /// `UIApplication`'s notifications.
     public var appState: AppState {
         get { currentAppState.withLock { $0 } }
@@ -89,12 +88,12 @@ public final class RoostClient: Sendable {
         }
     }
 
-    /// Call this when the system says that the network is back (`NWPathMonitor`): the next attempt is made at once, and a
-    /// connection that only looks alive is given up within seconds.
+    /// Call this when the system reports that the network is back (`NWPathMonitor`): the next attempt is made at once,
+    /// and a connection that only looks alive is given up within seconds.
     public func networkIsBack() { core.post(.networkIsBack) }
 }
 
-/// The connection's state as a UI shows it, over time. Ends when the client does.
+/// The connection's states for the UI over time. Ends with the client.
 public typealias ConnectionStates = RoostSequence<ConnectionState>
-/// What really happens to the socket. Ends when the client does.
+/// The socket's actual events. Ends with the client.
 public typealias SocketEvents = RoostSequence<SocketEvent>

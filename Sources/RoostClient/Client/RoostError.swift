@@ -1,24 +1,24 @@
-/// Why the client cannot do something. `description` is one sentence for a log or a developer.
+/// The reason why the client cannot do something. `description` is one sentence for a log or a developer.
 public enum RoostError: Error, Sendable, Equatable {
-    /// The hub refused it, and asking again cannot help: change the request. The reasons are in `docs/errors.md`.
+    /// The hub refused the request, and repeating it cannot help: change it. The reasons are in `docs/errors.md`.
     case refused(reason: String)
-    /// The hub refused it for now: the same may succeed later.
+    /// The hub refused the request for now; the same request may succeed later.
     case busy(reason: String)
-    /// The hub cannot serve the row changes that were asked for, for this reason.
+    /// The hub cannot serve the requested row changes, for this reason.
     case subscription(reason: String)
-    /// There was no answer in time. What was asked for may have happened.
+    /// There was no reply in time. The requested action may have happened.
     case timedOut(String)
-    /// There is no connection to the hub, or it was lost before the answer.
+    /// There is no connection to the hub, or it was lost before the reply.
     case notConnected(String)
-    /// As many bytes or messages as are allowed wait to be sent already.
+    /// The limit of bytes or messages that wait to be sent is reached.
     case bufferFull(limit: Int)
     /// A payload cannot be sent as it is.
     case encoding(String)
-    /// What arrived is not of the type that was asked for.
+    /// The received data is not of the requested type.
     case decoding(String)
-    /// A reader cancelled the stream: it ends after so many bytes, and nobody is shown more. Stop writing it.
+    /// A reader cancelled the stream: it ends after this many bytes, and no more are shown to anyone. Stop writing it.
     case streamCancelled(at: Int)
-    /// The stream has ended after so many bytes, and nothing can be written to it any more.
+    /// The stream has ended after this many bytes, and accepts no more.
     case streamEnded(at: Int)
     /// The channel was left.
     case left
@@ -49,7 +49,7 @@ extension RoostError: CustomStringConvertible {
 }
 
 extension RoostError {
-    /// The error for what the hub refused for this reason.
+    /// The error for a refusal of the hub with this reason.
     init(refusal reason: String) {
         switch reason.prefix(while: { $0 != ":" }) {
         case "StreamCancelled": self = .streamCancelled(at: Self.offset(in: reason))
@@ -58,19 +58,19 @@ extension RoostError {
         }
     }
 
-    /// The number that stands in a reason; 0 where a newer hub has none in it.
+    /// The number in a reason; 0 if a newer hub gives none.
     private static func offset(in reason: String) -> Int {
         Int(reason.drop { !$0.isASCII || !$0.isNumber }.prefix { $0.isASCII && $0.isNumber }) ?? 0
     }
 }
 
-/// What a client does about a refusal of the hub, by its `reason` (`docs/errors.md`; a test holds this against
+/// The client's response to a refusal of the hub, by its `reason` (`docs/errors.md`; a test compares this with
 /// `Wire.Refusal`).
 package enum NextAction: Equatable {
     case retry, refreshToken, giveUp
 
-    /// Reads a reason, which is `Code: sentence` or a sentence. A request with an unknown one is tried again: a hub that is
-    /// newer than this client may have new reasons, and to give up would be final.
+    /// Parses a reason, which is `Code: sentence` or a sentence. Unknown reasons lead to a retry: a hub newer than this
+    /// client may have new ones, and giving up would be final.
     package init(reason: String) {
         let code = reason.prefix { $0 != ":" }
         switch code {

@@ -1,8 +1,8 @@
 import DequeModule
 import Synchronization
 
-/// An asynchronous sequence of what a client hears. Each is for one consumer. Leaving the loop and dropping the sequence
-/// frees all that it holds. In a cancelled task it ends.
+/// An asynchronous sequence of a client's events, for one consumer. Leaving the loop and dropping the sequence frees
+/// everything it holds. In a cancelled task it ends.
 public struct RoostSequence<Element: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = Never
     let pull: @Sendable () async -> Element?
@@ -19,7 +19,7 @@ public struct RoostSequence<Element: Sendable>: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pull: pull) }
 }
 
-/// An asynchronous sequence of what a client hears that throws when it cannot go on at all. In all else it is a
+/// An asynchronous sequence of a client's events that throws if it cannot continue at all. Otherwise like
 /// `RoostSequence`.
 public struct RoostThrowingSequence<Element: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = RoostError
@@ -39,21 +39,21 @@ public struct RoostThrowingSequence<Element: Sendable>: AsyncSequence, Sendable 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pull: pull) }
 }
 
-/// A bounded buffer between the client and one consumer. Any thread may put; one task at a time takes.
+/// A bounded buffer between the client and one consumer. Any thread may put elements; one task at a time takes them.
 ///
-/// What does not fit is counted: the consumer learns how much it missed at the place where it missed it.
+/// Dropped elements are counted: the consumer learns how many it missed, and where.
 package final class Mailbox<Element: Sendable>: Sendable {
-    /// What is dropped when the buffer is full.
+    /// The elements to drop when the buffer is full.
     package enum Overflow {
         /// The oldest element.
         case oldest
-        /// Everything, because what follows makes no sense without what is missing.
+        /// Everything, because later elements make no sense without the missing ones.
         case all
     }
 
     package enum Delivery: Sendable {
         case element(Element)
-        /// How many elements were dropped at this place.
+        /// The number of elements dropped at this place.
         case missed(Int)
     }
 
@@ -77,7 +77,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
     private let state = Mutex(State())
     private let limit: Int
     private let overflow: Overflow
-    /// False for the newest of something, of which nobody needs older versions: what is dropped is then not counted.
+    /// False if only the newest element matters: dropped elements are then not counted.
     private let countsMissed: Bool
 
     package init(limit: Int, _ overflow: Overflow = .oldest, countsMissed: Bool = true) {
@@ -86,10 +86,10 @@ package final class Mailbox<Element: Sendable>: Sendable {
         self.countsMissed = countsMissed
     }
 
-    /// How many elements wait to be taken.
+    /// The number of elements in the buffer.
     package var count: Int { state.withLock { $0.items.count } }
 
-    /// Adds an element. Never waits.
+    /// Adds an element. Never blocks.
     package func put(_ element: Element) {
         wake { state in
             guard state.end == nil else { return }
@@ -107,7 +107,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Adds nothing more. What is in the buffer can still be taken; then comes the error, or the end.
+    /// Accepts no more elements. Those in the buffer can still be taken, followed by the error, or the end.
     package func finish(_ error: RoostError? = nil) {
         wake { state in
             if state.end == nil { state.end = error.map { .failed($0) } ?? .normal }
@@ -140,7 +140,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
         switch state.end {
         case .normal: return .end
         case .failed(let error):
-            // Thrown once; whoever asks again gets the end.
+            // Thrown once; afterwards the sequence is at its end.
             state.end = .normal
             return .failure(error)
         case nil: return .nothing
@@ -182,9 +182,9 @@ package final class Mailbox<Element: Sendable>: Sendable {
 }
 
 extension Mailbox {
-    /// Waits for the next delivery of which `read` makes something. Returns nil at the end, and in a cancelled task.
+    /// Waits for the next element for which `read` returns a value. Returns nil at the end, and in a cancelled task.
     ///
-    /// - Parameter lease: is held while somebody may still wait.
+    /// - Parameter lease: held while the consumer may still wait.
     func next<Value>(_ lease: Lease, _ read: (Delivery) -> Value?) async throws(RoostError) -> Value? {
         while let delivery = try await next() {
             if let value = read(delivery) { return withExtendedLifetime(lease) { value } }
@@ -192,19 +192,19 @@ extension Mailbox {
         return nil
     }
 
-    /// Waits for the next delivery of which `read` makes something, of a buffer that is never finished with an error.
+    /// Waits for the next element for which `read` returns a value, in a buffer that never finishes with an error.
     func nextOrEnd<Value>(_ lease: Lease, _ read: (Delivery) -> Value?) async -> Value? {
-        // An end is all that an error could mean.
+        // An error could only mean the end.
         do throws(RoostError) { return try await next(lease, read) } catch { return nil }
     }
 
-    /// Waits for the next element of a buffer that counts nothing and is never finished with an error.
+    /// Waits for the next element of a buffer that counts nothing and never finishes with an error.
     func element(_ lease: Lease) async -> Element? {
         await nextOrEnd(lease) { if case .element(let element) = $0 { element } else { nil } }
     }
 }
 
-/// Held by all who may still read a sequence; when the last one lets go, it calls a closure.
+/// Held by all potential consumers of a sequence; calls a closure when the last one releases it.
 final class Lease: Sendable {
     private let end: @Sendable () -> Void
 

@@ -1,10 +1,10 @@
 public import Foundation
 
-/// Decides which summary of a Live Activity is shown, where summaries arrive late, twice and in the wrong order.
+/// Decides which summary of a Live Activity to show when summaries arrive late, twice and out of order.
 ///
-/// An app learns of an activity's state in several ways: by a push, over the socket, from what it loaded. The newest
-/// `timestamp` counts, as it does for ActivityKit; what is not newer than what is shown is dropped. Each activity has
-/// its own time line, and one that has ended stays ended.
+/// An app learns of an activity's state in several ways: by a push, over the socket, from loaded data. The newest
+/// `timestamp` wins, as with ActivityKit; a summary that is not newer than the shown one is dropped. Each activity has
+/// its own timeline, and one that has ended stays ended.
 ///
 /// ```swift
 /// guard case .update(let summary) = ledger.offer(activityID: push.id, timestamp: push.timestamp, state: push.state)
@@ -12,7 +12,7 @@ public import Foundation
 /// await activities[summary.activityID]?.update(ActivityContent(state: summary.state, staleDate: nil))
 /// ```
 ///
-/// A value without a clock and without I/O: keep it where the activities are updated, such as in an actor.
+/// A value without a clock or I/O: keep it where the activities are updated, for example in an actor.
 public struct SummaryLedger<State: Sendable>: Sendable {
     private struct Entry {
         var latest: Summary<State>
@@ -21,37 +21,37 @@ public struct SummaryLedger<State: Sendable>: Sendable {
 
     private let capacity: Int
     private var entries: [String: Entry] = [:]
-    /// The newest timestamp of all activities that were forgotten.
+    /// The newest timestamp of all forgotten activities.
     private var forgottenUntil: Date?
-    /// How many summaries were dropped because they were not newer, or of an activity that had ended.
+    /// The number of summaries that were dropped, as they were not newer or their activity had ended.
     public private(set) var droppedCount = 0
 
-    /// - Parameter capacity: how many activities are remembered, ended ones included. Beyond that the one with the oldest
-    ///   summary is forgotten, ended ones first; to keep it from coming back to life, an activity that is not known is then
-    ///   begun only by a summary newer than that.
+    /// - Parameter capacity: the number of remembered activities, including ended ones. Beyond it the one with the
+    ///   oldest summary is forgotten, ended ones first. To keep a forgotten activity from reappearing, an unknown
+    ///   activity then starts only with a summary newer than that.
     public init(capacity: Int = 1_000) { self.capacity = max(1, capacity) }
 
-    /// What is to be shown for an activity: of one that has ended its final state; nil for one that is not known.
+    /// The summary to show for an activity, the final one if it has ended; nil if the activity is unknown.
     public func latest(activityID: String) -> Summary<State>? { entries[activityID]?.latest }
 
     /// Whether the final summary of an activity has arrived.
     public func hasEnded(activityID: String) -> Bool { entries[activityID]?.hasEnded ?? false }
 
-    /// A summary has arrived. The first of an activity begins it.
+    /// Offers a summary that has arrived. The first one of an activity starts it.
     ///
-    /// Its timestamp is when the state was true, by the server's clock: that of the push's `aps`.
+    /// Its timestamp is the time at which the state was true by the server's clock: that of the push's `aps`.
     public mutating func offer(activityID: String, timestamp: Date, state: State) -> SummaryVerdict<State> {
         take(Summary(activityID: activityID, timestamp: timestamp, state: state), isLast: false)
     }
 
-    /// The final summary of an activity has arrived. It counts also when it is as old as what is shown: servers that count
-    /// in seconds send the last update and the end within one.
+    /// Offers the final summary of an activity. It also counts if it is as old as the shown one: servers that count in
+    /// seconds may send the last update and the end within the same one.
     public mutating func end(activityID: String, timestamp: Date, state: State) -> SummaryVerdict<State> {
         take(Summary(activityID: activityID, timestamp: timestamp, state: state), isLast: true)
     }
 
     private mutating func take(_ summary: Summary<State>, isLast: Bool) -> SummaryVerdict<State> {
-        // Of a time that is no number nobody can say whether it is newer.
+        // A time that is not finite cannot be compared.
         guard summary.timestamp.timeIntervalSinceReferenceDate.isFinite else { return drop(.stale) }
         let newest: Date?
         if let entry = entries[summary.activityID] {
@@ -99,11 +99,11 @@ public struct Summary<State: Sendable>: Sendable {
 
 extension Summary: Equatable where State: Equatable {}
 
-/// What becomes of a summary that has arrived.
+/// The decision about a summary that has arrived.
 public enum SummaryVerdict<State: Sendable>: Sendable {
-    /// Show this, on the activity that it names and on no other.
+    /// Show this summary, on the activity that it names and no other.
     case update(Summary<State>)
-    /// What is shown is as new, or newer.
+    /// The shown summary is as new, or newer.
     case stale
     /// The activity has ended.
     case ended

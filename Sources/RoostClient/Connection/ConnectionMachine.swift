@@ -1,10 +1,10 @@
-/// A moment as the state machines see it: the time since some start, on a clock that goes on while the device sleeps.
+/// A time in the state machines: the duration since some start, on a clock that continues while the device sleeps.
 package typealias Moment = Duration
 
-/// The time and the randomness of one input to the state machines, which have none of their own.
+/// The time and the randomness for one input to the state machines, which have none of their own.
 package struct Instant {
     package let now: Moment
-    /// The wall clock, in seconds since 1970. Only the lifetime of tokens is judged by it.
+    /// The wall clock, in seconds since 1970. Used only for the lifetime of tokens.
     package let unix: Double
     /// A random number in 0..<1, for backoff.
     package let random: Double
@@ -16,39 +16,40 @@ package struct Instant {
     }
 }
 
-/// What `ConnectionMachine` wants done, by `Engine` or, for what channels have to know, by `ClientMachine`.
+/// An action that `ConnectionMachine` requests from `Engine` or, if it concerns channels, from `ClientMachine`.
 package enum ConnectionAction: Equatable {
-    /// Call the app's token callback, as the question of this number; its answer is `ConnectionMachine.token`.
+    /// Call the app's token callback for the request with this number; its answer goes to `ConnectionMachine`.
     case ask(Int)
-    /// Nobody waits for the answer to this question any more.
+    /// The answer to this request is not needed any more.
     case cancelAsk(Int)
-    /// Make the socket of this number, with this token.
+    /// Open the socket with this number, using this token.
     case open(Int, token: String)
-    /// Close the socket of this number, or end the attempt to make it.
+    /// Close the socket with this number, or abort the attempt to open it.
     case close(Int)
     case sendHeartbeat
     /// The socket is open: channels may join.
     case up
     /// The socket is gone, for this reason (one sentence).
     case down(reason: String)
-    /// Channels use this token from here on.
+    /// The token for the channels.
     case token(String)
-    /// A UI shows this state from here on.
+    /// The state to show in the UI.
     case show(ConnectionState)
     case event(SocketEvent)
 }
 
-/// The logic of the connection: when to connect, when to ask for a token, when to give up on a silent hub, what a UI shows.
+/// The logic of the connection: when to connect, when to request a token, when to give up on a silent hub, and what a
+/// UI shows.
 ///
-/// Pure: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` says what is to be done, and `tick`
+/// Pure: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` returns the actions, and `handleDeadlines`
 /// has to be called at `nextDeadline`.
 package struct ConnectionMachine {
     package enum Phase: Equatable {
-        /// Nobody wants a connection.
+        /// No connection is wanted.
         case idle
-        /// The app was asked for a token.
+        /// A token was requested from the app.
         case asking
-        /// A socket is being made; at the deadline the attempt is given up.
+        /// A socket is being opened; at the deadline the attempt is given up.
         case opening(deadline: Moment)
         case open(since: Moment)
         /// The next attempt is at `until`.
@@ -57,23 +58,23 @@ package struct ConnectionMachine {
 
     package private(set) var phase = Phase.idle
     package private(set) var actions: [ConnectionAction] = []
-    /// The number of the last socket. What others say is not heard any more.
+    /// The number of the latest socket. Events of others are ignored.
     package private(set) var socket = 0
     package private(set) var tokens: TokenRefresher
     package private(set) var shown: DisplayedState
     private let timing: Timing
     private var backoff: Backoff
     private var heartbeatAt: Moment?
-    /// Until then the hub has to say something; nil while nothing is expected of it.
+    /// The deadline for a sign of life from the hub; nil while none is expected.
     private var answerBy: Moment?
 
-    /// How long the connection waits for what.
+    /// The connection's time limits.
     package struct Timing {
         package var heartbeat: Duration = .seconds(25)
         package var heartbeatTimeout: Duration = .seconds(10)
         package var connectTimeout: Duration = .seconds(10)
         package var tokenTimeout: Duration = .seconds(30)
-        /// How long an open socket may stay silent after the app said that the network is back.
+        /// How long an open socket may stay silent after the app reported that the network is back.
         package var probeTimeout: Duration = .seconds(4)
         package var backoff = Backoff.Policy()
         package var grace = GraceWindows()
@@ -88,7 +89,7 @@ package struct ConnectionMachine {
         shown = DisplayedState(timing.grace, appState)
     }
 
-    /// What is to be done since the last call, in this order.
+    /// The actions since the last call, in order.
     package mutating func takeActions() -> [ConnectionAction] {
         defer { actions = [] }
         return actions
@@ -96,7 +97,7 @@ package struct ConnectionMachine {
 
     package var isOpen: Bool { if case .open = phase { true } else { false } }
 
-    /// When `tick` has something to do; nil where only another input changes anything.
+    /// The next time at which `handleDeadlines` has work; nil if only another input can change anything.
     package var nextDeadline: Moment? {
         var deadlines = [shown.nextDeadline, tokens.nextDeadline]
         switch phase {
@@ -108,9 +109,9 @@ package struct ConnectionMachine {
         return deadlines.compactMap(\.self).min()
     }
 
-    // MARK: What the app wants
+    // MARK: Orders of the app
 
-    /// Connects, unless there is a connection or one is on its way.
+    /// Connects, unless there is a connection or one is being opened.
     package mutating func connect(_ at: Instant) {
         guard phase == .idle else { return }
         backoff.reset()
@@ -130,13 +131,14 @@ package struct ConnectionMachine {
         show { $0.stop(state) }
     }
 
-    /// The app says that the network is back: nothing waits any longer, and a socket that looks alive has to show it.
+    /// The app reports that the network is back: nothing waits any longer, and a socket that looks alive has to prove
+    /// it.
     package mutating func networkIsBack(_ at: Instant) {
         backoff.reset()
         switch phase {
         case .waiting: start(at)
         case .opening:
-            // Begun on a network that is gone, it may wait for an answer that cannot come.
+            // It was started on a network that is gone, and may wait for a reply that cannot come.
             actions.append(.close(socket))
             start(at)
         case .open:
@@ -147,7 +149,7 @@ package struct ConnectionMachine {
         }
     }
 
-    /// The app is doing something else. In the foreground the next attempt is made at once.
+    /// The app's state has changed. In the foreground the next attempt is made at once.
     package mutating func change(to appState: AppState, _ at: Instant) {
         show { $0.change(to: appState, at: at.now) }
         if appState == .active, case .waiting = phase { start(at) }
@@ -155,7 +157,7 @@ package struct ConnectionMachine {
 
     // MARK: Tokens
 
-    /// The answer of the app's token callback; nil and a sentence where it failed.
+    /// The result of the app's token callback; nil and a sentence if it failed.
     package mutating func token(_ id: Int, _ token: String?, failure: String = "", _ at: Instant) {
         guard tokens.asking == id else { return }
         let answer = tokens.answer(id, token, at: at.now, unix: at.unix, at.random)
@@ -172,14 +174,14 @@ package struct ConnectionMachine {
         }
     }
 
-    /// The hub does not accept the token, or does not any more.
+    /// The hub does not accept the token, or no longer does.
     package mutating func tokenRefused(_ at: Instant) {
         tokens.refused(at: at.now, at.random)
     }
 
     // MARK: The socket
 
-    /// The socket of this number is open.
+    /// The socket with this number is open.
     package mutating func opened(_ id: Int, _ at: Instant) {
         guard id == socket, case .opening = phase else { return }
         phase = .open(since: at.now)
@@ -190,7 +192,7 @@ package struct ConnectionMachine {
         show { $0.up() }
     }
 
-    /// The attempt to make the socket of this number failed, or the socket ended.
+    /// The attempt to open the socket with this number failed, or the socket ended.
     package mutating func ended(_ id: Int, _ failure: TransportFailure, _ at: Instant) {
         guard id == socket else { return }
         switch phase {
@@ -209,13 +211,13 @@ package struct ConnectionMachine {
         lost(failure.reason, at)
     }
 
-    /// A frame arrived: whatever it is, it shows that the hub lives.
+    /// A frame arrived: any frame shows that the hub is alive.
     package mutating func heard(_ at: Instant) {
         guard isOpen else { return }
         answerBy = nil
     }
 
-    /// Does what is due.
+    /// Handles what is due.
     package mutating func tick(_ at: Instant) {
         show { $0.tick(at.now) }
         switch tokens.tick(at.now, at.random) {

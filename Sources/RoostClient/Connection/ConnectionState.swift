@@ -1,24 +1,24 @@
-/// What a UI shows of the connection. A loss that is shorter than the grace window of the app's state does not appear here.
+/// The connection's state for the UI. Losses shorter than the grace window of the app's state do not appear here.
 public enum ConnectionState: Sendable, Equatable {
-    /// Nobody asked for a connection, or `disconnect()` ended it.
+    /// No connection was requested, or `disconnect()` ended it.
     case idle
-    /// The first connection is on its way, for no longer than the grace window.
+    /// The first connection is being opened, for no longer than the grace window.
     case connecting
     /// There is a connection, or there was one within the grace window.
     case connected
-    /// There has been no connection for longer than the grace window. The client goes on trying. The reason is one
+    /// There has been no connection for longer than the grace window. The client keeps trying. The reason is one
     /// sentence.
     case disconnected(reason: String)
-    /// The hub closed the connection with a code of 4000 or above, which means that it wants nobody back. `connect()`
-    /// tries again.
+    /// The hub closed the connection with a code of 4000 or above, which forbids reconnecting. `connect()` tries again.
     case ended(reason: String)
 }
 
-/// What really happens to the socket, without grace windows: for logs, and for code that retries something.
+/// The socket's actual events, without grace windows: for logs, and for code that retries something.
 public enum SocketEvent: Sendable, Equatable {
     case connecting
     case connected
-    /// The hub answered an attempt with this HTTP status; ``lost(reason:)`` follows. With 401 it does not accept the token.
+    /// The hub answered an attempt with this HTTP status; ``lost(reason:)`` follows. 401 means that it does not accept
+    /// the token.
     case refused(status: Int)
     /// The connection was lost, or an attempt failed. The reason is one sentence.
     case lost(reason: String)
@@ -26,13 +26,13 @@ public enum SocketEvent: Sendable, Equatable {
     case waiting(Duration)
 }
 
-/// The connection's state as a UI shows it: losses shorter than the grace window of the app's state leave no trace. Pure;
-/// a part of `ConnectionMachine`.
+/// The connection's state for the UI: losses shorter than the grace window of the app's state leave no trace. Pure; a
+/// part of `ConnectionMachine`.
 package struct DisplayedState {
     package private(set) var state = ConnectionState.idle
     private let windows: GraceWindows
     private var appState: AppState
-    /// Since when there has been no connection, while a UI does not show it.
+    /// The start of a loss that is not shown yet.
     private var lostAt: Moment?
     private var reason = ""
 
@@ -41,7 +41,7 @@ package struct DisplayedState {
         self.appState = appState
     }
 
-    /// When `tick` shows a loss; nil where there is none to show.
+    /// The time at which `showOverdueLoss` shows a loss; nil if there is none to show.
     package var nextDeadline: Moment? { lostAt.map { $0 + windows[appState] } }
 
     /// The first attempt begins.
@@ -51,13 +51,13 @@ package struct DisplayedState {
         reason = "There is no answer from the hub."
     }
 
-    /// There is a connection.
+    /// The connection is open.
     package mutating func up() {
         state = .connected
         lostAt = nil
     }
 
-    /// The connection was lost, or an attempt failed. A UI will show the last reason; the window counts from the first.
+    /// The connection was lost, or an attempt failed. The last reason will be shown; the window counts from the first.
     package mutating func down(at now: Moment, _ reason: String) {
         self.reason = reason
         switch state {
@@ -67,14 +67,14 @@ package struct DisplayedState {
         }
     }
 
-    /// There is no connection and none is wanted: the state is shown at once.
+    /// No connection is wanted: the state is shown at once.
     package mutating func stop(_ state: ConnectionState) {
         self.state = state
         lostAt = nil
     }
 
-    /// The app is doing something else. One that comes back to the front gets the whole window: a loss that nobody could
-    /// see is not shown to a user who has only just looked.
+    /// The app's state has changed. An app that returns to the foreground gets the whole window: a loss that was not
+    /// visible is not shown to a user who has only just looked.
     package mutating func change(to appState: AppState, at now: Moment) {
         if appState == .active, self.appState != .active, lostAt != nil { lostAt = now }
         self.appState = appState

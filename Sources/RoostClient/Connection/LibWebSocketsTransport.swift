@@ -4,12 +4,12 @@
     import Foundation
     import Synchronization
 
-    /// Makes connections by libwebsockets, with a thread for each.
+    /// Opens connections by libwebsockets, with a thread for each.
     struct LibWebSocketsTransport: WebSocketTransport {
         func open(_ request: WebSocketRequest) async throws(TransportFailure) -> any WebSocketConnection {
             guard let target = SocketTarget(request) else { throw .unreachable("The hub's URL has no host.") }
             let shared = SocketState()
-            // The handle is made first: whatever happens, with it goes the thread.
+            // The handle is created first: the thread always ends with it.
             let connection = LibWebSocketsConnection(shared)
             let thread = Thread { SocketThread(target, shared).run() }
             thread.stackSize = 1 << 19
@@ -21,7 +21,7 @@
 
     typealias PlatformTransport = LibWebSocketsTransport
 
-    /// A connection by libwebsockets, as its users hold it. When nobody holds it any more it is closed.
+    /// A connection by libwebsockets. It closes when its last reference is released.
     final class LibWebSocketsConnection: WebSocketConnection {
         private let shared: SocketState
 
@@ -40,7 +40,7 @@
         func close() { shared.close() }
     }
 
-    /// A request in the parts that libwebsockets takes.
+    /// A request in the parts that libwebsockets needs.
     struct SocketTarget: Sendable {
         let isTLS: Bool
         /// The name or address to connect to.
@@ -57,7 +57,7 @@
                 let host = parts.percentEncodedHost, !host.isEmpty
             else { return nil }
             isTLS = parts.scheme == "wss"
-            // An IPv6 address stands in brackets in a URL and a header (RFC 3986, section 3.2.2), and nowhere else.
+            // IPv6 addresses have brackets in URLs and headers (RFC 3986, section 3.2.2), but nowhere else.
             address = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
             port = Int32(clamping: parts.port ?? (isTLS ? 443 : 80))
             self.host = parts.port.map { "\(host):\($0)" } ?? host
@@ -67,11 +67,11 @@
         }
     }
 
-    /// What a connection's users and its thread share: what is to be sent, what has arrived, how it ended. All of it may be
-    /// called from any thread.
+    /// The state shared by a connection and its thread: outgoing and incoming messages, and the end. Callable from any
+    /// thread.
     final class SocketState: Sendable {
         private struct State {
-            /// The address of the `roost_socket`, while it exists: nobody may wake one that is gone.
+            /// The address of the `roost_socket` while it exists: a destroyed one must not be woken.
             var socket: UInt?
             var outgoing = Deque<WebSocketFrame>()
             var pendingBytes = 0
@@ -80,19 +80,19 @@
             var failure: TransportFailure?
         }
 
-        /// What the connection's users want of its thread.
+        /// The connection's requests to its thread.
         struct Requests {
             var hasOutgoing: Bool
             var isClosing: Bool
             var isPaused: Bool
         }
 
-        /// How many messages wait to be received when reading stops, and when it goes on.
+        /// The numbers of received messages at which reading stops and resumes.
         private static let highWater = 512
         private static let lowWater = 64
 
         private let state = Mutex(State())
-        /// Nothing is dropped: reading stops before memory does.
+        /// Nothing is dropped: reading stops before memory runs out.
         private let incoming = Mailbox<WebSocketFrame>(limit: .max)
         private let opening = Mailbox<TransportFailure?>(limit: 2)
 
@@ -143,7 +143,7 @@
 
         // MARK: For the thread
 
-        /// From here on the socket is woken for whatever is to be done, until nil is given.
+        /// Sets the socket to wake for new requests; nil stops waking.
         func setSocket(_ socket: OpaquePointer?) {
             let address = socket.map { UInt(bitPattern: $0) }
             state.withLock { $0.socket = address }

@@ -11,7 +11,7 @@ package struct ClientMessage: Equatable, Sendable {
     package enum Body: Equatable, Sendable {
         /// The text of a JSON object.
         case json([UInt8])
-        /// A broadcast to the others of the channel. Where it is JSON the payload is the text of an object.
+        /// A broadcast to the other members of the channel. If it is JSON, the payload is the text of an object.
         case broadcast(event: String, payload: [UInt8], isJSON: Bool)
 
         /// The length of the payload, in bytes.
@@ -30,13 +30,13 @@ package struct ClientMessage: Equatable, Sendable {
         self.body = body
     }
 
-    /// The message that asks the hub for a sign of life.
+    /// The heartbeat, to which the hub replies.
     package static func heartbeat(_ ref: String) -> ClientMessage {
         ClientMessage(joinRef: nil, ref: ref, topic: "phoenix", event: "heartbeat", body: .json(Array("{}".utf8)))
     }
 
-    /// The message as a frame. Broadcasts are binary frames of kind 3, as supabase-js sends them. One whose fields are too
-    /// long for the length bytes is text, which raw bytes cannot be.
+    /// The message as a frame. Broadcasts are binary frames of kind 3, as supabase-js sends them. If a field is too
+    /// long for its length byte, the frame is text, which raw bytes cannot be.
     package var frame: WebSocketFrame {
         switch body {
         case .json(let payload): return .text(text(event: event, payload))
@@ -91,7 +91,7 @@ package struct ServerMessage: Sendable {
         case broadcast(UserBroadcast)
     }
 
-    /// Reads a frame; nil for one that is not of the protocol, which a client ignores.
+    /// Parses a frame; nil if it does not belong to the protocol, in which case a client ignores it.
     package init?(_ frame: WebSocketFrame) {
         switch frame {
         case .text(let bytes):
@@ -114,7 +114,7 @@ package struct ServerMessage: Sendable {
         self.body = body
     }
 
-    /// The payload as a text frame would have it; nil for raw bytes, which text cannot carry.
+    /// The payload in the form of a text frame; nil for raw bytes, which text cannot carry.
     package var payload: JSON? {
         switch body {
         case .json(let json): json
@@ -122,12 +122,13 @@ package struct ServerMessage: Sendable {
         }
     }
 
-    /// A ref as text. Refs are strings; a number is read as the same.
+    /// A ref as text. Refs are strings; a number is accepted as one.
     private static func ref(_ json: JSON) -> String? {
         json.isNull ? nil : json.string ?? json.description
     }
 
-    /// Reads `4, T, E, M, encoding, topic, event, metadata, payload`, where T, E and M are the lengths of the three texts.
+    /// Parses `4, T, E, M, encoding, topic, event, metadata, payload`, where T, E and M are the lengths of the three
+    /// texts.
     private static func broadcast(_ bytes: [UInt8]) -> (topic: String, UserBroadcast)? {
         guard bytes.count >= 5, bytes[0] == 4, let encoding = UserBroadcast.Encoding(rawValue: bytes[4]) else {
             return nil
@@ -143,13 +144,13 @@ package struct ServerMessage: Sendable {
 }
 
 extension JSON {
-    /// The value of a text from the network; nil where it is no JSON, which a client ignores.
+    /// Parses a text from the network; nil if it is not JSON, in which case a client ignores it.
     init?(_ text: ArraySlice<UInt8>) {
         do { try self.init(parsing: text) } catch { return nil }
     }
 }
 
-/// Numbers the requests of a client. The numbers go on over reconnects, so that no answer ever fits two requests.
+/// Numbers the requests of a client. The numbers continue across reconnects, so that no reply ever fits two requests.
 package struct Refs {
     private var last = 0
 

@@ -2,11 +2,11 @@
     import CWebSockets
     import Synchronization
 
-    /// The thread that owns a connection's libwebsockets context. All calls of libwebsockets but waking it are made here.
+    /// The thread that owns a connection's libwebsockets context. It makes all calls of libwebsockets except waking it.
     final class SocketThread {
-        /// Held while a context is made or destroyed, which sets up and tears down what belongs to the process (OpenSSL).
+        /// Held while a context is created or destroyed, which changes state of the whole process (OpenSSL).
         private static let setUp = Mutex(())
-        /// How long the hub may take to answer a close frame.
+        /// The time limit for the hub's reply to a close frame.
         private static let closeTimeoutMicroseconds: lws_usec_t = 1_000_000
 
         private let target: SocketTarget
@@ -26,7 +26,7 @@
         func run() {
             let me = Unmanaged.passUnretained(self).toOpaque()
             let socket = Self.setUp.withLock { _ -> UInt? in
-                // lws writes to standard error by default, which is the app's.
+                // By default lws writes to standard error, which belongs to the app.
                 lws_set_log_level(0, nil)
                 return roost_socket_create(socketCallback, me, target.isTLS ? 1 : 0).map { UInt(bitPattern: $0) }
             }
@@ -47,11 +47,11 @@
             shared.ended(failure)
         }
 
-        /// Does what the connection's users want by now.
+        /// Carries out the connection's requests.
         private func applyRequests() {
             let requests = shared.requests
             guard let wsi else {
-                // It is not open yet: there is no close frame to send.
+                // The socket is not open yet, so there is no close frame to send.
                 if requests.isClosing { isOver = true }
                 return
             }
@@ -61,7 +61,7 @@
             }
             if requests.isClosing, !isClosing {
                 isClosing = true
-                // A hub that is gone does not answer.
+                // A hub that is gone does not reply.
                 lws_set_timer_usecs(wsi, Self.closeTimeoutMicroseconds)
             }
             if requests.hasOutgoing || requests.isClosing { lws_callback_on_writable(wsi) }
@@ -100,7 +100,7 @@
 
         private func cannotConnect(_ wsi: OpaquePointer, _ text: UnsafeRawBufferPointer) {
             isOver = true
-            // A failure of this side came first, and says more.
+            // A local failure came first, and says more.
             guard failure == .closed(code: 1006) else { return }
             let status = Int(lws_http_client_http_response(wsi))
             guard !(300..<600).contains(status) else { return failure = .refused(status: status) }
@@ -108,7 +108,7 @@
             failure = .unreachable("The hub at \(target.host) cannot be reached\(words).")
         }
 
-        /// Sends one message, each time that lws says the socket has room.
+        /// Sends one message each time that lws reports room in the socket.
         private func write(to wsi: OpaquePointer) -> Int32 {
             guard let frame = shared.nextToSend() else {
                 guard isClosing else { return 0 }
@@ -125,7 +125,7 @@
             return 0
         }
 
-        /// Takes a piece of a message, and hands the message on when it is whole.
+        /// Adds a piece to the message, and passes the message on once it is complete.
         private func receive(_ bytes: UnsafeRawBufferPointer, _ wsi: OpaquePointer) -> Int32 {
             guard incoming.count + bytes.count <= target.maximumMessageBytes else {
                 failure = .unreachable("The hub sent a message of more than \(target.maximumMessageBytes) bytes.")

@@ -1,21 +1,21 @@
 import Foundation
 import Wire
 
-/// Decides when the app is asked for a token: at each connection, before the last one expires, and when the hub refuses
-/// it. Pure; a part of `ConnectionMachine`.
+/// Decides when to request a token from the app: for each connection, before the last one expires, and when the hub
+/// refuses it. Pure; a part of `ConnectionMachine`.
 package struct TokenRefresher {
-    /// The last token that the app gave.
+    /// The last token from the app.
     package private(set) var token: String?
-    /// The number of the question that is under way; nil while there is none.
+    /// The number of the pending request; nil if there is none.
     package private(set) var asking: Int?
     private var questions = 0
     private var askAt: Moment?
-    /// When the question that is under way is given up.
+    /// The time at which the pending request is given up.
     private var deadline: Moment?
     private var backoff: Backoff
     private let timeout: Duration
 
-    /// How long before the old token expires a new one is asked for; of a token that lives for less than five times as
+    /// The time before the old token's expiry at which a new one is requested; for a token that lives less than five times as
     /// long, in the last fifth of its life.
     package static let margin: Duration = .seconds(60)
 
@@ -24,10 +24,10 @@ package struct TokenRefresher {
         self.timeout = timeout
     }
 
-    /// When `tick` has something to do.
+    /// The next time at which `handleDeadlines` has work.
     package var nextDeadline: Moment? { asking == nil ? askAt : deadline }
 
-    /// Begins a question, unless one is under way.
+    /// Starts a request, unless one is pending.
     package mutating func ask(at now: Moment) -> (id: Int, isNew: Bool) {
         if let asking { return (asking, false) }
         questions += 1
@@ -37,7 +37,7 @@ package struct TokenRefresher {
         return (questions, true)
     }
 
-    /// The hub does not accept the token, or does not any more: another one is asked for.
+    /// The hub does not accept the token, or no longer does: requests another one.
     package mutating func refused(at now: Moment, _ random: Double) {
         guard asking == nil else { return }
         askAt = min(askAt ?? .seconds(Int64.max / 4), now + (backoff.attempts == 0 ? .zero : backoff.ceiling * random))
@@ -50,10 +50,10 @@ package struct TokenRefresher {
         case none
     }
 
-    /// The app has answered a question.
+    /// Handles the app's answer to a request.
     ///
     /// - Parameters:
-    ///   - token: nil where the callback failed.
+    ///   - token: nil if the callback failed.
     ///   - unix: the wall clock, in seconds since 1970.
     package mutating func answer(_ id: Int, _ token: String?, at now: Moment, unix: Double, _ random: Double) -> Answer
     {
@@ -68,7 +68,7 @@ package struct TokenRefresher {
         self.token = token
         if let left = TokenClaims(token).expiresAt.map({ Duration.seconds($0 - unix) }) {
             let wait = left - min(Self.margin, left / 5)
-            // A token that looks expired may come from a clock that is wrong; the hub will say so if it is expired.
+            // A token may only look expired because of a wrong clock; the hub reports it if it is.
             if isNew, wait > .zero {
                 askAt = now + wait
                 backoff.reset()
@@ -81,11 +81,11 @@ package struct TokenRefresher {
 
     package enum Due {
         case ask
-        /// The question with this number has waited for too long, and is not under way any more.
+        /// The request with this number has waited for too long, and is not pending any more.
         case giveUp(Int)
     }
 
-    /// What is due.
+    /// Returns the action that is due.
     package mutating func tick(_ now: Moment, _ random: Double) -> Due? {
         if let asking, let deadline, deadline <= now {
             self.asking = nil
@@ -100,13 +100,13 @@ package struct TokenRefresher {
         return nil
     }
 
-    /// Asks for nothing until the next connection does: there is no socket that a new token would be for.
+    /// Requests nothing until the next connection: there is no socket for a new token.
     package mutating func rest() { askAt = nil }
 }
 
-/// What a client reads in its own token. It verifies nothing: that is the hub's job.
+/// The claims that a client reads from its own token. Verification is the hub's job.
 package struct TokenClaims: Equatable {
-    /// When the token expires, in seconds since 1970 (RFC 7519, section 4.1.4); nil where it does not say.
+    /// The expiry in seconds since 1970 (RFC 7519, section 4.1.4); nil if the token has none.
     package let expiresAt: Double?
 
     package init(_ token: String) {
@@ -114,7 +114,7 @@ package struct TokenClaims: Equatable {
             do {
                 return try JSONDecoder().decode(Payload.self, from: payload).exp
             } catch {
-                // A token that is no JWT has no claims; the hub judges it.
+                // A token that is not a JWT has no claims; the hub judges it.
                 return nil
             }
         }

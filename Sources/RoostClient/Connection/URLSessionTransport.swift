@@ -2,7 +2,7 @@
     import Foundation
     import Synchronization
 
-    /// Makes connections by URLSession, which follows the device's proxies and low-data rules.
+    /// Opens connections by URLSession, which respects the device's proxies and low-data rules.
     struct URLSessionTransport: WebSocketTransport {
         func open(_ request: WebSocketRequest) async throws(TransportFailure) -> any WebSocketConnection {
             let connection = URLSessionConnection(request)
@@ -13,7 +13,7 @@
 
     typealias PlatformTransport = URLSessionTransport
 
-    /// A connection by `URLSessionWebSocketTask`. When nobody holds it any more the connection is closed.
+    /// A connection by `URLSessionWebSocketTask`. It closes when its last reference is released.
     final class URLSessionConnection: WebSocketConnection {
         private let session: URLSession
         private let task: URLSessionWebSocketTask
@@ -24,7 +24,7 @@
             var urlRequest = URLRequest(url: request.url)
             for header in request.headers { urlRequest.setValue(header.value, forHTTPHeaderField: header.name) }
             let configuration = URLSessionConfiguration.ephemeral
-            // The client has its own clock for whoever does not answer, and its own way to come back.
+            // The client has its own timeouts and its own reconnecting.
             configuration.timeoutIntervalForRequest = 60
             configuration.waitsForConnectivity = false
             delegate = URLSessionSocketDelegate()
@@ -54,7 +54,7 @@
                 case .text(let bytes): .string(String(decoding: bytes, as: UTF8.self))
                 case .binary(let bytes): .data(Data(bytes))
                 }
-            // An error here is one of the connection, which `receive` reports.
+            // An error here ends the connection, and `receive` reports it.
             task.send(message) { [weak self] _ in self?.pending.subtract(count, ordering: .relaxed) }
         }
 
@@ -76,15 +76,15 @@
 
         func close() {
             task.cancel(with: .normalClosure, reason: nil)
-            // Otherwise the session holds itself and its delegate forever.
+            // Otherwise the session retains itself and its delegate forever.
             session.finishTasksAndInvalidate()
         }
     }
 
-    /// Hears from URLSession how the upgrade was answered.
+    /// Receives the outcome of the upgrade from URLSession.
     final class URLSessionSocketDelegate: NSObject, URLSessionWebSocketDelegate {
         private struct State {
-            /// Nil while there is no answer.
+            /// Nil until there is an outcome.
             var outcome: Outcome?
             var waiting: CheckedContinuation<TransportFailure?, Never>?
         }
@@ -98,7 +98,7 @@
 
         private let state = Mutex(State())
 
-        /// Waits for the answer to the upgrade; nil when the connection is open. One task may wait.
+        /// Waits for the outcome of the upgrade; nil if the connection is open. One task may wait.
         func outcome() async -> TransportFailure? {
             await withCheckedContinuation { continuation in
                 let known: Outcome? = state.withLock { state in
@@ -137,7 +137,7 @@
             settle(.failed(failure(task, error)))
         }
 
-        /// Follows no redirect: it would be given the token.
+        /// Redirects are not followed: they would receive the token.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
             newRequest request: URLRequest

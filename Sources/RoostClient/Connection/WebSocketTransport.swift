@@ -1,13 +1,13 @@
 package import Foundation
 
-/// Makes WebSocket connections. All that differs between platforms lies behind this protocol.
+/// Opens WebSocket connections. All differences between platforms are behind this protocol.
 package protocol WebSocketTransport: Sendable {
-    /// Makes a connection, and returns when its upgrade was answered. Throws `.cancelled` when the calling task is
+    /// Opens a connection, and returns once its upgrade was answered. Throws `.cancelled` if the calling task is
     /// cancelled.
     func open(_ request: WebSocketRequest) async throws(TransportFailure) -> any WebSocketConnection
 }
 
-/// What a connection is made to.
+/// The target of a connection.
 package struct WebSocketRequest: Sendable {
     /// `ws` or `wss`.
     package let url: URL
@@ -17,16 +17,16 @@ package struct WebSocketRequest: Sendable {
     package let maximumMessageBytes: Int
 }
 
-/// An open WebSocket connection. All of it may be called from any thread.
+/// An open WebSocket connection. Callable from any thread.
 package protocol WebSocketConnection: Sendable {
-    /// Hands a message to the connection, which sends them in this order, and returns at once. What cannot be sent is lost
-    /// with the connection.
+    /// Queues a message, and returns at once. Messages are sent in this order; unsent ones are lost with the
+    /// connection.
     func send(_ frame: WebSocketFrame)
-    /// How many bytes were handed over and not taken by the network yet.
+    /// The number of bytes that are queued and not accepted by the network yet.
     var pendingBytes: Int { get }
-    /// Waits for the next message. Throws the reason when the connection has ended. One task may wait at a time.
+    /// Waits for the next message. Throws the reason once the connection has ended. One task may wait at a time.
     func receive() async throws(TransportFailure) -> WebSocketFrame
-    /// Sends what was handed over and closes with code 1000; `receive` throws when that is done.
+    /// Sends the queued messages and closes with code 1000; `receive` throws when that is done.
     func close()
 }
 
@@ -43,25 +43,25 @@ package enum WebSocketFrame: Sendable, Equatable {
     }
 }
 
-/// Why a connection could not be made, or how it ended.
+/// The reason why a connection could not be opened, or ended.
 package enum TransportFailure: Error, Sendable, Equatable {
     /// The upgrade was answered with this HTTP status.
     case refused(status: Int)
     /// The hub closed the connection with this code (RFC 6455, section 7.4); 1006 stands for none.
     case closed(code: Int)
-    /// There is no connection, or it broke. The text is one sentence, without a token in it.
+    /// There is no connection, or it broke. The text is one sentence, without the token.
     case unreachable(String)
     /// This side ended the connection.
     case cancelled
 
-    /// Whether the hub wants this client to stay away: the codes from 4000 up are private agreements (RFC 6455, section
-    /// 7.4.2), which supabase-swift takes for final, too.
+    /// Whether the hub forbids reconnecting: codes from 4000 on are private agreements (RFC 6455, section 7.4.2), which
+    /// supabase-swift treats as final, too.
     package var isFinal: Bool {
         if case .closed(let code) = self { return code >= 4000 }
         return false
     }
 
-    /// What happened, in one sentence for a log or a UI.
+    /// The failure in one sentence for a log or a UI.
     package var reason: String {
         switch self {
         case .refused(401): "The hub refuses the token."
@@ -76,16 +76,16 @@ package enum TransportFailure: Error, Sendable, Equatable {
     }
 }
 
-/// Where the hub is: the URL to connect to, made from whatever URL a developer has at hand.
+/// The hub's address: the URL to connect to, derived from any URL that a developer has at hand.
 package struct HubEndpoint: Sendable {
-    /// A URL that cannot be that of a hub; the description says what one looks like.
+    /// A URL that cannot be a hub's; the description gives the expected form.
     package struct Invalid: Error, CustomStringConvertible {
         package let description: String
     }
 
     private let components: URLComponents
 
-    /// Takes URLs of `ws`, `wss`, `http` and `https`, without a path, with `/realtime/v1`, or with the whole path.
+    /// Accepts URLs of `ws`, `wss`, `http` and `https`, without a path, with `/realtime/v1`, or with the whole path.
     package init(_ url: URL) throws(Invalid) {
         let schemes = ["ws": "ws", "http": "ws", "wss": "wss", "https": "wss"]
         guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true), let host = components.host,
@@ -101,7 +101,7 @@ package struct HubEndpoint: Sendable {
         self.components = components
     }
 
-    /// The upgrade that a connection begins with. The token is in a header, which proxies do not log.
+    /// The upgrade request of a connection. The token is in a header, which proxies do not log.
     package func request(_ token: String, _ configuration: RoostClient.Configuration) -> WebSocketRequest {
         var components = components
         var items = components.queryItems ?? []
@@ -110,8 +110,8 @@ package struct HubEndpoint: Sendable {
         components.queryItems = items
         return WebSocketRequest(
             url: components.url ?? URL(filePath: "/"),
-            // A gateway reads `apikey`; the hub prefers `x-api-key`, which with a project's key in the URL is left out,
-            // so that the original server, which reads no other header, sees the key.
+            // A gateway reads `apikey`. The hub prefers `x-api-key`, which is omitted when a project's key is in the
+            // URL, so that the original server, which reads no other header, sees the key.
             headers: [
                 configuration.apiKey == nil ? ("x-api-key", token) : ("authorization", "Bearer " + token)
             ],

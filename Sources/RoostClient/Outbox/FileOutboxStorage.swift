@@ -1,9 +1,9 @@
 public import Foundation
 
-/// Keeps an outbox in a file: a log that every write appends to, and that is written anew when most of it is history.
+/// Stores an outbox in a file: a log that every write appends to, and that is rewritten when most of it is outdated.
 ///
-/// A write returns when it survives the loss of power. The file may be cut off at any byte of its last write, which then
-/// does not count. A new log takes the place of the old one by rename(2), so that there is always one that is whole.
+/// A write returns once it survives a loss of power. The file may be cut off at any byte of its last write, which then
+/// does not count. A new log replaces the old one by rename(2), so that one of them is always whole.
 ///
 /// The file belongs to one outbox at a time; a second one is refused. Keep it in the app's own container: iOS ends apps
 /// that hold a lock in a shared one while they are suspended.
@@ -15,7 +15,7 @@ public final class FileOutboxStorage: OutboxStorage {
     private var length = 0
     private var lines = 0
 
-    /// Takes hold of a file, whose folder has to exist. Only `FILE.lock` beside it is created now.
+    /// Takes possession of a file, whose folder must exist. Only `FILE.lock` beside it is created now.
     ///
     /// - Throws: ``OutboxError/inUse(path:)``, ``OutboxError/file(path:operation:reason:)``
     public init(at file: URL) throws(OutboxError) {
@@ -24,7 +24,7 @@ public final class FileOutboxStorage: OutboxStorage {
         guard try guardian.lock() else { throw .inUse(path: path) }
     }
 
-    /// - Throws: ``OutboxError/damaged(path:line:)`` for a file that is no outbox; it is left as it is.
+    /// - Throws: ``OutboxError/damaged(path:line:)`` for a file that is not an outbox; it is not changed.
     public func load() throws -> [OutboxEntry] {
         let isThere = FileManager.default.fileExists(atPath: path)
         let bytes = isThere ? try Data(contentsOf: URL(fileURLWithPath: path)) : Data()
@@ -76,11 +76,11 @@ public final class FileOutboxStorage: OutboxStorage {
         lines += 1
     }
 
-    /// After an error nobody knows what is on the disk: a later sync may succeed without it. So the log is not appended to
-    /// any more, but written anew with the next change.
+    /// After an error the content of the disk is unknown: a later sync may succeed without it. So nothing more is
+    /// appended to the log, and the next change rewrites it.
     private func abandon() {
         do { try log?.truncate(to: length) } catch {
-            // What the caller was told has failed may count after a restart; it is sent again at worst.
+            // A write that was reported as failed may count after a restart; at worst it is sent again.
         }
         log = nil
     }
@@ -93,7 +93,7 @@ public final class FileOutboxStorage: OutboxStorage {
         try fresh.sync()
         log = nil
         guard rename(path + ".new", path) == 0 else { throw OutboxFile.failure("replace", path) }
-        // The folder has the new name on the disk only after this.
+        // Only this puts the new name of the file on the disk.
         try OutboxFile(URL(fileURLWithPath: path).deletingLastPathComponent().path, flags: O_RDONLY).sync()
         log = consume fresh
         entries = after
@@ -102,12 +102,12 @@ public final class FileOutboxStorage: OutboxStorage {
     }
 }
 
-/// An open file, which is closed when the value ends. Its errors name it.
+/// An open file, closed when the value ends. Its errors name it.
 struct OutboxFile: ~Copyable {
     private let descriptor: Int32
     private let path: String
 
-    /// Opens a file; one that is created belongs to the user alone.
+    /// Opens a file. A created one is accessible only to the user.
     ///
     /// - Parameter flags: as for open(2).
     init(_ path: String, flags: Int32) throws(OutboxError) {
@@ -117,15 +117,15 @@ struct OutboxFile: ~Copyable {
     }
 
     deinit {
-        // A process that was forked and does not run its own program yet has this opening, too, and with it the lock.
+        // A forked process that does not run its own program yet shares this open file, and the lock with it.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }
 
-    /// Locks the file with flock(2). The lock belongs to this opening of the file and ends with it, also when the process is
-    /// killed.
+    /// Locks the file with flock(2). The lock belongs to this opening of the file and ends with it, also if the process
+    /// is killed.
     ///
-    /// - Returns: false if somebody else has the lock.
+    /// - Returns: false if another opening has the lock.
     func lock() throws(OutboxError) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK else { throw Self.failure("lock", path) }
@@ -144,10 +144,10 @@ struct OutboxFile: ~Copyable {
         }
     }
 
-    /// Waits until what was written survives the loss of power.
+    /// Waits until the written data survives a loss of power.
     func sync() throws(OutboxError) {
         #if canImport(Darwin)
-            // fsync(2) of Darwin leaves it in the drive's cache; file systems that cannot do better refuse this.
+            // On Darwin fsync(2) leaves data in the drive's cache; file systems without F_FULLFSYNC refuse it.
             if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
         #endif
         guard fsync(descriptor) == 0 else { throw Self.failure("sync", path) }
@@ -162,7 +162,7 @@ struct OutboxFile: ~Copyable {
     }
 }
 
-/// The format of an outbox file: a line that says what it is, then a line for each write. It has no I/O.
+/// The format of an outbox file: a line that identifies it, then a line for each write. It has no I/O.
 enum OutboxLog {
     private struct Header: Codable, Equatable {
         var roost_outbox = 1
@@ -173,16 +173,16 @@ enum OutboxLog {
         var remove: UUID?
     }
 
-    /// What a file says.
+    /// The content of a file.
     struct Content {
         var entries: [UUID: OutboxEntry] = [:]
-        /// How many lines follow the header.
+        /// The number of lines after the header.
         var lines = 0
-        /// Where the last whole line ends, in bytes.
+        /// The end of the last whole line, in bytes.
         var end = 0
     }
 
-    /// The number of a line that cannot be read, from 1 on.
+    /// The number of an unreadable line, from 1.
     struct Damage: Error, Equatable {
         let line: Int
     }
@@ -193,8 +193,8 @@ enum OutboxLog {
 
     static func removing(_ localID: UUID) throws -> Data { try line(Line(remove: localID)) }
 
-    /// Reads a file. Its last line may be torn, when the process or the power ended in the middle of writing it; nobody
-    /// learned that it was written, so it does not count. Any other line that cannot be read is damage.
+    /// Parses a file. Its last line may be incomplete if the process or the power ended during the write; that write
+    /// was never reported as done, so it does not count. Any other unreadable line is damage.
     static func read(_ bytes: Data) throws(Damage) -> Content {
         var content = Content()
         let decoder = JSONDecoder()
@@ -236,7 +236,7 @@ enum OutboxLog {
 
     private static func line(_ value: some Encodable) throws -> Data {
         var bytes = try JSONEncoder().encode(value)
-        // JSON escapes the newlines within its strings.
+        // JSON escapes the newlines in its strings.
         bytes.append(0x0A)
         return bytes
     }

@@ -1,6 +1,6 @@
-/// How far a message of one's own is: what its ticks show.
+/// The progress of a message that the user sent, as shown by its check marks.
 ///
-/// It never goes back: reports come from several places, and in any order.
+/// It never goes back: reports come from several sources, in any order.
 ///
 /// ```swift
 /// var progress = MessageProgress(item.state)                        // sending, or failed
@@ -8,7 +8,7 @@
 /// for receipt in receipts { progress.advance(hasRead: receipt.readAt != nil) }   // rows of the table that receipts.statement writes
 /// ```
 public enum MessageProgress: Int, Sendable, Comparable, Codable, CaseIterable {
-    /// The server would not have it; the app may send it again.
+    /// The server rejected it; the app may send it again.
     case failed
     /// It is in the outbox.
     case sending
@@ -19,7 +19,7 @@ public enum MessageProgress: Int, Sendable, Comparable, Codable, CaseIterable {
     /// A reader has read it.
     case read
 
-    /// What the outbox knows of it.
+    /// The progress known from the outbox.
     public init(_ state: OutboxItem<some Codable & Sendable>.State) {
         switch state {
         case .waiting, .sending: self = .sending
@@ -29,8 +29,8 @@ public enum MessageProgress: Int, Sendable, Comparable, Codable, CaseIterable {
 
     public static func < (one: MessageProgress, other: MessageProgress) -> Bool { one.rawValue < other.rawValue }
 
-    /// Goes on to `next`, unless it is further already.
-    /// - Returns: whether the ticks change.
+    /// Advances to `next`, unless it is further already.
+    /// - Returns: whether the check marks change.
     @discardableResult
     public mutating func advance(to next: MessageProgress) -> Bool {
         guard next > self else { return false }
@@ -38,11 +38,11 @@ public enum MessageProgress: Int, Sendable, Comparable, Codable, CaseIterable {
         return true
     }
 
-    /// A reader's receipt came.
-    /// - Returns: whether the ticks change.
+    /// Advances by a reader's receipt.
+    /// - Returns: whether the check marks change.
     @discardableResult
     public mutating func advance(hasRead: Bool) -> Bool { advance(to: hasRead ? .read : .delivered) }
 
-    /// Of a message to a group: as far as all of its readers are. One without receipts is `sent`.
+    /// The progress of a message to a group: the least of all its readers. Without receipts it is `sent`.
     public static func ofAll(_ readers: some Sequence<MessageProgress>) -> MessageProgress { readers.min() ?? .sent }
 }

@@ -1,10 +1,10 @@
 public import Foundation
 
-/// Sends what the user wrote, also what was written without a network, in order and until it has arrived.
+/// Sends the user's writes in order and until they have arrived, including those made offline.
 ///
-/// A payload is known by its `localID` from the phone to the database: the app shows it at once under that id, the
-/// storage keeps it, the server refuses a second row with it, and the change that brings the row back confirms it. So
-/// a payload may be sent more than once and is there once.
+/// A payload keeps its `localID` from the device to the database: the app shows it at once under that ID, the storage
+/// keeps it, the server refuses a second row with it, and the change that brings the row back confirms it. So a payload
+/// may be sent more than once, but exists only once.
 ///
 /// ```swift
 /// let outbox = Outbox(storage: try FileOutboxStorage(at: file)) { (item: OutboxItem<Draft>) in
@@ -14,12 +14,12 @@ public import Foundation
 /// try await outbox.enqueue(draft, localID: UUID(), lane: conversation.uuidString)
 /// ```
 ///
-/// - **Order**: payloads of one lane are sent one at a time, in the order in which they were put in, also after a
-///   restart. Lanes do not wait for each other.
-/// - **Errors** are judged by `classify`. What is to be retried holds up its lane, with growing pauses; what is rejected
-///   stays aside as failed, until the app retries or discards it.
-/// - **Nothing is lost**: `enqueue` returns when the payload is stored. Whatever happens after that, it is sent until the
-///   server has it, has rejected it, or the app discards it.
+/// - **Order**: payloads of one lane are sent one at a time, in the order of their enqueuing, across restarts. Lanes do
+///   not wait for each other.
+/// - **Errors** are judged by `classify`. A retry holds up its lane, with growing pauses; a rejected payload is set
+///   aside as failed, until the app retries or discards it.
+/// - **Nothing is lost**: `enqueue` returns once the payload is stored. Whatever happens afterwards, it is sent until
+///   the server has it or has rejected it, or the app discards it.
 public actor Outbox<Payload: Codable & Sendable> {
     let options: OutboxOptions
     let send: @Sendable @concurrent (OutboxItem<Payload>) async throws -> Void
@@ -28,20 +28,21 @@ public actor Outbox<Payload: Codable & Sendable> {
     private(set) var core: OutboxCore
     private var readers = OutboxReaders()
     private nonisolated let executor = OutboxExecutor()
-    /// What exists while `run()` runs; nil while it does not.
+    /// The state of `run()`; nil while it is not running.
     var running: OutboxRun?
-    /// Other calls of `run()`, which wait for the end of the one that runs.
+    /// Other calls of `run()`, which wait for the end of the current one.
     var successors: [AsyncStream<Never>.Continuation] = []
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// - Parameters:
-    ///   - storage: where payloads are kept until they are sent. What the last run left in it is sent first.
-    ///   - options: how long the outbox waits, and how much it holds.
-    ///   - classify: what an error of `send` means. Unless given, everything is retried for ever: fine while the server
-    ///     is away, but a payload that it will never have would hold up its lane.
-    ///   - send: gives a payload to the server, and returns when the server has it. It may be called again for a payload
-    ///     that has arrived, so the server has to know it by its `localID`. It must end when its task is cancelled.
+    ///   - storage: keeps payloads until they are sent. Those left from the last run are sent first.
+    ///   - options: the outbox's pauses and limits.
+    ///   - classify: judges an error of `send`. By default everything is retried for ever, which is fine while the
+    ///     server is away, but a payload that it never accepts would hold up its lane.
+    ///   - send: sends a payload to the server, and returns once the server has it. It may be called again for a
+    ///     payload that has arrived, so the server must recognize it by its `localID`. It must end when its task is
+    ///     cancelled.
     public init(
         storage: sending any OutboxStorage, options: OutboxOptions = OutboxOptions(),
         classify: @escaping @Sendable (_ error: any Error, _ item: OutboxItem<Payload>) -> OutboxVerdict = { _, _ in
@@ -64,27 +65,27 @@ public actor Outbox<Payload: Codable & Sendable> {
         self.send = send
     }
 
-    // MARK: What the app does
+    // MARK: For the app
 
-    /// Takes a payload on, and returns when it is stored; it does not wait for the network.
+    /// Enqueues a payload, and returns once it is stored; it does not wait for the network.
     ///
-    /// A `localID` that is in the outbox, or was sent a moment ago, is a duplicate: nothing happens, and the first
-    /// payload counts.
+    /// A `localID` that is in the outbox, or was sent recently, is a duplicate: nothing happens, and the first payload
+    /// counts.
     ///
     /// - Parameters:
-    ///   - payload: what to send; it is stored as JSON.
-    ///   - localID: what the payload is known by from here to the database.
-    ///   - lane: names what has to stay in order, such as the conversation's id.
-    /// - Throws: ``OutboxError/full(waiting:failed:)``, what encoding the payload throws, and what the storage throws;
-    ///   then the payload was not taken on.
+    ///   - payload: the payload to send; it is stored as JSON.
+    ///   - localID: identifies the payload from here to the database.
+    ///   - lane: names the payloads that have to stay in order, such as the conversation's ID.
+    /// - Throws: ``OutboxError/full(waiting:failed:)``, errors of encoding the payload, and errors of the storage; the
+    ///   payload is not enqueued then.
     @discardableResult
     public func enqueue(_ payload: Payload, localID: UUID, lane: String = "") throws -> OutboxAdmission {
         let bytes = try JSONEncoder().encode(payload)
         return try change { try $0.enqueue(bytes, localID: localID, lane: lane) }
     }
 
-    /// The server has this payload, whatever became of the answer to the request: call it for every row that arrives
-    /// by a change and has a `localID`.
+    /// Reports that the server has this payload, regardless of the response to its request. Call it for every row that
+    /// arrives by a change and has a `localID`.
     /// - Returns: whether it was in the outbox.
     @discardableResult
     public func confirm(localID: UUID) throws -> Bool {
@@ -94,14 +95,14 @@ public actor Outbox<Payload: Codable & Sendable> {
         return wasThere
     }
 
-    /// Sends a failed payload after all, behind those that wait in its lane.
-    /// - Returns: whether it was there and had failed.
+    /// Sends a failed payload after all, after those that wait in its lane.
+    /// - Returns: whether it was in the outbox and had failed.
     @discardableResult
     public func retry(localID: UUID) throws -> Bool {
         try change { try $0.retry(localID) }
     }
 
-    /// Takes a payload out, sent or not. One that is being sent may arrive nevertheless.
+    /// Removes a payload, sent or not. One that is being sent may arrive nevertheless.
     /// - Returns: whether it was in the outbox.
     @discardableResult
     public func discard(localID: UUID) throws -> Bool {
@@ -110,13 +111,13 @@ public actor Outbox<Payload: Codable & Sendable> {
         return wasThere
     }
 
-    /// Ends all pauses: what has to be retried is sent at once. Call it when the network is back.
+    /// Ends all pauses: retries are sent at once. Call it when the network is back.
     public func networkIsBack() {
         change { $0.hurry() }
     }
 
-    /// What the outbox holds, in the order in which it was put in. Payloads that this version of the app cannot decode
-    /// are not listed; they stay in the storage, and an event says that they failed.
+    /// The content of the outbox, in the order of its enqueuing. Payloads that this version of the app cannot decode
+    /// are not listed; they stay in the storage, and an event reports them as failed.
     public func items() throws -> [OutboxItem<Payload>] {
         try core.load()
         return core.queue.all.compactMap { item in
@@ -131,7 +132,7 @@ public actor Outbox<Payload: Codable & Sendable> {
         do { return try self.item(item) } catch { return nil }
     }
 
-    /// What happens from now on, for one reader. A thousand events are kept for it; a reader that falls behind by more
+    /// The events from now on, for one consumer. A thousand events are buffered; a consumer that falls further behind
     /// gets ``OutboxEvent/overflowed``, and the sequence ends.
     public func events() -> AsyncStream<OutboxEvent> {
         readers.add { [weak self] id in Task { await self?.forget(id) } }
@@ -139,11 +140,11 @@ public actor Outbox<Payload: Codable & Sendable> {
 
     private func forget(_ reader: UUID) { readers.remove(reader) }
 
-    // MARK: What runs it
+    // MARK: For the sending loop
 
     func load() throws { try core.load() }
 
-    /// Changes the outbox, hands its events to the readers, and wakes what sends.
+    /// Changes the outbox, passes its events to the consumers, and wakes the sending loop.
     func change<Result>(_ body: (inout OutboxCore) throws -> Result) rethrows -> Result {
         defer {
             for event in core.takeEvents() { readers.send(event) }
@@ -152,10 +153,10 @@ public actor Outbox<Payload: Codable & Sendable> {
         return try body(&core)
     }
 
-    /// What is to be sent now. Unlike `change` it does not wake the loop that sends, which calls it.
+    /// The payloads to send now. Unlike `changeCore` it does not wake the sending loop, which calls it.
     func begin(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { core.start(at: now) }
 
-    /// The item as the app sees it; throws where this version of the app cannot decode the payload.
+    /// The item in the app's form; throws if this version of the app cannot decode the payload.
     func item(_ item: OutboxQueue.Item) throws -> OutboxItem<Payload> {
         let entry = item.entry
         return OutboxItem(
@@ -165,19 +166,19 @@ public actor Outbox<Payload: Codable & Sendable> {
     }
 }
 
-/// One payload of an outbox, as the app sees it.
+/// One payload of an outbox, in the app's form.
 public struct OutboxItem<Payload: Codable & Sendable>: Sendable {
     public enum State: Sendable, Equatable {
         case waiting
         case sending
-        /// It was rejected, for the reason that `classify` gave. It stays until the app retries or discards it.
+        /// It was rejected, for the reason from `classify`. It stays until the app retries or discards it.
         case failed(String)
     }
 
     public let localID: UUID
     public let lane: String
     public let payload: Payload
-    /// How often it was sent since the app started, with the send that runs.
+    /// The number of sends since the app started, including a running one.
     public let attempts: Int
     public let state: State
 }
@@ -188,36 +189,36 @@ extension OutboxItem: Identifiable {
     public var id: UUID { localID }
 }
 
-/// What an error of a send means for the payload.
+/// The consequence of a send's error for the payload.
 public enum OutboxVerdict: Sendable, Equatable {
     /// The same request may succeed later: no network, a server that is away or busy.
     case retry
-    /// The same request cannot succeed. The reason is what the user is told.
+    /// The same request cannot succeed. The reason is for the user.
     case reject(String)
 }
 
-/// What became of a payload that was put into an outbox.
+/// The result of enqueuing a payload.
 public enum OutboxAdmission: Sendable, Equatable {
-    /// It is stored and will be sent.
+    /// The payload is stored and will be sent.
     case queued
-    /// A payload with this `localID` is in the outbox, or left it as sent a moment ago. The first one counts.
+    /// A payload with this `localID` is in the outbox, or was sent recently. The first one counts.
     case duplicate
 }
 
-/// How long an outbox waits, and how much it holds.
+/// An outbox's pauses and limits.
 public struct OutboxOptions: Sendable {
-    /// How many payloads it holds, failed ones included; then `enqueue` throws ``OutboxError/full(waiting:failed:)``.
+    /// The most payloads, including failed ones; beyond that `enqueue` throws ``OutboxError/full(waiting:failed:)``.
     public var capacity: Int
-    /// How many lanes may send at the same time.
+    /// The most lanes that send at the same time.
     public var concurrentSends: Int
     /// A send that takes longer is cancelled and counts as an error to be classified. It counts as running until the
     /// closure has ended, so that nothing is ever sent twice at the same time: the closure must end when cancelled, as
     /// URLSession does.
     public var sendTimeout: Duration
-    /// The longest wait after the first error of a lane; it doubles with each one, up to `longestPause`. How long the
-    /// wait is within that is random, so that clients do not come back all at once.
+    /// The longest pause after the first error of a lane; it doubles with each error, up to `longestPause`. The actual
+    /// pause is random within that, so that clients do not all return at once.
     public var firstPause: Duration
-    /// The longest that a wait after an error can be.
+    /// The longest pause after an error.
     public var longestPause: Duration
 
     public init(

@@ -1,9 +1,9 @@
 public import Foundation
 
-/// An outbox without its threads: the queue, and the storage that follows it.
+/// An outbox without its threads: the queue, and its storage.
 ///
-/// What is put in is stored before it counts. What leaves was sent or rejected before that is written; where the write
-/// fails it is repeated with the next change.
+/// A payload counts only once it is stored. When it is sent or rejected, that is written afterwards; a failed write is
+/// repeated with the next change.
 package struct OutboxCore {
     private enum Write {
         case save(OutboxEntry)
@@ -14,7 +14,7 @@ package struct OutboxCore {
     private let options: OutboxOptions
     private let storage: any OutboxStorage
     private var isLoaded = false
-    /// Writes that the storage has not taken yet.
+    /// Writes that the storage has not completed yet.
     private var pendingWrites: [UUID: Write] = [:]
     private var events: [OutboxEvent] = []
 
@@ -24,7 +24,7 @@ package struct OutboxCore {
         queue = OutboxQueue(options: options)
     }
 
-    /// Reads the storage, the first time. Until then the outbox is empty.
+    /// Loads the storage at the first call. Until then the outbox is empty.
     package mutating func load() throws {
         guard !isLoaded else { return }
         queue = OutboxQueue(entries: try storage.load(), options: options)
@@ -47,7 +47,7 @@ package struct OutboxCore {
 
     /// Queues a failed payload again.
     ///
-    /// - Returns: whether it was there and had failed.
+    /// - Returns: whether it was in the outbox and had failed.
     package mutating func retry(_ localID: UUID) throws -> Bool {
         try load()
         guard let entry = queue.revived(localID) else { return false }
@@ -55,7 +55,7 @@ package struct OutboxCore {
         return true
     }
 
-    /// Takes a payload out.
+    /// Removes a payload.
     ///
     /// - Returns: whether it was in the outbox.
     package mutating func discard(_ localID: UUID) throws -> Bool {
@@ -69,10 +69,10 @@ package struct OutboxCore {
         return true
     }
 
-    /// What is to be sent at once.
+    /// The payloads to send at once.
     package mutating func start(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { queue.start(at: now) }
 
-    /// The server has the payload: its answer says so, or a change of the row.
+    /// The server has the payload, by its response or by a change of the row.
     ///
     /// - Returns: whether it was in the outbox.
     package mutating func finish(_ localID: UUID) -> Bool {
@@ -98,7 +98,7 @@ package struct OutboxCore {
         }
     }
 
-    /// This side gave a send up: it begins again with the next start.
+    /// A send was aborted on this side: it starts again with the next batch.
     package mutating func interrupt(_ attempt: OutboxQueue.Attempt) { queue.interrupt(attempt) }
 
     /// The network is back: no lane waits any longer.
@@ -127,34 +127,34 @@ package struct OutboxCore {
     }
 }
 
-/// Something that happened to a payload of an outbox, which is named by its `localID`.
+/// An event of a payload in an outbox, identified by its `localID`.
 public enum OutboxEvent: Sendable, Equatable {
     /// The payload is stored and will be sent.
     case queued(UUID)
     /// The server has the payload, which has left the outbox.
     case sent(UUID)
-    /// The payload was rejected, for this reason. It stays in the outbox, is not sent again, and holds nothing up.
+    /// The payload was rejected, for this reason. It stays in the outbox, is not sent again, and holds up nothing.
     case failed(UUID, reason: String)
     /// The app has discarded the payload.
     case discarded(UUID)
-    /// The payload could not be sent and is tried again, after this time or sooner.
+    /// The payload could not be sent and is retried, after this time or sooner.
     case willRetry(UUID, after: Duration, reason: String)
-    /// A write to the storage failed; it is repeated with the next change. If the app ends before that, a payload that was
-    /// sent is sent once more, and the server knows it by its `localID`.
+    /// A write to the storage failed; it is repeated with the next change. If the app ends before that, a payload that
+    /// was sent is sent once more, and the server recognizes it by its `localID`.
     case storageFailed(reason: String)
-    /// The reader fell behind by more events than are kept for it. The sequence ends here: ask for `items` and for a new
+    /// The consumer fell further behind than events are buffered. The sequence ends here: ask for `items` and for a new
     /// sequence.
     case overflowed
 }
 
-/// The readers of an outbox's events. Each has a buffer of its own; one that falls behind is told so and ends.
+/// The consumers of an outbox's events. Each has its own buffer; one that falls behind is told so and ends.
 struct OutboxReaders {
     private static let capacity = 1_000
     private var readers: [UUID: AsyncStream<OutboxEvent>.Continuation] = [:]
 
-    /// Adds a reader.
+    /// Adds a consumer.
     ///
-    /// - Parameter onEnd: is called, on any thread, when the reader has ended, with its number.
+    /// - Parameter onEnd: called with its ID, on any thread, when the consumer has ended.
     mutating func add(onEnd: @escaping @Sendable (UUID) -> Void) -> AsyncStream<OutboxEvent> {
         let id = UUID()
         let (stream, reader) = AsyncStream.makeStream(
@@ -166,10 +166,10 @@ struct OutboxReaders {
 
     mutating func remove(_ id: UUID) { readers[id] = nil }
 
-    /// Gives all readers an event.
+    /// Sends an event to all consumers.
     mutating func send(_ event: OutboxEvent) {
         for (id, reader) in readers {
-            // The last place in the buffer is for the event that says so.
+            // The last place in the buffer is reserved for the overflow event.
             guard case .enqueued(let room) = reader.yield(event), room > 1 else {
                 reader.yield(.overflowed)
                 reader.finish()

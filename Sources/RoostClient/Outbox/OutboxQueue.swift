@@ -2,40 +2,40 @@ package import Foundation
 
 /// Decides what an outbox sends next. Pure: it has no I/O and no clock; time and randomness are passed in.
 ///
-/// The order of a lane is that of its entries' positions. The first that has not failed is sent until it is settled, and
-/// only then the next.
+/// The order within a lane is that of its entries' positions. The first entry that has not failed is sent until it is
+/// done with, and only then the next.
 package struct OutboxQueue {
-    /// A send that is to begin.
+    /// A send that is about to start.
     package struct Attempt: Sendable, Hashable {
         package let localID: UUID
-        /// The number of the attempt, which no other has.
+        /// The unique number of the attempt.
         package let number: Int
     }
 
-    /// An entry, and how its sending goes.
+    /// An entry and the state of its sending.
     package struct Item: Sendable {
         package var entry: OutboxEntry
         package var attempts = 0
-        /// The number of the attempt that runs; nil while none does.
+        /// The number of the running attempt; nil if there is none.
         package fileprivate(set) var attempt: Int?
         package var isSending: Bool { attempt != nil }
     }
 
-    /// What became of a send that failed.
+    /// The result of a failed send.
     package enum Outcome: Sendable, Equatable {
         case rejected(OutboxEntry)
         case retried(after: Duration)
-        /// The payload is not there any more, or another send of it has begun.
+        /// The payload has left the outbox, or another send of it has started.
         case overtaken
     }
 
     private let options: OutboxOptions
     private var items: [UUID: Item] = [:]
     private var lanes: [String: OutboxLane] = [:]
-    /// What was sent last, so that a payload that is put in again is known.
+    /// The most recently sent payloads, to recognize duplicates.
     private var finished: RecentIDs
     private var nextPosition: Int64 = 0
-    /// How many attempts there were, how many run, and how many items have failed.
+    /// The number of all attempts, of running ones, and of failed items.
     private var attempts = 0
     private var sending = 0
     private var failed = 0
@@ -46,14 +46,14 @@ package struct OutboxQueue {
         for entry in entries.sorted(by: { $0.position < $1.position }) { insert(entry) }
     }
 
-    /// All items, in the order in which they were put in.
+    /// All items, in the order of their enqueuing.
     package var all: [Item] { items.values.sorted { $0.entry.position < $1.entry.position } }
 
     package subscript(_ localID: UUID) -> Item? { items[localID] }
 
-    // MARK: Putting in
+    // MARK: Enqueuing
 
-    /// The entry to store for a payload, to be inserted when it is stored; nil for one that is known.
+    /// The entry to store for a payload, and to insert once it is stored; nil for a duplicate.
     package func entry(localID: UUID, lane: String, payload: Data) throws(OutboxError) -> OutboxEntry? {
         guard items[localID] == nil, !finished.contains(localID) else { return nil }
         guard items.count < options.capacity else {
@@ -62,7 +62,7 @@ package struct OutboxQueue {
         return OutboxEntry(localID: localID, lane: lane, position: nextPosition, payload: payload, failure: nil)
     }
 
-    /// The entry to store for one that failed and is to be sent after all, behind those that wait.
+    /// The entry to store for a failed one that is sent after all, after those that wait.
     package func revived(_ localID: UUID) -> OutboxEntry? {
         guard var entry = items[localID]?.entry, entry.failure != nil else { return nil }
         entry.failure = nil
@@ -70,7 +70,7 @@ package struct OutboxQueue {
         return entry
     }
 
-    /// Adds an entry that is stored, or puts it in the place of the one with the same `localID`.
+    /// Adds a stored entry, or replaces the one with the same `localID`.
     package mutating func insert(_ entry: OutboxEntry) {
         if items[entry.localID]?.entry.failure != nil { failed -= 1 }
         items[entry.localID] = Item(entry: entry)
@@ -84,7 +84,7 @@ package struct OutboxQueue {
 
     // MARK: Sending
 
-    /// What is to be sent at once: the oldest that are first in their lanes.
+    /// The payloads to send at once: the oldest among the first of their lanes.
     package mutating func start(at now: ContinuousClock.Instant) -> [Attempt] {
         let room = options.concurrentSends - sending
         guard room > 0 else { return [] }
@@ -92,7 +92,7 @@ package struct OutboxQueue {
         return ready.sorted { $0.entry.position < $1.entry.position }.prefix(room).map { begin($0) }
     }
 
-    /// When `start` has something to do that it does not have now; nil if that depends on an event.
+    /// The next time at which more can be sent; nil if that depends on an event.
     package func opensNext(after now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
         lanes.values.compactMap { $0.isSending || $0.waiting.isEmpty ? nil : $0.opensAt }.filter { $0 > now }.min()
     }
@@ -106,7 +106,7 @@ package struct OutboxQueue {
         return true
     }
 
-    /// Takes a payload out that was not sent, or of which nobody knows whether it was.
+    /// Removes a payload that was not sent, or may not have been.
     ///
     /// - Returns: whether it was in the outbox.
     package mutating func discard(_ localID: UUID) -> Bool { take(localID) }
@@ -131,7 +131,7 @@ package struct OutboxQueue {
         }
     }
 
-    /// This side gave a send up: it begins again with the next start.
+    /// A send was aborted on this side: it starts again with the next batch.
     package mutating func interrupt(_ attempt: Attempt) {
         guard let item = stop(attempt) else { return }
         lanes[item.entry.lane]?.isSending = false
@@ -174,38 +174,38 @@ package struct OutboxQueue {
 
     private mutating func leave(_ name: String, _ localID: UUID, wasSending: Bool) {
         guard var lane = lanes[name] else { return }
-        // Only the first was sent, and its wait was for its own sake.
+        // Only the first was sent, and the lane's pause was for its sake.
         if wasSending || lane.waiting.first == localID { lane.settle() }
         lane.waiting.removeAll { $0 == localID }
         lanes[name] = lane.waiting.isEmpty ? nil : lane
     }
 }
 
-/// What waits in one lane, in order, and when its first may be sent.
+/// The waiting payloads of one lane, in order, and the time at which the first may be sent.
 struct OutboxLane {
-    /// What is to be sent, in order, with what is being sent; what failed is not in it.
+    /// Payloads to send, in order, including one that is being sent; failed ones are not in it.
     var waiting: [UUID] = []
     var isSending = false
-    /// Nothing is sent before this moment; nil sends at once.
+    /// Nothing is sent before this time; nil sends at once.
     var opensAt: ContinuousClock.Instant?
-    /// The network came back while a send was under way. If that send fails it belonged to the old network, and the next one
+    /// Set if the network came back during a send. If that send fails, it belonged to the old network, and the next one
     /// does not wait.
     private var isHurried = false
-    /// How long the next pause is at most; nil stands for the first pause.
+    /// The longest next pause; nil for the first pause.
     private var ceiling: Duration?
 
     func isReady(at now: ContinuousClock.Instant) -> Bool {
         !isSending && !waiting.isEmpty && opensAt.map { $0 <= now } ?? true
     }
 
-    /// A send begins.
+    /// A send starts.
     mutating func begin() {
         isSending = true
         opensAt = nil
         isHurried = false
     }
 
-    /// The first payload is sent or rejected; what follows is sent without a wait.
+    /// The first payload is sent or rejected; the next one is sent without a pause.
     mutating func settle() {
         isSending = false
         opensAt = nil
@@ -214,7 +214,7 @@ struct OutboxLane {
 
     /// A send failed and will be retried.
     ///
-    /// - Returns: how long the lane waits.
+    /// - Returns: the pause of the lane.
     mutating func pause(at now: ContinuousClock.Instant, options: OutboxOptions, random: Double) -> Duration {
         isSending = false
         let ceiling = self.ceiling ?? options.firstPause
@@ -233,7 +233,7 @@ struct OutboxLane {
     }
 }
 
-/// The ids that were inserted last, up to a number: a set that forgets.
+/// The most recently inserted IDs, up to a limit: a set that forgets.
 struct RecentIDs {
     private var order: [UUID] = []
     private var members: Set<UUID> = []

@@ -2,13 +2,13 @@ import Dispatch
 import Foundation
 
 extension Outbox {
-    /// Sends until the task that calls it is cancelled, and returns then, when the last send has ended. Without it,
-    /// payloads are stored and wait.
+    /// Sends until the calling task is cancelled, and then returns when the last send has ended. While it is not
+    /// running, payloads are stored and wait.
     ///
-    /// It may be called again; what was being sent is then sent once more. A call while another one runs waits until that
-    /// one has ended, so a view may call it in its `task`.
+    /// It may be called again; interrupted payloads are then sent once more. A call during another one waits for its
+    /// end, so a view may call it in its `task`.
     ///
-    /// - Throws: what the storage throws when it cannot be read.
+    /// - Throws: errors of the storage if it cannot be loaded.
     public func run() async throws {
         while running != nil {
             let (turn, end) = AsyncStream.makeStream(of: Never.self)
@@ -48,7 +48,7 @@ extension Outbox {
             try await sendInTime(item)
             change { _ = $0.finish(attempt.localID) }
         } catch {
-            // This side ended it: run() ends, or the payload has left the outbox.
+            // Aborted on this side: run() ends, or the payload has left the outbox.
             if Task.isCancelled { return change { $0.interrupt(attempt) } }
             let isLate = error as? OutboxError == .timedOut(options.sendTimeout)
             let verdict = isLate ? .retry : classify(error, item)
@@ -75,28 +75,28 @@ extension Outbox {
                 // It may have succeeded at this very moment.
                 if try await group.next() == true { return }
             } catch {
-                // It has ended as it was told to.
+                // It ended because of the cancellation.
             }
             throw OutboxError.timedOut(limit)
         }
     }
 }
 
-/// What exists only while an outbox runs: the sends, and the wait for the next one with the signal that ends it.
+/// The state that exists only while an outbox runs: the sends, and the timer for the next one with its signal.
 struct OutboxRun {
-    /// How long a send that a change has confirmed may go on. Its answer is on its way, mostly, and to cancel the request
-    /// would close a connection that the next one can use.
+    /// The time that a send may continue after a change has confirmed it. Its response is usually on its way, and cancelling
+    /// the request would close a connection that the next one can use.
     private static let answerTime = Duration.seconds(1)
 
     private let signal: AsyncStream<Void>.Continuation
     private var sends: [OutboxQueue.Attempt: Task<Void, Never>] = [:]
-    /// Tasks that cancel a send for which nobody waits any more.
+    /// Tasks that cancel a send whose result is not needed any more.
     private var cancellations: [OutboxQueue.Attempt: Task<Void, Never>] = [:]
     private var timer: (at: ContinuousClock.Instant, task: Task<Void, Never>)?
 
     init(signal: AsyncStream<Void>.Continuation) { self.signal = signal }
 
-    /// Has the loop of `run()` look for what is to be sent.
+    /// Makes the loop of `run()` look for payloads to send.
     func wake() { signal.yield() }
 
     /// Cancels the sends of this payload.
@@ -111,7 +111,8 @@ struct OutboxRun {
         cancellations.removeValue(forKey: attempt)?.cancel()
     }
 
-    /// Cancels the sends of this payload, for which nobody waits any more, unless they end by themselves in a moment.
+    /// Cancels the sends of this payload, whose results are not needed any more, unless they end by themselves in a
+    /// moment.
     mutating func cancelSoon(_ localID: UUID, _ time: OutboxTime) {
         let end = time.now() + Self.answerTime
         for (attempt, send) in sends where attempt.localID == localID {
@@ -123,13 +124,13 @@ struct OutboxRun {
         }
     }
 
-    /// Wakes the loop at a time, in place of the one that was set before; nil sets none.
+    /// Wakes the loop at this time, replacing the previous timer; nil sets none.
     mutating func setTimer(at instant: ContinuousClock.Instant?, _ time: OutboxTime) {
         guard timer?.at != instant else { return }
         timer?.task.cancel()
         timer = instant.map { [signal] instant in
             let task = Task {
-                // Cancelled: there is another timer, or none is needed.
+                // Cancelled: another timer replaces it, or none is needed.
                 do { try await time.sleep(instant) } catch { return }
                 signal.yield()
             }
@@ -137,7 +138,7 @@ struct OutboxRun {
         }
     }
 
-    /// Cancels all that runs, and returns the tasks, which may take a moment to end.
+    /// Cancels everything that is running, and returns the tasks, which may take a moment to end.
     mutating func end() -> [Task<Void, Never>] {
         signal.finish()
         let rest = Array(sends.values) + Array(cancellations.values) + (timer.map { [$0.task] } ?? [])
@@ -146,10 +147,10 @@ struct OutboxRun {
     }
 }
 
-/// The time and the randomness of an outbox, passed in so that tests decide them.
+/// The time and the randomness of an outbox, passed in so that tests control them.
 package struct OutboxTime: Sendable {
     package let now: @Sendable () -> ContinuousClock.Instant
-    /// Returns at a moment. Returns earlier, with an error, only when its task is cancelled.
+    /// Returns at a given time. Returns earlier, with an error, only if its task is cancelled.
     package let sleep: @Sendable (_ until: ContinuousClock.Instant) async throws -> Void
     /// A random number in 0..<1.
     package let random: @Sendable () -> Double
@@ -164,16 +165,16 @@ package struct OutboxTime: Sendable {
         self.random = random
     }
 
-    /// The time and randomness of the system. The continuous clock goes on while a phone sleeps, so a wait that ended
-    /// meanwhile is over when the phone wakes.
+    /// The system's time and randomness. The continuous clock runs while a phone sleeps, so a pause that ended in the
+    /// meantime is over when the phone wakes.
     package static let real = OutboxTime(
         now: { .now }, sleep: { try await Task.sleep(until: $0, clock: .continuous) },
         random: { .random(in: 0..<1) })
 }
 
 /// Runs an outbox on a queue of its own: its storage may block on a disk, which must not hold up the threads that all
-/// other tasks share. Calls run in the order in which they were made, so payloads keep the order in which one task after
-/// another gave them.
+/// other tasks share. Calls run in the order in which they were made, so payloads keep the order in which consecutive
+/// tasks enqueued them.
 final class OutboxExecutor: SerialExecutor {
     private let queue = DispatchQueue(label: "roost.outbox")
 

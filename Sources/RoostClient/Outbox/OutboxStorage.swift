@@ -1,26 +1,26 @@
 public import Foundation
 
-/// Where an outbox keeps what is not sent yet, so that it survives the end of the app.
+/// The storage of an outbox for unsent payloads, so that they survive the end of the app.
 ///
 /// An outbox calls its storage from one thread at a time, and never while another call runs: an implementation needs no
 /// lock. A call may block for as long as a write to the disk takes.
 ///
-/// The promise that everything else rests on: when a call returns, what it wrote survives the end of the process; when
-/// it throws or never returns, either all of it was written or nothing.
+/// Everything else depends on this guarantee: when a call returns, its write survives the end of the process; when it
+/// throws or never returns, either all of it was written or nothing.
 public protocol OutboxStorage: AnyObject {
-    /// All entries, in any order. Called before any other; once, unless it throws.
+    /// Returns all entries, in any order. Called before all other methods; once, unless it throws.
     func load() throws -> [OutboxEntry]
 
-    /// Adds an entry, or puts it in the place of the one with the same `localID`.
+    /// Adds an entry, or replaces the one with the same `localID`.
     func save(_ entry: OutboxEntry) throws
 
-    /// Removes an entry; one that is not there is no error.
+    /// Removes an entry; a missing one is not an error.
     func remove(_ localID: UUID) throws
 }
 
-/// One payload that waits to be sent, as a storage keeps it.
+/// One payload that waits to be sent, as stored.
 public struct OutboxEntry: Codable, Sendable, Equatable {
-    /// What the server knows a repeat by: a column with a unique constraint there.
+    /// Identifies repeats at the server: a column with a unique constraint there.
     public let localID: UUID
     /// Entries of one lane are sent in the order of their positions, one at a time.
     public let lane: String
@@ -28,10 +28,10 @@ public struct OutboxEntry: Codable, Sendable, Equatable {
     public internal(set) var position: Int64
     /// The payload as JSON.
     public let payload: Data
-    /// Why the server rejects the payload; nil while it waits to be sent.
+    /// The reason why the server rejects the payload; nil while it waits to be sent.
     public internal(set) var failure: String?
 
-    /// Makes an entry from its fields, for storages that keep them apart.
+    /// Creates an entry from its fields, for storages that keep them apart.
     public init(localID: UUID, lane: String, position: Int64, payload: Data, failure: String?) {
         self.localID = localID
         self.lane = lane
@@ -41,11 +41,11 @@ public struct OutboxEntry: Codable, Sendable, Equatable {
     }
 }
 
-/// Keeps an outbox for as long as the process lives: for tests, previews and tools.
+/// Stores an outbox for the life of the process: for tests, previews and tools.
 public final class MemoryOutboxStorage: OutboxStorage {
     private var entries: [UUID: OutboxEntry]
 
-    /// - Parameter entries: what an earlier run left behind.
+    /// - Parameter entries: the entries of an earlier run.
     public init(entries: [OutboxEntry] = []) {
         self.entries = Dictionary(entries.map { ($0.localID, $0) }) { _, last in last }
     }
@@ -57,7 +57,7 @@ public final class MemoryOutboxStorage: OutboxStorage {
     public func remove(_ localID: UUID) { entries[localID] = nil }
 }
 
-/// Why an outbox cannot do something, with a sentence that says what to do.
+/// The reason why an outbox cannot do something, with a sentence about the remedy.
 public enum OutboxError: Error, Sendable, Equatable {
     /// The outbox holds as many payloads as `OutboxOptions.capacity` allows.
     case full(waiting: Int, failed: Int)
@@ -65,9 +65,9 @@ public enum OutboxError: Error, Sendable, Equatable {
     case timedOut(Duration)
     /// Another outbox has the file open.
     case inUse(path: String)
-    /// The file is no outbox, or a line in the middle of it cannot be read.
+    /// The file is not an outbox, or a line in the middle of it cannot be read.
     case damaged(path: String, line: Int)
-    /// The system refuses an operation on a file, for this reason.
+    /// The system refused an operation on a file, for this reason.
     case file(path: String, operation: String, reason: String)
 }
 

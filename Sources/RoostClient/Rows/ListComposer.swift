@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Wire
 
-/// Makes lists of an app's own type of what a replica shows and what is pending. Rows that did not change are not read again.
+/// Builds lists of an app's own type from a replica's rows and pending ones. Unchanged rows are not decoded again.
 final class ListComposer<Row: Decodable & Sendable>: Sendable {
     private enum Reading {
         case row(Row)
@@ -10,7 +10,7 @@ final class ListComposer<Row: Decodable & Sendable>: Sendable {
     }
 
     private struct State {
-        /// Each row as it was read last, by its version.
+        /// The last decoding of each row, by its version.
         var readings: [Int: Reading] = [:]
     }
 
@@ -27,7 +27,7 @@ final class ListComposer<Row: Decodable & Sendable>: Sendable {
         self.decoder = decoder
     }
 
-    /// The list as it is now; nil while nothing is known of it.
+    /// The current list; nil while nothing is known of it.
     func compose() -> RowList<Row>? {
         let drafts = pending?.items ?? []
         let shown = replica.shown

@@ -2,29 +2,29 @@ import Foundation
 import Synchronization
 package import Wire
 
-/// A list of rows as the hub's frames make it: the rows that were read, with every change since applied.
+/// A list of rows built from the hub's frames: the rows that were read, with every later change applied.
 ///
-/// It holds the first rows of the order, up to its *edge*: no row before the edge is missing. Rows behind it fall out, and what changes
-/// there is left out; if rows are deleted until fewer are left than are shown, the list is read again (`lacksRows`).
+/// It has the first rows of the order, up to its *edge*: no row before the edge is missing. Rows after it are dropped,
+/// and changes there are ignored; if deletions leave fewer rows than are shown, the list is read again (`lacksRows`).
 ///
-/// The engine changes it, and the sequence's consumer reads what it published last.
+/// The engine changes it, and the sequence's consumer reads the last published state.
 package final class ListReplica: Sendable {
     /// One row of the list.
     package struct Entry: Sendable {
         package let key: String
         /// The row as a JSON object.
         package let json: JSON
-        /// The number of this version of the row; no other has it.
+        /// The unique number of this version of the row.
         package let version: Int
-        /// What the hub could not send of the row.
+        /// Parts of the row that the hub could not send.
         package let errors: [String]
         let place: RowPlace
     }
 
-    /// The list as it is shown.
+    /// The list as shown.
     package struct Shown: Sendable {
         package var entries: [Entry] = []
-        /// The list has its rows, or had them when it was stored.
+        /// True if the list has its rows, or had them when it was stored.
         package var hasRows = false
         package var hasMore = false
         package var isLive = false
@@ -33,14 +33,16 @@ package final class ListReplica: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        /// Behind it rows may be missing; nil if the list has all rows. It may be the place of a row that is gone.
+        /// Rows after the edge may be missing; nil if the list has all rows. The edge may be the place of a deleted
+        /// row.
         var edge: (place: RowPlace, json: JSON)?
         var hasRows = false
-        /// What the list had before it was read; it counts where the reading fails.
+        /// The previous content, which is used again if the reading fails.
         var before: (entries: [Entry], edge: (place: RowPlace, json: JSON)?)?
-        /// The rows are coming; nobody is shown them until all are there.
+        /// True while rows arrive, which are shown only once all of them are there.
         var isReading = false
-        /// They come to a channel that goes on at its cursor: older changes follow, and the list is right when it is live.
+        /// True if they arrive in a channel that resumes at its cursor: older changes follow, and the list is right
+        /// once it is live.
         var isSettling = false
         var isLive = false
         var cursor: String?
@@ -53,11 +55,11 @@ package final class ListReplica: Sendable {
     package let request: ListRequest
     private let state: Mutex<State>
     package let news = Mailbox<Void>(limit: 1, countsMissed: false)
-    /// Is told of each row that comes, before it is shown.
+    /// Called with each row that arrives, before it is shown.
     private let onRow: @Sendable (JSON) -> Void
-    /// Is told that the list is being read (true), and that it was (false).
+    /// Called when a reading of the list begins (true), and when it has ended (false).
     private let onReading: @Sendable (Bool) -> Void
-    /// Is told that there is something to store.
+    /// Called when there is something to store.
     private let onChange: @Sendable () -> Void
 
     package init(
@@ -73,17 +75,17 @@ package final class ListReplica: Sendable {
         if let stored { restore(stored) }
     }
 
-    /// Where changes go on for this list; nil if it has no rows.
+    /// The position after which changes continue this list; nil if it has no rows.
     package var cursor: String? { state.withLock { $0.cursor } }
 
     package var shown: Shown { state.withLock { $0.shown } }
 
-    /// Fewer rows are left than are shown, and there may be more.
+    /// True if fewer rows are left than are shown, and there may be more.
     package var lacksRows: Bool {
         state.withLock { $0.hasRows && !$0.isReading && $0.edge != nil && $0.entries.count < request.limit }
     }
 
-    // MARK: What the hub sends
+    // MARK: Frames of the hub
 
     /// The rows follow, as changes.
     package func begin(isResumed: Bool) {
@@ -97,7 +99,7 @@ package final class ListReplica: Sendable {
         }
     }
 
-    /// The rows have come.
+    /// The reading has ended.
     package func end(_ answer: RequestedLists.Answer, cursor: String?) {
         state.withLock { state in
             state.isReading = false
@@ -146,7 +148,7 @@ package final class ListReplica: Sendable {
         if isApplied { publish() }
     }
 
-    /// Changes come live from here on, or not any more.
+    /// Changes are live from now on, or no longer.
     package func isLive(_ isLive: Bool, cursor: String?) {
         state.withLock { state in
             state.isLive = isLive && state.problem == nil
@@ -157,7 +159,7 @@ package final class ListReplica: Sendable {
         publish()
     }
 
-    /// Ends a reading that will be begun anew: what was there before is shown on.
+    /// Ends a reading that will be repeated: the previous content stays visible.
     private static func breakOff(_ state: inout State) {
         state.isReading = false
         if let before = state.before { (state.entries, state.edge) = before }
@@ -166,18 +168,18 @@ package final class ListReplica: Sendable {
 
     package func finish(_ error: RoostError?) { news.finish(error) }
 
-    /// Shows a problem that is not the hub's.
+    /// Shows a problem that does not come from the hub.
     func fail(_ problem: String) {
         state.withLock { $0.problem = problem }
         publish()
     }
 
-    /// Has the consumer look again.
+    /// Makes the consumer check for news.
     func signal() { news.put(()) }
 
     // MARK: Storing
 
-    /// The list as it can be stored; nil if there is nothing that changes could go on from.
+    /// The list for storing; nil if changes could not continue it.
     package func stored() -> StoredRows? {
         state.withLock { state in
             guard state.hasRows, state.problem == nil, !state.isReading, !state.isSettling, let cursor = state.cursor
@@ -207,7 +209,7 @@ package final class ListReplica: Sendable {
         publish()
     }
 
-    // MARK: Keeping it short and shown
+    // MARK: Trimming and publishing
 
     private func trim(_ state: inout State) {
         guard state.entries.count > request.capacity else { return }
@@ -215,7 +217,7 @@ package final class ListReplica: Sendable {
         state.edge = state.entries.last.map { ($0.place, $0.json) }
     }
 
-    /// Where a row is to be put, so that the entries stay in their order.
+    /// The index at which to insert a row, so that the entries stay in order.
     private func index(of place: RowPlace, in entries: [Entry]) -> Int {
         var (low, high) = (0, entries.count)
         while low < high {

@@ -1,13 +1,13 @@
 import Wire
 
-/// What a list of rows shows: one entry of `config.rows` in a join, and the changes that keep it right.
+/// The definition of a list of rows: one entry of `config.rows` in a join, and the changes that keep the list right.
 package struct ListRequest: Equatable, Sendable {
     package let changes: ChangeRequest
-    /// No two rows are at one place of it.
+    /// A total order: no two rows have the same place.
     let order: RowOrder
-    /// How many rows are shown.
+    /// The number of rows to show.
     package let limit: Int
-    /// The columns that tell one row from another.
+    /// The columns that identify a row.
     let key: [String]
 
     /// The most rows that a hub sends for one entry.
@@ -23,12 +23,12 @@ package struct ListRequest: Equatable, Sendable {
         self.key = key
     }
 
-    /// How many rows are held: some more than are shown, so that the list stays full while rows are deleted.
+    /// The number of rows to hold: some more than are shown, so that the list stays full while rows are deleted.
     package var capacity: Int { min(limit + max(10, limit / 4), Self.mostRows) }
 
-    /// The text of the entry, a JSON object.
+    /// The entry as the text of a JSON object.
     ///
-    /// - Parameter isFresh: the rows are read also if the channel's cursor is good.
+    /// - Parameter isFresh: reads the rows even if the channel's cursor is valid.
     func json(isFresh: Bool) -> [UInt8] {
         var out = Array("{\"schema\":".utf8) + JSONString.encode(changes.schema)
         out += ",\"table\":".utf8 + JSONString.encode(changes.table)
@@ -39,10 +39,10 @@ package struct ListRequest: Equatable, Sendable {
         return out + [UInt8(ascii: "}")]
     }
 
-    /// The whole request, for whoever stores what came of it.
+    /// The whole request, to compare with a stored one.
     var text: String { String(decoding: json(isFresh: false), as: UTF8.self) + key.joined(separator: ",") }
 
-    /// What a row is known by in the list; nil where a column of the key is missing.
+    /// The row's identity in the list; nil if a column of the key is missing.
     func identity(of row: JSON?) -> String? {
         guard let row else { return nil }
         let values = key.compactMap { name in row[name].map { $0.string ?? $0.description } }

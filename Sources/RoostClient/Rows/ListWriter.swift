@@ -2,9 +2,9 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Stores a list on a queue of its own a moment after it changed, and once more when nobody reads it any longer.
+/// Stores a list on its own queue shortly after each change, and once more when its consumer is gone.
 final class ListWriter: Sendable {
-    /// Changes that follow each other more closely are stored together.
+    /// Changes within this time are stored together.
     private static let pause = DispatchTimeInterval.milliseconds(250)
 
     private struct State {
@@ -18,7 +18,7 @@ final class ListWriter: Sendable {
 
     init(_ keeping: RowKeeping) { self.keeping = keeping }
 
-    /// Whose changes are stored.
+    /// Stores the changes of this list.
     func watch(_ replica: ListReplica) { state.withLock { $0.replica = replica } }
 
     func noteChange() {
@@ -37,7 +37,7 @@ final class ListWriter: Sendable {
         }
     }
 
-    /// Stores the list as it is now.
+    /// Stores the list in its present state.
     func close(_ replica: ListReplica) {
         queue.async { [self] in save(replica) }
     }
@@ -45,7 +45,7 @@ final class ListWriter: Sendable {
     private func save(_ replica: ListReplica) {
         guard let rows = replica.stored() else { return }
         do { try keeping.storage.save(rows, as: keeping.name) } catch {
-            // Said to whoever reads the list: it is right all the same, but will not be there the next time.
+            // Shown to the consumer: the list is right all the same, but will be missing next time.
             replica.fail("The list cannot be stored as \(keeping.name): \(error)")
         }
     }

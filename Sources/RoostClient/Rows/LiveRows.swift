@@ -3,7 +3,7 @@ import Synchronization
 import Wire
 
 extension Channel {
-    /// The rows of a table that match a filter, in their order, and as they change: an array that stays right.
+    /// The rows of a table that match a filter, in order and kept up to date.
     ///
     /// ```swift
     /// let messages = room.rows(
@@ -13,29 +13,32 @@ extension Channel {
     /// for try await list in messages { show(list) }
     /// ```
     ///
-    /// The hub sends the rows that are there, and from that moment on every change: nothing is missing between them. After a loss of the
-    /// connection only what changed comes; where the hub cannot tell that, the rows come anew. A slow consumer gets the newest list.
+    /// The hub sends the present rows, and from that moment on every change: nothing is missing in between. After a
+    /// loss of the connection only changes arrive; if the hub cannot determine them, all rows arrive again. A slow
+    /// consumer gets the newest list.
     ///
-    /// **What falls out of the limit.** The list has the first `limit` rows of the order. A row that comes before them pushes the last one out,
-    /// and one that comes behind them is left out. If rows are deleted, or move behind the limit, those that follow take their place: some
-    /// more than `limit` are held for that, and when they are used up, the list is read again within a second.
+    /// **Beyond the limit.** The list has the first `limit` rows of the order. A row that sorts before the last one
+    /// pushes it out, and a row that sorts after it is left out. If rows are deleted, or move beyond the limit, the
+    /// following ones take their place: some more than `limit` are held for that, and when they are used up, the list
+    /// is read again within a second.
     ///
-    /// A row that an update makes leave the filter stays in the list, because the hub tells nobody of it: filter by columns that do not
-    /// change. The same holds for rows that policies hide later (``LiveRows/reload()``).
+    /// A row that an update moves out of the filter stays in the list, because the hub does not report that: filter by
+    /// columns that do not change. The same applies to rows that policies hide later (``LiveRows/reload()``).
     ///
     /// Ends when the channel is left. Throws when the hub cannot serve row changes, or ends the channel for good.
     ///
     /// - Parameters:
-    ///   - type: what a row is decoded to, by `Configuration.decoder`.
+    ///   - type: the type that rows are decoded to, by `Configuration.decoder`.
     ///   - table: the table's name as Postgres writes it.
     ///   - schema: the schema's name as Postgres writes it.
-    ///   - filter: which rows are listed.
-    ///   - order: by the key's columns where none is given, and where rows are equal in it.
-    ///   - limit: how many rows are shown, from 1 to 1,000.
-    ///   - key: the columns that tell one row from another: the primary key.
-    ///   - keeping: where the list is kept, so that it is there at once the next time, also offline. It is loaded before this returns.
-    ///   - pending: rows that are still in an outbox. They stand at the end where new rows come: before the others in a descending order,
-    ///     behind them in an ascending one, and do not count for the limit.
+    ///   - filter: the rows to list.
+    ///   - order: the order; by default, and among equal rows, that of the key's columns.
+    ///   - limit: the number of rows to show, from 1 to 1,000.
+    ///   - key: the columns that identify a row: the primary key.
+    ///   - keeping: the list's storage, which makes it available at once the next time, also offline. It is loaded
+    ///     before this returns.
+    ///   - pending: rows that are still in an outbox. They stand at the end where new rows appear: before the others in
+    ///     a descending order, after them in an ascending one. They do not count towards the limit.
     public func rows<Row: Decodable & Sendable>(
         of type: Row.Type, in table: String, schema: String = "public", where filter: RowFilter? = nil,
         order: RowOrder = .key, limit: Int = 100, key: [String] = ["id"], keeping: RowKeeping? = nil,
@@ -58,12 +61,12 @@ extension Channel {
     }
 }
 
-/// A type of rows that knows its table.
+/// A row type with its own table.
 public protocol TableRow: Decodable, Sendable {
     static var tableName: String { get }
-    /// `public` unless it says otherwise.
+    /// The schema; `public` by default.
     static var schemaName: String { get }
-    /// The columns of the primary key; `id` unless it says otherwise.
+    /// The columns of the primary key; `id` by default.
     static var keyColumns: [String] { get }
 }
 
@@ -72,7 +75,7 @@ extension TableRow {
     public static var keyColumns: [String] { ["id"] }
 }
 
-/// A list of rows over time. It is for one consumer. Ends when the channel is left; throws when it cannot go on.
+/// A list of rows over time, for one consumer. Ends when the channel is left; throws when it cannot continue.
 public struct LiveRows<Row: Sendable>: AsyncSequence, Sendable {
     public typealias Element = RowList<Row>
     public typealias Failure = RoostError
@@ -81,8 +84,8 @@ public struct LiveRows<Row: Sendable>: AsyncSequence, Sendable {
     private let lists: RoostThrowingSequence<RowList<Row>>
     private let again: @Sendable () -> Void
 
-    /// Reads all rows again. Call it when the user may see other rows than before, of which no change tells: it was let into or put out of a
-    /// group.
+    /// Reads all rows again. Call it when the user may see other rows than before without any change, for example after
+    /// joining or leaving a group.
     public func reload() { again() }
 
     public func makeAsyncIterator() -> AsyncIterator { lists.makeAsyncIterator() }
@@ -137,7 +140,7 @@ extension LiveRows where Row: Decodable {
 }
 
 extension Channel {
-    /// Makes the channel feed a list, until the lease ends.
+    /// Connects a list to the channel until the lease ends.
     fileprivate func attach(
         _ replica: ListReplica, onEnd: @escaping @Sendable () -> Void
     ) -> (Lease, readAgain: @Sendable () -> Void) {
@@ -151,7 +154,7 @@ extension Channel {
     }
 }
 
-/// The replica of a list whose parts are made before it.
+/// Refers to a list's replica for parts that are created before it.
 private final class ReplicaOwner: Sendable {
     private struct Link {
         weak var replica: ListReplica?

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Rows of a list that are still in an outbox: they are shown before they are written.
+/// Rows of a list that are still in an outbox and shown before they are written.
 ///
 /// ```swift
 /// let mine = PendingRows.of(outbox) { item in
@@ -9,20 +9,21 @@ import Synchronization
 /// }
 /// ```
 ///
-/// - A payload is shown from `enqueue` on, marked as `.pending`; as `.sent` when the server has it.
-/// - When the row comes, by its `localID`, it takes the payload's place under the same `id`, and the outbox is told (`confirm`).
-/// - What the server rejects, and what the app discards, is taken back.
+/// - A payload is shown from `enqueue` on, marked as `.pending`, and as `.sent` once the server has it.
+/// - When its row arrives, recognized by its `localID`, it replaces the payload under the same `id`, and the outbox is
+///   told (`confirm`).
+/// - Payloads that the server rejects, or that the app discards, disappear.
 public struct PendingRows<Row: Sendable>: Sendable {
-    /// The column that has a payload's `localID`.
+    /// The column with a payload's `localID`.
     let column: String
-    /// Tells of the outbox until its task is cancelled.
+    /// Follows the outbox until its task is cancelled.
     let follow: @Sendable (PendingList<Row>) async -> Void
     let confirm: @Sendable (UUID) async throws -> Void
 
     /// - Parameters:
-    ///   - outbox: whose payloads are shown.
-    ///   - column: the column of the table that has a payload's `localID`.
-    ///   - row: the row that a payload will be; nil if it belongs to another list.
+    ///   - outbox: the outbox with the payloads to show.
+    ///   - column: the table's column with a payload's `localID`.
+    ///   - row: returns the row that a payload will become; nil if it belongs to another list.
     public static func of<Payload: Codable & Sendable>(
         _ outbox: Outbox<Payload>, localID column: String = "local_id",
         row: @escaping @Sendable (OutboxItem<Payload>) -> Row?
@@ -58,19 +59,20 @@ public struct PendingRows<Row: Sendable>: Sendable {
     }
 }
 
-/// The payloads that a list shows, as the outbox and the rows that come tell of them.
+/// The payloads that a list shows, according to the outbox and the rows that arrive.
 final class PendingList<Row: Sendable>: Sendable {
     struct Item: Sendable {
         let localID: UUID
         let row: Row
         var isSent = false
-        /// It was sent when the list began to be read: if its row is not there then, it belongs to another list.
+        /// Set if it was sent before the current reading of the list began: if its row is not there then, it belongs to
+        /// another list.
         var isOld = false
     }
 
     private struct State {
         var items: [Item] = []
-        /// Rows that came a short while ago: the outbox may tell of them later.
+        /// Rows that arrived recently: the outbox may report them later.
         var arrived = RecentIDs(capacity: 1_000)
     }
 
@@ -88,7 +90,7 @@ final class PendingList<Row: Sendable>: Sendable {
         self.onFailure = onFailure
     }
 
-    /// In the order in which they were put into the outbox.
+    /// In the order of their enqueuing.
     var items: [Item] { state.withLock { $0.items } }
 
     func replace(_ items: [Item]) {
@@ -125,7 +127,7 @@ final class PendingList<Row: Sendable>: Sendable {
         }
     }
 
-    /// A row has come.
+    /// Notes that a row has arrived.
     func arrived(_ localID: UUID) {
         change { state in
             state.arrived.insert(localID)
@@ -135,7 +137,7 @@ final class PendingList<Row: Sendable>: Sendable {
         }
     }
 
-    /// The list is being read (true), or was.
+    /// Notes that a reading of the list begins (true), or has ended.
     func isReading(_ isReading: Bool) {
         change { state in
             if isReading {
@@ -149,7 +151,7 @@ final class PendingList<Row: Sendable>: Sendable {
 
     func fail(_ problem: String) { onFailure(problem) }
 
-    /// - Parameter body: returns the payloads whose rows have come; nil if nothing is to be shown anew.
+    /// - Parameter body: returns the payloads whose rows have arrived; nil if the list need not be shown again.
     private func change(_ body: (inout State) -> [UUID]?) {
         guard let confirmed = state.withLock({ body(&$0) }) else { return }
         for localID in confirmed { confirm(localID) }

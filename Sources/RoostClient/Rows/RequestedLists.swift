@@ -1,22 +1,22 @@
 package import Wire
 
-/// The lists of rows that a channel's sequences show: which of them a join has read, and what the hub says of them.
+/// The lists of rows that a channel's sequences show: which of them a join has read, and the hub's reports on them.
 ///
 /// A part of `RequestedChanges`. Pure: it has no clock and sends nothing.
 package struct RequestedLists {
     private struct Item {
         let request: ListRequest
-        /// The list shows all up to the channel's cursor, so that changes from there on keep it right.
+        /// True if the list is complete up to the channel's cursor, so that later changes keep it right.
         var isFilled = false
-        /// Where the list was when it was stored.
+        /// The cursor of the stored list.
         let stored: String?
     }
 
-    /// What became of a list in a reading.
+    /// The result of reading a list.
     package struct Answer: Sendable {
-        /// The place of the last row as a JSON object, if more follow it.
+        /// The place of the last row as a JSON object, if more rows follow.
         package let next: JSON?
-        /// Why the rows could not be read.
+        /// The reason why the rows could not be read.
         package let problem: String?
 
         package init(next: JSON?, problem: String?) {
@@ -33,13 +33,13 @@ package struct RequestedLists {
     private var asked: [SubscriptionID] = []
     /// The lists whose rows the hub is sending, in the order of its report.
     private(set) var reading: [SubscriptionID] = []
-    /// How many readings in a row have failed.
+    /// The number of consecutive failed readings.
     private var failures = 0
 
     var isEmpty: Bool { items.isEmpty }
     var count: Int { items.count }
 
-    /// - Returns: false where there are as many as may be.
+    /// - Returns: false if the limit is reached.
     mutating func add(_ subscription: SubscriptionID, _ request: ListRequest, stored: String?) -> Bool {
         guard items.count < Self.most else { return false }
         items[subscription] = Item(request: request, isFilled: false, stored: stored)
@@ -50,9 +50,9 @@ package struct RequestedLists {
 
     mutating func removeAll() { self = RequestedLists() }
 
-    /// A list lacks rows that no change brings: the next join reads it.
+    /// Makes the next join read a list that lacks rows which no change brings.
     ///
-    /// - Returns: false if it is being read already, or is to be.
+    /// - Returns: false if it is being read already, or is about to be.
     mutating func empty(_ subscription: SubscriptionID) -> Bool {
         guard items[subscription]?.isFilled == true else { return false }
         items[subscription]?.isFilled = false
@@ -61,7 +61,8 @@ package struct RequestedLists {
 
     // MARK: Joining
 
-    /// Where a channel that was never joined can go on for all of its lists: where all of them were stored.
+    /// The position from which all lists of a channel that was never joined can continue: the one at which all of them
+    /// were stored.
     mutating func takeStoredCursor() -> String? {
         let cursors = Set(items.values.map(\.stored))
         guard cursors.count == 1, let cursor = cursors.first ?? nil else { return nil }
@@ -69,7 +70,7 @@ package struct RequestedLists {
         return cursor
     }
 
-    /// The entries of the join that is about to be sent. With a cursor, lists that are filled are read only if it is too old.
+    /// The entries of the join that is about to be sent. With a cursor, filled lists are read only if it is too old.
     mutating func beginJoin(hasCursor: Bool) -> [[UInt8]] {
         asked = items.keys.sorted()
         reading = []
@@ -78,9 +79,9 @@ package struct RequestedLists {
         }
     }
 
-    /// The join was answered.
+    /// Notes the reply to a join.
     ///
-    /// - Parameter isResumed: only what changed comes, and lists that are not filled.
+    /// - Parameter isResumed: only changes arrive, and lists that are not filled.
     mutating func joined(isResumed: Bool) {
         if !isResumed { for subscription in asked { items[subscription]?.isFilled = false } }
         reading = asked.filter { items[$0]?.isFilled != true }
@@ -89,11 +90,11 @@ package struct RequestedLists {
     /// Whether some list still waits for its rows.
     var lacksSome: Bool { items.contains { !$0.value.isFilled && !asked.contains($0.key) } }
 
-    // MARK: What the hub sends
+    // MARK: Frames of the hub
 
-    /// All rows have come.
+    /// Ends the reading: all rows have arrived.
     ///
-    /// - Parameter report: the hub's, with an entry for each list that was read.
+    /// - Parameter report: the hub's report, with an entry for each list that was read.
     mutating func end(_ report: JSON) -> [SubscriptionID: Answer] {
         let entries = report["rows"]?.elements ?? []
         var answers: [SubscriptionID: Answer] = [:]
@@ -111,10 +112,10 @@ package struct RequestedLists {
     /// The changes are live, and lists still wait for their rows: the hub has none for them.
     mutating func giveUp() -> [SubscriptionID: Answer] { reading.isEmpty ? [:] : end(.emptyObject) }
 
-    /// How long to wait until what could not be read is read again: 5 seconds, then twice as long each time, up to 5 minutes.
+    /// The pause before failed readings are repeated: 5 seconds, then twice as long each time, up to 5 minutes.
     var pause: Duration { .seconds(min(300, 5 << min(failures - 1, 6))) }
 
-    /// Changes were lost that cannot be told: all lists are to be read.
+    /// Marks all lists for reading, after an unknown number of changes was lost.
     mutating func emptyAll() {
         for subscription in items.keys { items[subscription]?.isFilled = false }
     }

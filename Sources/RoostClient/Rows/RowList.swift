@@ -1,18 +1,20 @@
 public import Foundation
 
-/// The rows of a table that match a filter, in their order, as they are now: one value of the sequence that ``Channel/rows(of:in:schema:where:order:limit:key:keeping:pending:)`` makes.
+/// The current rows of a table that match a filter, in order: one element of the sequence from
+/// ``Channel/rows(of:in:schema:where:order:limit:key:keeping:pending:)``.
 ///
-/// It is a collection of rows with their state; a row's columns can be read directly (`list[0].body`).
+/// A collection of rows with their state; a row's columns can be read directly (`list[0].body`).
 public struct RowList<Row: Sendable>: Sendable {
     private var items: [ListedRow<Row>]
-    /// There may be more rows behind the last one.
+    /// Whether there may be more rows after the last one.
     public let hasMore: Bool
-    /// Every change comes. False while the connection is away or the rows are being read, and where they come from the storage: then this
-    /// is what was so last.
+    /// Whether every change arrives. False while the connection is away or the rows are being read, and if they come
+    /// from the storage: the list then has its last known state.
     public let isLive: Bool
-    /// Why the list is not what it should be, in one sentence: the hub could not read it (it is tried again), or it cannot be stored.
+    /// The problem with the list, in one sentence: the hub could not read it (which is retried), or it cannot be
+    /// stored.
     public let problem: String?
-    /// Rows that cannot be read as `Row`, or that the hub could not send whole; they are left out.
+    /// Rows that cannot be decoded as `Row`, or that the hub could not send whole; they are left out.
     public let unreadable: [UnreadableListRow]
 
     init(
@@ -25,7 +27,7 @@ public struct RowList<Row: Sendable>: Sendable {
         self.unreadable = unreadable
     }
 
-    /// The rows alone.
+    /// The rows without their state.
     public var rows: [Row] { items.map(\.row) }
 }
 
@@ -39,20 +41,21 @@ extension RowList: RandomAccessCollection {
 @dynamicMemberLookup
 public struct ListedRow<Row: Sendable>: Sendable, Identifiable {
     public enum State: Sendable, Equatable {
-        /// It is in the table.
+        /// The row is in the table.
         case stored
-        /// It is in the outbox, and not written yet.
+        /// The row is in the outbox, and not written yet.
         case pending
-        /// The server has it, and the row is on its way.
+        /// The server has the row, and its change is on its way.
         case sent
     }
 
-    /// The key of the row; of one with a `localID`, that. It stays the same from draft to row, so that a view of it stays, too.
+    /// The row's key, or its `localID` if it has one. It stays the same from draft to row, so that the row's view
+    /// stays, too.
     public let id: String
     public let row: Row
     public let state: State
 
-    /// Whether it is still to be written, or to come.
+    /// Whether the row is still to be written, or its change still to arrive.
     public var isPending: Bool { state != .stored }
 
     public subscript<Value>(dynamicMember path: KeyPath<Row, Value>) -> Value { row[keyPath: path] }
@@ -61,10 +64,10 @@ public struct ListedRow<Row: Sendable>: Sendable, Identifiable {
 extension RowList: Equatable where Row: Equatable {}
 extension ListedRow: Equatable where Row: Equatable {}
 
-/// A row of a list that cannot be handed on as the type that was asked for.
+/// A row of a list that cannot be decoded as the requested type.
 public struct UnreadableListRow: Sendable, Equatable {
-    /// What came of the row, as the text of a JSON object.
+    /// The parts of the row that arrived, as the text of a JSON object.
     public let json: Data
-    /// Why it cannot be read, in one sentence.
+    /// The reason why it cannot be decoded, in one sentence.
     public let reason: String
 }

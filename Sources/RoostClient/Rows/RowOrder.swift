@@ -1,9 +1,11 @@
 package import Wire
 
-/// The order of a list of rows: columns, each ascending or descending, as in ORDER BY. NULL is greater than every value.
+/// The order of a list of rows: columns, each ascending or descending, as in ORDER BY. NULL is greater than every
+/// value.
 ///
-/// RoostClient sorts numbers, booleans, UUIDs and times as Postgres does. Text is sorted by its bytes, as in the collation `C`; order
-/// by such a column only where that is what you want, and give it that collation where a list has more rows than its limit.
+/// RoostClient sorts numbers, booleans, UUIDs and times as Postgres does. Text is sorted by its bytes, as in the
+/// collation `C`; order by such a column only if that is what you want, and give the column that collation if a list
+/// has more rows than its limit.
 public struct RowOrder: Sendable, Hashable {
     struct Term: Sendable, Hashable {
         let column: String
@@ -25,20 +27,20 @@ public struct RowOrder: Sendable, Hashable {
         RowOrder(terms: [Term(column: column, isDescending: true)])
     }
 
-    /// Rows that are equal in this order are in the other one.
+    /// Rows that are equal in this order are sorted by the other one.
     public func then(_ other: RowOrder) -> RowOrder { RowOrder(terms: terms + other.terms) }
 
-    /// The same order with the key's columns behind it, so that no two rows are at one place.
+    /// The same order followed by the key's columns, so that no two rows have the same place.
     func total(by key: [String]) -> RowOrder {
         let isDescending = terms.last?.isDescending ?? false
         let missing = key.filter { name in !terms.contains { $0.column == name } }
         return RowOrder(terms: terms + missing.map { Term(column: $0, isDescending: isDescending) })
     }
 
-    /// The order as the hub reads it.
+    /// The order in the hub's syntax.
     var text: String { terms.map { $0.column + ($0.isDescending ? ".desc" : ".asc") }.joined(separator: ",") }
 
-    /// Whether one place comes before another.
+    /// Whether one place comes before the other.
     func isIncreasing(_ one: RowPlace, _ other: RowPlace) -> Bool {
         for (term, (left, right)) in zip(terms, zip(one.values, other.values)) where left != right {
             return (left < right) != term.isDescending
@@ -56,7 +58,7 @@ package struct RowPlace: Sendable, Equatable {
         values = order.terms.map { Value(row[$0.column] ?? .null) }
     }
 
-    /// A value that sorts as Postgres sorts it. Numbers that are none in JSON come as text.
+    /// A value that sorts as in Postgres. Numbers that JSON lacks come as text.
     enum Value: Sendable, Comparable {
         case lowest
         case bool(Bool)

@@ -1,14 +1,14 @@
 import Foundation
 
-/// A stream of the hub: a reply that grows, text token by token, speech chunk by chunk, messages one by one. `RoostClient.stream`
-/// makes one; all of it may be called from any thread.
+/// A stream of the hub: a reply that grows, text token by token, speech chunk by chunk, messages one by one. Created by
+/// `RoostClient.stream`; callable from any thread.
 ///
-/// Reading begins with what the stream has, and waits for one that is not there yet. It goes on over losses of the connection at the
-/// byte where it broke off.
+/// Reading starts with the present content, and waits for a stream that does not exist yet. After a loss of the
+/// connection it resumes at the byte where it broke off.
 public final class RoostStream: Sendable {
-    /// What the stream is called, such as `reply/42`.
+    /// The stream's name, such as `reply/42`.
     public let name: String
-    /// The private channel of the stream, which is joined while somebody reads or writes the stream.
+    /// The private channel of the stream, joined while the stream is read or written.
     public let channel: Channel
 
     static let topicPrefix = "realtime:stream:"
@@ -18,7 +18,8 @@ public final class RoostStream: Sendable {
         self.channel = channel
     }
 
-    /// What the stream has and what comes, piece by piece. It joins the channel by itself, and ends with the stream.
+    /// The stream's content, piece by piece, including what is appended later. Joins the channel automatically, and
+    /// ends with the stream.
     ///
     /// A slow consumer gets larger pieces, and none is left out.
     public var updates: StreamUpdates {
@@ -30,9 +31,10 @@ public final class RoostStream: Sendable {
         }
     }
 
-    /// The whole text, each time it has grown, for a view that shows it. It joins the channel by itself, and ends with the stream.
+    /// The whole text each time it has grown, for a view that shows it. Joins the channel automatically, and ends with
+    /// the stream.
     ///
-    /// A slow consumer gets the newest text. Of a stream that is no text the texts are empty.
+    /// A slow consumer gets the newest text. If the stream is not text, the texts are empty.
     public var texts: StreamTexts {
         let bell = Mailbox<Void>(limit: 1, countsMissed: false)
         let lease = channel.attach(.stream(bell))
@@ -42,33 +44,34 @@ public final class RoostStream: Sendable {
         }
     }
 
-    /// Makes a writer of the stream, which has to be there: the backend creates it by `PUT /streams/NAME`.
+    /// Creates a writer of the stream, which must exist: the backend creates it by `PUT /streams/NAME`.
     ///
     /// - Parameters:
-    ///   - producer: tells the hub this writer from others, with 1 to 200 bytes; nil takes one that nobody else has.
-    ///   - epoch: counts the incarnations of a producer that has a name of its own. One with a higher epoch takes over, and the
-    ///     hub refuses the one before it.
+    ///   - producer: identifies this writer at the hub, with 1 to 200 bytes; nil for a unique one.
+    ///   - epoch: the incarnation of a producer with a name of its own. One with a higher epoch takes over, and the hub
+    ///     refuses the previous one.
     public func writer(producer: String? = nil, epoch: Int = 0) -> StreamWriter {
         StreamWriter(channel, producer ?? UUID().uuidString.lowercased(), epoch)
     }
 
-    /// Ends the stream where it is, for everybody: no reader is shown a byte more, and its writer is told. Returns when the hub
-    /// has done so, and also where the stream had ended already; readers are told where and how (``StreamEnd``).
+    /// Ends the stream at its present position for everyone: readers get no further byte, and its writer is told.
+    /// Returns once the hub has done so, and also if the stream had ended already; readers learn where and how
+    /// (``StreamEnd``).
     ///
-    /// Without a connection it goes on trying, until its task is cancelled.
+    /// Without a connection it keeps trying until its task is cancelled.
     public func cancel() async throws(RoostError) {
         while true {
             try await channel.subscribe()
             do throws(RoostError) {
                 return try await channel.send(event: "cancel", payload: [String: String]())
             } catch .notConnected, .timedOut {
-                // It may have happened, and may be asked for again.
+                // It may have happened, and may be repeated.
                 continue
             }
         }
     }
 
-    /// Leaves the channel of the stream: all sequences end, and writers with them.
+    /// Leaves the channel of the stream: all sequences and writers end.
     public func leave() async { await channel.leave() }
 }
 
@@ -76,8 +79,9 @@ extension RoostClient {
     /// The stream of that name.
     ///
     /// - Parameters:
-    ///   - name: as the backend created it, such as `reply/42`.
-    ///   - configure: changes the configuration of the stream's channel. Like a channel's it counts only for the first who asks.
+    ///   - name: the name under which the backend created it, such as `reply/42`.
+    ///   - configure: changes the configuration of the stream's channel. As with a channel, only the first call's
+    ///     configuration counts.
     public func stream(_ name: String, configure: (inout ChannelConfiguration) -> Void = { _ in }) -> RoostStream {
         let channel = channel(RoostStream.topicPrefix + name) { configuration in
             configuration.isPrivate = true

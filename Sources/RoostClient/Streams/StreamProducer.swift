@@ -4,7 +4,7 @@ import Wire
 /// A piece that the app appends to a stream.
 package struct StreamPart: Sendable, Equatable {
     package let form: StreamForm
-    /// Of messages their JSON texts, with commas between.
+    /// For messages, their JSON texts separated by commas.
     package private(set) var bytes: [UInt8]
 
     package init(_ form: StreamForm, _ bytes: [UInt8]) {
@@ -12,7 +12,7 @@ package struct StreamPart: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// Whether another piece can be one append together with this one.
+    /// Whether another piece can be merged with this one into one append.
     func takes(_ other: StreamPart) -> Bool {
         form == other.form && bytes.count + other.bytes.count <= StreamProducer.mergedBytes
     }
@@ -23,41 +23,41 @@ package struct StreamPart: Sendable, Equatable {
     }
 }
 
-/// The number of one writer of a client.
+/// Identifies a writer of a client.
 package typealias WriterID = Int
 
-/// What an app asks of a writer.
+/// The app's order to a writer.
 package enum WriterOrder: Sendable {
     case append(StreamPart)
-    /// Is answered when all that was appended before is kept.
+    /// Answered once all earlier appends are stored by the hub.
     case flush
     case close
 }
 
-/// What one writer has appended and the hub has not kept yet.
+/// The appends of one writer that the hub has not stored yet.
 ///
-/// A part of `ChannelMachine`, and pure. Appends are numbered when they are sent first, and sent again under the same numbers until
-/// each is answered: the hub knows by them what it has, so nothing is lost and nothing comes twice. What waits to be sent is put
-/// together meanwhile, so a slow network costs fewer and larger appends and no memory.
+/// A part of `ChannelMachine`, and pure. Appends are numbered when they are first sent, and sent again under the same
+/// numbers until each is answered: the numbers tell the hub what it has, so nothing is lost or duplicated. Waiting
+/// pieces are merged in the meantime, so a slow network leads to fewer and larger appends, and not to more memory.
 package struct StreamProducer {
-    /// How many appends may be on their way at once.
+    /// The most appends in flight.
     static let window = 16
-    /// How large an append may become by putting pieces together.
+    /// The largest append that merging pieces may yield.
     static let mergedBytes = 16_384
-    /// How many bytes may wait until `append` makes its caller wait.
+    /// The most bytes that may wait before `append` makes its caller wait.
     static let room = 262_144
 
     private struct Append {
         var part: StreamPart?
         var closes = false
-        /// Calls to answer when it is kept.
+        /// Calls to answer once it is stored.
         var calls: [CallID] = []
-        /// Nil where it was not sent, or has to be sent again.
+        /// Nil if it was not sent, or has to be sent again.
         var ref: String?
         var deadline: Moment = .zero
     }
 
-    /// A write that is to be sent now.
+    /// A write to send now.
     struct Write {
         let ref: String
         let event: String
@@ -67,20 +67,20 @@ package struct StreamProducer {
     private let name: String
     private let epoch: Int
     private var backoff: Backoff
-    /// Of the first append of `numbered`.
+    /// The number of the first append of `numbered`.
     private var sequence = 0
-    /// Those that were sent at least once, the oldest first.
+    /// Appends that were sent at least once, the oldest first.
     private var numbered: Deque<Append> = []
     private var waiting: Deque<Append> = []
     /// Calls that wait for room.
     private var blocked: Deque<(call: CallID, part: StreamPart)> = []
     private var bytes = 0
     private var isClosing = false
-    /// Until then nothing is sent, because the hub has asked for patience.
+    /// Nothing is sent until then, because the hub asked to wait.
     private var retryAt: Moment?
-    /// Why nothing can be written any more.
+    /// The reason why nothing can be written any more.
     private(set) var failure: RoostError?
-    /// Somebody was told of it.
+    /// Set once a caller was told of it.
     private var isTold = false
 
     init(name: String, epoch: Int, _ backoff: Backoff.Policy) {
@@ -89,12 +89,12 @@ package struct StreamProducer {
         self.backoff = Backoff(backoff)
     }
 
-    /// When `tick` has something to do.
+    /// The next time at which `handleDeadlines` has work.
     var nextDeadline: Moment? {
         retryAt ?? numbered.lazy.filter { $0.ref != nil }.map(\.deadline).min()
     }
 
-    // MARK: What the app asks for
+    // MARK: Orders of the app
 
     mutating func take(_ order: WriterOrder, _ call: CallID) -> [ChannelAction] {
         if let failure { return [.answer(call, told(failure))] }
@@ -123,8 +123,8 @@ package struct StreamProducer {
         }
     }
 
-    /// What a call fails with from here on. A refusal was about one append, of which somebody is told; the others are told that the
-    /// writer is closed, and not that they are refused, which they never were.
+    /// The error for further calls. A refusal concerns one append, whose caller is told of it; other callers are told
+    /// that the writer has ended, and not that they were refused, which is not true of them.
     private mutating func told(_ failure: RoostError) -> RoostError {
         guard isTold, case .refused(let reason) = failure else {
             isTold = true
@@ -133,7 +133,8 @@ package struct StreamProducer {
         return .ended(reason: "The hub refused an append of this writer (\(reason)). Make another writer to go on.")
     }
 
-    /// The task that waits for a call was cancelled. An append that has no room yet is taken back; all else happens.
+    /// Handles the cancellation of a task that waits for a call. An append that has no room yet is withdrawn;
+    /// everything else still happens.
     mutating func cancel(_ call: CallID) -> [ChannelAction] {
         let isBlocked = blocked.contains { $0.call == call }
         guard isBlocked || (numbered + waiting).contains(where: { $0.calls.contains(call) }) else { return [] }
@@ -147,7 +148,7 @@ package struct StreamProducer {
 
     private mutating func add(_ part: StreamPart) {
         bytes += part.bytes.count
-        // One that somebody waits for stays as it is, so that it is not put off again and again.
+        // An append that a caller waits for is not extended, so that it is not delayed again and again.
         if let last = waiting.indices.last, waiting[last].calls.isEmpty, waiting[last].part?.takes(part) == true {
             waiting[last].part?.merge(part)
         } else {
@@ -157,7 +158,7 @@ package struct StreamProducer {
 
     // MARK: Sending
 
-    /// The next write that is to be sent in a joined channel; nil while there is none.
+    /// The next write for a joined channel; nil if there is none.
     mutating func next(_ refs: inout Refs, deadline: Moment) -> Write? {
         guard failure == nil, retryAt == nil else { return nil }
         var place = numbered.firstIndex { $0.ref == nil }
@@ -190,7 +191,7 @@ package struct StreamProducer {
         }
     }
 
-    /// The socket or the channel is gone: what was not answered is sent again in the next.
+    /// The socket or the channel is gone: unanswered appends are sent again in the next one.
     mutating func lose() {
         for place in numbered.indices { numbered[place].ref = nil }
         retryAt = nil
@@ -200,7 +201,7 @@ package struct StreamProducer {
 
     func awaits(_ ref: String) -> Bool { numbered.contains { $0.ref == ref } }
 
-    /// The hub has kept an append, and with it all before it.
+    /// The hub has stored an append, and with it all earlier ones.
     mutating func kept(_ ref: String) -> [ChannelAction] {
         guard let place = numbered.firstIndex(where: { $0.ref == ref }) else { return [] }
         backoff.reset()
@@ -219,23 +220,23 @@ package struct StreamProducer {
         return actions
     }
 
-    /// The hub has refused an append: for good, or so that the same may succeed later.
+    /// The hub has refused an append, for good or for now.
     mutating func refused(_ ref: String, _ reason: String, _ at: Instant) -> [ChannelAction] {
         guard let place = numbered.firstIndex(where: { $0.ref == ref }) else { return [] }
         let error = RoostError(refusal: reason)
         if numbered[place].closes, reason.hasPrefix("StreamCloseFailed") {
-            // The stream is open still: its writer may close it again, or go on.
+            // The stream is still open: its writer may close it again, or continue.
             isClosing = false
             return numbered.remove(at: place).calls.map { .answer($0, error) }
         }
         guard NextAction(reason: reason) != .giveUp else { return fail(error) }
-        // Those behind it are refused as well, because it is missing.
+        // Later appends are refused as well, because this one is missing.
         lose()
         retryAt = at.now + backoff.next(at.random)
         return []
     }
 
-    /// Does what is due: an append that got no answer in time is sent again, and all behind it.
+    /// Handles what is due: an append without an answer in time is sent again, with all later ones.
     mutating func tick(_ now: Moment) {
         guard let nextDeadline, nextDeadline <= now else { return }
         lose()

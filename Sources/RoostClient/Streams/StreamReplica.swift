@@ -1,10 +1,11 @@
 import Foundation
 import Synchronization
 
-/// What a channel's stream has, as far as it has arrived. From any thread: the client's engine adds, sequences read.
+/// The content of a channel's stream that has arrived so far. Callable from any thread: the client's engine adds to it,
+/// sequences read it.
 ///
-/// There is one for all sequences of a channel, and each of them is an offset into it. So a slow consumer costs nothing, and one
-/// that begins late misses nothing: what waits for either is the stream itself, and that the channel's configuration bounds.
+/// All sequences of a channel share it, and each of them is an offset into it. So a slow consumer costs nothing, and a
+/// late one misses nothing: the stream itself waits for them, within the bound of the channel's configuration.
 final class StreamReplica: Sendable {
     struct Content {
         /// Counts the streams that have begun here.
@@ -31,29 +32,29 @@ final class StreamReplica: Sendable {
     func read<Value: Sendable>(_ body: (Content) -> Value) -> Value { content.withLock { body($0) } }
 }
 
-/// How far one sequence has told its consumer of a stream.
+/// The position of one sequence in a stream.
 final class StreamReadPosition: Sendable {
     private struct Place {
         var generation = 0
         var offset = 0
         var state: StreamState?
-        /// The text of this stream so far, where the sequence tells all of it each time.
+        /// The text of this stream so far, if the sequence yields all of it each time.
         var text = ""
         var isOver = false
     }
 
-    /// What a look into the replica finds.
+    /// The result of a look into the replica.
     enum Look<Value: Sendable>: Sendable {
         case value(Value)
-        /// Nothing that was not told before; look again when something came.
+        /// Nothing new; look again when something has arrived.
         case nothing
-        /// The end was told.
+        /// The end was reported already.
         case over
     }
 
     private let place = Mutex(Place())
 
-    /// A stream that was deleted before a sequence is made is nothing to begin with: its consumer waits for the next.
+    /// A stream that was deleted before a sequence is created is skipped: the consumer waits for the next one.
     init(_ replica: StreamReplica) {
         let passed = replica.read { $0.end?.reason == .deleted ? $0.generation : 0 }
         place.withLock { place in
@@ -102,7 +103,7 @@ final class StreamReadPosition: Sendable {
         }
     }
 
-    /// The whole text, if it is another than the last time.
+    /// The whole text, if it has changed since the last time.
     func text(_ replica: StreamReplica) -> Look<StreamText> {
         place.withLock { place in
             if place.isOver { return .over }
@@ -125,9 +126,10 @@ final class StreamReadPosition: Sendable {
 }
 
 extension Mailbox<Void> {
-    /// Looks for a value each time the buffer has something, until there is one. Returns nil at the end, and in a cancelled task.
+    /// Looks for a value each time the buffer signals news, until there is one. Returns nil at the end, and in a
+    /// cancelled task.
     ///
-    /// - Parameter lease: is held while somebody may still wait.
+    /// - Parameter lease: held while the consumer may still wait.
     func value<Value>(
         _ lease: Lease, _ look: () -> StreamReadPosition.Look<Value>
     ) async throws(RoostError) -> Value? {

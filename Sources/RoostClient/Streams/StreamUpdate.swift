@@ -1,34 +1,35 @@
 public import Foundation
 
-/// What a reader of a stream is told, in the order in which it happens. Put together, the pieces of one stream are exactly its
-/// content: nothing is missing and nothing comes twice, over losses of the connection too.
+/// An update for a reader of a stream, in the order of events. The pieces of one stream add up to exactly its content:
+/// nothing is missing and nothing is repeated, even across losses of the connection.
 public enum StreamUpdate: Sendable, Equatable {
-    /// A stream begins: the first update, and later only where the one before was deleted and another of its name was made, or
-    /// where a machine that crashed had not stored all of it. What came before is not of it: forget that.
+    /// A stream begins: the first update, and later only if the previous one was deleted and another of its name
+    /// created, or if a machine that crashed had not stored all of it. Earlier content does not belong to it: discard
+    /// that.
     case begins(id: String)
-    /// The text that follows. A reader that was slow gets in one piece all that came meanwhile.
+    /// The text that follows. A slow reader gets everything that arrived in the meantime in one piece.
     case text(String)
     /// The next message of a stream of JSON.
     case message(StreamedMessage)
-    /// The bytes that follow, of a stream that is neither text nor JSON.
+    /// The bytes that follow, for a stream that is neither text nor JSON.
     case bytes(Data)
-    /// Whether its writer is there.
+    /// Whether its writer is active.
     case state(StreamState)
-    /// Nothing follows. It is the last update.
+    /// The end, and the last update.
     case ended(StreamEnd)
 }
 
-/// Whether the writer of a stream that has not ended is there.
+/// Whether the writer of an open stream is active.
 public enum StreamState: String, Sendable {
-    /// It is being written.
+    /// The stream is being written.
     case open
     /// The writer is silent, or its connection broke; it may come back.
     case stalled
 }
 
-/// How a stream ended.
+/// The end of a stream.
 public struct StreamEnd: Sendable, Equatable {
-    /// Who or what ended a stream.
+    /// The cause of a stream's end.
     public enum Reason: String, Sendable {
         /// Its writer closed it.
         case complete
@@ -36,15 +37,15 @@ public struct StreamEnd: Sendable, Equatable {
         case cancelled
         /// Its writer was gone for too long.
         case aborted
-        /// It was deleted, or ended long ago and the hub does not keep it any more: ask the app's own tables.
+        /// It was deleted, or ended long ago and the hub no longer keeps it: ask the app's own tables.
         case deleted
     }
 
     public let reason: Reason
-    /// How many bytes the stream has.
+    /// The number of bytes of the stream.
     public let offset: Int
-    /// The row that was written together with the end (`streams.on_close`), as the text of a JSON object; nil where there is
-    /// none.
+    /// The row that was written together with the end (`streams.on_close`), as the text of a JSON object; nil if there
+    /// is none.
     public let row: Data?
 
     package init(reason: Reason, offset: Int, row: Data?) {
@@ -53,7 +54,7 @@ public struct StreamEnd: Sendable, Equatable {
         self.row = row
     }
 
-    /// Reads the row that was written together with the end; nil where there is none.
+    /// Decodes the row that was written together with the end; nil if there is none.
     public func decodeRow<Row: Decodable>(as type: Row.Type, decoder: JSONDecoder = .roost) throws(RoostError) -> Row? {
         guard let row else { return nil }
         return try decoder.roostDecode(type, from: row)
@@ -65,7 +66,7 @@ public struct StreamedMessage: Sendable, Equatable {
     /// The message as it was appended: the text of a JSON value.
     public let json: Data
 
-    /// Reads the message.
+    /// Decodes the message.
     public func decode<Message: Decodable>(
         as type: Message.Type, decoder: JSONDecoder = .roost
     ) throws(RoostError) -> Message {
@@ -73,19 +74,19 @@ public struct StreamedMessage: Sendable, Equatable {
     }
 }
 
-/// A stream of text as it is at one moment: what a view shows.
+/// The text of a stream at one moment, for a view.
 public struct StreamText: Sendable, Equatable {
-    /// Tells this stream from others that had its name before.
+    /// Identifies the stream among others that had its name before.
     public let id: String
-    /// All of the text so far.
+    /// The whole text so far.
     public let text: String
-    /// Whether its writer is there.
+    /// Whether its writer is active.
     public let state: StreamState
-    /// How it ended; nil while it goes on.
+    /// Its end; nil while it goes on.
     public let end: StreamEnd?
 }
 
-/// What a stream has and what comes, piece by piece. Ends with the stream; throws where the hub refuses it for good.
+/// The content of a stream, piece by piece. Ends with the stream; throws if the hub refuses it for good.
 public typealias StreamUpdates = RoostThrowingSequence<StreamUpdate>
-/// The whole text of a stream, each time it has grown. Ends with the stream; throws where the hub refuses it for good.
+/// The whole text of a stream, each time it has grown. Ends with the stream; throws if the hub refuses it for good.
 public typealias StreamTexts = RoostThrowingSequence<StreamText>

@@ -2,15 +2,15 @@ public import Foundation
 import Synchronization
 import Wire
 
-/// Writes a stream over the client's connection. `RoostStream.writer` makes one; all of it may be called from any thread.
+/// Writes a stream over the client's connection. Created by `RoostStream.writer`; callable from any thread.
 ///
-/// Each append is numbered and is sent again after a loss until the hub has kept it, so none is lost and none is there twice. What
-/// has not been kept yet is lost with the writer: end it with ``close()``, or ``flush()`` it.
+/// Each append is numbered and sent again after a loss until the hub has stored it, so none is lost or duplicated.
+/// Appends that are not stored yet are lost with the writer: end it with ``close()``, or ``flush()`` it.
 public final class StreamWriter: Sendable {
     private let channel: Channel
     private let id: WriterID
     private let progress = StreamProgress()
-    /// Larger pieces are appended in parts, so that each fits what the hub takes in one message.
+    /// Larger pieces are split, so that each fits into one message to the hub.
     private static let partBytes = 65_536
 
     init(_ channel: Channel, _ producer: String, _ epoch: Int) {
@@ -21,27 +21,28 @@ public final class StreamWriter: Sendable {
 
     deinit { channel.core.post(.closeWriter(channel.id, id)) }
 
-    /// How many bytes the stream had when the hub last kept something of this writer.
+    /// The number of bytes of the stream when the hub last stored an append of this writer.
     public var keptOffset: Int { progress.end }
 
-    /// Appends text. Returns as soon as it is on its way or waits for the connection; 256 KiB may, and then it waits for room.
+    /// Appends text. Returns once it is on its way or waits for the connection; 256 KiB may wait, beyond that it waits
+    /// for room.
     ///
-    /// It throws ``RoostError/streamCancelled(at:)`` once a reader has cancelled the stream: stop writing. After an error nothing
-    /// can be appended by this writer any more: where the hub refused an append, this is thrown once, and from then on
-    /// ``RoostError/ended(reason:)``. What was appended behind it is not in the stream, so a writer does not go on by itself:
-    /// mend what was refused, and make another one.
+    /// Throws ``RoostError/streamCancelled(at:)`` once a reader has cancelled the stream: stop writing. After an error
+    /// this writer can append nothing more: if the hub refused an append, that error is thrown once, and afterwards
+    /// ``RoostError/ended(reason:)``. Later appends are not in the stream, so a writer does not continue by itself:
+    /// correct what was refused, and create another one.
     public func append(_ text: String) async throws(RoostError) {
         var rest = Substring(text).utf8
         while !rest.isEmpty {
             var part = rest.prefix(Self.partBytes)
-            // A character of UTF-8 stays whole.
+            // Never splits a UTF-8 character.
             while part.endIndex < rest.endIndex, rest[part.endIndex] & 0xC0 == 0x80 { part = part.dropLast() }
             try await write(.append(StreamPart(.text, Array(part))))
             rest = rest[part.endIndex...]
         }
     }
 
-    /// Appends a message to a stream of JSON. In all else it is `append(_:)` of text.
+    /// Appends a message to a stream of JSON. Otherwise like `append(_:)` of text.
     public func append(message: some Encodable & Sendable) async throws(RoostError) {
         let json: Data
         do { json = try channel.core.configuration.encoder.encode(message) } catch {
@@ -50,7 +51,7 @@ public final class StreamWriter: Sendable {
         try await write(.append(StreamPart(.messages, Array(json))))
     }
 
-    /// Appends bytes to a stream that is neither text nor JSON. In all else it is `append(_:)` of text.
+    /// Appends bytes to a stream that is neither text nor JSON. Otherwise like `append(_:)` of text.
     public func append(bytes: Data) async throws(RoostError) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -60,13 +61,13 @@ public final class StreamWriter: Sendable {
         }
     }
 
-    /// Returns when the hub has kept all that was appended before. Without a connection it waits, until its task is cancelled.
+    /// Returns once the hub has stored all earlier appends. Without a connection it waits until its task is cancelled.
     public func flush() async throws(RoostError) { try await write(.flush) }
 
-    /// Ends the stream: it is complete. Returns how many bytes it has, when the hub has kept all of it.
+    /// Ends the stream as complete. Returns its number of bytes once the hub has stored all of it.
     ///
-    /// Where the row of the end is refused (`streams.on_close`) it throws ``RoostError/refused(reason:)``, and the stream is open
-    /// still.
+    /// If the row of the end is refused (`streams.on_close`), it throws ``RoostError/refused(reason:)``, and the stream
+    /// remains open.
     @discardableResult public func close() async throws(RoostError) -> Int {
         try await write(.close)
         return progress.end
@@ -76,13 +77,13 @@ public final class StreamWriter: Sendable {
         do throws(RoostError) {
             try await channel.core.call(channel.id, .write(id, order))
         } catch .left {
-            // The channel is gone; the writer knows why.
+            // The channel is gone; the writer has the reason.
             throw progress.failure ?? .left
         }
     }
 }
 
-/// How far a writer has come, to be read without waiting for the engine.
+/// A writer's progress, readable without waiting for the engine.
 final class StreamProgress: Sendable {
     private let state = Mutex((end: 0, failure: RoostError?.none))
 
@@ -91,7 +92,7 @@ final class StreamProgress: Sendable {
         set { state.withLock { $0.end = newValue } }
     }
 
-    /// Why nothing can be written any more.
+    /// The reason why nothing can be written any more.
     var failure: RoostError? {
         get { state.withLock { $0.failure } }
         set { state.withLock { $0.failure = newValue } }

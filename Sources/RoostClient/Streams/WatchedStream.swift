@@ -1,54 +1,54 @@
 import Foundation
 package import Wire
 
-/// What a stream is made of.
+/// The kind of a stream's content.
 package enum StreamForm: Sendable {
     case text
-    /// Messages, each one JSON value and a line feed.
+    /// Messages, each one JSON value followed by a line feed.
     case messages
     case bytes
 }
 
-/// What one frame of the hub brings of a stream.
+/// The news of a stream in one frame of the hub.
 package struct StreamNews: Sendable, Equatable {
-    /// The stream, as the hub numbers it; a stream that is deleted and made again has another.
+    /// The stream's ID at the hub; a stream that is deleted and created again has another one.
     package let id: String
-    /// Whether a stream begins here, and what came before is not of it.
+    /// Whether a stream begins here, so that earlier content does not belong to it.
     package let begins: Bool
-    /// Nil where the frame does not tell.
+    /// Nil if the frame does not tell.
     package let form: StreamForm?
-    /// What follows; of messages each with a line feed behind it.
+    /// The content that follows; messages each end with a line feed.
     package let bytes: [UInt8]
-    /// Whether its writer is there; nil where that is as it was.
+    /// Whether its writer is active; nil if unchanged.
     package let state: StreamState?
     package let end: StreamEnd?
 }
 
-/// Where a channel is in its stream: what its joins ask for, and what the hub's frames bring.
+/// The position of a channel in its stream: the requests of its joins, and the news in the hub's frames.
 ///
 /// A part of `ChannelMachine`, and pure. It keeps no content.
 package struct WatchedStream {
     /// Nil before the first frame.
     package private(set) var id: String?
-    /// How many bytes of it have arrived.
+    /// The number of bytes that have arrived.
     package private(set) var next = 0
     private var state: StreamState?
-    /// It has ended, and nothing is told of it any more.
+    /// Set once it has ended: no more news is reported.
     private var isOver = false
-    /// The next frame is the first behind the answer to a join.
+    /// Set until the first frame after the reply to a join.
     private var isFresh = true
 
     package init() {}
 
     package enum Outcome: Equatable {
-        /// The frame is of no use: the same was told before, or a newer hub says what this client does not know.
+        /// The frame has no effect: it repeats known content, or a newer hub sends something unknown to this client.
         case nothing
         case news(StreamNews)
-        /// What the hub sends does not follow what is here: the channel has to join again. The reason is one sentence.
+        /// The frame does not continue the present content: the channel has to join again. The reason is one sentence.
         case misfit(String)
     }
 
-    /// `config.stream` of a join: where the stream goes on, and how long the hub gathers its news.
+    /// `config.stream` of a join: the position in the stream, and how long the hub gathers its news.
     package func request(gathering: Duration?) -> [UInt8] {
         JSONWriter.object { config in
             if let id {
@@ -59,16 +59,16 @@ package struct WatchedStream {
         }
     }
 
-    /// A join was answered: the hub goes on where the join asked for.
+    /// A join was answered: the hub continues at the requested position.
     package mutating func joined() { isFresh = true }
 
-    /// Takes the payload of a broadcast `stream`.
+    /// Handles the payload of a broadcast `stream`.
     package mutating func take(_ frame: JSON) -> Outcome {
         guard let id = frame["id"]?.string else { return .nothing }
         guard let at = frame["at"]?.int, let next = frame["next"]?.int else { return gone(frame, id) }
         guard 0 <= at, at <= next else { return .nothing }
-        // A hub that lost the end of a stream with its machine does not know our place, and begins anew.
-        // And of some streams only the newest is kept: who is too late begins where that does.
+        // A hub that lost the end of a stream in a crash does not know our position, and starts over. Also, only the
+        // newest part of some streams is kept: a late reader starts where that does.
         let isLate = frame["skipped"]?.bool == true
         let begins = id != self.id || isFresh && at == 0 && self.next > 0 || isLate
         guard isLate || at == (begins ? 0 : self.next) else {
@@ -103,7 +103,7 @@ package struct WatchedStream {
         return .news(StreamNews(id: id, begins: false, form: nil, bytes: [], state: nil, end: end))
     }
 
-    /// Nil where it cannot be read.
+    /// Nil if it cannot be decoded.
     private static func content(_ frame: JSON) -> (StreamForm?, [UInt8])? {
         if let delta = frame["delta"] { return delta.string.map { (.text, Array($0.utf8)) } }
         if let base64 = frame["base64"] { return base64.string.flatMap { Base64.decode($0.utf8) }.map { (.bytes, $0) } }
@@ -111,7 +111,7 @@ package struct WatchedStream {
         guard messages.kind == .array else { return nil }
         var bytes: [UInt8] = []
         for message in messages.elements {
-            // Within a string a line feed is an escape, so all that are left stand between tokens.
+            // In a string a line feed is an escape, so the remaining ones are between tokens.
             for byte in message.bytes { bytes.append(byte == 0x0A || byte == 0x0D ? 0x20 : byte) }
             bytes.append(0x0A)
         }

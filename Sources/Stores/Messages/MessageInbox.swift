@@ -1,40 +1,40 @@
 import Hub
 import Workers
 
-/// A broadcast on its way to its row, and the way back.
+/// A broadcast to be stored, with the callback for its result.
 struct PendingMessage: Sendable {
     let message: PersistedMessage
     let answer: @Sendable (String?) -> Void
-    /// Until when somebody waits for the answer.
+    /// The time until which a client waits for the answer.
     let deadline: ContinuousClock.Instant
 }
 
-/// Broadcasts on their way to the thread that writes them; posting never waits for it.
+/// Broadcasts on their way to the thread that writes them; posting never blocks.
 ///
-/// **Overload**: what is beyond its room is answered at once, without an id. One user's may be a tenth of it, so that a client which
-/// sends without end leaves room for the others.
+/// **Overload**: broadcasts beyond the capacity are answered at once, without an ID. One user may take up a tenth of
+/// it, so that a client that sends endlessly leaves room for others.
 struct MessageInbox: Sendable {
     private struct Content {
         var waiting: [PendingMessage] = []
         var bytes = 0
-        /// By the token's user; those of tokens without one count as one user's.
+        /// By the token's user; tokens without one count as one user.
         var ofUsers: [[UInt8]: (count: Int, bytes: Int)] = [:]
-        /// Messages that had no room, since the last look.
+        /// Messages that were rejected for lack of room since the last check.
         var dropped = 0
         var isStopping = false
     }
 
-    /// Ten seconds of a thousand a second.
+    /// Ten seconds at a thousand messages per second.
     static let capacity = 10_000
     static let capacityBytes = 64_000_000
     static let parts = 10
-    /// Of those that are written together.
+    /// The limits of one batch.
     private static let batch = 500
     private static let batchBytes = 4_000_000
 
     private let mailbox = WorkerMailbox(Content())
 
-    /// - Returns: false where there is no room for it.
+    /// - Returns: false if there is no room.
     func post(_ pending: PendingMessage) -> Bool {
         let user = Self.user(of: pending)
         let bytes = pending.message.bytes
@@ -60,7 +60,7 @@ struct MessageInbox: Sendable {
 
     func stop() { mailbox.post { $0.isStopping = true } }
 
-    /// How many had no room since the last call.
+    /// The number of messages rejected since the last call.
     func takeDropped() -> Int {
         mailbox.look { content in
             defer { content.dropped = 0 }
@@ -74,7 +74,7 @@ struct MessageInbox: Sendable {
         if isIdle { mailbox.wait(until: deadline) }
     }
 
-    /// Those that are written together next.
+    /// The next batch.
     func takeBatch() -> [PendingMessage] {
         mailbox.take { content in
             var bytes = 0
@@ -87,7 +87,7 @@ struct MessageInbox: Sendable {
         }
     }
 
-    /// The first of them whose time is over.
+    /// The leading messages whose deadline has passed.
     func takeLate(at now: ContinuousClock.Instant) -> [PendingMessage] {
         mailbox.look { content in
             Self.remove(content.waiting.prefix { $0.deadline <= now }.count, from: &content)

@@ -5,10 +5,12 @@ import Postgres
 import Wire
 import Workers
 
-/// Keeps broadcasts as rows of `realtime.messages`, many with one statement: what is sent while one is on its way is written with the next.
+/// Stores broadcasts as rows of `realtime.messages`, many per statement: messages that arrive during one write are in
+/// the next.
 ///
-/// It has one thread and one session of its own. Nothing is written twice: a batch whose commit is not known, as its session was lost, is
-/// not written again, and its messages are acknowledged without an id. While there is no session they wait as long as a client does.
+/// Uses one thread and one session. Nothing is written twice: a batch whose commit is uncertain, because its session
+/// was lost, is not written again, and its messages are acknowledged without an ID. While there is no session, messages
+/// wait as long as clients do.
 package final class MessageWriter: MessageStore {
     private let conninfo: String
     private let logger: Logger
@@ -16,7 +18,7 @@ package final class MessageWriter: MessageStore {
     private let published = Published(MessageStatistics())
     private let thread = WorkerThread(named: "roost-messages")
 
-    /// Below the 10 s for which clients wait.
+    /// Less than the 10 s that clients wait.
     private static let patience = Duration.seconds(8)
 
     package init(conninfo: String, logger: Logger) {
@@ -24,7 +26,7 @@ package final class MessageWriter: MessageStore {
         self.logger = logger
     }
 
-    /// Starts the thread; it connects when the first message comes. Once in the life of a writer.
+    /// Starts the thread, which connects when the first message arrives. Call once.
     package func start() {
         let (conninfo, logger, inbox, published) = (conninfo, logger, inbox, published)
         thread.start {
@@ -33,7 +35,7 @@ package final class MessageWriter: MessageStore {
         }
     }
 
-    /// Writes what waits and ends the thread. One that hangs is left behind after `patience`.
+    /// Writes what is waiting and stops the thread. A thread that hangs is left behind after `patience`.
     package func stop(within patience: Duration = .seconds(2)) {
         inbox.stop()
         thread.join(by: .now + patience)
@@ -44,7 +46,7 @@ package final class MessageWriter: MessageStore {
         if !inbox.post(pending) { answer(nil) }
     }
 
-    /// From any thread; a batch old.
+    /// As of the last batch; callable from any thread.
     package var statistics: MessageStatistics {
         var statistics = published.value
         statistics.waiting = inbox.waiting
@@ -52,21 +54,21 @@ package final class MessageWriter: MessageStore {
     }
 }
 
-/// Counters since the writer was made.
+/// Counters since the writer's creation.
 package struct MessageStatistics: Sendable, Equatable {
-    /// Messages that are rows.
+    /// Messages that were stored.
     package var stored = 0
-    /// Messages that are not, or of which that is not known.
+    /// Messages that were not stored, or may not have been.
     package var failed = 0
-    /// Statements that wrote them.
+    /// Statements that stored them.
     package var batches = 0
-    /// Messages that wait.
+    /// Messages that are waiting.
     package var waiting = 0
 
     package init() {}
 }
 
-/// The life of the thread that writes broadcasts.
+/// The loop of the thread that writes broadcasts.
 private struct MessageWorker: ~Copyable {
     private let conninfo: String
     private let logger: Logger
@@ -78,7 +80,7 @@ private struct MessageWorker: ~Copyable {
     private var warnings: RateLimitedLog
     private var random = SystemRandomNumberGenerator()
 
-    /// Between two looks while there is no session, or something locks the table.
+    /// The pause between two attempts while there is no session, or while the table is locked.
     private static let pauseMicroseconds: UInt32 = 50_000
 
     init(_ conninfo: String, _ logger: Logger, _ inbox: MessageInbox, _ published: Published<MessageStatistics>) {
@@ -98,7 +100,7 @@ private struct MessageWorker: ~Copyable {
             pass()
             published.value = statistics
         }
-        // What is left is written once more, if it can be.
+        // Makes one last attempt to write the rest.
         pass()
         let rest = drain()
         fail(rest, because: "the hub stops")
@@ -110,7 +112,7 @@ private struct MessageWorker: ~Copyable {
         if session == nil, inbox.waiting > 0, reconnector.isDue || inbox.isStopping { connect() }
         guard session != nil else {
             fail(inbox.takeLate(at: .now), because: "the database is away")
-            // Until the next attempt; who stops is not waited for longer.
+            // Pauses until the next attempt, except when stopping.
             if !inbox.isStopping, inbox.waiting > 0 { usleep(Self.pauseMicroseconds) }
             return
         }
@@ -138,7 +140,7 @@ private struct MessageWorker: ~Copyable {
         }
     }
 
-    /// Writes a batch; one that the server refuses by halves, so that what cannot be a row keeps no other from being one.
+    /// Writes a batch; if the server refuses it, in halves, so that an invalid message does not block the others.
     private mutating func write(_ batch: ArraySlice<PendingMessage>) {
         guard let session else { return fail(batch, because: "the connection was lost") }
         let ids = batch.map { _ in UUIDText.write(UInt128.random(in: .min ... .max, using: &random), version: 4) }
@@ -164,21 +166,22 @@ private struct MessageWorker: ~Copyable {
         }
     }
 
-    /// Whether the very same may go well a little later; nothing was written (Postgres, appendix A).
+    /// Whether a retry may succeed; nothing was written (Postgres, appendix A).
     private static func mayPass(_ error: PostgresError) -> Bool {
         ["40", "55", "57014"].contains { error.sqlState?.hasPrefix($0) == true }
     }
 
-    /// Whether one row may be to blame: its text is none of Postgres', it is too large, or a trigger refuses it.
+    /// Whether one row may be the cause: its text is invalid for Postgres, it is too large, or a trigger refuses it.
     private static func mayBeOneRow(_ error: PostgresError) -> Bool {
         ["22", "54", "P0"].contains { error.sqlState?.hasPrefix($0) == true }
     }
 
-    /// With the original's code in front, where it has one for what Postgres answers (supabase/realtime 2.174, ERROR_CODES.md).
+    /// The reason, preceded by Supabase Realtime's code for it, if there is one (supabase/realtime 2.174,
+    /// ERROR_CODES.md).
     private static func reason(_ error: PostgresError) -> String {
         let code: String? =
             switch error.sqlState {
-            // No partition of Supabase's table takes a row of today.
+            // Supabase's table has no partition for today's rows.
             case SQLState.checkViolation: "MissingPartition"
             case SQLState.queryCanceled: "QueryCanceled"
             case SQLState.insufficientPrivilege, SQLState.invalidObjectDefinition: "RlsPolicyError"
@@ -197,12 +200,12 @@ private struct MessageWorker: ~Copyable {
     }
 }
 
-/// One connected life of the writer.
+/// One session of the writer.
 private final class MessageSession {
     private let connection: PostgresConnection
     private let expires: Bool
 
-    /// A statement on its way; clients give up after 10 s.
+    /// The limit for one statement; clients give up after 10 s.
     private static let limit = Duration.seconds(8)
 
     init(_ conninfo: String, _ logger: Logger) throws {

@@ -4,16 +4,16 @@ import Postgres
 import Schema
 package import Wire
 
-/// Whom a hub's last process served, as far as it wrote it down.
+/// The presences and users that a hub's last process stored.
 package struct RestoredPresence: Sendable {
     package var presences: [PresenceRecord] = []
-    /// Users that the application was told to be online, and when they certainly still were, as far as is known, in
+    /// Users that the application was told are online, with the last time at which they are known to have been, in
     /// milliseconds since 1970.
     package var users: [(user: Name, seen: Int64)] = []
 
     package init() {}
 
-    /// - Parameter outcome: of reading it; nil where that took too long. Nobody, then and where it failed.
+    /// - Parameter outcome: the result of reading; nil if that took too long. Empty after a failure or a timeout.
     init(_ outcome: Result<RestoredPresence, any Error>?, logger: Logger) {
         let reason: String
         switch outcome {
@@ -21,7 +21,7 @@ package struct RestoredPresence: Sendable {
             self = restored
             return
         case .failure(let error as PostgresError) where error.kind == .server && error.sqlState == nil:
-            // `roost migrate` has not run, so there is nothing to be lost; the feed says what to do.
+            // `roost migrate` has not run, so there is nothing to lose; the feed reports what to do.
             logger.debug("No presences are restored: \(error)")
             return
         case .failure(let error): reason = "\(error)"
@@ -31,10 +31,10 @@ package struct RestoredPresence: Sendable {
     }
 }
 
-/// The session that reads and writes presence and users' status.
+/// Opens sessions for reading and writing presence and users' status.
 enum PresenceSession {
-    /// - Parameter limit: for each host to connect.
-    /// - Throws: `PostgresError` with a sentence where the server takes no writes, or where `roost migrate` is to be run.
+    /// - Parameter limit: the time to connect, per host.
+    /// - Throws: `PostgresError` with a sentence if the server takes no writes, or if `roost migrate` has to be run.
     static func open(
         _ conninfo: String, waiter: any SocketWaiter, logger: Logger, within limit: Duration = .seconds(10)
     ) throws -> PostgresConnection {
@@ -46,7 +46,7 @@ enum PresenceSession {
         return connection
     }
 
-    /// Presences of this node; what is no presence is left out, as others may have written to the table.
+    /// The presences of this node. Invalid rows are skipped, as others may have written to the table.
     static func presences(of node: String, on connection: PostgresConnection) throws -> [PresenceRecord] {
         let rows = try connection.query(PresenceSQL.storedPresence, [node])
         return (0..<rows.count).compactMap { PresenceRecord(rows, $0) }
@@ -62,7 +62,7 @@ enum PresenceSession {
 }
 
 extension PresenceRecord {
-    /// A row of `StoredPresence`.
+    /// Parses a row of the statement `storedPresence`.
     init?(_ rows: QueryResult, _ row: Int) {
         guard let ref = rows.text(row, 0), let topic = rows.text(row, 1), let key = rows.text(row, 3),
             let payload = rows.bytes(row, 6).map(Array.init),
@@ -75,7 +75,7 @@ extension PresenceRecord {
             payload: payload, appState: rows.text(row, 7).flatMap { ReportedAppState(rawValue: $0) })
     }
 
-    /// What clients are sent is spliced from it, so it has to be whole.
+    /// Frames for clients are spliced from it, so it must be well-formed.
     private static func isObject(_ bytes: [UInt8]) -> Bool {
         do { return try JSON(parsing: bytes).kind == .object } catch { return false }
     }

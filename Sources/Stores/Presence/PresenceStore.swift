@@ -3,19 +3,19 @@ import Logging
 import Postgres
 import Workers
 
-/// Writes what the log says to `roost.presence`.
+/// Writes the changes of the log to `roost.presence`.
 struct PresenceStore: ~Copyable {
     private let node: String
     private let log: PresenceLog
-    /// The table may say anything: what is there no more is to be deleted, and all that is there to be written.
+    /// Set while the table's content is unknown: outdated rows have to be deleted, and all presences written.
     private var isFromTheStart = true
     private var retry: RetrySchedule
 
-    /// Written by one statement.
+    /// The most changes per statement.
     private static let batch = 2000
-    /// Of payloads in one statement that has more than one.
+    /// The most bytes of payloads in a statement with more than one.
     private static let batchBytes = 2_000_000
-    /// Statements in one pass: more than one only where many have come or gone at once.
+    /// The most statements per pass: more than one only if many members came or left at once.
     private static let batchesInPass = 5
 
     init(node: String, log: PresenceLog, firstRetry: Duration) {
@@ -24,17 +24,17 @@ struct PresenceStore: ~Copyable {
         retry = RetrySchedule(first: firstRetry)
     }
 
-    /// The connection is another: whatever happened to the table meanwhile, it is to be right again.
+    /// Prepares for a new connection: the table may have changed in the meantime, and has to be corrected.
     mutating func begin() {
         isFromTheStart = true
         retry.retryNow()
     }
 
-    /// Writes what waits.
+    /// Writes what is waiting.
     ///
-    /// - Parameter isLast: however much it is, and whatever failed a moment ago.
-    /// - Returns: whether all that waited at the start is written.
-    /// - Throws: `PostgresError` where the connection is to be given up.
+    /// - Parameter isLast: writes everything, regardless of recent failures.
+    /// - Returns: true if everything that was waiting at the start is written.
+    /// - Throws: `PostgresError` if the connection has to be abandoned.
     mutating func write(
         on connection: PostgresConnection, isLast: Bool, _ statistics: inout PresenceStatistics,
         _ warnings: inout RateLimitedLog
@@ -58,7 +58,7 @@ struct PresenceStore: ~Copyable {
     private mutating func startAnew(on connection: PostgresConnection) throws {
         log.takeFromTheStart()
         let all = log.take()
-        // Whatever comes of it, they are to be written.
+        // They have to be written in any case.
         defer { log.giveBack(all) }
         var refs = TextArray()
         for change in all { refs.append(change.ref.utf8) }
@@ -84,8 +84,8 @@ struct PresenceStore: ~Copyable {
         return false
     }
 
-    /// Where Postgres refuses some values, as a database of another encoding than UTF-8 may, the others are written all the
-    /// same.
+    /// If Postgres refuses some values, as a database with another encoding than UTF-8 may, the others are written all
+    /// the same.
     private func store(
         _ changes: ArraySlice<PresenceLog.Change>, on connection: PostgresConnection,
         _ statistics: inout PresenceStatistics, _ warnings: inout RateLimitedLog
@@ -113,14 +113,14 @@ struct PresenceStore: ~Copyable {
 }
 
 extension PostgresError {
-    /// Class 22 (data exception) and 54 (a value is too large): another row may well be taken.
+    /// Class 22 (data exception) and 54 (a value is too large): other rows may still be accepted.
     fileprivate var isAboutValues: Bool {
         guard kind == .server, let sqlState else { return false }
         return sqlState.hasPrefix("22") || sqlState.hasPrefix("54")
     }
 }
 
-/// Changes as the parameters of `StorePresence`.
+/// Changes as parameters of the statement `storePresence`.
 struct PresenceBatch {
     private var gone = TextArray()
     private var refs = TextArray()
@@ -155,7 +155,8 @@ struct PresenceBatch {
     }
 }
 
-/// Any string as a text that Postgres takes: it has no U+0000, and JSON strings do (Migration007Presence.sql).
+/// Encodes any string for Postgres, whose texts cannot contain U+0000, whereas JSON strings can
+/// (SchemaPresence.sql).
 enum StoredText {
     private static let backslash = UInt8(ascii: "\\")
 

@@ -2,7 +2,7 @@ import Hub
 import Postgres
 import Workers
 
-/// Writes down presence and who is online, and gives the heartbeat.
+/// Writes presences and users' status, and sends the heartbeat.
 struct PresenceWorker: DatabaseWriter, ~Copyable {
     private let setup: PresenceSetup
     private let published: Published<PresenceReport>
@@ -36,7 +36,7 @@ struct PresenceWorker: DatabaseWriter, ~Copyable {
     mutating func lost() { statistics.failures += 1 }
 
     mutating func write(on connection: PostgresConnection?, isLast: Bool) throws -> Bool {
-        // Nobody else takes what nobody is to be told.
+        // Without a statement, the transitions have no other consumer and are discarded.
         if writer == nil { _ = setup.users?.take() }
         guard let connection else { return false }
         let isStored = try store.write(on: connection, isLast: isLast, &statistics, &warnings)

@@ -4,12 +4,12 @@ import Postgres
 package import Wire
 import Workers
 
-/// Keeps the database told of who is present in channels (`roost.presence`), so that a hub that starts again knows it, and
-/// tells the application of users who come online and go, by the statement it has configured.
+/// Stores presences (`roost.presence`), so that a restarted hub knows them, and reports to the application, by its
+/// configured statement, which users come online and go offline.
 ///
-/// It has one thread and one connection of its own, and no part of the hub ever waits for it. It writes about once a second
-/// what changed, and sends nothing where nothing did. While the database is away, what is to be written is kept: the newest
-/// word on each presence and user, so no more than there are of them.
+/// Uses one thread and one connection, and no part of the hub ever waits for it. It writes changes about once a second,
+/// and sends nothing if there are none. While the database is away, only the newest state of each presence and user is
+/// kept, so memory is bounded by their number.
 package final class PresenceWriter: Sendable {
     private let setup: PresenceSetup
     private let stopSignal = StopSignal()
@@ -18,12 +18,12 @@ package final class PresenceWriter: Sendable {
 
     /// - Parameters:
     ///   - node: the hub's name across restarts.
-    ///   - log: what is written to `roost.presence`.
-    ///   - users: who comes online and goes; what nobody is to be told of is thrown away.
+    ///   - log: the source for `roost.presence`.
+    ///   - users: the source of users' transitions; without a statement they are discarded.
     ///   - statement: SQL with the parameters `$1::text[]`, the users, `$2::boolean[]`, whether they are online, and
-    ///     `$3::timestamptz[]`, when they came or were last seen; nil where the application is told nothing.
-    ///   - whenStale: called on the writer's thread with users whom the application was told to be online, long ago or
-    ///     by another process, who are not: for those that `restore` could not read. As `RestoredPresence.users`.
+    ///     `$3::timestamptz[]`, when they came or were last seen; nil if the application is not told.
+    ///   - whenStale: called on the writer's thread with users that are stored as online, by an earlier connection or
+    ///     process, but are not: those that `restore` could not read. As `RestoredPresence.users`.
     package init(
         conninfo: String, node: String, log: PresenceLog, users: UserPresence?, statement: String?, logger: Logger,
         timing: PresenceTiming = PresenceTiming(),
@@ -34,19 +34,19 @@ package final class PresenceWriter: Sendable {
             timing: timing, whenStale: whenStale)
     }
 
-    /// Reads whom the last process of this node served. To be called before the hub listens, and before `start`; it takes
-    /// no longer than `timing.restoring`, and where it fails, says so in the log and returns nobody.
+    /// Reads the presences and users that the node's last process stored. Call before the hub listens, and before
+    /// `start`. Takes at most `timing.restoring`; a failure is logged, and returns none.
     package func restore() -> RestoredPresence {
         let setup = setup
         let stopSignal = StopSignal()
         let outcome = Published<Result<RestoredPresence, any Error>?>(nil)
         let deadline = ContinuousClock.now + setup.timing.restoring
         stopSignal.stop(by: deadline)
-        // The look-up of a host's name has no deadline in libpq, so the thread may have to be left behind.
+        // Resolving a host name has no deadline in libpq, so the thread may have to be left behind.
         let reader = WorkerThread(named: "roost-restore")
         reader.start {
             outcome.value = Result {
-                // So that the second of two hosts has its turn, too.
+                // Half of the time, so that the second of two hosts is tried, too.
                 let connection = try PresenceSession.open(
                     setup.conninfo, waiter: PlainWaiter(until: stopSignal), logger: setup.logger,
                     within: setup.timing.restoring / 2)
@@ -62,7 +62,7 @@ package final class PresenceWriter: Sendable {
         return RestoredPresence(outcome.value, logger: setup.logger)
     }
 
-    /// Starts the thread; it connects, and keeps trying. Once in the life of a writer.
+    /// Starts the thread, which connects and keeps trying. Call once.
     package func start() {
         let (setup, stopSignal, published) = (setup, stopSignal, published)
         thread.start {
@@ -81,15 +81,15 @@ package final class PresenceWriter: Sendable {
         }
     }
 
-    /// Writes what waits and ends the thread. One that hangs is left behind after `timing.stopping`: whoever stops a
-    /// writer is about to end the process.
+    /// Writes what is waiting and stops the thread. A thread that hangs is left behind after `timing.stopping`, as the
+    /// process is about to end.
     package func stop() {
         let deadline = ContinuousClock.now + setup.timing.stopping
         stopSignal.stop(by: deadline)
         thread.join(by: deadline + .milliseconds(100))
     }
 
-    /// From any thread; a pass old.
+    /// As of the last pass; callable from any thread.
     package var statistics: PresenceStatistics {
         let report = published.value
         var statistics = report.statistics
@@ -101,7 +101,7 @@ package final class PresenceWriter: Sendable {
     package static var statementOfSampleChat: String { SampleChatSQL.statusOfSampleChat.text }
 }
 
-/// What a writer of presence works with.
+/// The parameters of a presence writer.
 struct PresenceSetup: Sendable {
     let conninfo: String
     let node: String
@@ -113,16 +113,16 @@ struct PresenceSetup: Sendable {
     let whenStale: @Sendable ([(user: Name, seen: Int64)]) -> Void
 }
 
-/// How often presence is written, and how long its ends may take.
+/// The intervals of a presence writer, and its limits at start and stop.
 package struct PresenceTiming: Sendable {
-    /// Between two looks at what is to be written.
+    /// The time between two passes.
     package var interval: Duration = .seconds(1)
-    /// Between two heartbeats while users are online: so wrong may be when they were last seen, if the hub is killed.
-    /// Nil: it gives none.
+    /// The time between two heartbeats while users are online, which is the greatest error of their last-seen time if
+    /// the hub is killed. Nil for none.
     package var heartbeat: Duration? = .seconds(15)
-    /// The longest first wait after a failure; doubled up to 15 s.
+    /// The longest first wait after a failure; later waits double up to 15 s.
     package var firstRetry: Duration = .seconds(1)
-    /// For reading at start-up whom the last process served, connecting included.
+    /// The limit for reading the last process's presences at the start, including connecting.
     package var restoring: Duration = .seconds(3)
     /// For writing the rest when the hub stops.
     package var stopping: Duration = .seconds(2)
@@ -130,33 +130,33 @@ package struct PresenceTiming: Sendable {
     package init() {}
 }
 
-/// Counters since the writer was made, and what waits.
+/// Counters since the writer's creation, and the current delay.
 package struct PresenceStatistics: Sendable, Equatable {
-    /// Looks at what is to be written.
+    /// Passes of the writer's loop.
     package var passes = 0
     /// Statements that wrote presences.
     package var batches = 0
-    /// Presences that those wrote or deleted; one that changes twice counts twice.
+    /// Presences that these wrote or deleted; one that changes twice counts twice.
     package var rows = 0
-    /// Presences that Postgres refused; they are not there after a restart.
+    /// Presences that Postgres refused; they are missing after a restart.
     package var refusedRows = 0
-    /// Transactions that told the application of users.
+    /// Transactions that told the application about users.
     package var transactions = 0
-    /// Transitions that were settled: told to the application, or found to be no news to it.
+    /// Transitions that are done with: told to the application, or found to be known to it.
     package var transitions = 0
     /// Transitions that the application's statement refused.
     package var refusedTransitions = 0
-    /// Connections that were lost or not made, and batches that have to be tried again.
+    /// Connections that were lost or could not be opened, and batches that have to be retried.
     package var failures = 0
-    /// How long the oldest word has been waiting to be written; nil where none does for longer than a pass.
+    /// The waiting time of the oldest change; nil unless one waits for longer than a pass.
     package var oldestWaiting: Duration?
 
     package init() {}
 }
 
-/// What other threads may know of the worker's.
+/// The worker's state for other threads.
 struct PresenceReport: Sendable {
     var statistics = PresenceStatistics()
-    /// Since when something has been waiting to be written.
+    /// The start of the present wait.
     var waitingSince: ContinuousClock.Instant?
 }

@@ -2,14 +2,15 @@ import Hub
 import Postgres
 import Wire
 
-/// Tells the application of a batch of users, in one transaction: roost's note of who is online and the application's own
-/// tables never say different things.
+/// Tells the application about a batch of users in one transaction, so that Roost's record of online users and the
+/// application's tables never contradict each other.
 struct UserStatusTransaction {
     let node: String
     let statement: String
     let connection: PostgresConnection
 
-    /// - Throws: `UserStatusFault`, and nothing has happened; `PostgresError` where the connection is to be given up.
+    /// - Throws: `UserStatusFault`, in which case nothing has changed; `PostgresError` if the connection has to be
+    ///   abandoned.
     func write(_ transitions: ArraySlice<UserTransition>) throws {
         var users = TextArray()
         var online = TextArray()
@@ -29,9 +30,9 @@ struct UserStatusTransaction {
         }
     }
 
-    /// Whether all of it works where there is nobody to be told of: if not, it is not any user's fault.
+    /// Runs everything without users: if that fails, no user is the cause.
     ///
-    /// - Throws: as `write`.
+    /// - Throws: as for writing.
     func rehearse() throws {
         try transaction { place in
             _ = try connection.query(UserSQL.noteTransitions, [node, "{}", "{}", "{}"])
@@ -41,7 +42,7 @@ struct UserStatusTransaction {
         }
     }
 
-    /// - Parameter body: returns whether to commit; says whose SQL runs.
+    /// - Parameter body: returns whether to commit, and sets whose SQL is running.
     private func transaction(_ body: (inout UserStatusFault.Place) throws -> Bool) throws {
         var place = UserStatusFault.Place.own
         do {
@@ -55,28 +56,28 @@ struct UserStatusTransaction {
     }
 }
 
-/// Why users could not be told of.
+/// The reason why users' status could not be written.
 struct UserStatusFault: Error {
     enum Place {
-        /// roost's own tables.
+        /// Roost's own tables.
         case own
-        /// What the application configured, and what its triggers and constraints make of it.
+        /// The configured statement, with the application's triggers and constraints.
         case statement
     }
 
     let place: Place
     let error: PostgresError
 
-    /// Whether the very same may go well a little later: locks, deadlocks, deadlines, a full disk, a server that takes
-    /// no writes (Postgres, appendix A).
+    /// Whether a retry may succeed: locks, deadlocks, timeouts, a full disk, a server that takes no writes (Postgres,
+    /// appendix A).
     var isPassing: Bool {
         guard let state = error.sqlState else { return true }
         return ["25", "40", "53", "55", "57", "58"].contains { state.hasPrefix($0) }
     }
 }
 
-/// Finds users whom the database calls online at this hub and who are not, as when it could not be read at start-up, or
-/// when a standby was promoted that had not heard that they went.
+/// Finds users that the database wrongly lists as online at this hub, for example because it could not be read at the
+/// start, or because a promoted standby lacked their last transitions.
 struct StaleUsers {
     private let node: String
     private let users: UserPresence
@@ -89,24 +90,24 @@ struct StaleUsers {
         self.report = report
     }
 
-    /// The connection is another.
+    /// Prepares for a new connection.
     mutating func begin() { isDue = true }
 
-    /// Once for each connection, when nothing is waiting to be written.
+    /// Runs once per connection, when nothing is waiting to be written.
     ///
-    /// - Throws: `PostgresError` where the connection is to be given up.
+    /// - Throws: `PostgresError` if the connection has to be abandoned.
     mutating func look(on connection: PostgresConnection) throws {
         guard isDue, !users.hasTransitions else { return }
         let online: [(user: Name, seen: Int64)]
         do {
             online = try PresenceSession.onlineUsers(of: node, on: connection)
         } catch let error as PostgresError where !connection.isBroken && error.kind == .server {
-            // The writer logs the same of that table.
+            // The writer logs the same problem of that table.
             isDue = false
             return
         }
         let left = online.filter { !users.isOnline($0.user) }
-        // Somebody went while it was read, and his row is about to be deleted: look again.
+        // A user went offline during the query, whose row is about to be deleted: check again.
         guard !users.hasTransitions else { return }
         isDue = false
         if !left.isEmpty { report(left) }

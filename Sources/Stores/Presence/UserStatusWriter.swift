@@ -4,19 +4,19 @@ import Postgres
 import Wire
 import Workers
 
-/// Writes who came online and who went to the application's own table, by the configured statement.
+/// Writes users' transitions to the application's own table, by the configured statement.
 struct UserStatusWriter: ~Copyable {
     private let node: String
     private let users: UserPresence
     private let statement: String
     private var retry: RetrySchedule
     private var trials: UserTrials
-    /// When the log last named a user, by SQLSTATE: there may be thousands of them.
+    /// The last time that the log named a user, by SQLSTATE: there may be thousands of them.
     private var refusals: [String: ContinuousClock.Instant] = [:]
 
-    /// Told of in one transaction.
+    /// The most users per transaction.
     private static let batch = 1000
-    /// For finding out in one pass which users of a batch are refused; the others wait for the next.
+    /// The time per pass for finding the refused users of a batch; the others wait for the next pass.
     private static let patience = Duration.seconds(5)
     private static let silence = Duration.seconds(60)
 
@@ -28,26 +28,26 @@ struct UserStatusWriter: ~Copyable {
         trials = UserTrials(firstPause: firstRetry * 5)
     }
 
-    /// The connection is another.
+    /// Prepares for a new connection.
     mutating func begin() { retry.retryNow() }
 
-    /// Tells of what waits, one batch at a time.
+    /// Writes what is waiting, one batch at a time.
     ///
-    /// - Parameter isLast: of all of it, and whatever failed a moment ago.
-    /// - Returns: whether all that waited at the start is settled.
-    /// - Throws: `PostgresError` where the connection is to be given up.
+    /// - Parameter isLast: writes everything, regardless of recent failures.
+    /// - Returns: true if everything that was waiting at the start is done with.
+    /// - Throws: `PostgresError` if the connection has to be abandoned.
     mutating func write(
         on connection: PostgresConnection, isLast: Bool, _ statistics: inout PresenceStatistics,
         _ warnings: inout RateLimitedLog
     ) throws -> Bool {
         guard retry.isDue(at: .now) || isLast else { return false }
         let transaction = UserStatusTransaction(node: node, statement: statement, connection: connection)
-        // Users who hold up the others, and whose time has not come.
+        // Users that hold up others, and are not due yet.
         var resting: [UserTransition] = []
         defer { users.putBehind(resting) }
         while true {
             let taken = users.take(upTo: Self.batch)
-            // No text of Postgres' holds a NUL, so no such user is in any table.
+            // No text of Postgres can contain a NUL, so no such user is in any table.
             let batch = taken.filter { !$0.user.utf8.contains(0) }
             statistics.refusedTransitions += taken.count - batch.count
             guard try batch.isEmpty || settle(batch, transaction, isLast: isLast, &resting, &statistics, &warnings)
@@ -58,11 +58,11 @@ struct UserStatusWriter: ~Copyable {
         }
     }
 
-    /// Tells of a batch, by halves where it is refused, and one by one where it is held up: one user that the statement cannot
-    /// take, or cannot take now, must not keep the others.
+    /// Writes a batch: in halves if it is refused, and one by one if it is held up. A user that the statement cannot
+    /// take, or not now, must not block the others.
     ///
-    /// - Parameter resting: is told of those who hold up the others, or did so a moment ago.
-    /// - Returns: false where some of the others wait for another time.
+    /// - Parameter resting: receives the users that hold up others, or recently did.
+    /// - Returns: false if some of the others have to wait.
     private mutating func settle(
         _ batch: [UserTransition], _ transaction: UserStatusTransaction, isLast: Bool,
         _ resting: inout [UserTransition], _ statistics: inout PresenceStatistics, _ warnings: inout RateLimitedLog
@@ -86,7 +86,7 @@ struct UserStatusWriter: ~Copyable {
                     parts.removeLast()
                 } catch let fault as UserStatusFault {
                     if fault.isPassing, !trials.isApart, !isSuspect(part) {
-                        // Once it may be a moment of the server's.
+                        // A single failure may be a passing state of the server.
                         trials.heldUp()
                         guard trials.isApart else { throw fault }
                     }
@@ -118,7 +118,7 @@ struct UserStatusWriter: ~Copyable {
             warnings.note(Self.sentence(fault))
             return false
         } catch {
-            // The session is lost, which may be this part's doing.
+            // The session is lost, possibly because of this part.
             trials.heldUp()
             if let part = parts.last, part.count == 1, let user = part.first?.user, trials.strike(user),
                 let error = error as? PostgresError
@@ -135,7 +135,8 @@ struct UserStatusWriter: ~Copyable {
         part.count == 1 && part.allSatisfy { trials.isDue($0.user, at: .now) != nil }
     }
 
-    /// Sorts out who has held up the others by himself: he is told of alone and last, once he is due, or where there is no other time.
+    /// Separates the users that have held up others: each of them is written alone and last, once due, or if this is
+    /// the last write.
     private func sort(
         _ batch: [UserTransition], isLast: Bool, _ resting: inout [UserTransition]
     ) -> (free: [UserTransition], suspects: [UserTransition]) {
@@ -166,7 +167,7 @@ struct UserStatusWriter: ~Copyable {
             about: "users aside")
     }
 
-    /// In the order in which they are taken, from the end.
+    /// Single elements, in the reverse order, as they are taken from the end.
     private static func singly(_ part: ArraySlice<UserTransition>) -> [ArraySlice<UserTransition>] {
         part.indices.reversed().map { part[$0...$0] }
     }

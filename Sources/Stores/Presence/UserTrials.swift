@@ -1,10 +1,10 @@
 import Wire
 
-/// Who holds up telling the application of the others: a user whose row is locked, or for whom the application's statement ends the
-/// session that runs it.
+/// Users that hold up the writing of others: their row is locked, or the application's statement ends the session for
+/// them.
 ///
-/// What was held up twice in a row is told of one by one. A user who holds up the others by himself is set aside, and tried again by
-/// himself, after pauses that grow. Outlives sessions; confined to one thread. Time is passed in.
+/// After a batch was held up twice in a row, its users are written one by one. A user that holds up the others alone is
+/// set aside and retried alone, after growing pauses. Outlives sessions; confined to one thread. Time is passed in.
 struct UserTrials {
     typealias Instant = ContinuousClock.Instant
 
@@ -13,41 +13,41 @@ struct UserTrials {
         var until: Instant
     }
 
-    /// How many times in a row a batch was held up.
+    /// The number of consecutive hold-ups of a batch.
     private var holdUps = 0
-    /// Users for whom a session was lost, once.
+    /// Users during whose write a session was lost once.
     private var struck: Set<Name> = []
     private var aside: [Name: Pause] = [:]
     private let firstPause: Duration
 
     private static let mostHoldUps = 2
-    /// The longest pause is so many times the first.
+    /// The ratio of the longest pause to the first.
     private static let growth = 64
-    /// More are not remembered: each has cost a wait, or a session.
+    /// The most users remembered: each has cost a wait or a session.
     private static let mostAside = 10_000
 
     init(firstPause: Duration) { self.firstPause = firstPause }
 
-    /// Whether all users are told of one by one.
+    /// Whether all users are written one by one.
     var isApart: Bool { holdUps >= Self.mostHoldUps }
 
-    /// Nobody is set aside.
+    /// Whether no user is set aside.
     var isEmpty: Bool { aside.isEmpty }
 
     mutating func heldUp() { holdUps = min(holdUps + 1, Self.mostHoldUps) }
 
-    /// A batch went through, but for those who were set aside.
+    /// Notes that a batch went through, except for users that were set aside.
     mutating func passed() {
         holdUps = 0
         struck.removeAll()
     }
 
-    /// Whether a user who was set aside is to be tried again; nil for all others.
+    /// Whether a user that was set aside is due again; nil for all others.
     func isDue(_ user: Name, at now: Instant) -> Bool? { aside[user].map { $0.until <= now } }
 
-    /// A session was lost when a user was told of alone.
+    /// Notes that a session was lost while a user was written alone.
     ///
-    /// - Returns: whether that was the second time; the first may be a chance.
+    /// - Returns: true at the second time; the first may be a coincidence.
     mutating func strike(_ user: Name) -> Bool {
         if aside[user] != nil { return true }
         if struck.count >= Self.mostAside { struck.removeAll() }
@@ -61,7 +61,7 @@ struct UserTrials {
         aside[user] = Pause(length: length, until: now + length)
     }
 
-    /// Users were told of.
+    /// Notes that users were written.
     mutating func told(_ users: [Name]) {
         guard !aside.isEmpty else { return }
         for user in users { aside[user] = nil }

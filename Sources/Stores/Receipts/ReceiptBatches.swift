@@ -4,10 +4,12 @@ import Postgres
 import Wire
 import Workers
 
-/// Tells the application's statement of receipts in batches: one receipt that it cannot take, or cannot take now, must not keep the others.
+/// Passes receipts to the application's statement in batches: a receipt that it cannot take, or not now, must not block
+/// the others.
 ///
-/// A batch that is refused is told of by halves, down to the receipt, which is dropped. What is held up, by a lock or the end of the
-/// session, twice in a row, is told of one by one, and a receipt that holds up the others by itself is set aside (`UserTrials`).
+/// A refused batch is halved, down to the single receipt, which is dropped. After two hold-ups in a row, by a lock or
+/// the end of the session, receipts are written one by one, and one that holds up the others alone is set aside
+/// (`UserTrials`).
 struct ReceiptBatches: ~Copyable {
     private let statement: String
     private let log: ReceiptLog
@@ -16,9 +18,9 @@ struct ReceiptBatches: ~Copyable {
     private var warnings: RateLimitedLog
     var statistics = ReceiptStatistics()
 
-    /// Told of by one statement.
+    /// The most receipts per statement.
     private static let batch = 2000
-    /// For finding out in one pass which receipts of a batch are refused; the others wait for the next.
+    /// The time per pass for finding the refused receipts of a batch; the others wait for the next pass.
     private static let patience = Duration.seconds(5)
 
     init(_ setup: ReceiptSetup) {
@@ -29,16 +31,16 @@ struct ReceiptBatches: ~Copyable {
         warnings = RateLimitedLog(logger: setup.logger)
     }
 
-    /// The connection is another.
+    /// Prepares for a new connection.
     mutating func begin() { retry.retryNow() }
 
-    /// Tells of all that waits.
+    /// Writes everything that is waiting.
     ///
-    /// - Parameter isLast: whatever failed a moment ago.
-    /// - Throws: `PostgresError` where the connection is to be given up.
+    /// - Parameter isLast: writes regardless of recent failures.
+    /// - Throws: `PostgresError` if the connection has to be abandoned.
     mutating func write(on connection: PostgresConnection, isLast: Bool) throws {
         guard retry.isDue(at: .now) || isLast else { return }
-        // No more than there is now: what comes meanwhile, and what rests, is for the next pass.
+        // No more than is waiting now: later and resting receipts are for the next pass.
         var left = log.counts.waiting
         while left > 0 {
             let batch = log.take(upTo: min(Self.batch, left))
@@ -49,7 +51,7 @@ struct ReceiptBatches: ~Copyable {
         }
     }
 
-    /// - Returns: false where the statement does not work, or some wait for another time.
+    /// - Returns: false if the statement does not work, or if some receipts have to wait.
     private mutating func settle(_ batch: [Receipt], on connection: PostgresConnection) throws -> Bool {
         let end = ContinuousClock.now + Self.patience
         var resting: [Receipt] = []
@@ -66,7 +68,7 @@ struct ReceiptBatches: ~Copyable {
             } catch let error as PostgresError where !connection.isBroken {
                 let mayPass = Self.mayPass(error)
                 if mayPass, !trials.isApart, part.count > 1 {
-                    // Once it may be a moment of the server's.
+                    // A single failure may be a passing state of the server.
                     trials.heldUp()
                     guard trials.isApart else { return giveUp(parts, resting, error) }
                 }
@@ -89,7 +91,7 @@ struct ReceiptBatches: ~Copyable {
                         about: "refused \(error.sqlState ?? "")")
                 }
             } catch {
-                // The session is lost, which may be this part's doing.
+                // The session is lost, possibly because of this part.
                 trials.heldUp()
                 if part.count == 1, let name = part.first?.trialName, trials.strike(name),
                     let error = error as? PostgresError
@@ -107,7 +109,7 @@ struct ReceiptBatches: ~Copyable {
         return true
     }
 
-    /// Why it fails where there is nobody to be told of; nil if it does not.
+    /// The error of the statement without receipts; nil if it works.
     private func rehearse(
         _ parts: [ArraySlice<Receipt>], _ resting: [Receipt], on connection: PostgresConnection
     ) throws -> PostgresError? {
@@ -122,8 +124,7 @@ struct ReceiptBatches: ~Copyable {
         }
     }
 
-    /// One statement for all, unless what was told of before was held up; those that hold up the others come alone and last, once they are
-    /// due.
+    /// All receipts in one part, or singly after hold-ups; those that hold up others are alone and last, once due.
     private func parts(of batch: [Receipt], _ resting: inout [Receipt]) -> [ArraySlice<Receipt>] {
         var (free, suspects): ([Receipt], [Receipt]) = (batch, [])
         if !trials.isEmpty {
@@ -165,17 +166,17 @@ struct ReceiptBatches: ~Copyable {
             about: "receipts aside")
     }
 
-    /// Whether the very same may go well a little later (Postgres, appendix A).
+    /// Whether a retry may succeed (Postgres, appendix A).
     private static func mayPass(_ error: PostgresError) -> Bool {
         guard let state = error.sqlState else { return true }
         return ["25", "40", "53", "55", "57", "58"].contains { state.hasPrefix($0) }
     }
 
-    /// A user and a row come once in one statement, which may be an `on conflict do update`.
+    /// A user and a row occur only once per statement, which may be an `on conflict do update`.
     private func tell(_ part: ArraySlice<Receipt>, on connection: PostgresConnection) throws {
         var places: [ReceiptKey: Int] = [:]
         var receipts: [(receipt: Receipt, isShown: Bool)] = []
-        // No text of Postgres' holds a NUL, so no such user is in any table.
+        // No text of Postgres can contain a NUL, so no such user is in any table.
         for receipt in part where !receipt.user.utf8.contains(0) {
             let key = ReceiptKey(user: receipt.user, table: receipt.row.table, key: receipt.row.key)
             if let place = places[key] {
@@ -205,6 +206,6 @@ private struct ReceiptKey: Hashable {
 }
 
 extension Receipt {
-    /// What it is known by where it holds up the others.
+    /// The name under which it is tracked if it holds up others.
     fileprivate var trialName: Name { Name("\(user) \(row.table) \(String(decoding: row.key, as: UTF8.self))") }
 }

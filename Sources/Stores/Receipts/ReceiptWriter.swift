@@ -4,18 +4,18 @@ import Postgres
 import Wire
 import Workers
 
-/// Tells the application of proven receipts, by the statement it has configured (`receipts.statement`).
+/// Reports proven receipts to the application, by its configured statement (`receipts.statement`).
 ///
-/// It has one thread and one session of its own: a statement that is slow, or waits for a lock, holds up nothing but receipts. While the
-/// database is away they wait in the `ReceiptLog`.
+/// Uses one thread and one session: a statement that is slow, or waits for a lock, delays nothing but receipts. While
+/// the database is away, they wait in the `ReceiptLog`.
 package final class ReceiptWriter: Sendable {
     private let setup: ReceiptSetup
     private let stopSignal = StopSignal()
     private let published = Published(ReceiptStatistics())
     private let thread = WorkerThread(named: "roost-receipts")
 
-    /// - Parameter statement: SQL with the parameters `$1::text[]`, the users, `$2::text[]`, the tables, `$3::jsonb[]`, the rows' primary
-    ///   keys, `$4::timestamptz[]`, when it was proven, and `$5::text[]`, `delivered` or `shown`.
+    /// - Parameter statement: SQL with the parameters `$1::text[]`, the users, `$2::text[]`, the tables, `$3::jsonb[]`,
+    ///   the rows' primary keys, `$4::timestamptz[]`, the times of proof, and `$5::text[]`, `delivered` or `shown`.
     package init(
         conninfo: String, statement: String, log: ReceiptLog, logger: Logger,
         timing: ReceiptTiming = ReceiptTiming()
@@ -23,7 +23,7 @@ package final class ReceiptWriter: Sendable {
         setup = ReceiptSetup(conninfo: conninfo, statement: statement, log: log, logger: logger, timing: timing)
     }
 
-    /// Starts the thread; it connects, and keeps trying. Once in the life of a writer.
+    /// Starts the thread, which connects and keeps trying. Call once.
     package func start() {
         let (setup, stopSignal, published) = (setup, stopSignal, published)
         thread.start {
@@ -34,19 +34,19 @@ package final class ReceiptWriter: Sendable {
                     first: setup.timing.firstRetry, logger: setup.logger,
                     lost: "Receipts are not written to the database for now; the hub keeps trying",
                     regained: "Receipts are written to the database again."))
-            // What is left, clients that come back prove again (`ReceiptLog`).
+            // Clients that come back prove the remaining receipts again (`ReceiptLog`).
             _ = worker.run()
         }
     }
 
-    /// Writes what waits and ends the thread. One that hangs is left behind after `timing.stopping`.
+    /// Writes what is waiting and stops the thread. A thread that hangs is left behind after `timing.stopping`.
     package func stop() {
         let deadline = ContinuousClock.now + setup.timing.stopping
         stopSignal.stop(by: deadline)
         thread.join(by: deadline + .milliseconds(100))
     }
 
-    /// From any thread; a pass old.
+    /// As of the last pass; callable from any thread.
     package var statistics: ReceiptStatistics {
         var statistics = published.value
         (statistics.waiting, statistics.proven) = setup.log.counts
@@ -57,7 +57,7 @@ package final class ReceiptWriter: Sendable {
     package static var statementOfSampleChat: String { SampleChatSQL.receiptsOfSampleChat.text }
 }
 
-/// What a writer of receipts works with.
+/// The parameters of a receipt writer.
 struct ReceiptSetup: Sendable {
     let conninfo: String
     let statement: String
@@ -67,35 +67,35 @@ struct ReceiptSetup: Sendable {
 }
 
 package struct ReceiptTiming: Sendable {
-    /// Between two looks at what is to be written.
+    /// The time between two passes.
     package var interval: Duration = .milliseconds(250)
-    /// The longest first wait after a failure; doubled up to fifteen times as long.
+    /// The longest first wait after a failure; later waits double up to fifteen times as long.
     package var firstRetry: Duration = .seconds(1)
-    /// For writing the rest when the hub stops.
+    /// The limit for writing the rest when the hub stops.
     package var stopping: Duration = .seconds(2)
 
     package init() {}
 }
 
-/// Counters since the writer was made.
+/// Counters since the writer's creation.
 package struct ReceiptStatistics: Sendable, Equatable {
     /// Receipts that sockets proved; a row that two devices prove counts twice.
     package var proven = 0
-    /// Of these, how many wait to be written.
+    /// Proven receipts that are waiting to be written.
     package var waiting = 0
-    /// Receipts that the statement took.
+    /// Receipts that the statement accepted.
     package var written = 0
     /// Statements that wrote them.
     package var batches = 0
-    /// Receipts that the statement refused; they are not tried again.
+    /// Receipts that the statement refused; they are not retried.
     package var refused = 0
-    /// Connections that were lost or not made, and batches that have to be tried again.
+    /// Connections that were lost or could not be opened, and batches that have to be retried.
     package var failures = 0
 
     package init() {}
 }
 
-/// Writes down receipts.
+/// Writes receipts.
 private struct ReceiptWorker: DatabaseWriter, ~Copyable {
     private let published: Published<ReceiptStatistics>
     private let log: ReceiptLog

@@ -1,19 +1,19 @@
--- Live Activities: registered by users, owned by one hub each, stamped before they are sent something.
+-- Live Activities: registered by users, owned by one hub each, stamped before each send.
 --
 -- Invariants
---   * Only the owner sends an activity something, and asks for it first (StampActivities).
+--   * Only the owner sends to an activity, and stamps it first (StampActivities).
 -- Lock order: rows of roost.push_activity by id.
 
 -- name: RegisterActivity
--- Notes an activity ($1) of a user ($2, of the session $3, with the role $4 and the claims $5) with its token ($6, $7
--- environment, $8 bundle) and what it is about ($9), to be updated by the hub $10.
+-- Registers an activity ($1) of a user ($2, of the session $3, with the role $4 and the claims $5) with its token ($6,
+-- $7 environment, $8 bundle) and its conversation ($9), to be updated by the hub $10.
 --
 -- Invariants
---   * Only its own user replaces the token of an activity; there is no row in the answer otherwise.
---   * What the activity was sent last stays, so that timestamps go on where they were, and so does what it is about
---     where nothing is said of that.
---   * An environment that Apple has named stays: the next token is of the same app on the same phone.
---   * A user has no more than $11 activities that have not ended; there is no row in the answer otherwise.
+--   * Only its own user replaces the token of an activity; otherwise the answer has no row.
+--   * The last state sent to the activity stays, so that timestamps continue, and so does its conversation if none is
+--     given.
+--   * An environment that Apple has confirmed stays: the next token is of the same app on the same phone.
+--   * A user has at most $11 activities that have not ended; beyond that the answer has no row.
 -- Locks: the activity's row.
 insert into roost.push_activity as a
     (id, user_id, session, role, claims, token, environment, bundle, conversation, node)
@@ -31,7 +31,7 @@ returning {activity}
 
 -- name: FindActivities
 -- The activity with an id ($1), ended or not, or those of a user ($2) or of a hub ($3) that have not ended.
--- Two of the parameters are null; as they are known when the statement is planned, the index of the third serves.
+-- Two of the parameters are null; as they are known when the statement is planned, the index for the third is used.
 -- Locks: none.
 select {activity} from roost.push_activity a
 where ($1::text is null or a.id = $1) and ($2::text is null or a.user_id = $2) and ($3::text is null or a.node = $3)
@@ -39,7 +39,8 @@ where ($1::text is null or a.id = $1) and ($2::text is null or a.user_id = $2) a
 order by a.registered_at, a.id
 
 -- name: EndActivities
--- Ends activities ($1), of a user ($2) or of a hub ($3) where one is given, and returns those that had not ended.
+-- Ends activities ($1), only those of a user ($2) or of a hub ($3) if one is given, and returns those that had not
+-- ended.
 -- Locks: their rows, by id.
 with open as (
     select id from roost.push_activity
@@ -51,17 +52,17 @@ update roost.push_activity a set ended_at = clock_timestamp() from open o where 
 returning {activity}
 
 -- name: AdoptActivities
--- Makes this hub ($1) the owner of activities of other hubs: of the users $2; or of the one activity $4; or, where $3
--- is true, of users who are online here and not at the hub that has them; or else of those whose hub gave no sign for
--- 30 s.
+-- Makes this hub ($1) the owner of activities of other hubs: of the users $2; or of the one activity $4; or, if $3 is
+-- true, of users who are online here and not at the owning hub; or else of hubs that gave no sign of life for 30 s.
 --
 -- Invariants
---   * Whoever sends an activity something asks for it first (StampActivities), so a hub that is not the owner any more,
---     and does not know it yet, sends nothing.
---   * Of hubs that adopt at once, one gets each activity: a row that another hub took since this statement's snapshot
---     has another owner than the one that was judged. (Judging again what was locked would not do: the snapshot may not
---     have the hub that took it, so it would pass for dead.)
--- Locks: the activities' rows; what somebody else has locked, and what is more than 5,000, is left for the next time.
+--   * A hub stamps an activity before each send (StampActivities), so a hub that has lost the ownership without knowing
+--     it sends nothing.
+--   * If several hubs adopt at once, one gets each activity: a row that another hub took since this statement's
+--     snapshot has another owner than the one that was checked. (Checking again after locking would not help: the
+--     snapshot may lack the hub that took it, which would then pass for dead.)
+-- Locks: the activities' rows; those that another session has locked, and those beyond 5,000, are left for the next
+-- time.
 with judged as materialized (
     select id, node from roost.push_activity a
     where a.node <> $1 and a.ended_at is null and case
@@ -84,13 +85,14 @@ update roost.push_activity a set node = $1 from theirs t where a.id = t.id
 returning {activity}
 
 -- name: StampActivities
--- Writes down what activities are about to be sent by this hub ($1): $2 ids, $3 timestamps, $4 versions, $5 states, $6
--- whether a backend said them, $7 what it posted, if that is not the state. Of each it answers whether it may be sent, and how the activity is where it may not.
+-- Records what this hub ($1) is about to send to activities: $2 ids, $3 timestamps, $4 versions, $5 states, $6 whether
+-- a backend posted them, $7 the post, if it is not the state. Returns for each whether it may be sent, and the
+-- activity's current row if it may not.
 --
 -- Invariants
 --   * Granted only to the owner, for an activity that has not ended, with a timestamp greater than the last.
---   * An id comes once in one statement.
---   * The rows are locked before they are judged, so of two hubs the second sees what the first has written.
+--   * An id occurs once in one statement.
+--   * The rows are locked before they are checked, so of two hubs the second sees what the first has written.
 -- Locks: the activities' rows, by id.
 with asked as (
     select * from unnest($2::text[], $3::bigint[], $4::int[], $5::text[], $6::boolean[], $7::text[])
@@ -108,7 +110,7 @@ select s.id as asked, g.id is not null as is_granted, {activity}
 from asked s left join granted g on g.id = s.id left join locked a on a.id = s.id
 
 -- name: KeepPosts
--- Writes down what backends posted ($3) of activities ($2) of this hub ($1).
+-- Stores backends' posts ($3) to activities ($2) of this hub ($1).
 -- Locks: the activities' rows, by id.
 with said as (
     select id, post from unnest($2::text[], $3::text[]) s (id, post)
@@ -122,7 +124,7 @@ from said s join locked l on l.id = s.id
 where a.id = s.id
 
 -- name: NoteDelivered
--- Notes up to which timestamp ($2) APNs took the states of activities ($1), by id.
+-- Stores the timestamp ($2) up to which APNs accepted the states of activities ($1), by id.
 -- Locks: the activities' rows, by id.
 with said as (
     select id, timestamp from unnest($1::text[], $2::bigint[]) s (id, timestamp)
@@ -134,8 +136,9 @@ from said s join locked l on l.id = s.id
 where a.id = s.id
 
 -- name: PruneActivities
--- Forgets activities that ended more than $1 seconds ago, and hubs that gave no sign for as long.
--- Locks: their rows; what somebody else has locked is left for the next time.
+-- Deletes activities that ended more than $1 seconds ago, at most $2 at a time, and hubs that gave no sign of life for
+-- as long.
+-- Locks: their rows; those that another session has locked are left for the next time.
 with old as (
     select id from roost.push_activity
     where ended_at < statement_timestamp() - $1::bigint * interval '1 second'
@@ -147,7 +150,7 @@ with old as (
 delete from roost.push_activity a using old o where a.id = o.id
 
 -- name: BearerOfActivity
--- Whose an activity ($1) is, what it is about, and with what role and claims it was registered.
+-- An activity's ($1) user and conversation, and the role and claims with which it was registered.
 -- Locks: none.
 select user_id, conversation, role, claims from roost.push_activity where id = $1 and ended_at is null
 

@@ -1,22 +1,24 @@
 -- The queue of alerts, which all hubs of a database share.
 --
 -- Invariants
---   * An alert is one row for each message and user, whichever hubs put it there (EnqueueAlerts).
---   * It is sent by who took it (TakeAlerts), and never again, unless it never left (GiveBackAlerts).
+--   * An alert is one row for each message and user, whichever hubs queued it (EnqueueAlerts).
+--   * The hub that took it sends it (TakeAlerts), and only once, unless it never left (GiveBackAlerts).
 -- Lock order: rows of roost.alert by (message, user_id) bytewise, then rows of roost.alert_device.
 
 -- name: EnqueueAlerts
--- Puts alerts into the queue, as this hub ($1) sees the users: $2 messages, $3 users, $4 conversations, $5 variables,
--- $6 when they expire and $8 until when they are held (milliseconds since 1970), $7 states (due, held, dropped), $9 the places of the
--- messages in the outbox, by which a user's alerts are sent, $10 the reasons, $11 what read positions are compared with. Returns those
--- that are new or were put right, with whether they wait for another hub and whether they are new.
+-- Queues alerts, according to what this hub ($1) knows of the users: $2 messages, $3 users, $4 conversations, $5
+-- variables, $6 when they expire and $8 until when they are held (milliseconds since 1970), $7 states (due, held,
+-- dropped), $9 the messages' positions in the outbox, which order a user's alerts, $10 the reasons, $11 the values that
+-- read positions are compared with. Returns those that are new or were changed, with whether they wait for another hub
+-- and whether they are new.
 --
 -- Invariants
---   * Every hub that reads a row puts its alerts here, with what it knows of its own sockets: that the user has the message there
---     (dropped) ends an alert that waits; that it is not known yet (held) puts it off; that it has nothing against it (due) is noted
---     (said). An alert is due when every living hub where the user is online has said so: elsewhere until then.
---   * What is for whoever it names (always) waits for nobody.
---   * What is taken, expired or dropped stays so. A hub that reads a row again changes nothing (DecideAlerts does).
+--   * Every hub that reads a row queues its alerts, with what it knows of its own sockets. If the user has the message
+--     there (dropped), a waiting alert ends; if that is not known yet (held), the alert is postponed; if the hub does
+--     not object (due), it is recorded as having answered (said). An alert is due once every living hub where the user
+--     is online has answered so; until then it is in state elsewhere.
+--   * An alert that is sent whether its user is connected or not (always) waits for no hub.
+--   * Taken, expired and dropped alerts stay so. A hub that reads a row again changes nothing (DecideAlerts does).
 --   * Alerts become due in the order of the arrays.
 -- Locks: their rows, by (message, user_id) bytewise.
 with draft as (
@@ -68,11 +70,11 @@ where a.state in ('due', 'held', 'elsewhere') and a.node <> excluded.node and a.
 returning message, user_id, state = 'elsewhere' or state = 'held' and node <> $1, xmax = 0
 
 -- name: DecideAlerts
--- What this hub ($1) knows by now of alerts that wait: $2 messages, $3 users, $4 what is to become of them (due: it has nothing
--- against them; held: until $5, in milliseconds since 1970; dropped: the user has the message), $6 why. Returns those that were
--- dropped.
+-- This hub's ($1) decisions on waiting alerts: $2 messages, $3 users, $4 the decisions (due: the hub does not object;
+-- held: until $5, in milliseconds since 1970; dropped: the user has the message), $6 the reasons. Returns the number of
+-- dropped alerts.
 --
--- Invariant: as for EnqueueAlerts; what another hub holds is not due before that one says so.
+-- Invariant: as for EnqueueAlerts; an alert that another hub holds is not due before that hub decides so.
 -- Locks: their rows, by (message, user_id) bytewise.
 with verdict as (
     select * from unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[]) n (message, user_id, state, until, reason)
@@ -106,8 +108,8 @@ with verdict as (
 select count(*) from decided where state = 'dropped'
 
 -- name: SparePhones
--- Notes of phones that an alert is not sent to, as they have the message: $2 messages, $3 users, $4 the sessions that the phones were
--- registered with ('' for those without one), $5 why. $1 is this hub.
+-- Records phones that an alert is not sent to, because they have the message: $2 messages, $3 users, $4 the sessions
+-- that registered the phones ('' for those without one), $5 the reasons. $1 is this hub.
 --
 -- Invariant: a phone that has a row of roost.alert_device is sent nothing more (TakeAlerts).
 -- Locks: new rows of roost.alert_device by their key.
@@ -119,13 +121,13 @@ order by s.message collate pg_catalog."C", d.token collate pg_catalog."C", d.env
 on conflict do nothing
 
 -- name: SessionsOfPhones
--- The sessions that the phones of users ($1) were registered with, null for those without one.
+-- The sessions that registered the phones of users ($1), null for those without one.
 -- Locks: none.
 select distinct user_id, session from roost.push_device where user_id = any ($1::text[]) and kind = 'alert'
 
 -- name: WaitingAlerts
--- Alerts of which some hub does not know yet whether the user has the message: their messages, users, places and whether this hub ($1)
--- holds them, and until when (milliseconds since 1970); at most $2, the oldest first.
+-- Alerts for which some hub does not know yet whether the user has the message: their messages, users and positions,
+-- whether this hub ($1) holds them, and until when (milliseconds since 1970); at most $2, oldest first.
 -- Locks: none.
 select message, user_id, place, state = 'held' and node = $1, ceil(extract(epoch from due_at) * 1000)::bigint
 from roost.alert
@@ -133,17 +135,17 @@ where state in ('held', 'elsewhere')
 order by due_at limit $2::int
 
 -- name: TakeAlerts
--- Takes alerts that are due, at most $2, for this hub ($1) to send; where $3 is not null, of each user the oldest, and
--- none of these users. Each alert is a row, the oldest first, and behind
--- them each phone is one: joined in SQL, they are joined by nested loops, as nobody knows how many they will be.
+-- Takes due alerts, at most $2, for this hub ($1) to send; if $3 is not null, only the oldest of each user, and none of
+-- the users in it. Each alert is a row, oldest first, followed by a row for each phone: a join in SQL would be a nested
+-- loop, because the planner cannot estimate their number.
 --
 -- Invariants
---   * It is its own transaction, so whoever reads the answer has them, and nobody else ever will, unless they
---     are given back (GiveBackAlerts).
---   * Of a user, an alert waits for those of earlier messages (place), whatever they wait for.
---   * What a hub holds is that hub's to decide on as long as it lives (DecideAlerts).
---   * No phone gets a message twice, even if another user had it the first time.
--- Locks: rows of roost.alert that nobody has locked; then new rows of roost.alert_device by their key.
+--   * It is its own transaction, so the session that reads the answer has the alerts, and no other will ever get them,
+--     unless they are given back (GiveBackAlerts).
+--   * An alert waits for the same user's alerts for earlier messages (place), whatever they wait for.
+--   * Only the hub that holds an alert decides on it, as long as that hub lives (DecideAlerts).
+--   * No phone gets a message twice, even if another user had the phone the first time.
+-- Locks: rows of roost.alert that no session has locked; then new rows of roost.alert_device by their key.
 with due as materialized (
     select a.message, a.user_id, a.state, a.due_at, a.expires_at
     from roost.alert a
@@ -186,14 +188,14 @@ from claimed
 order by due_at nulls last, place, registered_at desc
 
 -- name: SettleAlerts
--- Notes how the sending of alerts to phones ended: $1 messages, $2 tokens, $3 environments, $4 bundles, $5 outcomes.
--- Locks: their rows, which nobody else writes.
+-- Stores the outcomes of sending alerts to phones: $1 messages, $2 tokens, $3 environments, $4 bundles, $5 outcomes.
+-- Locks: their rows, which no other session writes.
 update roost.alert_device d set outcome = s.outcome
 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) s (message, token, environment, bundle, outcome)
 where d.message = s.message and d.token = s.token and d.environment = s.environment and d.bundle = s.bundle
 
 -- name: GiveBackAlerts
--- Puts alerts back into the queue that this hub ($1) had taken and that never left: $2 messages and $3 tokens, $4
+-- Returns to the queue alerts that this hub ($1) had taken and that never left: $2 messages and $3 tokens, $4
 -- environments, $5 bundles of the phones.
 --
 -- Invariant: a phone that an alert may have left for is not in the list, and keeps its row in roost.alert_device, so it
@@ -218,13 +220,14 @@ update roost.alert a set state = 'due', taken_at = null from locked l
 where a.message = l.message and a.user_id = l.user_id
 
 -- name: UnsettledAlerts
--- Alerts that this hub ($1) has taken and whose outcome is not known: their messages and the phones' tokens, environments and bundles.
+-- Alerts that this hub ($1) has taken and whose outcome is unknown: their messages and the phones' tokens, environments
+-- and bundles.
 -- Locks: none.
 select message, token, environment, bundle from roost.alert_device where outcome is null and node = $1
 
 -- name: HandOverAlerts
--- This hub ($1) ends: what it holds waits for other hubs, to which its users may come, for $2 milliseconds at least. Nobody waits until it
--- counts as dead.
+-- This hub ($1) stops: the alerts it holds wait for other hubs, to which its users may reconnect, for at least $2
+-- milliseconds. No hub waits until this one counts as dead.
 -- Locks: their rows, by (message, user_id) bytewise.
 with held as (
     select message, user_id from roost.alert
@@ -239,15 +242,15 @@ from held h
 where a.message = h.message and a.user_id = h.user_id
 
 -- name: NextAlert
--- When the next alert falls due that nobody holds, in milliseconds since 1970, rounded up.
+-- When the next alert that no hub holds falls due, in milliseconds since 1970, rounded up.
 -- Locks: none.
 select ceil(extract(epoch from due_at) * 1000)::bigint from roost.alert
 where state in ('due', 'elsewhere')
 order by due_at limit 1
 
 -- name: HoldAlerts
--- The alerts that this hub ($1) held when its last process ended wait at least until a moment ($2, milliseconds since
--- 1970): its users have time to come back.
+-- Postpones the alerts that this hub ($1) held when its last process ended at least until a given time ($2,
+-- milliseconds since 1970): its users have time to reconnect.
 -- Locks: their rows, by (message, user_id) bytewise.
 with held as (
     select message, user_id from roost.alert
@@ -259,7 +262,7 @@ update roost.alert a set due_at = to_timestamp($2::bigint / 1000.0) from held h
 where a.message = h.message and a.user_id = h.user_id
 
 -- name: CloseUnanswered
--- Closes what this hub ($1) had taken to send when its last process ended, and returns how many that were: nobody knows
+-- Closes the alerts that this hub ($1) was sending when its last process ended, and returns their number: it is unknown
 -- whether they left, and they are not sent again.
 -- Locks: the hub's own rows.
 with closed as (
@@ -268,10 +271,11 @@ with closed as (
 select count(*) from closed
 
 -- name: PruneAlerts
--- Forgets alerts that are older than $1 seconds, at most $2 of them, and what phones they were sent to.
+-- Deletes alerts that are older than $1 seconds, at most $2 of them, and the records of the phones that they were sent
+-- to.
 --
--- Invariant: $1 is longer than any hub reads back (retention), so a message that is forgotten does not come again.
--- Locks: their rows; what somebody else has locked is left for the next time.
+-- Invariant: $1 is longer than any hub reads back (retention), so a deleted message does not come again.
+-- Locks: their rows; those that another session has locked are left for the next time.
 with old as (
     select message, user_id from roost.alert
     where created_at < statement_timestamp() - $1::bigint * interval '1 second'
@@ -285,14 +289,15 @@ with old as (
 select count(*) from gone
 
 -- name: WithdrawAlerts
--- Drops alerts of what users have read, whichever hub holds them: $2 users, $3 conversations, $4 the positions up to which they have
--- read, $5 the places in the outbox of the changes that said so. Returns how many those are.
+-- Drops alerts for messages that users have read, whichever hub holds them: $2 users, $3 conversations, $4 the
+-- positions up to which they have read, $5 the outbox positions of the changes that moved these. $1 is this hub.
+-- Returns the number of dropped alerts.
 --
 -- Invariants
---   * A message that was committed after the position moved is not read, and one that lies behind it is not.
---   * Positions are compared as numbers, as times, or bytewise, by what both look like. A message of which it is not known where it
---     lies counts as read.
---   * What is taken (TakeAlerts) is sent.
+--   * A message that was committed after the read position moved is unread, and so is one after that position.
+--   * Positions are compared as numbers, as times, or bytewise, depending on what both look like. A message whose
+--     position is unknown counts as read.
+--   * A taken alert (TakeAlerts) is sent.
 -- Locks: their rows, by (message, user_id) bytewise.
 with waiting as materialized (
     select a.message, a.user_id

@@ -1,15 +1,17 @@
--- Phones that the application itself keeps, by the operator's statement (alerts.tokens), and users who are notified by name.
+-- Phones that the application itself keeps, from the operator's statement (alerts.tokens), and users who are notified
+-- by name.
 --
 -- Invariants
---   * What the statement says of a user is made rows of roost.push_device with from_app before anybody looks for that user's phones;
---     from there on they are phones like others.
---   * First comes what is new and then goes what is not there any more, so that no user is without a phone in between.
---   * A token that a user registered at the hub is that user's, whatever the application says.
---   * A token that the application has for two users stays with the first: whose phone it is nobody knows.
+--   * The statement's answer for a user becomes rows of roost.push_device with from_app before that user's phones are
+--     looked up; from then on they are phones like others.
+--   * New phones are added before missing ones are removed, so that no user is without a phone in between.
+--   * A token that a user registered at the hub belongs to that user, whatever the application says.
+--   * A token that the application has for two users stays with the first: the phone's owner is unknown.
 -- Lock order: rows of roost.push_device, those of some users at a time.
 
 -- name: AskTokens
--- What the operator's statement says of the phones of some users: $1::text[] is the statement's, the users; of its rows $2 at most.
+-- The operator's statement on the phones of some users: $1::text[] is the statement's parameter, the users; at most $2
+-- of its rows.
 -- Locks: none of roost's.
 select t.row ->> 'user_id', t.row ->> 'token', t.row ->> 'environment', coalesce(t.row ->> 'bundle', t.row ->> 'bundle_id')
 from (
@@ -21,7 +23,8 @@ from (
 limit $2::int
 
 -- name: ExamineTokens
--- Whether the operator's statement fits the database, and has the columns that it has to have. $1::text[] is the statement's.
+-- Checks that the operator's statement fits the database, and has the required columns. $1::text[] is the statement's
+-- parameter.
 -- Locks: none of roost's.
 select a.user_id::text, a.token::text
 from (
@@ -30,8 +33,8 @@ from (
 limit 0
 
 -- name: AskEverybody
--- As AskAudience in Audience.sql, but of users without a registration, too: they may have a phone that the application keeps. In the
--- last column, whether there is a registration.
+-- Like AskAudience in Audience.sql, but includes users without a registration: they may have a phone that the
+-- application keeps. The last column is whether there is a registration.
 -- Locks: none of roost's.
 select m.change, m.user_id, m.variables - 'row', m.variables ->> 'muted', m.variables ->> 'badge', d.found is true,
        d.found is true or u.found is true
@@ -49,9 +52,10 @@ left join lateral (
 ) u on true
 
 -- name: CompareTokens
--- How the application's phones differ from what is known: of some users ($1) it has $2 users, $3 tokens, $4 environments, $5 bundles.
--- Returns a row with whether anything is to be changed, and one for each other user who has one of the tokens in roost.push_device, from
--- the application too. An environment that Apple has confirmed (environment_found) is no difference.
+-- The differences between the application's phones and the known ones: for some users ($1) the application has $2
+-- users, $3 tokens, $4 environments, $5 bundles. Returns a row with whether anything must change, and one for each
+-- other user who has one of the tokens in roost.push_device, also from the application. An environment that Apple has
+-- confirmed (environment_found) is no difference.
 -- Locks: none.
 with said as (
     select * from unnest($2::text[], $3::text[], $4::text[], $5::text[]) s (user_id, token, environment, bundle)
@@ -72,8 +76,8 @@ union all
 select distinct owner, true from known where owner <> user_id and owner <> all ($1::text[])
 
 -- name: AddTokens
--- Notes the application's phones, as in CompareTokens. One that was another user's ($1 is complete) is this one's where the application
--- does not have it there any more.
+-- Stores the application's phones, with CompareTokens' parameters. A phone of another user ($1 is complete) moves to
+-- this one if the application no longer has it there.
 -- Locks: the tokens' rows.
 with said as (
     select distinct on (token, bundle) *
@@ -102,7 +106,8 @@ set environment = case when d.environment_found then d.environment else excluded
 where d.from_app
 
 -- name: RemoveTokens
--- Forgets phones of some users ($1) that the application does not have any more, as in CompareTokens, be they dead or not.
+-- Deletes phones of some users ($1) that the application no longer has, with CompareTokens' parameters, whether dead or
+-- not.
 -- Locks: rows of these users.
 delete from roost.push_device d
 where d.user_id = any ($1::text[]) and d.from_app and not exists (
@@ -110,13 +115,13 @@ where d.user_id = any ($1::text[]) and d.from_app and not exists (
     where (s.user_id, s.token, s.bundle) = (d.user_id, d.token, d.bundle))
 
 -- name: UsersWithPhones
--- Which of some users ($1) have a phone for alerts.
+-- Those of some users ($1) who have a phone for alerts.
 -- Locks: none.
 select distinct user_id from roost.push_device where user_id = any ($1::text[]) and kind = 'alert'
 
 -- name: NotifiedUsers
--- What is known of users ($1) who are to get a notification ($2, the key of its alerts): how many phones each has, whether Roost knows
--- the user at all, and whether the notification was sent to it before.
+-- The recipients ($1) of a notification ($2, the key of its alerts): for each, the number of phones, whether Roost
+-- knows the user at all, and whether the notification was sent to the user before.
 -- Locks: none.
 select u.id,
        (select count(*) from roost.push_device d where d.user_id = u.id and d.kind = 'alert'),
@@ -126,6 +131,6 @@ select u.id,
 from unnest($1::text[]) u (id)
 
 -- name: Notify
--- Has users notified ($1, the notification).
+-- Notifies users ($1, the notification).
 -- Locks: as roost.notify.
 select roost.notify($1::jsonb)

@@ -1,20 +1,19 @@
--- Who is to hear of changes, by the operator's statement.
+-- The users to notify of changes, by the operator's statement.
 -- Locks: none of roost's.
 
 -- name: BeginReading
--- Begins a transaction for an audience statement, which is the operator's: it writes nothing, and nobody waits for it
--- for long.
+-- Begins a transaction for an audience statement, which is the operator's: it may write nothing, and must end soon.
 begin read only;
 set local statement_timeout = '2s';
 set local lock_timeout = '500ms'
 
 -- name: AskAudience
--- Who is to hear of some changes: what the operator's statement (alerts.audience) says of users who have a phone or an
--- activity. $1 is the statement's: an array of {"row", "schema", "table", "record"}.
+-- The users to notify of some changes: the answer of the operator's statement (alerts.audience) for users who have a
+-- phone or an activity. $1 is the statement's parameter: an array of {"row", "schema", "table", "record"}.
 --
 -- Invariants
---   * Of users without a registration nothing is fetched, nor what the statement says of them put into JSON.
---   * Registrations are looked up one by one by their index, however few rows the planner expects there.
+--   * For users without a registration nothing is fetched, and the statement's columns are not converted to JSON.
+--   * Registrations are looked up one by one by their index, however few rows the planner expects.
 -- Locks: none of roost's.
 select m.change, m.user_id, m.variables - 'row', m.variables ->> 'muted', m.variables ->> 'badge', d.found
 from (
@@ -32,7 +31,7 @@ left join lateral (
 where d.found or u.found
 
 -- name: AudienceColumns
--- What columns the operator's statement has. $1 is the statement's.
+-- The columns of the operator's statement. $1 is the statement's parameter.
 -- Locks: none of roost's.
 select a.*
 from (
@@ -41,8 +40,8 @@ from (
 limit 0
 
 -- name: FindBearers
--- With what role and claims each of some users ($1) registered a phone or an activity last. What was made up for a phone that the
--- application keeps counts where the user registered nothing.
+-- The role and claims with which each of some users ($1) last registered a phone or an activity. Those made up for a
+-- phone that the application keeps count only if the user registered nothing.
 -- Locks: none.
 select distinct on (user_id) user_id, role, claims
 from (

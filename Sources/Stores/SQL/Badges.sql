@@ -2,7 +2,7 @@
 -- Locks: rows of roost.badge.
 
 -- name: AskBadges
--- What the operator's statement (alerts.badge) says of some users ($1) who have phones.
+-- The answer of the operator's statement (alerts.badge) for some users ($1) who have phones.
 -- Locks: none of roost's.
 select b.user_id::text, b.badge::bigint
 from (
@@ -10,14 +10,14 @@ from (
 ) b
 
 -- name: UsersWithPhones
--- Those of some users ($1) who have a phone that wants alerts.
+-- Those of some users ($1) who have a phone for alerts.
 -- Locks: none.
 select distinct user_id from roost.push_device where user_id = any ($1::text[]) and kind = 'alert'
 
 -- name: ClaimBadges
--- Of users ($1) and the numbers on their icons ($2), those that this hub is to tell their phones: each phone is a row, with the session
--- that registered it. Behind them those for whom it is too soon, with when it is time (milliseconds since 1970), as there are $3
--- milliseconds between two pushes to a user.
+-- Of users ($1) and the numbers on their icons ($2), those that this hub is to push: a row for each phone, with the
+-- session that registered it. They are followed by users for whom it is too soon, with the time of the next push
+-- (milliseconds since 1970), because two pushes to a user are $3 milliseconds apart.
 --
 -- Invariant: of several hubs that ask at the same time for the same number, one is told to push it.
 -- Locks: their rows, by user_id bytewise.
@@ -42,7 +42,7 @@ where b.badge is distinct from w.badge and b.pushed_at > clock_timestamp() - $3:
     and not exists (select from claimed c where c.user_id = w.user_id)
 
 -- name: ForgetBadges
--- The phones of some users ($1) were told another number, by an alert.
+-- An alert told the phones of some users ($1) another number.
 -- Locks: their rows, by user_id bytewise.
 with told as materialized (
     select user_id from roost.badge where user_id = any ($1::text[]) and badge is not null

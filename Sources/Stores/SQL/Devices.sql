@@ -1,15 +1,16 @@
--- Phones that users registered, and tokens that are gone.
+-- Phones that users registered, and dead tokens.
 -- Lock order: rows of roost.push_device (one user's and those of one token), then activities by id.
 
 -- name: RegisterDevice
--- Notes a phone's token ($1 token, $2 environment, $3 bundle, $4 kind, $5 type of attributes) as that of a user ($6, of
--- the session $7, with the role $8 and the claims $9), and forgets the token that it replaces ($10, or null).
+-- Registers a phone's token ($1 token, $2 environment, $3 bundle, $4 kind, $5 type of attributes) for a user ($6, of
+-- the session $7, with the role $8 and the claims $9), and deletes the token that it replaces ($10, or null).
 --
 -- Invariants
---   * A token that another user registered before moves to this one: the phone is in other hands.
---   * An environment that Apple has named stays, whatever the registration says. The row says which one it is.
---   * A session is one phone, so it has one token of a kind; it rotates.
---   * A user has no more than $11 tokens of a kind: the oldest are forgotten.
+--   * A token that another user registered before moves to this one: the phone has changed hands.
+--   * An environment that Apple has confirmed stays, whatever the registration says. The answer has the environment in
+--     force.
+--   * A session is one phone, so it has one token of a kind, which rotates.
+--   * A user has at most $11 tokens of a kind: the oldest are deleted.
 -- Locks: the token's row and rows of this user.
 with fresh as (
     insert into roost.push_device as d
@@ -35,19 +36,19 @@ with fresh as (
 select floor(extract(epoch from registered_at) * 1000)::bigint, environment from fresh
 
 -- name: UnregisterDevice
--- Forgets a token ($1) of a user ($2), whatever it was registered for.
+-- Deletes a token ($1) of a user ($2), whatever it was registered for.
 -- Locks: the token's rows.
 delete from roost.push_device where token = $1 and user_id = $2
 
 -- name: DevicesOfUser
--- The phones of a user ($1), the newest first.
+-- The phones of a user ($1), newest first.
 -- Locks: none.
 select token, environment, bundle, attributes_type, floor(extract(epoch from registered_at) * 1000)::bigint
 from roost.push_device where user_id = $1 and kind <> 'gone' order by registered_at desc
 
 -- name: KeepEnvironment
--- Moves a token ($1, $3 bundle) from an environment ($2) to the one that Apple knows it in ($4), for phones and for activities.
--- Returns how many rows that were.
+-- Moves a token ($1, $3 bundle) from an environment ($2) to the one that Apple knows it in ($4), for phones and for
+-- activities. Returns the number of rows.
 -- Locks: the token's rows, activities by id.
 with devices as (
     update roost.push_device set environment = $4, environment_found = true
@@ -64,8 +65,8 @@ with devices as (
 select (select count(*) from devices) + (select count(*) from activities)
 
 -- name: DropDestination
--- Forgets a token ($1, $2 environment, $3 bundle), of phones and of activities: of those registered before a moment
--- ($4, milliseconds since 1970) or, where it is null, in any case.
+-- Deletes a token ($1, $2 environment, $3 bundle), of phones and of activities: if it was registered before a given
+-- time ($4, milliseconds since 1970) or, if that is null, in any case.
 --
 -- Invariants
 --   * A token that was registered again after Apple called it dead lives (PushToken.isGone).

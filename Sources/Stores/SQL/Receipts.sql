@@ -1,6 +1,6 @@
--- The session that tells the application who certainly has which row.
--- Locks: none of roost's; what receipts.statement takes.
+-- The session that tells the application which user certainly has which row.
+-- Locks: none of roost's; those that receipts.statement takes.
 
 -- name: ReceiptSession
--- What that session runs besides Sessions.sql and PresenceSession.
+-- The settings of that session, besides Sessions.sql and PresenceSession.
 set application_name = 'roost receipts'

@@ -1,15 +1,15 @@
 -- The operator's statements for the sample chat of `roost demo`: each is one that an operator would configure.
 
 -- name: AudienceOfSampleChat
--- alerts.audience for the sample chat: of a message everybody in its conversation but the sender.
+-- alerts.audience for the sample chat: for a message, everyone in its conversation except the sender.
 --
 -- $1 is a JSON array with one object for each inserted row: {"row": its number, "schema", "table", "record": {...}}.
--- What comes back is one row for each number and user_id, and whatever else the templates use.
+-- The result has one row for each number and user_id, with whatever else the templates use.
 --
 -- Invariants
---   * It runs as the hub's role and is no question of rights: what a user's own policies hide is not sent.
+--   * It runs as the hub's role and decides nothing about rights: rows that a user's own policies hide are not sent.
 --   * unread counts the newest 99 messages of a conversation that were written since the user last read there, and
---     badge adds up the conversations that are not muted, once for each user.
+--     badge sums up the conversations that are not muted, once for each user.
 -- Locks: none but those of reading.
 with heard as materialized (
     select n.row, p.user_id, p.conversation_id, p.muted, m.sender_id, m.body,
@@ -55,9 +55,9 @@ where p.user_id = any (array(
 group by p.user_id
 
 -- name: FactsOfSampleChat
--- live_activity.facts for the sample chat: how the conversation $2 stands for the user $1. No row where there is none.
+-- live_activity.facts for the sample chat: the state of the conversation $2 for the user $1. No row if there is none.
 --
--- Invariant: it runs as the user, so row level security decides whether there is anything to tell.
+-- Invariant: it runs as the user, so row level security decides whether there is anything to show.
 -- Locks: none but those of reading.
 select p.conversation_id, coalesce(c.title, other.name, s.name) as conversation_name, m.sender_id, s.name as sender_name,
        m.body, floor(extract(epoch from m.created_at))::bigint as sent_at, (
@@ -81,13 +81,13 @@ left join lateral (
 where p.user_id = $1::uuid and p.conversation_id = $2::uuid
 
 -- name: StatusOfSampleChat
--- users.statement for the sample chat: who came online and who went is written to public.users.
+-- users.statement for the sample chat: writes to public.users who came online and who went offline.
 --
 -- Invariants
---   * Of an offline user online is made; any other status, such as "away", is the application's and stays until the
---     user goes.
---   * last_seen never goes back: after a crash a transition may be told late.
---   * An id that is no uuid is passed over. The cast is on the side of the ids, so that the primary key serves.
+--   * An offline user becomes online; any other status, such as "away", is the application's and stays until the user
+--     goes offline.
+--   * last_seen never decreases: after a crash a transition may be told late.
+--   * An id that is not a uuid is skipped. The cast is on the side of the ids, so that the primary key can be used.
 -- Locks: the users' rows.
 update public.users u
 set status = case when s.online then 'online' else 'offline' end,
@@ -97,11 +97,11 @@ where u.id = case when s.id ~ '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{1
     and (not s.online or u.status = 'offline')
 
 -- name: ReceiptsOfSampleChat
--- receipts.statement for the sample chat: what a user certainly has is delivered.
+-- receipts.statement for the sample chat: stores a message as delivered once a user certainly has it.
 --
 -- Invariants
---   * It may be told the same again: the first time counts. What is read already stays so.
---   * Nobody receives what he wrote himself, and an id that is no uuid is passed over.
+--   * The same receipt may come again: the first time counts. A message that is read already stays so.
+--   * Senders do not receive their own messages, and an id that is not a uuid is skipped.
 -- Locks: the receipts' rows.
 insert into public.read_receipts (message_id, user_id, conversation_id, delivered_at)
 select m.id, u.id, m.conversation_id, r.at

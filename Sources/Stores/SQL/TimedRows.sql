@@ -1,13 +1,15 @@
--- Rows that are pushed when a time in them has come (alerts.timed). What stands in braces is of one such column: see TimedTable.swift.
+-- Rows that are pushed when a time in them has come (alerts.timed). The parts in braces are those of one such column:
+-- see TimedTable.swift.
 --
 -- Invariants
---   * Who is due is asked of the application's table, by an index on the column and without the operator's condition: no row can make
---     that question fail, and however many rows fall due some day, those of today alone are read.
---   * Nothing is early: due is what the database's clock says.
--- Lock order: Migration022Timed.sql.
+--   * Due rows are found in the application's table by an index on the column and without the operator's condition: no
+--     row can make that query fail, and however many rows fall due in the future, only those due now are read.
+--   * No push is early: the database's clock decides what is due.
+-- Lock order: SchemaPush.sql.
 
 -- name: OpenTimedSource
--- Notes that the rows of a column ($1) are pushed from now on, if no hub has done so. Returns since when, in milliseconds since 1970.
+-- Records that the rows of a column ($1) are pushed from now on, if no hub has done so. Returns since when, in
+-- milliseconds since 1970.
 -- Locks: its row.
 with opened as (
     insert into roost.timed_source (source, since, looked_at) values ($1, statement_timestamp(), statement_timestamp())
@@ -20,14 +22,14 @@ select floor(extract(epoch from since) * 1000)::bigint from roost.timed_source w
 limit 1
 
 -- name: NoteTimedLook
--- A hub has looked for what is due of a column ($1).
+-- Records that a hub has looked for due rows of a column ($1).
 -- Locks: its row.
 update roost.timed_source set looked_at = statement_timestamp()
 where source = $1 and looked_at < statement_timestamp() - interval '5 seconds'
 
 -- name: MissedTimedRows
--- How many rows fell due after a hub last looked ($1, the column), and more than $2 milliseconds ago, so that they are too old to be
--- pushed; 100,000 stands for more.
+-- The number of rows that fell due after a hub last looked ($1, the column), and more than $2 milliseconds ago, so that
+-- they are too old to be pushed; counts up to 100,000.
 -- Locks: none.
 select count(*) from (
     select from {rows}
@@ -40,15 +42,16 @@ select count(*) from (
 ) missed
 
 -- name: TakeTimedRows
--- Claims for this hub ($1) what fell due of a column ($2) between $3 and $4 milliseconds ago, at most $5 rows, the first ones first;
--- messages begin with $6. Where $7 is used, it holds the keys of the rows that are asked about.
+-- Claims for this hub ($1) the rows of a column ($2) that fell due between $3 and $4 milliseconds ago, at most $5 rows,
+-- earliest first; messages begin with $6. If $7 is used, it holds the keys of the rows in question.
 --
 -- Invariants
---   * It is its own transaction: who reads the answer has them, and others do only when this session has ended.
---   * Keys are shorter than those of messages may be, of which they are a part.
---   * Claims are looked up one by one by their index: joined, they are joined by nested loops without it until the table is analyzed,
---     which takes longer than a session may for 10,000 rows of one moment.
--- Locks: new rows of roost.timed_row by (due_at, key); of a row that another hub inserts meanwhile the end is waited for.
+--   * It is its own transaction: the session that reads the answer has the rows, and others get them only after this
+--     session has ended.
+--   * Keys are shorter than those of messages may be, because they are a part of these.
+--   * Claims are looked up one by one by their index: a join would be a nested loop without the index until the table
+--     is analyzed, which takes longer than a session may for 10,000 rows due at once.
+-- Locks: new rows of roost.timed_row by (due_at, key); waits for the end of a transaction that inserts the same row.
 with due as materialized (
     select {key} as key, {due} as due_at
     from {rows}
@@ -78,10 +81,10 @@ order by {column}
 limit 1
 
 -- name: RetakeTimedRows
--- Takes over, for this hub ($1), claims of columns ($2) that are not settled and whose session has ended, at most $3. What is claimed
--- for half a minute counts as left, as a machine that vanished takes its session with it only later: whatever is done twice, nobody is
--- alerted twice.
--- Locks: rows of roost.timed_row that nobody has locked.
+-- Takes over, for this hub ($1), claims of columns ($2) that are not settled and whose session has ended, at most $3. A
+-- claim that is half a minute old counts as abandoned, because the session of a machine that vanished ends only later:
+-- even if work is done twice, no user is alerted twice.
+-- Locks: rows of roost.timed_row that no session has locked.
 with lost as materialized (
     select r.source, r.due_at, r.key
     from roost.timed_row r
@@ -98,8 +101,9 @@ where r.source = l.source and r.due_at = l.due_at and r.key = l.key
 returning r.source, r.key, r.message, round(extract(epoch from r.due_at) * 1000000)::bigint
 
 -- name: ReadTimedRows
--- Reads rows by their keys ($1): which, when it is due (microseconds since 1970), whether it is done, whether it is too large, and the
--- row as the feed has them. A row that is gone has none; a time that is no time of a push, such as infinity, is null.
+-- Reads rows by their keys ($1): the key's index, when the row is due (microseconds since 1970), whether it is done,
+-- whether it is too large, and the row in the feed's formats. A row that is gone is missing; a time at which nothing
+-- can be pushed, such as infinity, is null.
 -- Locks: none.
 select k.number - 1,
        case when {column} > '1970-01-01' and {column} < '9000-01-01' then round(extract(epoch from {due}) * 1000000)::bigint end,
@@ -110,7 +114,7 @@ from unnest($1::text[]) with ordinality k (key, number)
 join {rows} on {match}
 
 -- name: SettleTimedRows
--- Notes what became of claims: $1 columns, $2 times in microseconds since 1970, $3 keys, $4 outcomes.
+-- Stores the outcomes of claims: $1 columns, $2 times in microseconds since 1970, $3 keys, $4 outcomes.
 -- Locks: their rows, by (source, due_at, key).
 with settled as materialized (
     select r.source, r.due_at, r.key, s.outcome
@@ -126,13 +130,14 @@ from settled s
 where r.source = s.source and r.due_at = s.due_at and r.key = s.key
 
 -- name: TimedMessages
--- Which of some messages ($1) are times of rows, and of which.
+-- Those of some messages ($1) that are times of rows, with their rows.
 -- Locks: none.
 select message, source, key, round(extract(epoch from due_at) * 1000000)::bigint from roost.timed_row where message = any ($1::text[])
 
 -- name: PruneTimedRows
--- Forgets claims of times more than $1 seconds ago, at most $2 of each column. What may be forgotten is not looked at any more.
--- Locks: claims that nobody has locked; then rows of roost.timed_source by source.
+-- Deletes claims of times more than $1 seconds ago, at most $2 of each column. Rows from before that time are not
+-- looked up any more.
+-- Locks: claims that no session has locked; then rows of roost.timed_source by source.
 with old as materialized (
     select r.source, r.due_at, r.key
     from roost.timed_source s cross join lateral (
@@ -152,8 +157,8 @@ with old as materialized (
 select count(*) from gone
 
 -- name: ExamineTimedColumn
--- What a column ($1 schema, $2 table, $3 column) needs to be asked about: whether the hub's role may read the table, whether row level
--- security hides rows from it, and whether an index serves. No row where there is no such column.
+-- Whether a column ($1 schema, $2 table, $3 column) can be queried: whether the hub's role may read the table, whether
+-- row level security hides rows from it, and whether a suitable index exists. No row if there is no such column.
 -- Locks: none beyond those of reading the catalog.
 select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select'), row_security_active(c.oid),
        exists (
@@ -165,13 +170,13 @@ join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdroppe
 where n.nspname = $1 and c.relname = $2 and a.attname = $3 and c.relkind in ('r', 'p')
 
 -- name: ExamineTimedCondition
--- The plan of a question that has the operator's condition in it, which shows whether that is one.
+-- The plan of a query with the operator's condition, which fails if that is no valid condition.
 -- Locks: none.
 explain select coalesce((select {unless} from (select t.*) {name}), false) from {rows}
 
 -- name: TimedHistory
--- For `roost doctor`: of a column ($1), for how many seconds no hub has looked; how many rows were pushed more than $2 milliseconds
--- late within the last day, and by how many seconds at most. No row where no hub ever looked.
+-- For `roost doctor`: for a column ($1), the seconds since a hub last looked; the number of rows that were pushed more
+-- than $2 milliseconds late within the last day, and the greatest delay in seconds. No row if no hub ever looked.
 -- Locks: none.
 select floor(extract(epoch from statement_timestamp() - s.looked_at))::bigint, l.late, l.most
 from roost.timed_source s cross join lateral (

@@ -1,13 +1,14 @@
--- Who is online at this hub, and what the application is told of it.
+-- The users who are online at this hub, and what the application is told of them.
 --
 -- Invariants
---   * What roost notes and what the application is told are one transaction, and hubs take turns at it (BeginTurn).
--- Lock order: advisory lock (1919905652, 0), then rows of roost.online_user of this hub's own, then what users.statement takes.
+--   * Roost's record and the application's statement are one transaction, and hubs take turns at it (BeginTurn).
+-- Lock order: advisory lock (1919905652, 0), then rows of roost.online_user of this hub's own, then those that
+-- users.statement takes.
 
 -- name: OnlineUsers
--- Users whom this hub ($1) told to be online, and when they certainly still were, as far as is known, in milliseconds
--- since 1970: the hub lived when any user came, when it stored how far it had handed changes on, and at its last sign.
--- Capped by the server's clock, as the hub's may have been ahead.
+-- Users whom this hub ($1) reported as online, and the latest time at which they are known to have been online, in
+-- milliseconds since 1970: the hub was alive when any user came, when it stored its position in the changes, and at its
+-- last sign of life. Capped by the server's clock, as the hub's may have been ahead.
 -- Locks: none.
 select o.user_id,
        floor(extract(epoch from least(greatest(o.since, latest.since, c.stored_at, l.at), clock_timestamp())) * 1000)::bigint
@@ -18,28 +19,28 @@ left join roost.sign_of_life l on l.node = $1
 where o.node = $1
 
 -- name: Heartbeat
--- This hub ($1) is there: now and then while users are online, and when it stops.
+-- The sign of life of this hub ($1): written now and then while users are online, and when it stops.
 -- Locks: the hub's own row.
 insert into roost.sign_of_life (node, at) values ($1, clock_timestamp())
 on conflict (node) do update set at = excluded.at
 
 -- name: BeginTurn
 -- Begins a transaction that tells the application who is online: one hub at a time, so that of two hubs that a user
--- leaves in the same moment the second one sees that it is the last. What follows is read after the lock is there.
--- Lock order: advisory lock (1919905652, 0), then rows of roost.online_user, then what users.statement takes.
+-- leaves at the same moment the second one sees that it is the last. The statements that follow read after the lock is
+-- taken.
+-- Lock order: advisory lock (1919905652, 0), then rows of roost.online_user, then those that users.statement takes.
 begin isolation level read committed;
 select pg_advisory_xact_lock(1919905652, 0);
 
 -- name: NoteTransitions
--- Notes who came online at this hub ($1) and who went ($2 users, $3 whether online, $4 when, in milliseconds since
--- 1970), and returns as three arrays what users.statement is to be told.
+-- Records which users came online at this hub ($1) and which went offline ($2 users, $3 whether online, $4 when, in
+-- milliseconds since 1970), and returns as three arrays what to tell users.statement.
 --
 -- Invariants
---   * Whom the statement was told to be online already is not told again: what the application wrote since, such as
---     "away", stays.
---   * Whoever is still online at another hub is not told to be offline.
---   * A user comes once in one statement. The arrays are in the order of the users' bytes, so that two writers who
---     follow them lock rows in the same order.
+--   * A user reported as online already is not reported again: what the application wrote since, such as "away", stays.
+--   * A user who is still online at another hub is not reported as offline.
+--   * A user occurs once in one statement. The arrays are in the order of the users' bytes, so that two writers who
+--     process them in order lock rows in the same order.
 -- Locks: after BeginTurn, rows of this hub's own.
 with word as materialized (
     select user_id, online, to_timestamp(at / 1000.0) as at

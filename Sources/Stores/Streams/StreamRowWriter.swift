@@ -6,12 +6,14 @@ package import Streams
 import Wire
 import Workers
 
-/// Commits the rows of streams that end (`streams.on_close`), each in one transaction with the word that its stream has ended.
+/// Commits the rows of streams that end (`streams.on_close`), each in one transaction with the record that its stream
+/// has ended.
 ///
-/// It has one thread and one session, and no part of the hub waits for it. If there are statements, the session is opened at the start, to
-/// see whether they fit the database; else when an end of before has to be settled. What is asked is done in order. Where the database is away, closes are answered as unknown, and the hub asks again what became of them.
+/// Uses one thread and one session, and no part of the hub waits for it. With rules, the session is opened at the
+/// start, to check whether they fit the database; otherwise when an earlier end has to be settled. Jobs are done in
+/// order. While the database is away, closes are answered as unknown, and the hub asks later for their outcome.
 ///
-/// **Thread**: from any; `start` once, `stop` once.
+/// **Thread**: any; call `start` once and `stop` once.
 package final class StreamRowWriter: StreamCommitter {
     private struct Mail {
         var jobs: [Job] = []
@@ -32,23 +34,23 @@ package final class StreamRowWriter: StreamCommitter {
     private let stopSignal = StopSignal()
     private let published = Published(Statistics())
 
-    /// What the metrics say of it.
+    /// Counters for the metrics.
     package struct Statistics: Sendable {
         package var committed = 0
-        /// The statement failed: the stream is open still.
+        /// Ends whose statement failed: the streams stay open.
         package var refused = 0
-        /// The database could not be asked.
+        /// Ends whose outcome is unknown, as the database could not be asked.
         package var unknown = 0
-        /// From when an end was handed over to its outcome.
+        /// The time from the request of an end to its outcome.
         package var time = Histogram.ofLatency
     }
 
     package var statistics: Statistics { published.value }
 
-    /// Ends that wait, each with all that its stream has.
+    /// The most waiting ends, each with the whole content of its stream.
     private static let mostJobs = 1000
 
-    /// - Parameter rules: of `streams.on_close`; none if ends of before are only to be settled.
+    /// - Parameter rules: the rules of `streams.on_close`; empty if only earlier ends have to be settled.
     package init(conninfo: String, rules: [CloseRule], logger: Logger) {
         self.conninfo = conninfo
         self.rules = rules
@@ -62,7 +64,7 @@ package final class StreamRowWriter: StreamCommitter {
         }
     }
 
-    /// What is under way is given some seconds: what was not answered is settled by the next process.
+    /// Stops the thread after some seconds at most; the next process settles what was not answered.
     package func stop() {
         let deadline = ContinuousClock.now + .seconds(3)
         mailbox.post { $0.isStopping = true }
@@ -89,13 +91,13 @@ package final class StreamRowWriter: StreamCommitter {
         if !isTaken { answer(.unknown) }
     }
 
-    /// On the thread.
+    /// The state of the writer's thread.
     private struct Worker {
         private let writer: StreamRowWriter
         private var connection: PostgresConnection?
         private var reconnector: Reconnector
         private var statistics = Statistics()
-        /// The statements were compared with the database, or there are none.
+        /// True once the statements were checked against the database, or if there are none.
         private var isChecked: Bool
 
         init(_ writer: StreamRowWriter) {
@@ -120,11 +122,11 @@ package final class StreamRowWriter: StreamCommitter {
             }
         }
 
-        /// Between two attempts to reach a database that is away at the start.
+        /// The pause between two attempts to reach a database that is away at the start.
         private static let checkInterval = Duration.seconds(1)
 
-        /// Says which statements do not fit the database. Ends of other streams are written, and the operator may correct the database under
-        /// a hub that runs, so it stops nothing.
+        /// Logs the statements that do not fit the database, and goes on: other streams' ends can be written, and the
+        /// operator may correct the database while the hub runs.
         private mutating func checkRules() {
             guard reconnector.isDue else { return }
             do {
@@ -153,7 +155,8 @@ package final class StreamRowWriter: StreamCommitter {
                 count(outcome, after: .now - asked)
                 answer(outcome)
             case .settle(let key, let answer):
-                // Whatever fails says nothing of the attempt: its transaction may still hold the lock that this one waits for.
+                // A failure says nothing about the attempt: its transaction may still hold the lock that this one waits
+                // for.
                 let outcome = outcome { connection in
                     do { return try writer.settle(key, on: connection) } catch let error as PostgresError
                         where error.kind == .server && !connection.isBroken
@@ -216,7 +219,7 @@ package final class StreamRowWriter: StreamCommitter {
 
     // MARK: Transactions
 
-    /// - Throws: `PostgresError`; of kind `server` where nothing is committed.
+    /// - Throws: `PostgresError`; if its kind is `server`, nothing is committed.
     private func commit(_ commit: StreamCommit, on connection: PostgresConnection) throws -> StreamCommitOutcome {
         guard let content = commit.text else {
             return .refused("the text has the character U+0000, which no text of Postgres has")
@@ -255,13 +258,13 @@ package final class StreamRowWriter: StreamCommitter {
 }
 
 extension CivilTime {
-    /// As Postgres reads a timestamptz.
+    /// In the format of a timestamptz.
     var timestamp: String { "\(day) \(clock).\(String(1000 + millisecond).dropFirst())Z" }
 }
 
 extension PostgresError {
-    /// It is about the server's state and not about the statement: connections and resources (classes 08 and 53), deadlocks (40), a server
-    /// that stops, or an operator that ends sessions (57P).
+    /// Whether the error is about the server's state and not about the statement: connections and resources (classes 08
+    /// and 53), deadlocks (40), a server that stops, or an operator that ends sessions (57P).
     fileprivate var passes: Bool {
         ["08", "40", "53", "57P"].contains { sqlState?.hasPrefix($0) ?? false }
     }
@@ -272,7 +275,8 @@ extension StreamCommitKey {
 }
 
 extension StreamCommit {
-    /// As a parameter: bytes as `bytea` is written in hexadecimal. Nil where Postgres has no such text.
+    /// The parameter's text; binary content in the hexadecimal format of `bytea`. Nil if Postgres cannot store the
+    /// text.
     fileprivate var text: String? {
         guard isBinary else {
             return content.contains(0) ? nil : String(decoding: content, as: UTF8.self)

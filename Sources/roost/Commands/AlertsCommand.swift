@@ -51,7 +51,7 @@ struct AlertsCommand: AsyncParsableCommand {
 }
 
 extension AlertTrace.Entry {
-    /// What a person is told of it; times are in UTC.
+    /// The line to print; times are in UTC.
     var line: String {
         let (words, time) = outcome
         var line = "\(CivilTime(createdAt).day) \(CivilTime(createdAt).clock)  \(message.text)  \(user.text)  \(words)"
@@ -61,7 +61,7 @@ extension AlertTrace.Entry {
         return line
     }
 
-    /// What became of it in words, and the time that they end with, in milliseconds since 1970; nil where they are whole.
+    /// The outcome in words, and a time that ends the sentence, in milliseconds since 1970; nil if it needs none.
     var outcome: (words: String, time: Int64?) {
         switch state {
         case "taken": phones == nil ? ("no phone to send it to", nil) : ("sent at", at)
@@ -74,7 +74,7 @@ extension AlertTrace.Entry {
         }
     }
 
-    /// The reason in words; nil where an older hub gave none.
+    /// The reason in words; nil if an older hub gave none.
     var explanation: String? { reason.map { AlertReason(rawValue: $0)?.sentence ?? $0 } }
 }
 
@@ -83,7 +83,7 @@ extension CivilTime {
 }
 
 extension AlertReason {
-    /// The reason in words, for people.
+    /// The reason in words, for display.
     var sentence: String {
         switch self {
         case .away: "the user had no socket"

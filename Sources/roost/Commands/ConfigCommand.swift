@@ -23,7 +23,7 @@ struct ConfigCheckCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try options.load()
         try await configuration.checkForServing()
-        // Warns of one that has expired.
+        // Logs a warning about an expired one.
         _ = try configuration.openCertificate(logger: configuration.logger)
         let changed = configuration.values.filter { $0.value != $0.setting.standard }.map(\.setting.key)
         let file = configuration.file.map { "the file \($0)" } ?? "no file"
@@ -60,7 +60,7 @@ extension [EffectiveValue] {
 }
 
 extension EffectiveValue {
-    /// The setting, what it may be, its value and who set it; secrets are masked.
+    /// The setting, its kind, its value and its origin; secrets are masked.
     fileprivate var jsonText: String {
         var members: [(name: String, json: String)] = [
             ("key", JSONString.quoted(setting.key)), ("value", value == nil ? "null" : plain(value)),

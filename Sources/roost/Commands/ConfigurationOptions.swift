@@ -1,9 +1,9 @@
 import ArgumentParser
 import Settings
 
-/// The flags that stand for settings; every command that reads the configuration has them.
+/// The flags for settings, common to all commands that read the configuration.
 ///
-/// They are taken as text: bounds and types are checked where those of the file and of the environment are, so that
+/// They are taken as text: bounds and types are checked together with those of the file and the environment, so that
 /// the same mistake gets the same sentence.
 struct ConfigurationOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The configuration file.", valueName: "file"), completion: .file(extensions: ["yaml"]))
@@ -33,7 +33,7 @@ struct ConfigurationOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How much is logged, trace to critical (log.level).", valueName: "level"))
     var logLevel: String?
 
-    /// The configuration in force. The log speaks as it says from here on, and warns of what is wrong and stops nothing.
+    /// The configuration in force. Applies its log settings, and logs its warnings.
     func load() throws(ConfigurationError) -> RoostConfiguration {
         let configuration = try read()
         LogOutput.standard.adopt(configuration)
@@ -41,7 +41,7 @@ struct ConfigurationOptions: ParsableArguments {
         return configuration
     }
 
-    /// All layers, read now.
+    /// Reads all layers.
     func read() throws(ConfigurationError) -> RoostConfiguration {
         try RoostConfiguration.load(file: config, flags: flags)
     }

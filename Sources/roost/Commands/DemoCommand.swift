@@ -62,7 +62,7 @@ struct DemoServer {
             secret = try RunFailure.wrapping { try start(cluster, conninfo) }
             if Signals.wasInterrupted { return try RunFailure.wrapping { try cluster.stop() } }
         } catch {
-            // Ctrl-C reaches the programs that set the database up, too: their failing is no failure then.
+            // Ctrl-C also reaches the programs that set up the database: their failure is expected then.
             if Signals.wasInterrupted { return try RunFailure.wrapping { try cluster.stop() } }
             throw error
         }
@@ -111,7 +111,7 @@ struct DemoServer {
     }
 }
 
-/// The demo's signing secret, made once and kept, so that open pages survive a restart.
+/// The demo's signing secret, created once and kept, so that open pages survive a restart.
 enum DemoSecret {
     static func load(from folder: URL) throws -> String {
         let file = folder.appendingPathComponent("jwt-secret")

@@ -44,19 +44,19 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 }
 
-/// What `roost doctor` looks at: the machine, and then what rests on it.
+/// The checks of `roost doctor`: the machine, then everything that depends on it.
 struct Examination {
     private let configuration: RoostConfiguration
 
     private let pushToken: PushToken?
 
-    /// - Parameter pushToken: where a test push goes.
+    /// - Parameter pushToken: the phone for a test push.
     init(_ configuration: RoostConfiguration, pushToken: PushToken? = nil) {
         self.configuration = configuration
         self.pushToken = pushToken
     }
 
-    /// Looks at everything and prints the findings. True where nothing is wrong; warnings do not count.
+    /// Runs all checks and prints the findings. Returns true if there are no errors; warnings do not count.
     func run(json: Bool) async throws -> Bool {
         let url = try configuration.requireDatabaseURL(for: "roost doctor")
         let hub = ExaminedHub(
@@ -81,7 +81,7 @@ struct Examination {
         return report.errors == 0
     }
 
-    /// Entries that are none are the business of `StreamsExamination`.
+    /// `StreamsExamination` reports invalid entries.
     private func closes(_ url: String) -> [Finding] {
         do throws(RunFailure) {
             let rules = try configuration.streams.closeRules()
@@ -123,7 +123,7 @@ struct Examination {
     }
 }
 
-/// What `roost doctor` prints.
+/// The output of `roost doctor`.
 struct FindingsReport {
     let findings: [Finding]
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Settings
 
-/// Which hub a command speaks to over HTTP, and by what token.
+/// The hub that a command talks to over HTTP, and its token.
 struct HubOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The hub; default: http.host and http.port of the configuration.", valueName: "url"))
     var url: String?
@@ -12,9 +12,9 @@ struct HubOptions: ParsableArguments {
     @OptionGroup(title: "Configuration")
     var options: ConfigurationOptions
 
-    /// Requests to a path of the hub, by the token that was given, or one that is signed for the role `service_role`.
+    /// Prepares requests to a path of the hub, with the given token or one signed for the role `service_role`.
     ///
-    /// - Parameter command: as errors name it.
+    /// - Parameter command: the name in errors.
     func transfer(to path: String, for command: String) throws -> HubTransfer {
         let configuration = try options.load()
         let token: String
@@ -32,7 +32,7 @@ struct HubOptions: ParsableArguments {
         return try HubTransfer(url: hub + path, token: token)
     }
 
-    /// What may stand in a path as it is (RFC 3986, section 3.3), and percent signs for all else.
+    /// Percent-encodes everything that a path cannot contain (RFC 3986, section 3.3).
     static func encoded(_ name: String) -> String {
         var out = ""
         for byte in name.utf8 {

@@ -3,16 +3,16 @@ import CCurl
 import Glibc
 import Wire
 
-/// Requests to the hub about one thing, one after the other, on the calling thread. Those that only read share a connection.
+/// Sequential requests to one resource of the hub, on the calling thread. Requests without a body share a connection.
 final class HubTransfer {
     private let url: String
     private let token: String
     private let requests: OpaquePointer
 
     /// - Parameters:
-    ///   - url: of a stream or an API, with nothing behind its path.
-    ///   - token: the token to act by.
-    /// - Throws: `RunFailure` where libcurl cannot start.
+    ///   - url: the URL of a stream or an API, ending with its path.
+    ///   - token: the token to send.
+    /// - Throws: `RunFailure` if libcurl cannot start.
     init(url: String, token: String) throws {
         guard let requests = roost_requests_create() else { throw RunFailure("libcurl cannot start.") }
         self.url = url
@@ -23,9 +23,9 @@ final class HubTransfer {
     deinit { roost_requests_destroy(requests) }
 
     /// - Parameters:
-    ///   - path: what stands behind that.
-    ///   - body: is sent as it comes; nil for none.
-    /// - Returns: the answer's body.
+    ///   - path: appended to the URL.
+    ///   - body: sent as it arrives; nil for none.
+    /// - Returns: the response's body.
     /// - Throws: `RunFailure` with the hub's sentence.
     func perform(
         _ method: String, _ headers: [String], behind path: String = "", body: ReplyInput? = nil
@@ -66,11 +66,11 @@ final class HubTransfer {
         return exchange.answer
     }
 
-    /// A header of the last answer; nil where it had none of the name.
+    /// A header of the last response; nil if it had none of that name.
     func header(_ name: String) -> String? { roost_answer_header(requests, name).map { String(cString: $0) } }
 }
 
-/// What one request sends and gets, as libcurl's callbacks reach it. Confined to the thread that performs it.
+/// The data that libcurl's callbacks send and receive for one request. Confined to the thread that performs it.
 private final class TransferExchange {
     private var body: ReplyInput?
     private(set) var answer: [UInt8] = []
@@ -86,7 +86,7 @@ private final class TransferExchange {
 
     func write(_ bytes: UnsafeRawBufferPointer) { answer += bytes }
 
-    /// The hub's own words, where it has some.
+    /// The hub's own message, if it sent one.
     func sentence(_ status: Int) -> String {
         var words: String?
         do {

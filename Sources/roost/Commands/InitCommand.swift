@@ -41,7 +41,7 @@ struct InitCommand: AsyncParsableCommand {
         StandardOutput.line(text(plan))
     }
 
-    /// A script whatever it says, so that it can be given to psql.
+    /// Always a valid script, so that it can be piped to psql.
     private func text(_ plan: ClientRoles.Plan) -> String {
         let notes = plan.notes.map { "-- \($0)" }
         guard !plan.statements.isEmpty else {
@@ -57,7 +57,7 @@ struct InitCommand: AsyncParsableCommand {
         } ?? []
     }
 
-    /// What was typed, with --yes.
+    /// The command as typed, with --yes.
     private var command: String {
         let words =
             ["roost", "init"] + tables.map(ShellArgument.of) + (anon ? ["--anon"] : [])

@@ -5,7 +5,7 @@ import Glibc
 import Ops
 import Settings
 
-/// What `roost doctor` says of the machine that it runs on, which ought to be the hub's.
+/// Checks of `roost doctor` on the machine that it runs on, which should be the hub's.
 struct MachineExamination {
     let configuration: RoostConfiguration
 
@@ -64,15 +64,15 @@ struct MachineExamination {
     }
 }
 
-/// What `roost doctor` says of the certificate that the hub shows.
+/// Checks of `roost doctor` on the hub's certificate.
 struct CertificateExamination {
     let files: CertificateFiles?
-    /// The time of the look, in seconds since 1970.
+    /// The time of the check, in seconds since 1970.
     let now: Int
 
     private static let subject = "certificate"
     private static let day = 86_400
-    /// The days that a certificate should still be good for; the alert rules in config/prometheus warn as early.
+    /// The days that a certificate should remain valid; the alert rules in config/prometheus warn at the same time.
     private static let ample = 14
 
     func run() -> Finding {

@@ -34,7 +34,7 @@ struct MigrateCommand: AsyncParsableCommand {
 /// Brings the schema `roost` up to date, for `roost migrate`.
 struct SchemaMigration {
     let url: String
-    /// How long to try for tables that are in use, in seconds.
+    /// The time to keep trying if tables are in use, in seconds.
     let wait: Int
 
     static func sql() -> String { Migrator.script }

@@ -104,7 +104,7 @@ struct NotifyCommand: AsyncParsableCommand {
         }
     }
 
-    /// The notification as JSON, which the hub examines.
+    /// The notification as JSON; the hub checks it.
     private func notification() throws -> [UInt8] {
         if let file {
             do {

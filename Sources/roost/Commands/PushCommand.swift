@@ -95,7 +95,7 @@ struct PushCommand: AsyncParsableCommand {
         }
     }
 
-    /// As the line of a file that it could be.
+    /// Builds the push as a line of a file.
     private func single(_ defaults: PushLine.Defaults) throws -> Push {
         let line = JSONWriter.object { line in
             line.member(token == nil ? "channel" : "token", token ?? channel ?? "")
@@ -134,11 +134,11 @@ struct PushCommand: AsyncParsableCommand {
     }
 }
 
-/// One run of `roost push`: sends notifications, and prints a line of JSON for what became of each.
+/// One run of `roost push`: sends notifications, and prints a line of JSON for each result.
 struct PushRun {
     private let configuration: APNsConfiguration
     private let logger: Logger
-    /// How long answers may take once the user has had enough.
+    /// The time limit for answers after an interruption.
     private static let lastAnswers: Duration = .seconds(5)
 
     init(_ configuration: APNsConfiguration, logger: Logger) {
@@ -151,8 +151,8 @@ struct PushRun {
         var areAllDelivered = true
     }
 
-    /// - Returns: whether all were delivered.
-    /// - Throws: whatever `next` throws, once those before it have ended.
+    /// - Returns: true if all were delivered.
+    /// - Throws: any error of `next`, once the pushes before it have ended.
     func run(_ next: () throws -> Push?) async throws -> Bool {
         Signals.listen(to: [SIGINT, SIGTERM])
         let progress = Shared()

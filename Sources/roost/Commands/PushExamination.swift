@@ -7,10 +7,10 @@ import Stores
 import Synchronization
 import Wire
 
-/// What `roost doctor` says of pushes: whether Apple takes the key, and whether the clock is right.
+/// Checks of `roost doctor` on pushes: whether Apple accepts the key, and whether alerts work.
 struct PushExamination {
     private let configuration: RoostConfiguration
-    /// Where a test push goes; nil: one is sent to a token that nobody has, which shows as much of the key.
+    /// The phone for a test push; nil: the push goes to an unused token, which tells as much about the key.
     private let token: PushToken?
     private static let subject = "push"
     private static let nobody = PushToken(String(repeating: "0", count: 64))
@@ -143,7 +143,7 @@ struct PushExamination {
         }
     }
 
-    /// The key is not for the environment of the configuration.
+    /// The finding for a key of the other environment.
     private func scopeFinding(_ level: Finding.Severity) -> Finding {
         let environment = configuration.pushEnvironment
         return Finding(

@@ -4,18 +4,19 @@ import Hub
 import Push
 import Wire
 
-/// One notification as `roost push --file` reads it: a JSON object on a line of its own.
+/// One notification in the format of `roost push --file`: a JSON object on a line of its own.
 ///
-/// `token` (or `channel`) and `payload` have to be there. `environment`, `bundleId`, `type` (`alert`, `background`,
-/// `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` may be.
+/// `token` (or `channel`) and `payload` are required. `environment`, `bundleId`, `type` (`alert`, `background`,
+/// `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` are
+/// optional.
 struct PushLine: Sendable {
-    /// The values for what a line does not say.
+    /// The values of members that a line lacks.
     struct Defaults: Sendable {
         var environment: PushEnvironment
         var bundle: String?
         var kind: PushKind
         var priority: Int?
-        /// When a push is not worth sending any more, in milliseconds since 1970.
+        /// The time after which a push is not worth sending, in milliseconds since 1970.
         var deadline: Int64
 
         init(
@@ -32,7 +33,7 @@ struct PushLine: Sendable {
 
     let push: Push
 
-    /// - Throws: `PushLineError`: a few words about what is wrong, without the token.
+    /// - Throws: `PushLineError`: a few words about the fault, without the token.
     init(parsing bytes: [UInt8], _ defaults: Defaults) throws(PushLineError) {
         let json: JSON
         do { json = try JSON(parsing: bytes) } catch { throw .notJSON(offset: error.offset) }
@@ -69,7 +70,7 @@ struct PushLine: Sendable {
 }
 
 extension JSON {
-    /// The value of a member; nil where there is none, or null.
+    /// The value of a member; nil if it is missing or null.
     fileprivate func value<Value>(
         _ key: String, _ expected: String, _ read: (JSON) -> Value?
     ) throws(PushLineError) -> Value? {
@@ -79,7 +80,7 @@ extension JSON {
     }
 }
 
-/// Why a line of `roost push --file` is no notification.
+/// The fault of a line of `roost push --file`.
 enum PushLineError: Error, Equatable {
     case notJSON(offset: Int)
     case wrong(_ key: String, _ expected: String)
@@ -99,11 +100,11 @@ struct PushLines {
     private let defaults: PushLine.Defaults
     private var number = 0
 
-    /// - Parameter path: `-` for the standard input.
+    /// - Parameter path: `-` for standard input.
     init(_ path: String, _ defaults: PushLine.Defaults) throws {
         self.defaults = defaults
         guard path != "-" else { return }
-        // readLine() reads the standard input and nothing else.
+        // readLine() reads only from standard input.
         let descriptor = open(path, O_RDONLY)
         guard descriptor >= 0, dup2(descriptor, STDIN_FILENO) >= 0 else {
             throw RunFailure("\(path) cannot be read: \(String(cString: strerror(errno))).", .usage)
@@ -130,7 +131,7 @@ struct PushLines {
 extension PushOutcome {
     /// The line that `roost push` prints.
     ///
-    /// - Parameter environment: where Apple knew the token, if that was not where it was sent first.
+    /// - Parameter environment: the environment in which Apple knew the token, if it is not the first one tried.
     func line(for id: PushID, in environment: PushEnvironment? = nil) -> String {
         var members: [(String, JSONDocument)] = [("id", .text(id.text)), ("outcome", .text(name))]
         switch self {

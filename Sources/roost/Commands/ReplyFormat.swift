@@ -2,9 +2,9 @@ import ArgumentParser
 import Glibc
 import Wire
 
-/// What a model's API streams, and where the text is in it.
+/// The formats of model APIs' streams, and the place of the text in them.
 enum ReplyFormat: String, ExpressibleByArgument, CaseIterable {
-    /// The bytes themselves.
+    /// Bytes as they are.
     case raw
     /// OpenAI: `choices[0].delta.content` of chat completions, `delta` of `response.output_text.delta`.
     case openai
@@ -13,7 +13,7 @@ enum ReplyFormat: String, ExpressibleByArgument, CaseIterable {
     /// The Vercel AI SDK's UI message stream: `delta` of `text-delta`.
     case vercel
 
-    /// The text that an event adds to the reply; nil where it adds none.
+    /// The text that an event adds to the reply; nil if it adds none.
     func text(of data: String) -> String? {
         let json: JSON
         do { json = try JSON(parsing: Array(data.utf8)) } catch { return nil }
@@ -32,15 +32,15 @@ enum ReplyFormat: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// A reply as it comes by a descriptor. Waits on the calling thread.
+/// A reply that arrives through a descriptor. Blocks the calling thread.
 struct ReplyInput {
     private let descriptor: Int32
     private let format: ReplyFormat
     private var events = ServerEvents()
-    /// Text that the reader had no room for.
+    /// Text that did not fit into the buffer.
     private var rest: ArraySlice<UInt8> = []
 
-    /// What is known as a whole.
+    /// A body that is known in advance.
     init(_ bytes: [UInt8]) {
         descriptor = -1
         format = .raw
@@ -52,9 +52,9 @@ struct ReplyInput {
         self.format = format
     }
 
-    /// Fills the buffer with what comes next, at least a byte of it.
+    /// Fills the buffer with the next input, at least one byte.
     ///
-    /// - Returns: how much; 0 at the end.
+    /// - Returns: the number of bytes; 0 at the end.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         while rest.isEmpty {
             guard descriptor >= 0 else { return 0 }
@@ -72,7 +72,7 @@ struct ReplyInput {
     }
 }
 
-/// Reads server-sent events (WHATWG HTML, "Server-sent events") from pieces.
+/// Parses server-sent events (WHATWG HTML, "Server-sent events") from pieces.
 struct ServerEvents {
     struct Event: Equatable {
         let name: String
@@ -83,14 +83,14 @@ struct ServerEvents {
     private var name = ""
     private var data: [String] = []
 
-    /// - Returns: the events that are complete with this piece.
+    /// - Returns: the events that this piece completes.
     mutating func take(_ piece: [UInt8]) -> [Event] {
         unread += piece
         var events: [Event] = []
         while let end = unread.firstIndex(where: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) {
             var next = end + 1
             if unread[end] == UInt8(ascii: "\r") {
-                // Whether it is two bytes is seen when the next one is here.
+                // Only the next byte shows whether the line ends with CR or CR LF.
                 guard next < unread.count else { break }
                 if unread[next] == UInt8(ascii: "\n") { next += 1 }
             }

@@ -19,7 +19,7 @@ struct ServeCommand: AsyncParsableCommand {
     var options: ConfigurationOptions
 
     func run() async throws {
-        // Before anything that takes time: a hub that is told to reload while it starts is not to end by it.
+        // Early, before anything that takes time: a reload signal must not end a starting hub.
         Signals.listen(to: [SIGHUP])
         let configuration = try options.load()
         try await configuration.checkForServing()

@@ -1,19 +1,19 @@
 import ArgumentParser
 import Wire
 
-/// What the commands below have in common: they ask the API for backends (docs/server-api.md).
+/// Options of the commands that use the API for backends (docs/server-api.md).
 struct ServerOptions: ParsableArguments {
     @Flag(help: "Print the hub's answers as they are: JSON, one a line.")
     var json = false
 
     @OptionGroup var hub: HubOptions
 
-    /// Asks, prints, and goes on with the next page as long as there is one.
+    /// Sends a request, prints the response, and continues with further pages.
     ///
     /// - Parameters:
-    ///   - path: behind `/api`; with its query, if it has one.
-    ///   - lines: an answer as people read it.
-    /// - Throws: `RunFailure`, also where hubs did not answer: what was printed is not all then.
+    ///   - path: below `/api`, with its query, if any.
+    ///   - lines: formats a response for display.
+    /// - Throws: `RunFailure`, also if some hubs did not answer: the output is incomplete then.
     func run(_ method: String = "GET", _ path: String, for command: String, _ lines: (JSON) -> [String]) throws {
         let transfer = try hub.transfer(to: "/api", for: command)
         var cursor: String?
@@ -41,7 +41,7 @@ struct ServerOptions: ParsableArguments {
         }
     }
 
-    /// `count` and a word, in the plural where it is not one.
+    /// `count` and a noun, in the plural unless `count` is 1.
     static func number(_ count: Int?, _ word: String) -> String {
         "\(count ?? 0) \(word)\(count == 1 ? "" : "s")"
     }

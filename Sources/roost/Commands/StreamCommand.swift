@@ -18,7 +18,7 @@ struct StreamCommand: AsyncParsableCommand {
         ])
 }
 
-/// Which stream, of which hub, with what token.
+/// The stream that a command works on, its hub and its token.
 struct StreamOptions: ParsableArguments {
     @Argument(help: "The stream's name, such as reply/1.")
     var name: String
@@ -29,7 +29,7 @@ struct StreamOptions: ParsableArguments {
         try hub.transfer(to: "/streams/" + HubOptions.encoded(name), for: "roost stream")
     }
 
-    /// Of a request that creates a stream.
+    /// The headers of a request that creates a stream.
     static func headers(_ type: String, opensNext: Bool) -> [String] {
         ["Content-Type: \(type)"] + (opensNext ? ["Stream-Generation: next"] : [])
     }

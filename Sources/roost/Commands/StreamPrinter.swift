@@ -1,22 +1,22 @@
 import Wire
 
-/// `roost stream read`: what a stream has and what comes, on the standard output.
+/// `roost stream read`: prints a stream's content and all that is appended.
 ///
-/// It is read by long-polls, whose bodies are the stream's own bytes. An event stream would lose carriage returns, which end a line
-/// there as line feeds do (WHATWG HTML, 9.2.6).
+/// Reads by long-polls, whose bodies are the stream's own bytes. An event stream would lose carriage returns, which end
+/// a line there as line feeds do (WHATWG HTML, 9.2.6).
 struct StreamPrinter {
     private let client: HubTransfer
     private let isOnce: Bool
 
-    /// - Parameter isOnce: whether it ends where the stream ends for now.
+    /// - Parameter isOnce: stops at the present end of the stream.
     init(_ client: HubTransfer, isOnce: Bool) {
         self.client = client
         self.isOnce = isOnce
     }
 
-    /// Prints until the stream ends, or until nobody reads any more.
+    /// Prints until the stream ends, or until the output is closed.
     ///
-    /// - Throws: `RunFailure` where the stream cannot be read, or was not completed.
+    /// - Throws: `RunFailure` if the stream cannot be read, or was not completed.
     func run() throws {
         var (offset, cursor) = ("-1", "")
         while true {
@@ -38,9 +38,9 @@ struct StreamPrinter {
         }
     }
 
-    /// Text and bytes as they are, and of JSON a message in each line.
+    /// Prints text and bytes unchanged, and JSON as one message per line.
     ///
-    /// - Returns: false where nobody reads any more.
+    /// - Returns: false if the output is closed.
     private func show(_ page: [UInt8]) throws -> Bool {
         guard client.header("Content-Type")?.hasPrefix("application/json") == true, !page.isEmpty else {
             return StandardOutput.write(page)

@@ -2,7 +2,7 @@ import Glibc
 import RoostClient
 import Settings
 
-/// A reader of one stream that prints it as it grows, for `roost tail --stream`. What is said of it goes to standard error.
+/// Prints one stream as it grows, for `roost tail --stream`. Remarks go to standard error.
 struct StreamTail {
     private let name: String
     private let hub: TailedHub
@@ -15,7 +15,7 @@ struct StreamTail {
     }
 
     private enum Outcome: Sendable {
-        /// The user, or whoever reads the output, has had enough.
+        /// An interruption by the user, or a closed output.
         case enough
         case ended(StreamEnd)
         case refused(RoostError)

@@ -5,13 +5,13 @@ import Glibc
 import Settings
 import StreamFiles
 
-/// What `roost doctor` says of the folder in which streams are kept. It looks, and makes and changes nothing.
+/// Checks of `roost doctor` on the folder of streams. They create and change nothing.
 struct StreamsExamination {
     let settings: StreamSettings
 
     private static let subject = "streams"
     private static let mebibyte: Int64 = 1_048_576
-    /// A disk with less is full: a stream may need as much at any moment.
+    /// A disk with less free space counts as full: a stream may need as much at any moment.
     private static let least = mebibyte
 
     private func error(_ sentence: String) -> Finding { Finding(.error, Self.subject, sentence) }
@@ -47,7 +47,7 @@ struct StreamsExamination {
         guard !isThere || status.st_mode & S_IFMT == S_IFDIR else {
             return [error("streams.directory \(folder) is not a folder; name one of the hub's own.")]
         }
-        // The hub makes it where it is not there, and nothing above it.
+        // The hub creates the folder if it is missing, but no parent of it.
         let place = isThere ? folder : Self.parent(of: folder)
         guard access(place, W_OK | X_OK) == 0 else {
             let (what, reason) = (isThere ? "cannot be written" : "cannot be made", Self.reason)
@@ -61,7 +61,7 @@ struct StreamsExamination {
         return problems.isEmpty ? [Finding(.good, Self.subject, "Streams can be kept in \(folder).")] : problems
     }
 
-    /// What is wrong with the disk of a folder.
+    /// The problems of a folder's disk.
     private func volume(at place: String) -> [Finding] {
         var volume = statvfs()
         guard statvfs(place, &volume) == 0 else {
@@ -84,7 +84,7 @@ struct StreamsExamination {
                     "The disk of \(place) has \(free / Self.mebibyte) MiB left, and streams may grow to "
                         + "\(wanted / Self.mebibyte) (streams.total_bytes); make room on it, or lower the limit."))
         }
-        // Some file systems have no table of files, and say 0.
+        // Some file systems have no inode table, and report 0.
         if volume.f_files > 0, Int64(volume.f_favail) < Int64(settings.count) {
             problems.append(
                 warning(
@@ -114,7 +114,7 @@ struct StreamsExamination {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Of streams, which count in what they may have.
+    /// The size of all streams, which count towards their limit.
     private static func bytes(in folder: String) -> Int64 {
         names(in: folder).reduce(0) { sum, name in
             var status = stat()
@@ -123,6 +123,6 @@ struct StreamsExamination {
         }
     }
 
-    /// None where it cannot be read.
+    /// Empty if the folder cannot be read.
     private static func names(in folder: String) -> [String] { StreamFolder.names(in: folder) ?? [] }
 }

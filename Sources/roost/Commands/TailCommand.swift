@@ -63,14 +63,14 @@ struct TailCommand: AsyncParsableCommand {
     }
 }
 
-/// The hub that `roost tail` connects to, and by what token.
+/// The hub that `roost tail` connects to, and its token.
 struct TailedHub: Sendable {
-    /// The hub's WebSocket URL, or nil for the one that the configuration describes.
+    /// The hub's WebSocket URL; nil for the one in the configuration.
     let url: String?
-    /// The token to join with; nil to sign one with the configuration's secret.
+    /// The token to join with; nil to sign one with the configured secret.
     let token: String?
 
-    /// A client of the hub, which is not connected yet.
+    /// A client of the hub, not connected yet.
     func client(
         _ configuration: RoostConfiguration, _ configure: (inout RoostClient.Configuration) -> Void = { _ in }
     ) throws -> RoostClient {
@@ -95,7 +95,7 @@ struct TailedHub: Sendable {
     }
 }
 
-/// What `roost tail` says about its connection, on standard error.
+/// Remarks of `roost tail` about its connection, on standard error.
 enum TailNotes {
     static func say(_ sentence: String) { StandardError.write("roost tail: \(sentence)\n") }
 
@@ -107,7 +107,7 @@ enum TailNotes {
         }
     }
 
-    /// Why it is of no use to try again; nil where the same attempt may succeed later.
+    /// The reason why another attempt cannot succeed; nil if it may succeed later.
     static func refusal(_ event: SocketEvent) -> RoostError? {
         guard case .refused(let status) = event, (300..<500).contains(status), ![408, 425, 429].contains(status) else {
             return nil
@@ -123,7 +123,7 @@ enum TailNotes {
         return .refused(reason: "HTTP status \(status): \(advice).")
     }
 
-    /// The same of a join: the token stays what it is.
+    /// The same for a join: the token will not change.
     static func refusal(ofJoin reason: String) -> RoostError? {
         NextAction(reason: reason) == .refreshToken ? .refused(reason: reason) : nil
     }
@@ -138,22 +138,22 @@ enum TailNotes {
     }
 }
 
-/// What `roost tail` was asked for.
+/// The arguments of `roost tail`.
 struct TailRequest: Sendable {
-    /// The channel's name, with or without `realtime:` before it.
+    /// The channel's name, with or without `realtime:`.
     let topic: String
-    /// The table whose changes are subscribed to, as `schema.table` or `table`; nil for no row changes.
+    /// The table to subscribe to, as `schema.table` or `table`; nil for no row changes.
     let table: String?
     let filter: String?
     let isPrivate: Bool
     let hub: TailedHub
 }
 
-/// A member of one channel that prints the events it gets, for `roost tail`.
+/// Joins one channel and prints its events, for `roost tail`.
 struct TopicTail {
     private let request: TailRequest
     private let configuration: RoostConfiguration
-    /// Events that may wait for whoever reads the output.
+    /// The most events that wait for the output.
     private static let patience = 65_536
 
     init(_ request: TailRequest, _ configuration: RoostConfiguration) {
@@ -169,7 +169,7 @@ struct TopicTail {
             $0.isPrivate = request.isPrivate
             $0.presence = .members
         }
-        // Held, not read: what they ask for comes among the messages.
+        // Held but not read: the changes arrive among the messages.
         let rows = rows(of: channel)
         defer { withExtendedLifetime(rows) {} }
         let outcome = await follow(channel, of: client)
@@ -177,7 +177,7 @@ struct TopicTail {
         if let outcome { throw RunFailure(outcome.description, .refused) }
     }
 
-    /// Returns nil when the user has had enough, else why the hub refuses the channel.
+    /// Returns nil on an interruption by the user, else the reason why the hub refuses the channel.
     private func follow(_ channel: Channel, of client: RoostClient) async -> RoostError? {
         let (messages, sockets, events) = (channel.messages, client.socketEvents, channel.events)
         return await withTaskGroup(of: RoostError?.self) { group in
@@ -187,7 +187,7 @@ struct TopicTail {
             }
             group.addTask {
                 for await message in messages { Self.show(message) }
-                // Whoever ended the channel says why.
+                // Another task reports why the channel ended.
                 return await Self.pause()
             }
             group.addTask {
@@ -209,7 +209,7 @@ struct TopicTail {
             }
             group.addTask {
                 do throws(RoostError) { try await channel.subscribe() } catch {
-                    // The channel is joined all the same; the rest of it is worth following.
+                    // The channel is joined all the same, and worth following.
                     if case .subscription(let reason) = error { TailNotes.say(reason) }
                 }
                 return await Self.pause()
@@ -241,6 +241,6 @@ struct TopicTail {
             of: AnyRow.self, in: table, schema: schema, where: request.filter.map { .raw($0) }, key: .none)
     }
 
-    /// A row is printed as it came, so nothing of it is decoded.
+    /// Rows are printed as received, so nothing is decoded.
     private struct AnyRow: Decodable, Sendable {}
 }

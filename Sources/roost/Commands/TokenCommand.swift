@@ -43,7 +43,7 @@ struct TokenCommand: AsyncParsableCommand {
     }
 }
 
-/// A duration as one types it: a number and a unit, seconds where there is none.
+/// A duration as typed: a number and a unit; seconds if there is none.
 struct TokenLifetime: ExpressibleByArgument {
     let seconds: Int
 
@@ -56,7 +56,7 @@ struct TokenLifetime: ExpressibleByArgument {
         let unit = argument.last.flatMap { units[$0] }
         let digits = unit == nil ? argument[...] : argument.dropLast()
         guard let number = Int(digits), number > 0 else { return nil }
-        // No token of ours lives longer than ten years; what is beyond that is a slip of the finger.
+        // Development tokens live ten years at most; anything longer is a typing error.
         let (seconds, isTooLarge) = number.multipliedReportingOverflow(by: unit ?? 1)
         guard !isTooLarge, seconds <= 3650 * 86_400 else { return nil }
         self.seconds = seconds
@@ -65,11 +65,11 @@ struct TokenLifetime: ExpressibleByArgument {
     var defaultValueDescription: String { seconds % 3600 == 0 ? "\(seconds / 3600)h" : "\(seconds)s" }
 }
 
-/// A token that is signed with the secret of the configuration, for development and for `roost tail`.
+/// A token signed with the configured secret, for development and for `roost tail`.
 struct DevelopmentToken {
     var role: String
     var subject: String?
-    /// How long it is valid, in seconds.
+    /// The validity in seconds.
     var lifetime: Int
     /// A JSON object of further claims.
     var claims: String?

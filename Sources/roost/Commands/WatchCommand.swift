@@ -106,7 +106,7 @@ struct UnwatchCommand: AsyncParsableCommand {
     }
 }
 
-/// How long a command tries for tables that are in use.
+/// The time for which a command tries if tables are in use.
 struct WaitOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -119,12 +119,12 @@ struct WaitOption: ParsableArguments {
     }
 }
 
-/// Has tables captured, or captured no longer, for `roost watch` and `roost unwatch`, and prints what became of each.
+/// Starts or ends the capture of tables, for `roost watch` and `roost unwatch`, and prints the outcome for each.
 struct TableWatch {
     let url: String
-    /// How long to try for a table that is in use, in seconds.
+    /// The time to keep trying if a table is in use, in seconds.
     let wait: Int
-    /// How tables are captured that are watched.
+    /// The method of capture for watched tables.
     var capture = CaptureMethod.triggers
 
     private var patience: LockPatience { LockPatience(total: .seconds(wait)) }
@@ -151,7 +151,7 @@ struct TableWatch {
         try demandReaders(of: outcomes)
     }
 
-    /// A table that is watched for nobody is not what was asked for.
+    /// A watched table that no client can read is a failure.
     private func demandReaders(of outcomes: [Watcher.Outcome]) throws {
         let failures = outcomes.flatMap(\.failures)
         if !failures.isEmpty { throw RunFailure(failures.joined(separator: "\n"), .refused) }
@@ -184,7 +184,7 @@ struct TableWatch {
 }
 
 extension ScopeOutcome {
-    /// What the scope promises and what it does not, with a full stop.
+    /// The scope's effect and its conditions, with a full stop.
     fileprivate var sentence: String {
         if !problems.isEmpty {
             return "its scope \(column) is not used, as \(problems.joined(separator: "; "))."
@@ -200,6 +200,6 @@ extension ScopeOutcome {
 }
 
 extension RoostConfiguration {
-    /// `feed.capture`, for the commands that work on a database.
+    /// `feed.capture`, for commands that work on a database.
     var captureMethod: CaptureMethod { capturesFromWAL ? .wal : .triggers }
 }

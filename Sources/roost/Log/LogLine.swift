@@ -1,12 +1,12 @@
 import Logging
 import Wire
 
-/// One event of the log, on one line whatever is in it.
+/// One event of the log, always on one line.
 struct LogLine {
     private let time: String
     private let level: Logger.Level
     private let message: String
-    /// The module that logs it.
+    /// The module that logged it.
     private let source: String
     private let fields: [(key: String, value: Logger.MetadataValue)]
 
@@ -28,14 +28,14 @@ struct LogLine {
     /// `2026-01-31T12:00:00.000Z info [Gateway] connection ended code=1000 by=peer`
     var text: String { "\(time) \(level) [\(source)] \(body)\n" }
 
-    /// What is said, without when and by whom: `connection ended code=1000 by=peer`
+    /// The message without time, level and source: `connection ended code=1000 by=peer`
     var body: String {
         var out = Self.onOneLine(message)
         for (key, value) in fields { out += " \(key)=\(Self.word("\(value)"))" }
         return out
     }
 
-    /// One object, in which the metadata are fields beside the others; numbers are numbers.
+    /// One object in which the metadata are fields like the others; numbers stay numbers.
     var json: String {
         var out = "{\"time\":\"\(time)\",\"level\":\"\(level)\",\"message\":\(JSONString.quoted(message))"
         out += ",\"source\":\(JSONString.quoted(source))"
@@ -57,13 +57,14 @@ struct LogLine {
         }
     }
 
-    /// What cannot be mistaken for two fields stays as it is.
+    /// Values that cannot be mistaken for two fields stay unquoted.
     private static func word(_ text: String) -> String {
         let isPlain = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x22 && $0 != 0x3D }
         return isPlain ? text : JSONString.quoted(text)
     }
 
-    /// A line break in what Postgres or a peer says begins no line of ours, and nothing reaches a terminal as a command.
+    /// Line breaks in messages of Postgres or a peer must not start another line, and control characters must not reach
+    /// a terminal.
     private static func onOneLine(_ text: String) -> String {
         guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
         return text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : String($0) }.joined()

@@ -4,7 +4,7 @@ import Ops
 import Settings
 import Synchronization
 
-/// Where the log goes: standard error, a line for each event. Its level and its format may change at any time.
+/// The output of the log: standard error, one line per event. Level and format may change at any time.
 final class LogOutput: Sendable {
     static let standard = LogOutput()
 
@@ -18,13 +18,13 @@ final class LogOutput: Sendable {
     let recent = RecentLog()
     private let rank = Atomic<Int>(Logger.Level.info.rank)
 
-    /// The least level that is logged; lines below it are dropped. May be set from any thread.
+    /// The lowest level that is logged. May be set from any thread.
     var level: Logger.Level {
         get { Logger.Level.allCases[rank.load(ordering: .relaxed)] }
         set { rank.store(newValue.rank, ordering: .relaxed) }
     }
 
-    /// Takes the level and the format from the configuration.
+    /// Applies the level and the format of the configuration.
     func adopt(_ configuration: RoostConfiguration) {
         level = Logger.Level(rawValue: configuration.logLevel) ?? .info
         let format = LogFormat(rawValue: configuration.logFormat) ?? .text
@@ -43,20 +43,20 @@ final class LogOutput: Sendable {
             recent.note(event.level, line.body)
             write(line, format)
         case .firstSuppressed:
-            // Their number has to be logged also where no line of the kind follows.
+            // The number of suppressed lines has to be logged even if no further line of this kind follows.
             DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(RepeatLimit.span)) { self.logRest() }
         case .suppressed: break
         }
     }
 
-    /// Logs what was left out in seconds that are over.
+    /// Logs the numbers of suppressed lines for seconds that are over.
     private func logRest() {
         let now = Clock.now().unix
         let (rest, format) = state.withLock { ($0.repeats.takeRest(at: now), $0.format) }
         for kind in rest { write(LogLine(kind, at: now), format) }
     }
 
-    /// Logs what was left out so far; called before the process ends.
+    /// Logs the numbers of suppressed lines so far; called before the process ends.
     func flush() {
         let (rest, format) = state.withLock { ($0.repeats.takeRest(at: .max), $0.format) }
         for kind in rest { write(LogLine(kind, at: Clock.now().unix), format) }
@@ -68,16 +68,16 @@ final class LogOutput: Sendable {
 }
 
 extension Logger.Level {
-    /// The level's place among all, from 0 for trace.
+    /// The level's rank, from 0 for trace.
     fileprivate var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
-/// Brings what is logged to the one output. A logger that was copied long ago follows the output's level all the same.
+/// Passes log events to the one output. Loggers that were copied long ago follow the output's level, too.
 struct LineLogHandler: LogHandler {
     let output: LogOutput
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    /// The level of this logger alone; nil where it follows the output's.
+    /// The level of this logger alone; nil if it follows the output's.
     private var ownLevel: Logger.Level?
 
     init(output: LogOutput) {
@@ -103,7 +103,7 @@ struct LineLogHandler: LogHandler {
     }
 }
 
-/// How a line of the log is written.
+/// The format of a log line.
 enum LogFormat: String, Sendable {
     case text, json
 }

@@ -1,17 +1,18 @@
 import Logging
 
-/// Lines of one kind, which is one statement of the program: so many in a second are logged, the rest is counted and
-/// logged as one line. A log that grows with whatever goes wrong a thousand times a second helps nobody.
+/// Limits log lines per kind, a kind being one statement of the program: up to 50 a second are logged, the others are
+/// counted and logged as one line. A log that grows with every failure that repeats a thousand times a second is
+/// useless.
 struct RepeatLimit {
     struct Kind: Hashable {
         let file: String
         let line: UInt
     }
 
-    /// What was left out of one kind in one second.
+    /// The suppressed lines of one kind in one second.
     struct Rest {
         let level: Logger.Level
-        /// The message of the first line that was left out.
+        /// The message of the first suppressed line.
         let message: String
         let count: Int
     }
@@ -28,19 +29,20 @@ struct RepeatLimit {
         var message = ""
     }
 
-    /// How many lines of a kind are logged in a second.
+    /// The most lines of a kind that are logged per second.
     private static let most = 50
-    /// How long a second is, in milliseconds.
+    /// The length of a second in milliseconds.
     static let span = 1000
 
     private var seconds: [Kind: Second] = [:]
 
     /// - Parameters:
     ///   - now: milliseconds since 1970.
-    ///   - message: asked for where it is kept.
+    ///   - message: called only if the message is retained.
     mutating func judge(_ kind: Kind, _ level: Logger.Level, at now: Int64, _ message: () -> String) -> Verdict {
         var second = seconds[kind] ?? Second(began: now)
-        // What is suppressed stays until its own timer has logged its number. A clock that was set back begins anew.
+        // A second with suppressed lines stays until its own timer has logged their number. If the clock was set back,
+        // a new one starts.
         if second.suppressed == 0, Self.isOver(second, at: now) || now < second.began { second = Second(began: now) }
         defer { seconds[kind] = second }
         guard second.logged >= Self.most else {
@@ -54,7 +56,7 @@ struct RepeatLimit {
         return .firstSuppressed
     }
 
-    /// What was left out in seconds that are over by `now`.
+    /// The suppressed lines of all seconds that are over by `now`.
     mutating func takeRest(at now: Int64) -> [Rest] {
         var rest: [Rest] = []
         for (kind, second) in seconds where second.suppressed > 0 && Self.isOver(second, at: now) {

@@ -4,7 +4,7 @@ import Ops
 import ServerAPI
 
 extension ClusterService {
-    /// Other hubs that are not reached now, by their names.
+    /// The names of the hubs that are unreachable now.
     var unreached: [String] {
         let statistics = statistics
         guard !statistics.isWhole else { return [] }
@@ -14,7 +14,7 @@ extension ClusterService {
 }
 
 extension ClusterStatistics {
-    /// Of this hub and of those that are there.
+    /// The versions of this hub and of those that are connected.
     private var versions: [Figure] {
         let hubs = [(name, version)] + peers.filter(\.isThere).map { ($0.name, $0.version ?? "unknown") }
         return hubs.sorted { $0.0 < $1.0 }.map { name, version in
@@ -25,7 +25,7 @@ extension ClusterStatistics {
         }
     }
 
-    /// For the operator's page: this hub first.
+    /// The cluster for the operator's page, this hub first.
     func overview(of node: String) -> ClusterOverview {
         let own = hub(node, isDraining ? .draining : .living, version, self.own, ownMembers)
         return ClusterOverview(

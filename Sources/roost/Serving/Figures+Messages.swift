@@ -1,7 +1,7 @@
 import Ops
 import Stores
 
-/// What is kept of broadcasts, for the metrics.
+/// Figures of stored broadcasts.
 extension MessageWriter {
     var figures: [Figure] {
         let statistics = statistics

@@ -3,7 +3,7 @@ import Notify
 import Ops
 import Push
 
-/// What a hub that sends pushes does, for the metrics.
+/// Figures of pushes.
 extension PushService {
     var figures: [Figure] {
         let service = statistics

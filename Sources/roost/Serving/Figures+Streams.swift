@@ -5,11 +5,12 @@ import Stores
 import StreamFiles
 import Streams
 
-/// What is kept of streams, for the metrics.
+/// Figures of streams.
 extension StreamStatistics {
     var figures: [Figure] {
         kept + traffic + (shared?.figures ?? [])
-            // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.
+            // Counts that never occurred are 0 and not missing, as otherwise the first occurrence would not show as a
+            // rise.
             + Figure.each(
                 "roost_stream_refused_total", .counter, "Requests about streams that were refused, by the reason.",
                 "reason",
@@ -51,7 +52,7 @@ extension StreamStatistics {
     }
 }
 
-/// What hubs of one cluster have together, for the metrics.
+/// Figures of the streams that the hubs of a cluster share.
 extension StreamStatistics.Shared {
     fileprivate var figures: [Figure] {
         [
@@ -75,7 +76,7 @@ extension StreamStatistics.Shared {
     }
 }
 
-/// Who reads streams, for the metrics.
+/// Figures of the readers of streams.
 extension LoopFigures {
     var streamFigures: [Figure] {
         Figure.each(
@@ -85,7 +86,7 @@ extension LoopFigures {
     }
 }
 
-/// What becomes of closes that are committed with rows, for the metrics.
+/// Figures of closes that are committed with rows.
 extension StreamRowWriter.Statistics {
     var figures: [Figure] {
         Figure.each(

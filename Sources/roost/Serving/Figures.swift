@@ -13,7 +13,7 @@ import StreamFiles
 import Webhooks
 import Wire
 
-/// What all rooms of a hub do, for the metrics.
+/// Figures of all rooms of a hub, for the metrics.
 struct HubFigures: Sendable {
     let health: Health
     let gateway: Gateway
@@ -26,10 +26,10 @@ struct HubFigures: Sendable {
     let webhooks: WebhookService?
     let streams: FileStreamService?
     let forwarder: ForwardService?
-    /// Nil where closes are committed with no rows.
+    /// Nil if closes are not committed with rows.
     let streamRows: StreamRowWriter?
     let pushService: PushService?
-    /// Nil where nobody is told who received what.
+    /// Nil if receipts are not recorded.
     let receiptWriter: ReceiptWriter?
     let messageWriter: MessageWriter
 
@@ -76,7 +76,7 @@ struct HubFigures: Sendable {
     }
 }
 
-/// What the loops do, for the metrics.
+/// Figures of the event loops.
 extension LoopFigures {
     var connectionFigures: [Figure] {
         [
@@ -151,7 +151,8 @@ extension LoopFigures {
             + Figure.each(
                 "roost_recoveries_total", .counter,
                 "Members that asked for what they missed, by result.", "result",
-                // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.
+                // Counts that never occurred are 0 and not missing, as otherwise the first occurrence would not show as
+                // a rise.
                 hub.recoveries.merging(
                     [
                         "resumed": 0, "rows": 0, "too_old": 0, "other_database": 0, "ahead": 0, "malformed": 0,
@@ -222,7 +223,7 @@ extension LoopFigures {
     }
 }
 
-/// What the feed of row changes does, for the metrics.
+/// Figures of the change feed.
 extension ChangeService {
     private var outboxFigures: [Figure] {
         guard let outbox else { return [] }
@@ -283,7 +284,7 @@ extension ChangeService {
     }
 }
 
-/// What becomes of notifications, for the metrics.
+/// Figures of notifications.
 extension NotificationStatistics {
     var figures: [Figure] {
         [
@@ -296,7 +297,7 @@ extension NotificationStatistics {
     }
 }
 
-/// What is read from the WAL, for the metrics.
+/// Figures of reading the WAL.
 extension CaptureReport {
     var figures: [Figure] {
         let states = CaptureReport.State.allCases.map { state in
@@ -329,7 +330,7 @@ extension CaptureReport {
     }
 }
 
-/// What is kept of broadcasts, for the metrics.
+/// Figures of the history of broadcasts.
 extension HistoryStore {
     var list: [Figure] {
         let kept = figures
@@ -341,7 +342,7 @@ extension HistoryStore {
     }
 }
 
-/// What is written of receipts, for the metrics.
+/// Figures of receipts.
 extension ReceiptWriter {
     var figures: [Figure] {
         let statistics = statistics
@@ -362,7 +363,7 @@ extension ReceiptWriter {
 }
 
 extension Gateway {
-    /// When the certificate expires; empty without TLS.
+    /// The certificate's expiry; empty without TLS.
     var certificateFigures: [Figure] {
         guard let certificate else { return [] }
         return [

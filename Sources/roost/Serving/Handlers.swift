@@ -1,6 +1,6 @@
 import HTTP
 
-/// Several handlers of HTTP requests in a row: the first that serves a path answers.
+/// A chain of HTTP handlers: the first that serves a path answers.
 struct Handlers: HTTPHandler {
     let handlers: [any HTTPHandler]
 

@@ -6,11 +6,12 @@ import Ops
 import StreamFiles
 import Synchronization
 
-/// Behind it, everything that had reached the hub before is done: bytes that lay in its sockets, appends, rows that were
-/// committed, entries of the log that hubs share. Figures are those of then.
+/// Waits until everything that had reached the hub before is done: bytes in its sockets, appends, committed rows,
+/// entries of the shared log. Figures are published last.
 ///
-/// The rooms are asked one after the other, and the loops after each of them, because what a room has done goes out by the
-/// loops. What the loops do may be work for the streams and the other hubs, so these are asked before the feed and after.
+/// The rooms are asked one after the other, and the loops before and after each of them, because what a room has done leaves
+/// through the loops. The loops' work may in turn concern the streams and the other hubs, so these are asked both
+/// before the feed and after.
 struct HubBarrier: Barrier {
     let gateway: Gateway
     let subscriptions: ChangeService
@@ -18,10 +19,10 @@ struct HubBarrier: Barrier {
     let streams: FileStreamService?
     let cluster: ClusterService?
 
-    /// A room that is asked to have done all: it answers once, whether it has.
+    /// Asks a room whether everything is done; answered once.
     private typealias Question = @Sendable (_ done: @escaping @Sendable (Bool) -> Void) -> Void
 
-    /// Between two questions to a room that was not done.
+    /// The pause before a room is asked again.
     private static let pause = Duration.milliseconds(5)
 
     func awaitSettling(within patience: Duration, then done: @escaping @Sendable (_ problem: String?) -> Void) {
@@ -37,7 +38,7 @@ struct HubBarrier: Barrier {
         let rights: Question = { [authority] in authority.awaitAnswers($0) }
         let undecided = "the policies for private channels are not answered"
         let behind = "the change feed has not delivered all that was committed"
-        // A join that waited for the feed may have held back a message whose right is asked for then.
+        // A join that waited for the feed may have held back a message, whose right is only checked then.
         let own = [(undecided, rights), (behind, feed), (undecided, rights)]
         for (problem, question) in shared + own + shared {
             guard await isDone(loops, by: deadline) else { return "the event loops are busy" }
@@ -64,7 +65,7 @@ struct HubBarrier: Barrier {
     }
 }
 
-/// Resumes with the first of several answers: the room's, or that its time is over.
+/// Resumes with the first of two answers: the room's, or the timeout.
 private final class FirstAnswer: Sendable {
     private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
 

@@ -18,18 +18,18 @@ import StreamFiles
 import Webhooks
 import Wire
 
-/// The rooms of one hub. This is the place where they are made, once, each after those it leans on, and where they start.
+/// The rooms of one hub. They are created here, once, each after those it depends on, and started here.
 struct HubRooms: Sendable {
     let configuration: RoostConfiguration
     let logger: Logger
     let shared: SharedState
     let health: Health
-    /// Nil where the keys are not the configuration's.
+    /// Nil if the keys do not come from the configuration.
     let keys: KeyRefresher?
     let reload: Reload
-    /// Nil where the operator has configured no pushes.
+    /// Nil if no pushes are configured.
     let pushService: PushService?
-    /// Reads for the operator what became of alerts; nil where no pushes are sent.
+    /// Reads alerts' outcomes for the operator; nil if no pushes are sent.
     let alertTraces: AlertTraceReader?
     let gateway: Gateway
     let sessions: SessionWriter
@@ -37,36 +37,36 @@ struct HubRooms: Sendable {
     let authority: PolicyAuthority
     let messageWriter: MessageWriter
     let presenceWriter: PresenceWriter
-    /// Nil where nobody is told who received what.
+    /// Nil if receipts are not recorded.
     let receiptWriter: ReceiptWriter?
-    /// Nil where no channels of Postgres are listened to.
+    /// Nil without channels to listen to.
     let listener: NotificationListener?
-    /// Nil where rows come by triggers alone.
+    /// Nil unless tables are read from the WAL.
     let capture: WALCapture?
-    /// Nil where no backend is told what happens.
+    /// Nil without webhooks.
     let webhooks: WebhookService?
-    /// Nil where no folder for streams is set.
+    /// Nil without a folder for streams.
     let streams: FileStreamService?
-    /// Nil where no route passes requests on.
+    /// Nil if no route passes requests on.
     let forwarder: ForwardService?
-    /// Nil where the hub is alone.
+    /// Nil for a single hub.
     let cluster: ClusterService?
-    /// Commits the rows of streams that end.
+    /// Commits the rows of closed streams.
     let streamRows: StreamRowWriter
-    /// Nil where systemd did not ask to be told.
+    /// Nil unless systemd expects reports.
     let supervision: Supervision?
-    /// Whom the gateway's loops ask.
+    /// The services that the gateway's loops use.
     private let services: GatewayServices
     private let whenReady: @Sendable () -> Void
 
-    /// Makes the rooms. Reads the certificate and the key for pushes, and waits for nothing.
+    /// Creates the rooms. Reads the certificate and the key for pushes, but waits for nothing.
     init(_ server: Server) throws {
         let (configuration, logger, tokens) = (server.configuration, server.configuration.logger, server.tokens)
         let (databaseURL, statements) = (server.databaseURL, server.statements)
         let health = Health(requiresFeed: configuration.requiresFeed)
         let reload = Reload(configuration, logger: logger, read: server.read)
 
-        // What several rooms share.
+        // State that several rooms share.
         let usersStatement = configuration.usersStatement ?? statements.users
         let certificates = try configuration.openCertificate(logger: logger)
         let apns = try configuration.apns()
@@ -80,7 +80,7 @@ struct HubRooms: Sendable {
             configuration: configuration.gateway, sharing: shared.hub, certificates: certificates, logger: logger)
         let pushService = try apns.flatMap { try Self.pushService(server, $0, shared, gateway, logger) }
 
-        // What reads and writes the database.
+        // The rooms that read and write the database.
         let places = RecoveryPlaces(window: .seconds(configuration.recoveryWindowSeconds))
         let sessions = SessionWriter(
             conninfo: databaseURL, node: configuration.nodeName, registry: shared.recovery, places: places,
@@ -95,7 +95,8 @@ struct HubRooms: Sendable {
             whenFirst: { [recovery = shared.recovery] in recovery.nobodyIsFromBefore() }
         ) { status in
             health.feed(problem: status.problem)
-            // Not before: until then another hub may have this one's name, and what is written down would be its.
+            // Not before: until then another hub may be using this hub's name, and would get the sessions that are
+            // stored.
             if status == .ready, recovers { sessions.start() }
         }
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
@@ -103,7 +104,7 @@ struct HubRooms: Sendable {
         let restartWindow = Int64(configuration.restartSeconds) * 1000
         let presenceWriter = PresenceWriter(
             conninfo: databaseURL, node: configuration.nodeName, log: shared.presenceLog, users: shared.users,
-            // Pushes take that other hubs can see who is online here, also where the application does not want to know.
+            // Pushes require that other hubs can see who is online here, even if the application does not record it.
             statement: usersStatement ?? pushService.map { _ in Statements.nobody }, logger: logger
         ) { [users = shared.users] left in
             users?.restore(left, until: Clock.now().monotonic + restartWindow)
@@ -148,7 +149,7 @@ struct HubRooms: Sendable {
             shared.recovery.lookElsewhere { peerSessions.ask($0, by: cluster, then: $1) }
         }
 
-        // What answers HTTP requests and the operator.
+        // The handlers of HTTP requests, and the operator's pages.
         let serverAPI = ServerAPI(
             gateway: gateway, verifier: tokens, name: configuration.nodeName, own: serverAnswers,
             peers: cluster.map { cluster in .init(asking: cluster, unreached: { cluster.unreached }) }, logger: logger,
@@ -191,7 +192,7 @@ struct HubRooms: Sendable {
             access: access, health: health, log: LogOutput.standard.recent, gateway: gateway, sources: sources,
             logger: logger)
 
-        // Who watches over them.
+        // Health and supervision.
         health.ask(
             HealthProbes(
                 mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
@@ -224,10 +225,10 @@ struct HubRooms: Sendable {
         whenReady = server.whenReady
     }
 
-    /// Brings back whom the hub's last process served, opens the ports and starts the threads. Reads from the database, for
-    /// seconds at most.
+    /// Restores the state of the clients that the hub's last process served, opens the ports and starts the threads.
+    /// Reads from the database, for some seconds at most.
     ///
-    /// - Throws: `GatewayError` where a port cannot be opened.
+    /// - Throws: `GatewayError` if a port cannot be opened.
     func start() throws {
         let address =
             "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
@@ -239,10 +240,10 @@ struct HubRooms: Sendable {
         sessions.restore()
         cluster?.start(telling: gateway)
         var restored = presenceWriter.restore()
-        // Other hubs know better who was here than what this one wrote down.
+        // Other hubs know better who was present here than this hub's own record.
         if cluster?.findsOthers(within: .seconds(2)) == true { restored.presences = [] }
         let present = shared.restore(restored, within: configuration.restartSeconds)
-        // First, so that nobody is answered who is not written down.
+        // First, so that no client is answered before its session can be stored.
         if configuration.recoveryWindowSeconds > 0 {
             sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
         }
@@ -264,7 +265,7 @@ struct HubRooms: Sendable {
         pushService?.start()
     }
 
-    /// What sends pushes, with the rules of the configuration; nil where the app's bundle id is not set.
+    /// The service for pushes, with the rules of the configuration; nil if the app's bundle ID is not set.
     private static func pushService(
         _ server: Server, _ apns: APNsConfiguration, _ shared: SharedState, _ gateway: Gateway, _ logger: Logger
     ) throws -> PushService? {
@@ -282,33 +283,33 @@ struct HubRooms: Sendable {
     }
 }
 
-/// The objects that several rooms use at once. Each is safe from any thread; each exists once.
+/// The objects that several rooms use at once. Each is safe from any thread and exists once.
 struct SharedState: Sendable {
-    /// How far each client's acknowledgements go: the loops write it, the feed keeps what it points to.
+    /// Each client's acknowledged position: the loops write it, and the feed keeps the changes from there on.
     let recovery: SessionRegistry
-    /// The broadcasts that are kept, for all loops.
+    /// The history of broadcasts, for all loops.
     let history: HistoryStore
-    /// The presences of those who were cut off, for all loops.
+    /// The presences of disconnected members, for all loops.
     let leases = PresenceLeases()
-    /// What a backend is told; nil where none is.
+    /// Events for webhooks; nil without them.
     let happenings: Happenings?
-    /// Who is present, for whoever writes it down.
+    /// All presences, for storing them.
     let presenceLog: PresenceLog
-    /// How many sockets each user has, here and on other hubs.
+    /// The number of each user's sockets, here and on other hubs.
     let userTally = UserTally()
-    /// Who may not join which channel for a while.
+    /// Users that are barred from channels for a while.
     let bars = ChannelBars()
-    /// Which users are online; nil where nobody asks.
+    /// The users that are online; nil if nothing needs them.
     let users: UserPresence?
-    /// Who has certainly received what, on its way to the application; nil where it is told nothing.
+    /// Proven receipts on their way to the application; nil if they are not recorded.
     let receiptLog: ReceiptLog?
-    /// What pushes are decided by; nil where none are sent.
+    /// The data that decides about pushes; nil if none are sent.
     let presenceView: PresenceView?
 
     /// - Parameters:
-    ///   - tellsUsers: the application is told who is online.
-    ///   - tellsReceipts: the application is told who has received what.
-    ///   - sendsPushes: it is known who is where, on which device, and who types.
+    ///   - tellsUsers: records users' online status for the application.
+    ///   - tellsReceipts: records receipts for the application.
+    ///   - sendsPushes: tracks users' sockets, their devices, and typing.
     init(_ configuration: RoostConfiguration, tellsUsers: Bool, tellsReceipts: Bool, sendsPushes: Bool) {
         receiptLog =
             tellsReceipts
@@ -318,7 +319,7 @@ struct SharedState: Sendable {
             window: window, isFeedReady: false, mostOfUser: configuration.sessionsPerUser)
         history = HistoryStore(limits: configuration.rules.limits, window: window)
         happenings = configuration.webhooks.url.map { _ in Happenings(most: configuration.webhooks.queue) }
-        // Before those are shown who were present when the last process ended.
+        // Before the members are restored that were present when the last process ended.
         happenings?.started(at: Clock.now().unix)
         presenceLog = PresenceLog(telling: happenings) { Clock.now().unix }
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
@@ -332,7 +333,7 @@ struct SharedState: Sendable {
         }
     }
 
-    /// What the hubs of the gateway's loops share of it.
+    /// The part of it that the hubs of the gateway's loops share.
     var hub: HubShared {
         var shared = HubShared(
             recovery: recovery, history: history, leases: leases, presenceLog: presenceLog, users: users,
@@ -343,16 +344,18 @@ struct SharedState: Sendable {
         return shared
     }
 
-    /// The mark behind which all lies that somebody may yet be sent: members who come back, and those whose receipts are not written.
+    /// The mark after which changes may still be needed: by members that return, and for receipts that are not written
+    /// yet.
     func oldestMark() -> Int? {
-        // In this order: a pong's receipts are in the log before it counts.
+        // The order matters: a pong's receipts are in the log before it counts.
         let marks = [recovery.oldestMark(), receiptLog?.oldestMark(at: Clock.now().unix)]
         return marks.compactMap { $0 }.min()
     }
 
-    /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
+    /// Restores the presences that the hub's last process knew for a while: a member that returns in time was never
+    /// gone.
     ///
-    /// - Returns: what the loops are to show.
+    /// - Returns: the presences for the loops to show.
     func restore(_ restored: RestoredPresence, within seconds: Int) -> [PresenceLeases.Restored] {
         let until = Clock.now().monotonic + Int64(seconds) * 1000
         users?.restore(restored.users, until: until)
@@ -362,7 +365,7 @@ struct SharedState: Sendable {
     }
 }
 
-/// The operator's statements, where the configuration has none: those of the sample chat, or nothing.
+/// Statements for settings that the configuration lacks: those of the sample chat, or none.
 struct Statements {
     var users: String?
     var audience: String?
@@ -375,12 +378,12 @@ struct Statements {
         facts: PushStore.factsOfSampleChat, badge: PushStore.badgeOfSampleChat,
         receipts: ReceiptWriter.statementOfSampleChat)
 
-    /// In place of `users.statement`: it tells nobody.
+    /// Replaces `users.statement`; writes nothing.
     static let nobody = "select from unnest($1::text[], $2::boolean[], $3::timestamptz[]) where false"
 }
 
 extension FeedStatus {
-    /// What keeps changes from flowing, as `/readyz` says it; nil if nothing does.
+    /// The reason why changes do not flow, as in `/readyz`; nil if they do.
     fileprivate var problem: String? {
         switch self {
         case .ready: nil

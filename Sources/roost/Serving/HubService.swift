@@ -6,13 +6,14 @@ import Notify
 import Ops
 import Synchronization
 
-/// A running hub: waits for a signal, then drains and stops its rooms in good order.
+/// A running hub: waits for a signal, then drains and stops its rooms in order.
 struct HubService {
     let rooms: HubRooms
 
-    /// Runs until a signal, then stops the rooms. The order matters. Sockets end first, because what a client has certainly got is known when its socket has ended,
-    /// and the last cursor that the feed stores must not be beyond that. Then the feed, which hands to the loops; then the
-    /// authority, which answers them; the loops last, because the others wait for them.
+    /// Runs until a signal, then stops the rooms. The order matters. Sockets end first, because only then it is known
+    /// what each client has certainly received, and the last cursor that the feed stores must not be beyond that. Then
+    /// the feed, which hands changes to the loops; then the authority, which answers the loops; the loops last, because
+    /// the others wait for them.
     func run() async {
         let reloading = Task { await rooms.reload.follow(Signals.hangUps, rooms) }
         await Signals.interruption()
@@ -39,7 +40,7 @@ struct HubService {
         deadline.enters("telling webhooks.url what waits for it")
         rooms.webhooks?.stop(within: .seconds(2))
         deadline.enters("writing down who is present and who was served")
-        // Beside each other: each waits some seconds for a database that does not answer, and the deadline is for both.
+        // Concurrently: each may wait some seconds for an unresponsive database, and the deadline covers them all.
         DispatchQueue.concurrentPerform(iterations: 4) { part in
             switch part {
             case 0: rooms.presenceWriter.stop()
@@ -60,8 +61,8 @@ struct HubService {
         LogOutput.standard.flush()
     }
 
-    /// Closes the sockets in shares and at odd moments, so that the clients do not all come back in the same instant. Half of the time is for
-    /// closing, half for peers to take what waits for them and answer.
+    /// Closes the sockets in batches at irregular intervals, so that clients do not all reconnect at the same instant.
+    /// Half of the time is for closing, half for peers to read what waits for them and answer.
     private func closeSockets(within seconds: Int) async {
         guard connections > 0 else { return }
         rooms.logger.info("draining \(connections) connections")
@@ -88,24 +89,24 @@ struct HubService {
     private var connections: Int { rooms.gateway.figures.reduce(0) { $0 + $1.connections } }
 }
 
-/// How long each part of a drain may take.
+/// The time limits of a drain's parts.
 struct DrainTimes {
-    /// Seconds between the answer of `/readyz` and the first refused connection.
+    /// Seconds between the failure of `/readyz` and the first refused connection.
     let delaySeconds: Int
-    /// Seconds within which the sockets are closed.
+    /// Seconds over which the sockets are closed.
     let seconds: Int
-    /// Seconds for all that comes after the sockets.
+    /// Seconds for everything after the sockets.
     static let margin = 5
 
-    /// Seconds after which the drain is over, or the process is ended.
+    /// Seconds until the drain is over, or the process is ended.
     var longest: Int { delaySeconds + seconds + Self.margin }
 }
 
-/// Ends the process when its drain takes too long: a loop or a database that hangs must not keep a deploy from going on.
+/// Ends the process if its drain takes too long: a loop or a database that hangs must not block a deploy.
 final class DrainDeadline: Sendable {
     private let step = Mutex("draining")
 
-    /// Begins to count the seconds.
+    /// Starts the countdown.
     init(_ times: DrainTimes) {
         let seconds = times.longest
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { [self] in
@@ -115,7 +116,7 @@ final class DrainDeadline: Sendable {
         }
     }
 
-    /// - Parameter step: what the drain does from here on, as the error says it.
+    /// - Parameter step: the current step of the drain, for the error.
     func enters(_ step: String) {
         self.step.withLock { $0 = step }
     }

@@ -3,16 +3,16 @@ import Logging
 import Ops
 import Synchronization
 
-/// Says in the log that nothing moves although something waits. The thread that ought to move it lives, and may be where it
-/// says nothing: in a statement without an end, or in a round of failures that looks new each time.
+/// Logs a standstill: nothing moves although work is waiting. The responsible thread is alive, but may be unable to
+/// report it: in a statement without an end, or in a series of failures that look new each time.
 final class ProgressWatch: Sendable {
     private let checks: @Sendable () -> [HealthCheck]
     private let logger: Logger
-    /// When each check's problem was last said.
+    /// The time at which each check's problem was last logged.
     private let said = Mutex<[String: ContinuousClock.Instant]>([:])
 
     private static let interval = DispatchTimeInterval.seconds(5)
-    /// Between two sentences about the same.
+    /// The pause between two log lines about the same problem.
     private static let silence = Duration.seconds(60)
 
     init(_ checks: @escaping @Sendable () -> [HealthCheck], logger: Logger) {
@@ -20,7 +20,7 @@ final class ProgressWatch: Sendable {
         self.logger = logger
     }
 
-    /// Looks every five seconds for as long as the process lives.
+    /// Checks every five seconds for the life of the process.
     func begin() {
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.interval) { [self] in
             look(at: .now)

@@ -6,10 +6,10 @@ import Ops
 import Settings
 import Synchronization
 
-/// Reads the configuration again and puts in force what can change while the hub runs: all of it, or where anything is
-/// wrong nothing.
+/// Reads the configuration again and applies the settings that can change while the hub runs: all of them, or none if
+/// there is any error.
 final class Reload: Sendable {
-    /// Reads all layers, as they were read at the start.
+    /// Reads all layers again.
     typealias Reader = @Sendable () throws -> RoostConfiguration
 
     private let present: Mutex<RoostConfiguration>
@@ -17,15 +17,15 @@ final class Reload: Sendable {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - present: the configuration that is in force.
-    ///   - read: nil where nothing is ever read again.
+    ///   - present: the configuration in force.
+    ///   - read: nil if the configuration is never read again.
     init(_ present: RoostConfiguration, logger: Logger, read: Reader?) {
         self.present = Mutex(present)
         self.logger = logger
         self.read = read
     }
 
-    /// The configuration that is in force.
+    /// The configuration in force.
     var configuration: RoostConfiguration { present.withLock { $0 } }
 
     /// Reloads at each signal until the task is cancelled.
@@ -54,13 +54,13 @@ final class Reload: Sendable {
         }
     }
 
-    /// A file that is gone is not meant to take every setting back to its default.
+    /// A file that is gone must not reset every setting to its default.
     private func check(_ found: RoostConfiguration, _ before: RoostConfiguration) throws(ConfigurationError) {
         guard let file = before.file, found.file == nil else { return }
         throw ConfigurationError(message: "\(file) was read before and does not exist any more; put it back.")
     }
 
-    /// The keys first: they alone can still fail.
+    /// The keys go first: only they can still fail.
     private func apply(_ next: RoostConfiguration, _ before: RoostConfiguration, _ rooms: HubRooms) async throws {
         if let keys = rooms.keys, !before.changes(in: next).filter(Self.isKey).isEmpty {
             do { try await keys.adopt(next.keySettings) } catch { throw RunFailure("\(error).", .configuration) }
@@ -85,7 +85,7 @@ final class Reload: Sendable {
 }
 
 extension Reload {
-    /// What the operator's page shows of the configuration and the log, and what it may change.
+    /// The data of the operator's page about the configuration and the log, and its actions on them.
     func dashboard(_ log: LogOutput, _ figures: @escaping @Sendable () -> [Figure]) -> DashboardSources {
         var sources = DashboardSources()
         sources.version = Roost.version

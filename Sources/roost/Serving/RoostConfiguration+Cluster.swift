@@ -7,9 +7,9 @@ import Settings
 import StreamFiles
 
 extension RoostConfiguration {
-    /// Where Redis is; nil where `cluster.url` is not set.
+    /// The address of Redis; nil if `cluster.url` is not set.
     ///
-    /// - Throws: `RunFailure`, whose sentence says what to write.
+    /// - Throws: `RunFailure` with the remedy.
     func clusterAddress() throws(RunFailure) -> RedisAddress? {
         guard let url = cluster.url else { return nil }
         var address: RedisAddress
@@ -20,14 +20,14 @@ extension RoostConfiguration {
         return address
     }
 
-    /// Where several hubs have their streams together; nil for a hub alone.
+    /// The place of the streams that several hubs share; nil for a single hub.
     func sharedStreams() throws -> SharedStreams? {
         try clusterAddress().map { SharedStreams(address: $0, cluster: cluster.name, node: nodeName) }
     }
 
-    /// What makes this hub one of several; nil where `cluster.url` is not set.
+    /// The service that connects this hub with others; nil if `cluster.url` is not set.
     ///
-    /// - Throws: `RunFailure`, whose sentence says what to write.
+    /// - Throws: `RunFailure` with the remedy.
     func cluster(
         _ shared: HubShared, _ logger: Logger, connections: @escaping @Sendable () -> Int,
         answers: [PeerSubject: any PeerAnswering], report: @escaping @Sendable (String?) -> Void

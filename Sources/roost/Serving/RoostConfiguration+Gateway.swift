@@ -7,7 +7,7 @@ import Logging
 import Settings
 import Wire
 
-/// The configuration as the gateway and the change feed take it.
+/// The configuration in the form of the gateway and the change feed.
 extension RoostConfiguration {
     var gateway: GatewayConfiguration {
         var gateway = GatewayConfiguration()
@@ -82,13 +82,13 @@ extension RoostConfiguration {
         return feed
     }
 
-    /// A logger whose lines go to the standard output of the log; its level is that of the output.
+    /// A logger that writes to the log's standard output, and has its level.
     var logger: Logger { Logger(label: "roost") { _ in LineLogHandler(output: .standard) } }
 
     var drain: DrainTimes { DrainTimes(delaySeconds: drainDelaySeconds, seconds: drainSeconds) }
 }
 
-/// The configuration of presence and typing as the hub takes it.
+/// The configuration of presence and typing in the form of the hub.
 extension RoostConfiguration {
     var presence: PresenceRules {
         var rules = PresenceRules()
@@ -118,20 +118,21 @@ extension RoostConfiguration {
     }
 }
 
-/// The certificate that the configuration names.
+/// The configured certificate.
 extension RoostConfiguration {
     /// The scheme of the WebSocket's address (RFC 6455, section 3).
     var socketScheme: String { tlsCertificate == nil ? "ws" : "wss" }
 
     var pageScheme: String { tlsCertificate == nil ? "http" : "https" }
 
-    /// Throws where a certificate is configured that cannot be used.
+    /// - Throws: `RunFailure` if the configured certificate cannot be used.
     func checkCertificate() throws {
         guard let files = certificateFiles else { return }
         do { _ = try Certificate(files) } catch { throw RunFailure("\(error)", .configuration) }
     }
 
-    /// The certificate, which is read again when its files change; nil where none is configured. A pair that cannot be used keeps the hub from starting.
+    /// The certificate, which is reloaded when its files change; nil if none is configured. Throws if it cannot be
+    /// used, so that the hub does not start.
     func openCertificate(logger: Logger) throws -> CertificateRefresher? {
         guard let files = certificateFiles else { return nil }
         do {

@@ -6,9 +6,9 @@ import Settings
 
 /// The configuration's keys for tokens.
 extension RoostConfiguration {
-    /// Reads the keys and begins to watch them. Waits for `jwks.url` once, a few seconds at most.
+    /// Reads the keys and starts watching them. Waits for `jwks.url` once, a few seconds at most.
     ///
-    /// - Parameter command: as an error names it: `roost serve`.
+    /// - Parameter command: the name in errors: `roost serve`.
     func openKeys(for command: String) async throws -> KeyRefresher {
         try requireKeys(for: command)
         do {
@@ -31,7 +31,7 @@ extension RoostConfiguration {
     }
 }
 
-/// Everything that `roost serve` does not start with, and that can be seen without a database and without a network.
+/// Checks everything that would keep `roost serve` from starting, as far as possible without a database or a network.
 extension RoostConfiguration {
     func checkForServing() async throws {
         let command = "roost serve"
@@ -41,7 +41,7 @@ extension RoostConfiguration {
         try checkCertificate()
         _ = try notificationMappings()
         _ = try apns()
-        // Also where nothing is pushed: what is wrong is better found before it is wanted.
+        // Even if nothing is pushed: faults are better found before pushes are wanted.
         _ = try pushRules(bundle: push.topic ?? "", audience: nil, facts: nil)
     }
 

@@ -1,9 +1,9 @@
 import Listening
 import Settings
 
-/// The configuration of notifications as the room that listens takes it.
+/// The configuration of notifications in the form of the listener.
 extension RoostConfiguration {
-    /// What becomes of notifications; empty where none are listened to.
+    /// The mappings of notifications; empty without channels to listen to.
     func notificationMappings() throws(RunFailure) -> [NotificationMapping] {
         do {
             return try NotificationMapping.list(notifyChannels ?? "", privateOnly: privateOnly)

@@ -6,9 +6,9 @@ import Settings
 import Stores
 import Wire
 
-/// The configuration of pushes as the rooms that send them take it.
+/// The configuration of pushes in the form of the rooms that send them.
 extension RoostConfiguration {
-    /// How to reach APNs; nil where the operator has configured no pushes.
+    /// The access to APNs; nil if no pushes are configured.
     func apns() throws -> APNsConfiguration? {
         push.topic == nil ? nil : try APNsConfiguration(self, for: "roost serve")
     }
@@ -16,8 +16,8 @@ extension RoostConfiguration {
     var pushEnvironment: PushEnvironment { PushEnvironment(rawValue: push.environment) ?? .production }
 
     /// - Parameters:
-    ///   - bundle: the app's bundle id.
-    ///   - audience, facts, badge: the statements that are taken where the configuration has none.
+    ///   - bundle: the app's bundle ID.
+    ///   - audience, facts, badge: statements for settings that the configuration lacks.
     func pushRules(
         bundle: String, audience: String?, facts: String?, badge: String? = nil
     ) throws(RunFailure) -> PushRules {
@@ -40,7 +40,7 @@ extension RoostConfiguration {
         return rules
     }
 
-    /// Nil where no table says up to where users have read.
+    /// Nil if no table stores how far users have read.
     private var readPositions: ReadPositions? {
         guard !push.readPositions.isEmpty else { return nil }
         var columns: [Name: Name] = [:]
@@ -53,7 +53,7 @@ extension RoostConfiguration {
             message: Name(push.readMessage))
     }
 
-    /// The columns whose rows are pushed at the time that they say.
+    /// The columns with the times at which their rows are pushed.
     func timedSources() throws(RunFailure) -> [TimedSource] {
         do {
             return try TimedSource.list(push.timed ?? "")
@@ -62,7 +62,7 @@ extension RoostConfiguration {
         }
     }
 
-    /// The templates of alerts about single tables.
+    /// The alert templates of single tables.
     private func alertTemplates(otherwise general: AlertTemplate) throws(RunFailure) -> [Name: AlertTemplate] {
         guard let sections = push.templates else { return [:] }
         do {
@@ -117,9 +117,9 @@ extension RoostConfiguration {
 }
 
 extension APNsConfiguration {
-    /// Takes key, address and queue from the configuration.
+    /// Takes the key, the address and the queue from the configuration.
     ///
-    /// - Parameter command: who needs it, for the sentence that says what is missing.
+    /// - Parameter command: the command that needs it, for the error about missing settings.
     init(_ configuration: RoostConfiguration, for command: String) throws {
         let settings = configuration.push
         guard let key = settings.key else {
@@ -154,7 +154,7 @@ extension APNsConfiguration {
 }
 
 extension ProviderKeyError {
-    /// The key of the setting that is wrong.
+    /// The setting that is wrong.
     fileprivate var setting: String {
         switch self {
         case .team: "apns.team_id"

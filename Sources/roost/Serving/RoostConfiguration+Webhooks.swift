@@ -5,9 +5,9 @@ import Settings
 import Webhooks
 
 extension RoostConfiguration {
-    /// What tells the application's backend what happens; nil where `webhooks.url` is not set.
+    /// The service that sends webhooks; nil if `webhooks.url` is not set.
     ///
-    /// - Throws: `RunFailure`, whose sentence says what to write.
+    /// - Throws: `RunFailure` with the remedy.
     func webhookService(_ happenings: Happenings?, _ logger: Logger) throws -> WebhookService? {
         guard let happenings, let url = webhooks.url else { return nil }
         guard let secret = webhooks.secret else {

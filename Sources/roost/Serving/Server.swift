@@ -11,24 +11,24 @@ import Push
 import Settings
 import Streams
 
-/// A hub to be run: what its rooms are made from. `run` makes them and lets them run until a signal.
+/// A hub before its start: everything that its rooms are created from.
 struct Server {
     let configuration: RoostConfiguration
-    /// Makes what serves what the hub does not; it is given what keeps streams, if there are to be any.
+    /// Creates a handler for further paths; receives the stream service, if there is one.
     let handler: (((any StreamService)?) -> any HTTPHandler)?
-    /// Taken where the configuration has none.
+    /// Statements for settings that the configuration lacks.
     let statements: Statements
     let databaseURL: String
     let tokens: any TokenVerifier
     let streams: StreamSettings
-    /// Called once, after the line that says that the hub listens.
+    /// Called once, after the line that reports that the hub is listening.
     let whenReady: @Sendable () -> Void
-    /// Nil where the keys are not the configuration's.
+    /// Nil if the keys do not come from the configuration.
     let keys: KeyRefresher?
-    /// Reads the configuration again. Nil where it stays as it is.
+    /// Reads the configuration again; nil if it never changes.
     let read: Reload.Reader?
 
-    /// - Parameter read: reads the configuration again, as it was read for `configuration`.
+    /// - Parameter read: reads the configuration again, in the way `configuration` was read.
     init(
         _ configuration: RoostConfiguration, read: @escaping Reload.Reader
     ) async throws {
@@ -58,9 +58,9 @@ struct Server {
 
     func run() async throws {
         OpenFiles.raiseLimit()
-        // A peer that is gone is an error of the write, not of the process.
+        // Writing to a closed connection fails instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
-        // So is a file that may not grow.
+        // So does writing to a file at its size limit.
         signal(SIGXFSZ, SIG_IGN)
         if let problem = Pooler.problem(of: databaseURL, within: .seconds(3)) {
             throw RunFailure(problem + ".", .configuration)
@@ -70,7 +70,7 @@ struct Server {
             try rooms.start()
             return rooms
         }
-        // Until here a signal ends the process: there is nothing yet to take leave of.
+        // Until here a signal ends the process: there is nothing to shut down yet.
         Signals.listen(to: [SIGTERM, SIGINT])
         await HubService(rooms: rooms).run()
     }

@@ -2,9 +2,9 @@ import Settings
 import Streams
 import Wire
 
-/// What `streams.on_close` and `streams.bounds` say, entry by entry.
+/// The entries of `streams.on_close` and `streams.bounds`.
 extension StreamSettings {
-    /// - Throws: `RunFailure` if an entry is none.
+    /// - Throws: `RunFailure` if an entry is invalid.
     func closeRules() throws(RunFailure) -> [CloseRule] {
         guard let onClose else { return [] }
         guard onClose.first(where: { !$0.isWhitespace }) == "[" else {
@@ -39,7 +39,7 @@ extension StreamSettings {
         return reasons
     }
 
-    /// - Throws: `RunFailure` if an entry is none.
+    /// - Throws: `RunFailure` if an entry is invalid.
     func boundRules() throws(RunFailure) -> [BoundRule] {
         guard let bounds else { return [] }
         var rules: [BoundRule] = []
@@ -68,7 +68,7 @@ private struct SettingEntry {
     private let number: Int
     private let json: JSON
 
-    /// - Throws: `RunFailure` if the text is no list of objects.
+    /// - Throws: `RunFailure` if the text is not a list of objects.
     static func all(of setting: String, _ text: String) throws(RunFailure) -> [SettingEntry] {
         let json: JSON
         do { json = try JSON(parsing: Array(text.utf8)) } catch {
@@ -115,7 +115,7 @@ private struct SettingEntry {
         return text
     }
 
-    /// A list of words, or one text with commas between them.
+    /// A list of words, or one text with words separated by commas.
     func words(_ key: String) throws(RunFailure) -> [String]? {
         guard let value = json[key], value.kind != .null else { return nil }
         let words =

@@ -9,9 +9,9 @@ import Webhooks
 import Wire
 
 extension StreamSettings {
-    /// Nil where there are to be no streams.
+    /// Nil if the hub serves no streams.
     ///
-    /// - Parameter shared: where several hubs have them together; nil for a hub alone.
+    /// - Parameter shared: the place of the streams that several hubs share; nil for a single hub.
     func setup(
         _ committer: any StreamCommitter, _ shared: SharedStreams?, _ logger: Logger
     ) throws -> FileStreamService.Setup? {
@@ -43,7 +43,7 @@ extension StreamSettings {
 }
 
 extension StreamSettings {
-    /// - Throws: `RunFailure` where one of them is none.
+    /// - Throws: `RunFailure` if a route is invalid.
     func checkRoutes() throws {
         for text in routes where StreamRoute(text) == nil {
             throw RunFailure(
@@ -52,9 +52,9 @@ extension StreamSettings {
         }
     }
 
-    /// What passes requests on to the application's backend; nil where no route does.
+    /// The service that passes requests on to the application's backend; nil if no route does.
     ///
-    /// - Throws: `RunFailure`, whose sentence says what to write.
+    /// - Throws: `RunFailure` with the remedy.
     func forwardService(_ streams: FileStreamService?, _ logger: Logger) throws -> ForwardService? {
         guard let streams, routes.contains(where: { StreamRoute($0)?.backend != nil }) else { return nil }
         guard let forwardSecret, let key = WebhookSecret(forwardSecret) else {
@@ -81,7 +81,7 @@ extension StreamFolder.Failure: Failure {
     var status: ExitStatus { .configuration }
 }
 
-/// Whom streams tell of changes: the loops, and what passes requests on.
+/// Receives changes of streams: the loops, and the service that passes requests on.
 struct StreamSinks: StreamSink {
     let gateway: Gateway
     let forwarder: ForwardService?

@@ -5,9 +5,9 @@ import Logging
 import Ops
 import Synchronization
 
-/// Reports the state of the hub to systemd, where systemd started it; `ServiceReport` decides what is reported and when.
+/// Reports the hub's state to systemd, if systemd started it; `ServiceReport` decides what is reported and when.
 ///
-/// It is best effort, as sd_notify(3) has it: a manager that does not listen changes nothing for clients, and is logged once.
+/// Best effort, as in sd_notify(3): a manager that does not listen makes no difference to clients, and is logged once.
 final class Supervision: Sendable {
     private let notifier: SystemdNotifier
     private let problem: @Sendable () -> String?
@@ -21,11 +21,11 @@ final class Supervision: Sendable {
         var hasWarned = false
     }
 
-    /// Nil where systemd did not ask for reports.
+    /// Nil unless systemd expects reports.
     ///
     /// - Parameters:
-    ///   - problem: why the hub is not ready; nil when it is.
-    ///   - heartbeats: as `ServiceReport.Status` has them.
+    ///   - problem: returns the reason why the hub is not ready; nil when it is.
+    ///   - heartbeats: returns the heartbeats of `ServiceReport.Status`.
     init?(
         problem: @escaping @Sendable () -> String?, heartbeats: @escaping @Sendable () -> [Int], logger: Logger
     ) {
@@ -44,7 +44,7 @@ final class Supervision: Sendable {
         state = Mutex(State(report: ServiceReport(watchdog: watchdog)))
     }
 
-    /// Begins to report. To be called once, when the ports are open; from then on the hub is looked at once a second.
+    /// Starts reporting, once a second. Call once, when the ports are open.
     func begin() {
         state.withLock { $0.began = .now }
         repeatLook()
@@ -60,14 +60,14 @@ final class Supervision: Sendable {
         send { report, status in report.lines(status) }
     }
 
-    /// Reports that the configuration is about to be read again.
+    /// Reports that the configuration is about to be reloaded.
     func reloads() {
         send { report, _ in report.reloads(at: Clock.now().monotonic * 1000) }
     }
 
-    /// Reports how a reload ended.
+    /// Reports the outcome of a reload.
     ///
-    /// - Parameter outcome: a few words, as `configuration reloaded`.
+    /// - Parameter outcome: a few words such as `configuration reloaded`.
     func reloaded(_ outcome: String) {
         send { report, status in report.reloaded(outcome, status) }
     }
@@ -78,7 +78,8 @@ final class Supervision: Sendable {
         look()
     }
 
-    /// Sends the lines that `what` makes of the report. What could not be sent is new the next time, too.
+    /// Sends the lines that `what` makes of the report. After a failure the report is unchanged, so that they are sent
+    /// next time.
     private func send(_ what: (inout ServiceReport, ServiceReport.Status) -> [String]) {
         let (problem, heartbeats) = (problem(), heartbeats())
         state.withLock { state in

@@ -36,7 +36,7 @@ struct ChatView: View {
         }
     }
 
-    /// What ends the work for good is for the user to see; that the view went away is not.
+    /// Shows the error that ended the work; a cancellation, because the view disappeared, is not shown.
     private func show(_ work: () async throws -> Void) async {
         do { try await work() } catch is CancellationError {} catch { problem = String(describing: error) }
     }
