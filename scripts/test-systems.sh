@@ -40,8 +40,11 @@ inside() {
         done
         shift
         cp /etc/resolv.conf "$root/etc/resolv.conf"
+        # Whom this machine trusts to be a registry.
+        cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
         [[ ! -e /etc/gitconfig ]] || cp /etc/gitconfig "$root/etc/gitconfig"
         exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 TERM=dumb DEBIAN_FRONTEND=noninteractive \
+            PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_DEFAULT_TIMEOUT=180 \
             PATH="$toolchain/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" "$@"' \
         bash "$root" "$toolchain" "$(dirname "$toolchain")" "${copies[@]}" -- "$@"
 }
