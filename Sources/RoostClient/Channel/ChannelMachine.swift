@@ -81,11 +81,11 @@ package struct ChannelMachine {
         package var leave: Duration = .seconds(3)
         package var grace = GraceWindows()
         package var backoff = Backoff.Policy()
-        /// How long a joined channel waits before it joins again for a new sequence, so that sequences created one
-        /// after the other share one join.
+        /// The delay before a joined channel joins again for a new sequence, so that sequences created one after the
+        /// other share one join.
         package var subscribeDelay: Duration = .milliseconds(10)
-        /// How long a joined channel waits before it joins again without the requests that no sequence reads any more,
-        /// unless another join comes first.
+        /// The delay before a joined channel joins again without the requests that no sequence reads any more, unless
+        /// another join comes first.
         package var unsubscribeDelay: Duration = .seconds(5)
 
         package init() {}

@@ -11,19 +11,19 @@ extension RoostClient {
         /// The key under which this client is present in channels. It stays the same across reconnects, so that a
         /// return within the grace window is not visible to others.
         public var presenceKey = UUID().uuidString.lowercased()
-        /// How long a loss is not shown.
+        /// The time for which a lost connection is not shown.
         public var grace = GraceWindows()
         /// The pauses between attempts to connect, to join, and to get a token.
         public var backoff = Backoff.Policy()
         /// The time between two heartbeats. The hub closes sockets that are silent for a minute.
         public var heartbeat = Duration.seconds(25)
-        /// How long the hub may stay silent after a heartbeat before the connection is given up.
+        /// The time limit for the hub's next message after a heartbeat; after that the connection is given up.
         public var heartbeatTimeout = Duration.seconds(10)
         /// The time limit of an attempt to connect.
         public var connectTimeout = Duration.seconds(10)
         /// The time limit for the hub's reply to a join.
         public var joinTimeout = Duration.seconds(10)
-        /// How long a message may wait for a reconnecting channel and for the hub's reply, together.
+        /// The time limit for a message to wait for a reconnecting channel and for the hub's reply, together.
         public var sendTimeout = Duration.seconds(10)
         /// Decodes rows and payloads.
         public var decoder = JSONDecoder.roost
@@ -66,7 +66,7 @@ public enum AppState: String, Sendable, Codable, CaseIterable {
     case active, inactive, background
 }
 
-/// How long a lost connection is not shown, by the app's state.
+/// The time for which a lost connection is not shown, by the app's state.
 ///
 /// The defaults are the hub's own, so that others see a user as away at the same time as the user's own app shows the
 /// loss.

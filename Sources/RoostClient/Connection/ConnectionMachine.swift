@@ -74,7 +74,7 @@ package struct ConnectionMachine {
         package var heartbeatTimeout: Duration = .seconds(10)
         package var connectTimeout: Duration = .seconds(10)
         package var tokenTimeout: Duration = .seconds(30)
-        /// How long an open socket may stay silent after the app reported that the network is back.
+        /// The time limit for a sign of life on an open socket after the app reported that the network is back.
         package var probeTimeout: Duration = .seconds(4)
         package var backoff = Backoff.Policy()
         package var grace = GraceWindows()
