@@ -29,7 +29,7 @@ final class ProgressWaiter: SocketWaiter {
         self.listener = listener
     }
 
-    func report(_ change: (inout AdminProgress) -> Void) {
+    func reportProgress(_ change: (inout AdminProgress) -> Void) {
         change(&progress)
         listener(progress)
     }
@@ -42,7 +42,7 @@ final class ProgressWaiter: SocketWaiter {
             } catch let error as PostgresError where error.kind == .timeout {
                 if ContinuousClock.now >= deadline { throw error }
             }
-            look()
+            reportWait()
         }
     }
 
@@ -56,16 +56,16 @@ final class ProgressWaiter: SocketWaiter {
         }
     }
 
-    private func look() {
-        let detail = observed()
-        report { $0.detail = detail }
+    private func reportWait() {
+        let detail = describeWait()
+        reportProgress { $0.detail = detail }
         lookAt = .now + Self.rhythm
     }
 
-    private func observed() -> String? {
+    private func describeWait() -> String? {
         guard let backendID, !isBlind else { return nil }
         do {
-            let session = try observer ?? AdminSession.open(conninfo, within: Self.observerLimit)
+            let session = try observer ?? AdminSession.openConnection(conninfo, within: Self.observerLimit)
             observer = session
             let rows = try session.query(LockSQL.sessionWait, [String(backendID)], within: Self.observerLimit)
             if let holder = LockHolder(rows) {
@@ -103,7 +103,7 @@ enum AdminSession {
     /// - Parameters:
     ///   - reporter: waits for the answers.
     ///   - limit: the time to connect, per host.
-    static func open(
+    static func openConnection(
         _ conninfo: String, reporter: ProgressWaiter? = nil, within limit: Duration = .seconds(10)
     ) throws -> PostgresConnection {
         let connection = try PostgresConnection(conninfo, waiter: reporter ?? PlainWaiter(), within: limit)
@@ -115,7 +115,7 @@ enum AdminSession {
     ///
     /// - Throws: also `AdminError` with the command to run.
     static func openMigrated(_ conninfo: String, reporter: ProgressWaiter? = nil) throws -> PostgresConnection {
-        let connection = try open(conninfo, reporter: reporter)
+        let connection = try openConnection(conninfo, reporter: reporter)
         do {
             try RoostSchema.demandCurrent(on: connection)
         } catch let error as PostgresError where error.sqlState == nil && error.kind == .server {
@@ -132,7 +132,7 @@ package struct AdminError: Error, Sendable, CustomStringConvertible {
 }
 
 /// Runs a command's body, and turns errors of libpq or Postgres into a sentence that names the task.
-func administer<Outcome>(_ task: String, _ body: () throws -> Outcome) throws -> Outcome {
+func runCommand<Outcome>(_ task: String, _ body: () throws -> Outcome) throws -> Outcome {
     do {
         return try body()
     } catch let error as PostgresError {

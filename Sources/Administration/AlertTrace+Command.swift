@@ -5,7 +5,7 @@ extension AlertTrace {
     ///
     /// - Throws: `AdminError` with a sentence.
     package static func read(_ subject: Subject, limit: Int, conninfo: String) throws -> [Entry] {
-        try administer("read the alerts") {
+        try runCommand("read the alerts") {
             try read(subject, limit: limit, on: AdminSession.openMigrated(conninfo), within: .seconds(30))
         }
     }

@@ -40,36 +40,36 @@ package enum ClientRoles {
     /// Determines the missing setup without changing anything.
     /// - Throws: `AdminError`.
     package static func plan(_ request: Request, conninfo: String) throws -> Plan {
-        try administer("look at the roles") { try plan(request, AdminSession.open(conninfo)) }
+        try runCommand("look at the roles") { try plan(request, AdminSession.openConnection(conninfo)) }
     }
 
     /// Completes the setup in one transaction, or changes nothing. Safe to repeat.
     /// - Returns: the executed plan.
     /// - Throws: `AdminError`; if this role lacks the rights, with the statements for an administrator to run.
-    package static func create(_ request: Request, conninfo: String) throws -> Plan {
-        try administer("make the clients' roles") {
-            let connection = try AdminSession.open(conninfo)
+    package static func createRoles(_ request: Request, conninfo: String) throws -> Plan {
+        try runCommand("make the clients' roles") {
+            let connection = try AdminSession.openConnection(conninfo)
             let plan = try plan(request, connection)
             guard !plan.statements.isEmpty else { return plan }
-            if let obstacle = plan.obstacle { throw refusal(plan, obstacle) }
+            if let obstacle = plan.obstacle { throw missingRightsError(plan, obstacle) }
             do {
                 // The whole script is one simple query: a failure aborts the transaction.
-                try connection.run("begin;\n\(plan.script)commit")
+                try connection.runScript("begin;\n\(plan.script)commit")
             } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
-                throw refusal(plan, error.message)
+                throw missingRightsError(plan, error.message)
             }
             return plan
         }
     }
 
-    private static func refusal(_ plan: Plan, _ reason: String) -> AdminError {
+    private static func missingRightsError(_ plan: Plan, _ reason: String) -> AdminError {
         AdminError(
             "\(plan.user) may not do this (\(reason)). Have an administrator of the database run these statements, and then "
                 + "run `roost doctor`:\n\n\(plan.script)")
     }
 
     /// The privilege in `pg_has_role` that allows becoming a role.
-    static func membership(_ connection: PostgresConnection) -> String {
+    static func membershipPrivilege(_ connection: PostgresConnection) -> String {
         connection.serverVersion >= 160_000 ? "SET" : "MEMBER"
     }
 
@@ -92,7 +92,7 @@ package enum ClientRoles {
     ) throws {
         let (isSuperuser, makesRoles, bypasses) = (who.flag(0, 1), who.flag(0, 2), who.flag(0, 3))
         let roles = try connection.query(
-            ClientRolesSQL.clientRoles, [request.hub ?? "", membership(connection)])
+            ClientRolesSQL.clientRoles, [request.hub ?? "", membershipPrivilege(connection)])
         var granted: [String] = []
         for row in 0..<roles.count {
             let name = roles.text(row, 0) ?? ""
@@ -123,7 +123,7 @@ package enum ClientRoles {
         var schemas: [String: [String]] = [:]
         var grants: [String] = []
         for table in request.tables {
-            let state = try reading(of: table, for: request.readers, connection)
+            let state = try readingState(of: table, for: request.readers, connection)
             if let obstacle = state.obstacle, plan.obstacle == nil { plan.obstacle = obstacle }
             for role in state.outside where schemas[state.schema]?.contains(role) != true {
                 schemas[state.schema, default: []].append(role)
@@ -158,7 +158,7 @@ package enum ClientRoles {
         var obstacle: String?
     }
 
-    private static func reading(
+    private static func readingState(
         of table: String, for readers: [String], _ connection: PostgresConnection
     ) throws -> Reading {
         do {

@@ -6,7 +6,7 @@ enum DeletionRules {
     ///
     /// - Parameter table: the only table to examine; nil for all.
     /// - Throws: `PostgresError`.
-    static func exceptions(of table: NamedTable?, on connection: PostgresConnection) throws -> [String] {
+    static func exceptionFindings(of table: NamedTable?, on connection: PostgresConnection) throws -> [String] {
         let rows = try connection.query(CaptureDoctorSQL.unjudgedDeletions, [table?.oid])
         return (0..<rows.count).map { row in
             let name = rows.text(row, 0) ?? ""
@@ -22,7 +22,7 @@ enum DeletionRules {
     }
 
     /// Tables whose deleted rows cannot be restored while policies are evaluated (SchemaVisibility.sql).
-    static func lasting(on connection: PostgresConnection) throws -> [String] {
+    static func lastingDeletionFindings(on connection: PostgresConnection) throws -> [String] {
         let rows = try connection.query(DoctorSQL.lastingDeletions)
         return (0..<rows.count).map { row in
             let name = rows.text(row, 0) ?? ""

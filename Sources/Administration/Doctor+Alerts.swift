@@ -9,16 +9,16 @@ extension Doctor {
     ///   - condition: `alerts.when`.
     ///   - proofSeconds: `alerts.proof_seconds`.
     ///   - many: the number of alerts from which a share of them is conclusive.
-    package static func examine(
+    package static func examineAlerts(
         alertsWhen condition: String, proofSeconds: Int, conninfo: String, many: Int = 20
     ) -> [Finding] {
         do {
-            let connection = try AdminSession.open(conninfo)
+            let connection = try AdminSession.openConnection(conninfo)
             let day = try connection.query(DoctorSQL.alertsOfDay)
-            var findings = [alerted(when: condition, proofSeconds)]
-            findings.append(try silentHubs(connection, delayed: day.figure(0, 4) ?? 0, many))
+            var findings = [conditionFinding(when: condition, proofSeconds)]
+            findings.append(try checkSilentHubs(connection, delayed: day.boundedInteger(0, 4) ?? 0, many))
             // With `away`, no app is asked for a proof.
-            if condition != "away" { findings.append(proofs(day, proofSeconds, many)) }
+            if condition != "away" { findings.append(proofsFinding(day, proofSeconds, many)) }
             return findings
         } catch {
             return [Finding(.error, alertSubject, "The check of alerts failed: \(error).")]
@@ -27,7 +27,7 @@ extension Doctor {
 
     private static let alertSubject = "alerts"
 
-    private static func alerted(when condition: String, _ proofSeconds: Int) -> Finding {
+    private static func conditionFinding(when condition: String, _ proofSeconds: Int) -> Finding {
         let text =
             switch condition {
             case "away":
@@ -44,9 +44,10 @@ extension Doctor {
     }
 
     /// An alert waits, for half a minute at most, for all hubs on which its user is online.
-    private static func silentHubs(_ connection: PostgresConnection, delayed: Int64, _ many: Int) throws -> Finding {
+    private static func checkSilentHubs(_ connection: PostgresConnection, delayed: Int64, _ many: Int) throws -> Finding
+    {
         let rows = try connection.query(DoctorSQL.silentHubs)
-        let hubs = (0..<rows.count).map { (name: rows.text($0, 0) ?? "", waiting: rows.figure($0, 1) ?? 0) }
+        let hubs = (0..<rows.count).map { (name: rows.text($0, 0) ?? "", waiting: rows.boundedInteger($0, 1) ?? 0) }
         let (silent, strangers) = (hubs.filter { $0.waiting > 0 }, hubs.filter { $0.waiting == 0 })
         func names(_ hubs: [(name: String, waiting: Int64)]) -> String {
             hubs.map(\.name).joined(separator: ", ")
@@ -73,9 +74,9 @@ extension Doctor {
         return Finding(.good, alertSubject, "No alert waits for a hub that says nothing.")
     }
 
-    private static func proofs(_ day: QueryResult, _ proofSeconds: Int, _ many: Int) -> Finding {
-        let (asked, proven) = (day.figure(0, 0) ?? 0, day.figure(0, 1) ?? 0)
-        let (unproven, users) = (day.figure(0, 2) ?? 0, day.figure(0, 3) ?? 0)
+    private static func proofsFinding(_ day: QueryResult, _ proofSeconds: Int, _ many: Int) -> Finding {
+        let (asked, proven) = (day.boundedInteger(0, 0) ?? 0, day.boundedInteger(0, 1) ?? 0)
+        let (unproven, users) = (day.boundedInteger(0, 2) ?? 0, day.boundedInteger(0, 3) ?? 0)
         guard asked > 0 else {
             return Finding(.good, alertSubject, "No app was asked in the last day to prove that a message arrived.")
         }

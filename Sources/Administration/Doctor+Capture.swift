@@ -2,7 +2,7 @@ import Postgres
 
 /// Checks of reading tables from the WAL: server, publication and slot.
 extension Doctor {
-    static func capture(
+    static func checkCapture(
         _ connection: PostgresConnection, _ hub: ExaminedHub, _ limits: DoctorLimits
     ) throws -> [Finding] {
         let publication = try connection.query(PublishingSQL.publicationState)
@@ -11,12 +11,12 @@ extension Doctor {
         let settings = CaptureSettings(try connection.query(CaptureDoctorSQL.captureSettings))
         var findings: [Finding] = []
         if hub.readsWAL || tables > 0 {
-            findings += settings.findings(
+            findings += settings.settingFindings(
                 needsSlot: slot.count == 0, needsSender: slot.count == 0 || !slot.flag(0, 3))
             findings += publicationFindings(publication)
-            findings += try published(connection)
+            findings += try checkPublishedTables(connection)
         }
-        if hub.readsWAL { findings += try captureRights(connection) }
+        if hub.readsWAL { findings += try checkCaptureRights(connection) }
         findings += slotFindings(slot, tables: tables, hub, settings, limits)
         let left = try connection.query(CaptureDoctorSQL.slotsLeft)
         findings += (0..<left.count).map {
@@ -62,7 +62,7 @@ extension Doctor {
         return []
     }
 
-    private static func published(_ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkPublishedTables(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(CaptureDoctorSQL.publishedFaults)
         return (0..<rows.count).map { row in
             let table = rows.text(row, 0) ?? ""
@@ -93,7 +93,7 @@ extension Doctor {
         }
     }
 
-    private static func captureRights(_ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkCaptureRights(_ connection: PostgresConnection) throws -> [Finding] {
         let missing = try connection.query(CaptureDoctorSQL.captureRights)
         return (0..<missing.count).map {
             Finding(
@@ -202,7 +202,7 @@ private struct CaptureSettings {
         hasStandby = row.flag(0, 8)
     }
 
-    func findings(needsSlot: Bool, needsSender: Bool) -> [Finding] {
+    func settingFindings(needsSlot: Bool, needsSender: Bool) -> [Finding] {
         var findings: [Finding] = []
         if level != "logical" {
             findings.append(

@@ -3,8 +3,8 @@ import Postgres
 
 /// Checks whether clients receive anything at all: the roles of their tokens, and the tables these may read.
 extension Doctor {
-    static func roles(_ connection: PostgresConnection) throws -> [Finding] {
-        let rows = try connection.query(ClientRolesSQL.clientRoles, ["", ClientRoles.membership(connection)])
+    static func checkRoles(_ connection: PostgresConnection) throws -> [Finding] {
+        let rows = try connection.query(ClientRolesSQL.clientRoles, ["", ClientRoles.membershipPrivilege(connection)])
         let roles = (0..<rows.count).map { (name: rows.text($0, 0) ?? "", exists: rows.flag($0, 1), row: $0) }
         let own = try connection.query(ClientRolesSQL.ownRoles)
         let missing = missingRoles(roles.filter { !$0.exists }.map(\.name), of: roles.count, hasOthers: own.count > 0)
@@ -12,7 +12,7 @@ extension Doctor {
         guard !outOfReach.isEmpty || !missing.isEmpty else {
             return [Finding(.good, "roles", "The hub may ask as the roles of its clients.")]
         }
-        return try missing + unreachable(outOfReach, connection)
+        return try missing + unreachableRoles(outOfReach, connection)
     }
 
     /// If the hub was granted the operator's own roles, tokens may name those.
@@ -35,7 +35,7 @@ extension Doctor {
     }
 
     /// Unless row level security decides something, the hub need not become the role.
-    private static func unreachable(_ names: [String], _ connection: PostgresConnection) throws -> [Finding] {
+    private static func unreachableRoles(_ names: [String], _ connection: PostgresConnection) throws -> [Finding] {
         guard !names.isEmpty else { return [] }
         let state = try connection.query(DoctorSQL.realtimeState)
         let hub = state.text(0, 2) ?? "the hub's role"
@@ -49,7 +49,7 @@ extension Doctor {
     }
 
     /// Finds watched tables that no role may read: each subscription to them is refused.
-    static func readers(_ connection: PostgresConnection) throws -> [Finding] {
+    static func checkReaders(_ connection: PostgresConnection) throws -> [Finding] {
         let oids = try CatalogReader.tables(from: connection).map { String($0.oid) }
         guard !oids.isEmpty else { return [] }
         let tables = try connection.query(
@@ -61,14 +61,15 @@ extension Doctor {
             Finding(
                 .error, "readers",
                 "No role that tokens name may read \(table), so no client gets its changes; run "
-                    + "`roost init \(ShellArgument.of(table)) --yes`, which lets authenticated read it, or unwatch it.")
+                    + "`roost init \(ShellArgument.quoted(table)) --yes`, which lets authenticated read it, or unwatch it."
+            )
         }
     }
 }
 
 /// A word quoted for a shell.
 package enum ShellArgument {
-    package static func of(_ text: String) -> String {
+    package static func quoted(_ text: String) -> String {
         let isPlain =
             !text.isEmpty && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "._-".contains($0)) }
         return isPlain ? text : "'" + text.replacing("'", with: #"'\''"#) + "'"

@@ -4,7 +4,7 @@ import Postgres
 /// Checks of the database's hubs: duplicate names, and whether writers wake each of them.
 extension Doctor {
     /// A lock that any role may take is the only means by which a role without rights can stop hubs.
-    static func locks(_ connection: PostgresConnection) throws -> [Finding] {
+    static func checkLocks(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.foreignLocks)
         guard rows.count > 0 else { return [Finding(.good, "locks", "Only hubs hold advisory locks of roost's.")] }
         return (0..<rows.count).map { row in
@@ -18,10 +18,10 @@ extension Doctor {
         }
     }
 
-    static func hubs(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
+    static func checkHubs(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.nodes)
         let nodes = (0..<rows.count).map { Node(rows, $0) }
-        var findings = try nodes.first { $0.name == hub.node }.map { try own($0, connection) } ?? []
+        var findings = try nodes.first { $0.name == hub.node }.map { try checkOwnHub($0, connection) } ?? []
         if findings.isEmpty {
             findings.append(Finding(.good, "hubs", "No hub named \(hub.node) is connected at present."))
         }
@@ -32,7 +32,7 @@ extension Doctor {
                     + "(feed.safety_poll_seconds); run `select roost.write_must_ring()` in psql as the owner of the "
                     + "schema roost.")
         }
-        findings += try stalled(connection)
+        findings += try checkStalledHubs(connection)
         let gone = nodes.filter { $0.name != hub.node && $0.connected == 0 && $0.age ?? .zero > hub.retention }
         return findings
             + gone.map {
@@ -45,7 +45,7 @@ extension Doctor {
     }
 
     /// Hubs that are connected but make no progress.
-    private static func stalled(_ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkStalledHubs(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.stalledHubs, [String(progressPatience)])
         return (0..<rows.count).map { row in
             Finding(
@@ -59,7 +59,7 @@ extension Doctor {
     /// In seconds. A hub stores its position ten times a second while changes come.
     private static let progressPatience = 60
 
-    private static func own(_ node: Node, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkOwnHub(_ node: Node, _ connection: PostgresConnection) throws -> [Finding] {
         guard node.connected > 1 else {
             return node.connected == 1 ? [Finding(.good, "hubs", "One hub is connected as \(node.name).")] : []
         }
@@ -97,7 +97,7 @@ extension Doctor {
 
 /// Checks whether the outbox stays small, and whether its changes can be delivered.
 extension Doctor {
-    static func outbox(
+    static func checkOutbox(
         _ connection: PostgresConnection, _ hub: ExaminedHub, _ limits: DoctorLimits
     ) throws -> [Finding] {
         let state = try connection.query(DoctorSQL.outboxState)
@@ -120,15 +120,15 @@ extension Doctor {
                     "The outbox has \(dead) dead rows and \(living) live ones (\(size)): vacuum does not reach it, or "
                         + "an old transaction holds it back; end that transaction, and run `vacuum roost.change`."))
         }
-        findings += autovacuum(isOn: state.flag(0, 4), isOffForTable: state.flag(0, 5))
+        findings += checkAutovacuum(isOn: state.flag(0, 4), isOffForTable: state.flag(0, 5))
         if findings.isEmpty {
             let oldest = age.map { ", the oldest \(Magnitude.time($0)) old" } ?? ""
             findings.append(Finding(.good, "outbox", "The outbox has about \(living) changes (\(size))\(oldest)."))
         }
-        return findings + (try unwatched(connection))
+        return findings + (try checkUnwatchedChanges(connection))
     }
 
-    private static func autovacuum(isOn: Bool, isOffForTable: Bool) -> [Finding] {
+    private static func checkAutovacuum(isOn: Bool, isOffForTable: Bool) -> [Finding] {
         guard isOn, !isOffForTable else {
             let remedy =
                 isOn ? "run `alter table roost.change reset (autovacuum_enabled)`" : "set autovacuum = on"
@@ -141,7 +141,7 @@ extension Doctor {
         return []
     }
 
-    private static func unwatched(_ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkUnwatchedChanges(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.unwatchedChanges)
         return (0..<rows.count).map { row in
             guard let table = rows.text(row, 1) else {
@@ -159,7 +159,7 @@ extension Doctor {
 
 /// Checks of the watched tables and their capture.
 extension Doctor {
-    static func tables(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
+    static func checkTables(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
         let count = try CatalogReader.tables(from: connection).count
         let faults = try CatalogReader.tableFaults(from: connection, readsWAL: hub.readsWAL)
         var findings = (0..<faults.count).compactMap { row -> Finding? in
@@ -170,7 +170,7 @@ extension Doctor {
             else {
                 return nil
             }
-            return finding(fault, of: table, concernsItself: faults.flag(row, 2))
+            return faultFinding(fault, of: table, concernsItself: faults.flag(row, 2))
         }
         findings += try CatalogReader.displacedTables(from: connection).map { Finding(.error, "tables", $0.sentence) }
         if count > 0 {
@@ -179,11 +179,11 @@ extension Doctor {
         } else if findings.isEmpty {
             findings = [Finding(.warning, "tables", "No table is watched; run `roost watch TABLE`.")]
         }
-        return findings + (try casts(connection))
+        return findings + (try checkCasts(connection))
     }
 
     /// Columns whose values may have no JSON.
-    private static func casts(_ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkCasts(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.castsToJSON)
         return (0..<rows.count).map { row in
             let (table, column) = (rows.text(row, 0) ?? "", rows.text(row, 1) ?? "")
@@ -197,7 +197,7 @@ extension Doctor {
     /// - Parameters:
     ///   - fault: a name from TableFaults in Catalog.sql.
     ///   - concernsItself: whether the table itself has the fault, not only its partitions.
-    private static func finding(_ fault: String, of table: String, concernsItself: Bool) -> Finding {
+    private static func faultFinding(_ fault: String, of table: String, concernsItself: Bool) -> Finding {
         let some = concernsItself ? table : "A partition of \(table)"
         return switch fault {
         case "missing":
@@ -242,7 +242,7 @@ extension Doctor {
 
 /// Checks for writers whose changes fire no triggers, so that clients miss them.
 extension Doctor {
-    static func writers(_ connection: PostgresConnection) throws -> [Finding] {
+    static func checkWriters(_ connection: PostgresConnection) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.silentWriters)
         return (0..<rows.count).map { row in
             let (subject, detail) = (rows.text(row, 1) ?? "", rows.text(row, 2) ?? "")

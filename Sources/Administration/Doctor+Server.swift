@@ -3,16 +3,16 @@ import Postgres
 
 /// Checks of the server itself.
 extension Doctor {
-    static func primary(_ connection: PostgresConnection) throws -> [Finding] {
+    static func checkPrimary(_ connection: PostgresConnection) throws -> [Finding] {
         do {
-            try Primary.demand(on: connection)
+            try Primary.demandPrimary(on: connection)
         } catch let error as PostgresError where error.sqlState == nil && !connection.isBroken {
             return [Finding(.error, "primary", error.message)]
         }
         return [Finding(.good, "primary", "The server takes writes.")]
     }
 
-    static func connections(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
+    static func checkConnections(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
         let row = try connection.query(DoctorSQL.connections)
         let limits = [
             ("max_connections", row.integer(0, 0)), ("the role's limit", row.integer(0, 1)),
@@ -35,7 +35,7 @@ extension Doctor {
         ]
     }
 
-    static func transactions(_ connection: PostgresConnection, _ limits: DoctorLimits) throws -> [Finding] {
+    static func checkTransactions(_ connection: PostgresConnection, _ limits: DoctorLimits) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.longTransactions, [String(limits.transaction.components.seconds)])
         guard rows.count > 0 else {
             return [Finding(.good, "transactions", "No transaction is open for long.")]
@@ -52,7 +52,7 @@ extension Doctor {
 
     /// A full queue fails the commits of all sessions that notify. Roost's triggers stop notifying before that; the
     /// application's own NOTIFYs do not.
-    static func queue(_ connection: PostgresConnection) throws -> [Finding] {
+    static func checkNotificationQueue(_ connection: PostgresConnection) throws -> [Finding] {
         let row = try connection.query(DoctorSQL.notificationQueue)
         let usage = row.text(0, 0).flatMap { Double($0) } ?? 0
         guard usage > 0.1 else { return [Finding(.good, "queue", "The queue of notifications is next to empty.")] }
@@ -70,7 +70,7 @@ extension Doctor {
 /// Checks of the server's standbys and idle slots.
 extension Doctor {
     /// A promoted standby keeps what it has received; the rest is lost.
-    static func standbys(_ connection: PostgresConnection, _ limits: DoctorLimits) throws -> [Finding] {
+    static func checkStandbys(_ connection: PostgresConnection, _ limits: DoctorLimits) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.standbys)
         return (0..<rows.count).map { row in
             let name = rows.text(row, 0) ?? "A standby"
@@ -91,7 +91,7 @@ extension Doctor {
         }
     }
 
-    static func slots(_ connection: PostgresConnection, _ limits: DoctorLimits) throws -> [Finding] {
+    static func checkIdleSlots(_ connection: PostgresConnection, _ limits: DoctorLimits) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.idleSlots, [String(limits.walBytes)])
         return (0..<rows.count).map { row in
             Finding(
@@ -107,7 +107,7 @@ extension Doctor {
 /// Checks that need no database.
 extension Doctor {
     /// Checks whether this machine's clock is synchronized; nil if unknown.
-    package static func machineClock() -> Finding? {
+    package static func checkMachineClock() -> Finding? {
         switch roost_clock_is_kept() {
         case 1: Finding(.good, "clock", "This machine's clock is synchronised.")
         case 0:

@@ -13,14 +13,17 @@ extension Doctor {
     ///   - tables: `alerts.tables`, each as `schema.table` or a name in `public`.
     package static func examine(audience statement: String, tables: [String], conninfo: String) -> [Finding] {
         do {
-            let connection = try AdminSession.open(conninfo)
-            return [try audience(AudienceStatement(statement), connection)] + (try alerted(tables, connection))
+            let connection = try AdminSession.openConnection(conninfo)
+            return [try checkAudience(AudienceStatement(statement), connection)]
+                + (try checkAlertTables(tables, connection))
         } catch {
             return [Finding(.error, "alerts", "The check failed: \(error).")]
         }
     }
 
-    private static func audience(_ statement: AudienceStatement, _ connection: PostgresConnection) throws -> Finding {
+    private static func checkAudience(_ statement: AudienceStatement, _ connection: PostgresConnection) throws
+        -> Finding
+    {
         do {
             _ = try statement.run("[]", on: connection)
         } catch let error as PostgresError where error.kind == .server {
@@ -29,7 +32,7 @@ extension Doctor {
                 "alerts.audience does not work, so nobody is alerted (\(error.message)); correct it, or grant what it "
                     + "needs: it only reads, takes $1::jsonb, and returns the columns row and user_id.")
         }
-        try connection.run("set row_security = off")
+        try connection.runScript("set row_security = off")
         do {
             try statement.plan(on: connection)
         } catch let error as PostgresError where error.kind == .server {
@@ -41,7 +44,7 @@ extension Doctor {
         return Finding(.good, "alerts", "alerts.audience fits the database.")
     }
 
-    private static func alerted(_ tables: [String], _ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkAlertTables(_ tables: [String], _ connection: PostgresConnection) throws -> [Finding] {
         let watched = Set(try CatalogReader.tables(from: connection).map { "\($0.schema).\($0.name)" })
         return tables.filter { !watched.contains($0) && !watched.contains("public.\($0)") }.map {
             Finding(.error, "alerts", "\($0) is not watched, so nothing in it alerts anybody; run `roost watch \($0)`.")
@@ -56,26 +59,26 @@ extension Doctor {
     /// - Parameter statement: `users.statement`.
     package static func examine(usersStatement statement: String, conninfo: String) -> [Finding] {
         do {
-            let connection = try AdminSession.open(conninfo)
-            return [try users(statement, connection)]
+            let connection = try AdminSession.openConnection(conninfo)
+            return [try checkUsersStatement(statement, connection)]
         } catch {
             return [Finding(.error, "users", "The check failed: \(error).")]
         }
     }
 
-    private static func users(_ statement: String, _ connection: PostgresConnection) throws -> Finding {
-        func plan() throws { _ = try connection.query("explain \(statement)", ["{}", "{}", "{}"]) }
+    private static func checkUsersStatement(_ statement: String, _ connection: PostgresConnection) throws -> Finding {
+        func planStatement() throws { _ = try connection.query("explain \(statement)", ["{}", "{}", "{}"]) }
         do {
-            try plan()
+            try planStatement()
         } catch let error as PostgresError where error.kind == .server {
             return Finding(
                 .error, "users",
                 "users.statement does not work, so nobody's status is written (\(error.message)); correct it, or grant "
                     + "what it needs.")
         }
-        try connection.run("set row_security = off")
+        try connection.runScript("set row_security = off")
         do {
-            try plan()
+            try planStatement()
         } catch let error as PostgresError where error.kind == .server {
             return Finding(
                 .warning, "users",
@@ -98,14 +101,15 @@ extension Doctor {
         receiptsStatement statement: String, tables: [String], conninfo: String
     ) -> [Finding] {
         do {
-            let connection = try AdminSession.open(conninfo)
-            return [try receipts(statement, connection)] + (try unwatched(tables, connection))
+            let connection = try AdminSession.openConnection(conninfo)
+            return [try checkReceiptsStatement(statement, connection)] + (try checkReceiptTables(tables, connection))
         } catch {
             return [Finding(.error, "receipts", "The check failed: \(error).")]
         }
     }
 
-    private static func receipts(_ statement: String, _ connection: PostgresConnection) throws -> Finding {
+    private static func checkReceiptsStatement(_ statement: String, _ connection: PostgresConnection) throws -> Finding
+    {
         do {
             _ = try connection.query("explain \(statement)", ["{}", "{}", "{}", "{}", "{}"])
         } catch let error as PostgresError where error.kind == .server {
@@ -117,7 +121,7 @@ extension Doctor {
         return Finding(.good, "receipts", "receipts.statement fits the database.")
     }
 
-    private static func unwatched(_ tables: [String], _ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkReceiptTables(_ tables: [String], _ connection: PostgresConnection) throws -> [Finding] {
         let watched = Set(try CatalogReader.tables(from: connection).map { "\($0.schema).\($0.name)" })
         return tables.filter { !watched.contains($0) }.map {
             Finding(.error, "receipts", "\($0) is not watched, so nobody receives its rows; run `roost watch \($0)`.")
@@ -132,16 +136,16 @@ extension Doctor {
     /// throws: failures become findings.
     package static func examine(closeRules rules: [CloseRule], conninfo: String) -> [Finding] {
         do {
-            let connection = try AdminSession.open(conninfo)
-            return try rules.map { try examine($0, connection) }
+            let connection = try AdminSession.openConnection(conninfo)
+            return try rules.map { try examineRule($0, connection) }
         } catch {
             return [Finding(.error, "streams", "The check of streams.on_close failed: \(error).")]
         }
     }
 
-    private static func examine(_ rule: CloseRule, _ connection: PostgresConnection) throws -> Finding {
+    private static func examineRule(_ rule: CloseRule, _ connection: PostgresConnection) throws -> Finding {
         do {
-            try rule.check(as: nil, on: connection)
+            try rule.checkStatement(as: nil, on: connection)
         } catch let error as PostgresError where error.kind == .server {
             return Finding(
                 .error, "streams",
@@ -149,7 +153,7 @@ extension Doctor {
                     + "that takes $1 to $5 and ends with RETURNING.")
         }
         do {
-            try rule.check(as: rule.role ?? "service_role", on: connection)
+            try rule.checkStatement(as: rule.role ?? "service_role", on: connection)
         } catch let error as PostgresError where error.kind == .server {
             guard let role = rule.role else {
                 return Finding(

@@ -21,8 +21,8 @@ extension Doctor {
         }
         guard let statement else { return findings }
         do {
-            let connection = try AdminSession.open(conninfo)
-            let columns = known(try AudienceStatement(statement).columns(on: connection))
+            let connection = try AdminSession.openConnection(conninfo)
+            let columns = variableNames(try AudienceStatement(statement).columns(on: connection))
             for (table, names) in templates.sorted(by: { $0.key < $1.key }) {
                 let missing = names.subtracting(columns).sorted()
                 guard !missing.isEmpty else { continue }
@@ -43,7 +43,7 @@ extension Doctor {
     }
 
     /// The columns together with the variables that the hub derives from them.
-    private static func known(_ columns: Set<String>) -> Set<String> {
+    private static func variableNames(_ columns: Set<String>) -> Set<String> {
         var known = columns.union(["message_id"])
         if columns.contains("body") { known.insert("preview") }
         if columns.contains("badge") { known.insert("unread") }
@@ -54,8 +54,8 @@ extension Doctor {
     /// findings.
     package static func examine(tokens: AppTokens, conninfo: String) -> [Finding] {
         do {
-            let connection = try AdminSession.open(conninfo)
-            var findings = [try examine(tokens, connection)]
+            let connection = try AdminSession.openConnection(conninfo)
+            var findings = [try examineTokens(tokens, connection)]
             if !(try connection.query(DoctorSQL.authenticatedExists).flag(0, 0)) {
                 findings.append(
                     Finding(
@@ -69,7 +69,7 @@ extension Doctor {
         }
     }
 
-    private static func examine(_ tokens: AppTokens, _ connection: PostgresConnection) throws -> Finding {
+    private static func examineTokens(_ tokens: AppTokens, _ connection: PostgresConnection) throws -> Finding {
         do {
             try tokens.examine(on: connection)
         } catch let error as PostgresError where error.kind == .server {
@@ -79,7 +79,7 @@ extension Doctor {
                     + "grant what it needs: it only reads, takes $1::text[], and returns the columns user_id and token."
             )
         }
-        try connection.run("set row_security = off")
+        try connection.runScript("set row_security = off")
         do {
             try tokens.plan(on: connection)
         } catch let error as PostgresError where error.kind == .server {

@@ -8,14 +8,14 @@ extension Doctor {
     package static func examine(timed sources: [TimedSource], conninfo: String) -> [Finding] {
         guard !sources.isEmpty else { return [] }
         do {
-            let examination = TimedExamination(try AdminSession.open(conninfo))
+            let examination = TimedExamination(try AdminSession.openConnection(conninfo))
             let examined = try examination.examine(sources)
             return try zip(sources, examined).flatMap { source, examined in
                 var findings = examined.problems.map {
                     Finding($0.isFatal ? .error : .warning, Self.timed, $0.sentence)
                 }
                 if findings.isEmpty { findings = [Finding(.good, Self.timed, "\(source.name) fits the database.")] }
-                return try findings + history(of: source, examination)
+                return try findings + historyFindings(of: source, examination)
             }
         } catch {
             return [Finding(.error, timed, "The check failed: \(error).")]
@@ -26,7 +26,7 @@ extension Doctor {
     /// In seconds. Hubs look once a second.
     private static let longestSilence: Int64 = 60
 
-    private static func history(of source: TimedSource, _ examination: TimedExamination) throws -> [Finding] {
+    private static func historyFindings(of source: TimedSource, _ examination: TimedExamination) throws -> [Finding] {
         guard let (silence, late, most) = try examination.history(of: source) else {
             return [
                 Finding(

@@ -3,7 +3,7 @@ import Postgres
 
 /// Checks of row level security, channels in SQL and scopes.
 extension Doctor {
-    static func realtime(_ connection: PostgresConnection) throws -> [Finding] {
+    static func checkRealtime(_ connection: PostgresConnection) throws -> [Finding] {
         let state = try connection.query(DoctorSQL.realtimeState)
         let role = state.text(0, 2) ?? "this role"
         guard state.flag(0, 0) else {
@@ -14,10 +14,10 @@ extension Doctor {
                         + "create a schema.")
             ]
         }
-        return [trigger(state, role)] + (try policiesOfAnyTopic(connection))
+        return [triggerFinding(state, role)] + (try policiesOfAnyTopic(connection))
     }
 
-    private static func trigger(_ state: QueryResult, _ role: String) -> Finding {
+    private static func triggerFinding(_ state: QueryResult, _ role: String) -> Finding {
         if state.flag(0, 1) { return Finding(.good, "realtime", "What SQL sends to channels reaches the hub.") }
         if let disabled = state.text(0, 6) {
             return Finding(
@@ -28,12 +28,12 @@ extension Doctor {
         return Finding(
             .warning, "realtime",
             "realtime.messages lacks roost's trigger, so what SQL sends reaches nobody; "
-                + remedy(for: role, mayCreate: state.flag(0, 4), isLocked: state.flag(0, 5)))
+                + triggerRemedy(for: role, mayCreate: state.flag(0, 4), isLocked: state.flag(0, 5)))
     }
 
     /// On Supabase's platform `grant trigger` by `postgres` succeeds without any effect (changelog
     /// "realtime-schema-locked-down-against-modification", supabase/realtime PR 1993), so it is no remedy there.
-    private static func remedy(for role: String, mayCreate: Bool, isLocked: Bool) -> String {
+    private static func triggerRemedy(for role: String, mayCreate: Bool, isLocked: Bool) -> String {
         if mayCreate { return "run `roost migrate`." }
         let grant = "run `grant trigger on realtime.messages to \(role)`, then run `roost migrate`."
         guard isLocked else { return "have its owner \(grant)" }
@@ -57,7 +57,7 @@ extension Doctor {
         }
     }
 
-    static func policies(_ connection: PostgresConnection) throws -> [Finding] {
+    static func checkPolicies(_ connection: PostgresConnection) throws -> [Finding] {
         let tables = try CatalogReader.tables(from: connection).filter(\.hasRowSecurity)
         let oids = "{" + tables.map { String($0.oid) }.joined(separator: ",") + "}"
         let rows = try connection.query(DoctorSQL.tablesWithoutPolicy, [oids])
@@ -67,7 +67,9 @@ extension Doctor {
                 "\($0) has row level security and no policy for SELECT, so only roles that bypass it get its changes; "
                     + "create one, or unwatch it.")
         }
-        let deletions = try (DeletionRules.exceptions(of: nil, on: connection) + DeletionRules.lasting(on: connection))
+        let deletions = try
+            (DeletionRules.exceptionFindings(of: nil, on: connection)
+            + DeletionRules.lastingDeletionFindings(on: connection))
             .map {
                 Finding(.warning, "policies", $0)
             }
@@ -76,17 +78,17 @@ extension Doctor {
     }
 
     private static func failingPolicies(of table: NamedTable, _ connection: PostgresConnection) throws -> [Finding] {
-        try PolicySample(table: table, connection: connection).failures().map {
+        try PolicySample(table: table, connection: connection).findFailures().map {
             Finding($0.isOfAll ? .error : .warning, "policies", $0.sentence)
         }
     }
 
-    static func scopes(_ connection: PostgresConnection) throws -> [Finding] {
-        let scopes = try DeclaredScope.read(on: connection)
+    static func checkScopes(_ connection: PostgresConnection) throws -> [Finding] {
+        let scopes = try DeclaredScope.readScopes(on: connection)
         let known = Set(scopes.map(\.oid))
         let without = try CatalogReader.tables(from: connection).filter { $0.hasRowSecurity && !known.contains($0.oid) }
         let findings = try scopes.flatMap { scope in
-            guard scope.problems.isEmpty else { return complaints(scope) }
+            guard scope.problems.isEmpty else { return problemFindings(scope) }
             guard scope.hasRowSecurity else {
                 return [
                     Finding(
@@ -94,7 +96,7 @@ extension Doctor {
                         "\(scope.table) has no row level security: everybody sees every row, whatever its scope.")
                 ]
             }
-            return [try judged(scope, on: connection)]
+            return [try sampleFinding(scope, on: connection)]
         }
         return findings
             + without.map { table in
@@ -105,7 +107,7 @@ extension Doctor {
             }
     }
 
-    private static func complaints(_ scope: DeclaredScope) -> [Finding] {
+    private static func problemFindings(_ scope: DeclaredScope) -> [Finding] {
         scope.problems.map { problem in
             let remedy =
                 switch problem.kind {
@@ -122,8 +124,8 @@ extension Doctor {
         }
     }
 
-    private static func judged(_ scope: DeclaredScope, on connection: PostgresConnection) throws -> Finding {
-        switch try ScopeSample(scope: scope, connection: connection).judge() {
+    private static func sampleFinding(_ scope: DeclaredScope, on connection: PostgresConnection) throws -> Finding {
+        switch try ScopeSample(scope: scope, connection: connection).compareVisibility() {
         case .holds(let rows, let users):
             Finding(
                 .good, "scope",

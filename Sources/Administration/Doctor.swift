@@ -7,12 +7,12 @@ package enum Doctor {
     typealias Check = (PostgresConnection) throws -> [Finding]
 
     /// Runs all checks. Never throws: failures become findings.
-    package static func examine(
+    package static func examineDatabase(
         conninfo: String, for hub: ExaminedHub = ExaminedHub(), limits: DoctorLimits = DoctorLimits()
     ) -> [Finding] {
         let connection: PostgresConnection
         do {
-            connection = try AdminSession.open(conninfo)
+            connection = try AdminSession.openConnection(conninfo)
         } catch let error as PostgresError where error.isOfPooler {
             return [Finding(.error, "pooler", error.message + ".")]
         } catch {
@@ -20,26 +20,31 @@ package enum Doctor {
             return [Finding(.error, "postgres", failure.connectionSentence)]
         }
         var findings = [Finding(.good, "postgres", "Postgres can be reached.")]
-        run([
-            ("version", version), ("primary", primary), ("listen", listen), ("clock", clock),
-            ("connections", { try connections($0, hub) }), ("transactions", { try transactions($0, limits) }),
-            ("queue", queue), ("standbys", { try standbys($0, limits) }), ("slots", { try slots($0, limits) }),
-            ("schema", schema),
+        runChecks([
+            ("version", checkVersion), ("primary", checkPrimary), ("listen", checkListen), ("clock", checkClock),
+            ("connections", { try checkConnections($0, hub) }), ("transactions", { try checkTransactions($0, limits) }),
+            ("queue", checkNotificationQueue), ("standbys", { try checkStandbys($0, limits) }),
+            ("slots", { try checkIdleSlots($0, limits) }),
+            ("schema", checkSchema),
         ])
         // Checks that depend on the schema cannot run if it is missing, inaccessible or of another version.
         guard findings.contains(where: { $0.subject == "schema" && $0.severity == .good }) else { return findings }
-        run([("rights", rights)])
+        runChecks([("rights", checkRights)])
         if !findings.contains(where: { $0.subject == "rights" && $0.severity == .error }) {
-            run([("locks", locks), ("hubs", { try hubs($0, hub) }), ("outbox", { try outbox($0, hub, limits) })])
+            runChecks([
+                ("locks", checkLocks), ("hubs", { try checkHubs($0, hub) }),
+                ("outbox", { try checkOutbox($0, hub, limits) }),
+            ])
         }
-        run([
-            ("tables", { try tables($0, hub) }), ("capture", { try capture($0, hub, limits) }), ("writers", writers),
-            ("realtime", realtime), ("roles", roles), ("readers", readers),
-            ("policies", policies), ("scope", scopes),
+        runChecks([
+            ("tables", { try checkTables($0, hub) }), ("capture", { try checkCapture($0, hub, limits) }),
+            ("writers", checkWriters),
+            ("realtime", checkRealtime), ("roles", checkRoles), ("readers", checkReaders),
+            ("policies", checkPolicies), ("scope", checkScopes),
         ])
         return findings
 
-        func run(_ checks: [(String, Check)]) {
+        func runChecks(_ checks: [(String, Check)]) {
             for (subject, check) in checks {
                 do {
                     findings += try check(connection)
@@ -50,7 +55,7 @@ package enum Doctor {
         }
     }
 
-    private static func version(_ connection: PostgresConnection) -> [Finding] {
+    private static func checkVersion(_ connection: PostgresConnection) -> [Finding] {
         let major = connection.serverVersion / 10_000
         return major >= 13
             ? [Finding(.good, "version", "Postgres \(major) is supported.")]
@@ -58,10 +63,10 @@ package enum Doctor {
     }
 
     /// A transaction pooler gives every transaction another session, which loses LISTEN.
-    private static func listen(_ connection: PostgresConnection) throws -> [Finding] {
-        try connection.run("listen roost_doctor")
+    private static func checkListen(_ connection: PostgresConnection) throws -> [Finding] {
+        try connection.runScript("listen roost_doctor")
         let first = try connection.query("select pg_backend_pid()").text(0, 0)
-        try connection.run("notify roost_doctor")
+        try connection.runScript("notify roost_doctor")
         let second = try connection.query("select pg_backend_pid()").text(0, 0)
         let deadline = ContinuousClock.now + .seconds(2)
         var heard = try connection.takeNotifications()
@@ -70,7 +75,7 @@ package enum Doctor {
             _ = try connection.query("select pg_sleep(0.02)")
             heard = try connection.takeNotifications()
         }
-        try connection.run("unlisten roost_doctor")
+        try connection.runScript("unlisten roost_doctor")
         return first == second && heard > 0
             ? [Finding(.good, "listen", "LISTEN works on this connection.")]
             : [
@@ -81,7 +86,7 @@ package enum Doctor {
             ]
     }
 
-    private static func clock(_ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkClock(_ connection: PostgresConnection) throws -> [Finding] {
         let before = Date().timeIntervalSince1970
         let text = try connection.query("select extract(epoch from clock_timestamp())::float8").text(0, 0) ?? ""
         let after = Date().timeIntervalSince1970
@@ -93,7 +98,7 @@ package enum Doctor {
             : [Finding(.warning, "clock", "The clocks here and at Postgres differ by \(shown) s; run NTP on both.")]
     }
 
-    private static func schema(_ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkSchema(_ connection: PostgresConnection) throws -> [Finding] {
         do {
             try RoostSchema.demandCurrent(on: connection)
         } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
@@ -104,7 +109,7 @@ package enum Doctor {
         return [Finding(.good, "schema", "The schema roost is version \(RoostSchema.currentVersion).")]
     }
 
-    private static func rights(_ connection: PostgresConnection) throws -> [Finding] {
+    private static func checkRights(_ connection: PostgresConnection) throws -> [Finding] {
         let missing = try connection.query(DoctorSQL.rights)
         guard missing.count > 0 else { return [Finding(.good, "rights", "This role may do what the hub does.")] }
         return (0..<missing.count).map { row in

@@ -74,7 +74,7 @@ struct LockWait {
     }
 
     /// The pause before the next attempt; nil once the patience is exhausted.
-    mutating func next(at now: ContinuousClock.Instant) -> Duration? {
+    mutating func nextPause(at now: ContinuousClock.Instant) -> Duration? {
         let end = end ?? now + patience.total
         self.end = end
         guard now < end else { return nil }

@@ -10,19 +10,19 @@ struct LogicalSlot {
     init(turns: TableTurns) { self.turns = turns }
 
     /// Runs `body` while no hub and no other command creates or drops the slot.
-    func whileNobodyDrops<Outcome>(_ body: () throws -> Outcome) throws -> Outcome {
+    func withSlotLock<Outcome>(_ body: () throws -> Outcome) throws -> Outcome {
         var wait = LockWait(turns.patience)
         while try !connection.query(CaptureSQL.lockSlot).flag(0, 0) {
-            guard let pause = wait.next(at: .now) else {
+            guard let pause = wait.nextPause(at: .now) else {
                 throw AdminError(
                     "Another command or a hub is creating or dropping the logical slot; run this again later.")
             }
-            turns.reporter.report {
+            turns.reporter.reportProgress {
                 $0.detail =
                     "waits for another command or a hub that is creating or dropping the logical slot"
             }
             turns.reporter.pause(pause)
-            turns.reporter.report { $0.detail = nil }
+            turns.reporter.reportProgress { $0.detail = nil }
         }
         do {
             let outcome = try body()
@@ -39,7 +39,7 @@ struct LogicalSlot {
     /// afterwards.
     ///
     /// - Throws: `AdminError` with the problem and its remedy.
-    func prepare() throws {
+    func prepareCapture() throws {
         let found = try connection.query(PublishingSQL.requirementsOfWAL)
         guard found.text(0, 0) == "logical" else {
             throw AdminError(
@@ -53,7 +53,7 @@ struct LogicalSlot {
         }
         try preparePublication(mayMake: found.flag(0, 5))
         let slot = try connection.query(CaptureSQL.slotState)
-        if slot.count == 0 || !slot.flag(0, 0) { try make(isLost: slot.count > 0, found) }
+        if slot.count == 0 || !slot.flag(0, 0) { try createCapture(isLost: slot.count > 0, found) }
     }
 
     private func preparePublication(mayMake: Bool) throws {
@@ -64,13 +64,13 @@ struct LogicalSlot {
                     "This role may not create the publication roost; run `grant create on database … to …`, or run "
                         + "this as the database's owner.")
             }
-            try connection.run(PublishingSQL.makePublication)
+            try connection.runScript(PublishingSQL.makePublication)
         } else if publication.flag(0, 1) {
             throw AdminError(
                 "The publication roost covers all tables or a whole schema, so it would also publish what Roost "
                     + "writes; drop it, and run this again, which creates another.")
         } else if !publication.flag(0, 0) {
-            try connection.run(PublishingSQL.mendPublication)
+            try connection.runScript(PublishingSQL.mendPublication)
         }
     }
 
@@ -80,12 +80,12 @@ struct LogicalSlot {
     func mendPublication() throws -> Bool {
         let publication = try connection.query(PublishingSQL.publicationState)
         guard publication.count > 0, !publication.flag(0, 1), !publication.flag(0, 0) else { return false }
-        try connection.run(PublishingSQL.mendPublication)
+        try connection.runScript(PublishingSQL.mendPublication)
         return true
     }
 
     /// In an order that never loses changes unnoticed, whatever happens in between (`CaptureSlot`).
-    private func make(isLost: Bool, _ found: QueryResult) throws {
+    private func createCapture(isLost: Bool, _ found: QueryResult) throws {
         guard found.flag(0, 1) else {
             throw AdminError(
                 "Reading the WAL needs a role that may replicate; run `alter role \(found.text(0, 6) ?? "…") "
@@ -99,23 +99,23 @@ struct LogicalSlot {
         }
         _ = try connection.query(CaptureSQL.slotIsGone)
         if isLost { _ = try connection.query(CaptureSQL.dropSlot) }
-        let place = try makeSlot()
+        let place = try createSlot()
         _ = try connection.query(CaptureSQL.beginCapture, [place])
     }
 
     /// No writer waits behind this statement, so it may take the whole patience; the reporter names the transaction it
     /// waits for.
-    private func makeSlot() throws -> String? {
+    private func createSlot() throws -> String? {
         let limit = turns.patience.total
-        try connection.run("set lock_timeout = '\(max(1, Int(limit / .milliseconds(1))))ms'")
+        try connection.runScript("set lock_timeout = '\(max(1, Int(limit / .milliseconds(1))))ms'")
         do {
             // Several transactions may be waited for, one after the other.
             let place = try connection.query(PublishingSQL.makeSlot, within: limit * 3 + .seconds(30)).text(0, 0)
-            try connection.run("reset lock_timeout")
+            try connection.runScript("reset lock_timeout")
             return place
         } catch let error as PostgresError where error.sqlState == SQLState.lockNotAvailable {
             let holder = LockHolder(try connection.query(LockSQL.oldestWriter))
-            try connection.run("reset lock_timeout")
+            try connection.runScript("reset lock_timeout")
             throw AdminError(
                 "The logical slot can be created once all transactions that write have ended, in all databases of the "
                     + "server; the oldest belongs to \(holder?.description ?? "somebody"): "
@@ -128,7 +128,7 @@ struct LogicalSlot {
     /// - Returns: remarks for the user.
     func dropUnread() throws -> [String] {
         guard try isUnused() else { return [] }
-        return try whileNobodyDrops {
+        return try withSlotLock {
             guard try isUnused() else { return [] }
             // The order matters: a row without a slot means that changes are missing.
             _ = try connection.query(CaptureSQL.forgetCapture)

@@ -12,7 +12,7 @@ package enum Migrator {
 
     /// The whole setup for an empty database, as a script for psql.
     package static var script: String {
-        transaction(
+        transactionScript(
             (RoostSchema.base + RoostSchema.migrations).map(section)
                 + ["update roost.meta set schema_version = \(RoostSchema.currentVersion);\n"]
                 + RoostSchema.installations.map(section))
@@ -20,7 +20,7 @@ package enum Migrator {
 
     private static func section(_ step: RoostSchema.Step) -> String { "-- \(step.name)\n\(step.sql)" }
 
-    private static func transaction(_ steps: [String]) -> String {
+    private static func transactionScript(_ steps: [String]) -> String {
         "begin;\n\n" + steps.joined(separator: "\n") + "\ncommit;\n"
     }
 
@@ -35,16 +35,16 @@ package enum Migrator {
     package static func migrate(
         conninfo: String, patience: LockPatience = LockPatience(), progress: @escaping AdminProgress.Listener = { _ in }
     ) throws -> Outcome {
-        try administer("migrate") {
+        try runCommand("migrate") {
             let reporter = ProgressWaiter("migrating", conninfo: conninfo, listener: progress)
-            let connection = try AdminSession.open(conninfo, reporter: reporter)
+            let connection = try AdminSession.openConnection(conninfo, reporter: reporter)
             var wait = LockWait(patience)
             while true {
                 do {
                     return try migrate(connection, patience, reporter)
                 } catch let error as PostgresError where error.sqlState == SQLState.lockNotAvailable {
-                    try connection.run("rollback")
-                    try rest(&wait, connection, reporter)
+                    try connection.runScript("rollback")
+                    try waitForLock(&wait, connection, reporter)
                 }
             }
         }
@@ -54,9 +54,9 @@ package enum Migrator {
     private static func migrate(
         _ connection: PostgresConnection, _ patience: LockPatience, _ reporter: ProgressWaiter
     ) throws -> Outcome {
-        try connection.run("begin")
-        try takeTurn(connection, patience, reporter)
-        try connection.run("set local lock_timeout = '\(patience.turnText)'")
+        try connection.runScript("begin")
+        try awaitTurn(connection, patience, reporter)
+        try connection.runScript("set local lock_timeout = '\(patience.turnText)'")
         let version = try RoostSchema.installedVersion(on: connection) ?? 0
         guard version <= RoostSchema.currentVersion else { throw AdminError(RoostSchema.newer(version)) }
         guard version == 0 || version >= RoostSchema.baseVersion else { throw AdminError(RoostSchema.tooOld(version)) }
@@ -65,27 +65,27 @@ package enum Migrator {
             ? RoostSchema.base + RoostSchema.migrations
             : Array(RoostSchema.migrations.dropFirst(version - RoostSchema.baseVersion))
         // Interruptions of the capture until now are recorded before the capture is reset.
-        if !steps.isEmpty, version > 0 { try connection.run("select roost.note_captures()") }
+        if !steps.isEmpty, version > 0 { try connection.runScript("select roost.note_captures()") }
         for (done, step) in steps.enumerated() {
-            reporter.report { progress in
+            reporter.reportProgress { progress in
                 progress.task = "migrating: \(step.name)"
                 (progress.done, progress.total) = (done, steps.count)
             }
-            try connection.run(step.sql, within: .seconds(600))
+            try connection.runScript(step.sql, within: .seconds(600))
         }
         if !steps.isEmpty {
-            try connection.run("update roost.meta set schema_version = \(RoostSchema.currentVersion)")
+            try connection.runScript("update roost.meta set schema_version = \(RoostSchema.currentVersion)")
         }
         // Trigger functions may have changed: the state of each table's capture is determined again (SchemaCapture.sql).
-        if !steps.isEmpty { try connection.run("delete from roost.captured") }
+        if !steps.isEmpty { try connection.runScript("delete from roost.captured") }
         for installation in RoostSchema.installations {
-            reporter.report { progress in
+            reporter.reportProgress { progress in
                 progress.task = "installing: \(installation.name)"
                 (progress.done, progress.total) = (0, 0)
             }
-            try connection.run(installation.sql)
+            try connection.runScript(installation.sql)
         }
-        try connection.run("commit")
+        try connection.runScript("commit")
         return Outcome(from: version, to: RoostSchema.currentVersion)
     }
 
@@ -93,7 +93,7 @@ package enum Migrator {
     /// the lock.
     ///
     /// - Throws: `AdminError` once the patience is exhausted.
-    private static func takeTurn(
+    private static func awaitTurn(
         _ connection: PostgresConnection, _ patience: LockPatience, _ reporter: ProgressWaiter
     ) throws {
         do {
@@ -108,17 +108,21 @@ package enum Migrator {
     }
 
     /// - Throws: `AdminError` once the patience is exhausted.
-    private static func rest(_ wait: inout LockWait, _ connection: PostgresConnection, _ reporter: ProgressWaiter)
+    private static func waitForLock(
+        _ wait: inout LockWait, _ connection: PostgresConnection, _ reporter: ProgressWaiter
+    )
         throws
     {
         let holder = try LockHolder(of: nil, readersCount: true, on: connection)
-        guard let pause = wait.next(at: .now) else {
+        guard let pause = wait.nextPause(at: .now) else {
             throw AdminError(
                 "Roost's tables are in use by \(holder?.description ?? "many short transactions"); "
                     + "\(holder?.remedy ?? "choose a quieter moment"), and run this again.")
         }
-        reporter.report { $0.detail = "waits for a lock held by \(holder?.description ?? "short transactions")" }
+        reporter.reportProgress {
+            $0.detail = "waits for a lock held by \(holder?.description ?? "short transactions")"
+        }
         reporter.pause(pause)
-        reporter.report { $0.detail = nil }
+        reporter.reportProgress { $0.detail = nil }
     }
 }

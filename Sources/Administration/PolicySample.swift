@@ -38,29 +38,29 @@ struct PolicySample {
     /// The failures of the table's policies, at most one for each role.
     ///
     /// - Throws: `PostgresError`.
-    func failures() throws -> [Failure] {
+    func findFailures() throws -> [Failure] {
         let readers = try connection.query(
-            WatchingSQL.policyReaders, [table.oid, ClientRoles.membership(connection)])
+            WatchingSQL.policyReaders, [table.oid, ClientRoles.membershipPrivilege(connection)])
         guard readers.count > 0 else { return [] }
-        let members = try DeclaredScope.read(of: table.oid, on: connection).first?.members ?? []
-        let known = try SampleUsers(table: table.oid, column: nil, members: members, connection: connection).draw(
+        let members = try DeclaredScope.readScopes(of: table.oid, on: connection).first?.members ?? []
+        let known = try SampleUsers(table: table.oid, column: nil, members: members, connection: connection).drawUsers(
             from: [])
         let deadline = ContinuousClock.now + Self.patience
-        try connection.run("begin read only; set local statement_timeout = '2s'; set local lock_timeout = '1s'")
+        try connection.runScript("begin read only; set local statement_timeout = '2s'; set local lock_timeout = '1s'")
         do {
             let found = try (0..<readers.count).compactMap { row -> Failure? in
                 guard let role = readers.text(row, 0), let statement = readers.text(row, 1) else { return nil }
-                return try failure(of: role, statement, users: known, until: deadline)
+                return try findFailure(of: role, statement, users: known, until: deadline)
             }
-            try connection.run("rollback")
+            try connection.runScript("rollback")
             return found
         } catch {
-            if !connection.isBroken { try connection.run("rollback") }
+            if !connection.isBroken { try connection.runScript("rollback") }
             throw error
         }
     }
 
-    private func failure(
+    private func findFailure(
         of role: String, _ statement: String, users: [String], until deadline: ContinuousClock.Instant
     ) throws -> Failure? {
         // A visitor's token has no subject.
@@ -69,15 +69,17 @@ struct PolicySample {
         var failures: [PolicyFailure] = []
         for subject in subjects where tried == 0 || ContinuousClock.now < deadline {
             tried += 1
-            do { try read(statement, as: role, subject) } catch let error as PostgresError where error.kind == .server {
+            do { try trySelect(statement, as: role, subject) } catch let error as PostgresError
+                where error.kind == .server
+            {
                 // A table that is in use or slow to read tells nothing about its policies.
                 guard ![SQLState.lockNotAvailable, SQLState.queryCanceled].contains(error.sqlState) else {
                     tried -= 1
-                    try connection.run("rollback to savepoint before")
+                    try connection.runScript("rollback to savepoint before")
                     break
                 }
                 failures.append(PolicyFailure(error))
-                try connection.run("rollback to savepoint before")
+                try connection.runScript("rollback to savepoint before")
             }
         }
         // Some of the drawn values are no user ids, and a policy may fail to cast them.
@@ -87,8 +89,8 @@ struct PolicySample {
         }
     }
 
-    private func read(_ statement: String, as role: String, _ subject: String?) throws {
-        try connection.run("savepoint before")
+    private func trySelect(_ statement: String, as role: String, _ subject: String?) throws {
+        try connection.runScript("savepoint before")
         _ = try connection.query(
             """
             select set_config('request.jwt.claims', json_strip_nulls(json_build_object('sub', $1::text, 'role', $2::text))::text, true),
@@ -96,6 +98,6 @@ struct PolicySample {
                    set_config('request.jwt.claim.role', $2, true), set_config('role', $2, true)
             """, [subject, role])
         _ = try connection.query(statement)
-        try connection.run("rollback to savepoint before; release savepoint before")
+        try connection.runScript("rollback to savepoint before; release savepoint before")
     }
 }

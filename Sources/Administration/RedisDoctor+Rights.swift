@@ -13,8 +13,8 @@ extension RedisDoctor {
             ("xrevrange", ["XREVRANGE", name, "+", "-", "COUNT", 1]), ("publish", ["PUBLISH", name, ""]),
             ("ping", ["PING"]), ("get", ["GET", name]), ("set", ["SET", name, "", "XX"]), ("del", ["DEL", name]),
             ("mget", ["MGET", name]), ("hget", ["HGET", name, "f"]), ("hgetall", ["HGETALL", name]),
-            ("hdel", ["HDEL", name, "f"]), ("getrange", ["GETRANGE", name, 0, 0]), asked("hset", "'f', ''"),
-            asked("append", "''"), ("info", ["INFO", "server"]), ("role", ["ROLE"]), ("time", ["TIME"]),
+            ("hdel", ["HDEL", name, "f"]), ("getrange", ["GETRANGE", name, 0, 0]), askedCommand("hset", "'f', ''"),
+            askedCommand("append", "''"), ("info", ["INFO", "server"]), ("role", ["ROLE"]), ("time", ["TIME"]),
             ("pubsub|numsub", ["PUBSUB", "NUMSUB", name]), ("client|setname", ["CLIENT", "SETNAME", "roost-doctor"]),
             // The last one: a subscribed connection takes no other commands.
             ("subscribe", ["SUBSCRIBE", name]),
@@ -23,7 +23,7 @@ extension RedisDoctor {
 
     /// For a command without a form that writes nothing, asks Redis whether the user may run it; versions before 7.0
     /// cannot tell.
-    private func asked(_ command: String, _ rest: String) -> (command: String, [RedisArgument]) {
+    private func askedCommand(_ command: String, _ rest: String) -> (command: String, [RedisArgument]) {
         let script = """
             if redis.acl_check_cmd and not redis.acl_check_cmd('\(command)', KEYS[1], \(rest)) then \
             return redis.error_reply("-NOPERM to run '\(command)'") end
@@ -32,15 +32,15 @@ extension RedisDoctor {
     }
 
     /// Uses a connection of its own, which ends with SUBSCRIBE.
-    func rights() throws(RedisFailure) -> [Finding] {
+    func checkRights() throws(RedisFailure) -> [Finding] {
         let session = try RedisSession(address, name: "roost-doctor", limit: .seconds(3))
         var (commands, lacksKeys, lacksChannels): ([String], Bool, Bool) = ([], false, false)
         for (command, words) in tries {
-            guard case .error(let text) = try session.ask(words) else { continue }
+            guard case .error(let text) = try session.runCommand(words) else { continue }
             guard text.hasPrefix("NOPERM") else {
                 // A server that takes no writes replies so here.
                 if text.hasPrefix("NOSCRIPT") { continue }
-                return [Finding(.error, Self.subject, "Redis refuses \(command): \(Self.shown(text)).")]
+                return [Finding(.error, Self.subject, "Redis refuses \(command): \(Self.printable(text)).")]
             }
             // For a key or a channel, Redis names the kind, in words that differ between its versions; for a command,
             // it quotes the name.
@@ -64,7 +64,7 @@ extension RedisDoctor {
         ]
     }
 
-    func encryption(_: RedisSession, _: RedisInformation) -> [Finding] {
+    func checkEncryption(_: RedisSession, _: RedisInformation) -> [Finding] {
         func finding(_ severity: Finding.Severity, _ sentence: String) -> [Finding] {
             [Finding(severity, "redis encryption", sentence)]
         }
@@ -84,7 +84,7 @@ extension RedisDoctor {
     }
 
     /// An error of the server as a part of a sentence.
-    private static func shown(_ text: String) -> String {
+    private static func printable(_ text: String) -> String {
         let plain = text.unicodeScalars.filter { (0x20..<0x7F).contains($0.value) }.prefix(200)
         return String(String.UnicodeScalarView(plain)).trimmingSuffix(".")
     }

@@ -4,13 +4,13 @@ import Redis
 /// Checks of the server itself.
 extension RedisDoctor {
     /// Checks the size of the log, and whether there is room for a full one.
-    func memory(_ session: RedisSession, _ information: RedisInformation) throws(RedisFailure) -> [Finding] {
+    func checkMemory(_ session: RedisSession, _ information: RedisInformation) throws(RedisFailure) -> [Finding] {
         let log = try RedisLogSize(session, keys)
-        let used = information.number("used_memory") ?? 0
+        let used = information.integer("used_memory") ?? 0
         let extent =
             log.entries == 0
             ? "The log is empty" : "The log has about \(log.entries) entries, \(Magnitude.bytes(log.bytes))"
-        let most = information.number("maxmemory") ?? 0
+        let most = information.integer("maxmemory") ?? 0
         guard most > 0 else {
             return [
                 Finding(
@@ -45,7 +45,7 @@ extension RedisDoctor {
         return findings
     }
 
-    func persistence(_: RedisSession, _ information: RedisInformation) -> [Finding] {
+    func checkPersistence(_: RedisSession, _ information: RedisInformation) -> [Finding] {
         func finding(_ severity: Finding.Severity, _ sentence: String) -> [Finding] {
             [Finding(severity, "redis persistence", sentence)]
         }
@@ -71,9 +71,9 @@ extension RedisDoctor {
     }
 
     /// A primary that was replaced while cut off still takes messages, which no other hub sees.
-    func failover(_: RedisSession, _ information: RedisInformation) -> [Finding] {
+    func checkFailover(_: RedisSession, _ information: RedisInformation) -> [Finding] {
         guard case .sentinel(let endpoints, let name) = address.place else { return [] }
-        let replicas = information.number("connected_slaves") ?? 0
+        let replicas = information.integer("connected_slaves") ?? 0
         var findings: [Finding] = []
         if replicas == 0 {
             findings.append(
@@ -101,12 +101,12 @@ extension RedisDoctor {
 
     /// Redis cuts off a hub that hangs once this much output waits for it; the hub then reads what it missed from the
     /// log.
-    func readers(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
+    func checkReaders(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
         func finding(_ severity: Finding.Severity, _ sentence: String) -> [Finding] {
             [Finding(severity, "redis readers", sentence)]
         }
         let name = "client-output-buffer-limit"
-        let answer = try session.ask("CONFIG", "GET", .text(name))
+        let answer = try session.runCommand("CONFIG", "GET", .text(name))
         guard let text = answer.elements?.last?.text else {
             return finding(
                 .good, "\(name) is not shown to this user; Redis' default, 32 MB for pubsub, is enough.")
@@ -129,9 +129,9 @@ extension RedisDoctor {
                 : "A hub for which \(Magnitude.bytes(hard)) wait is cut off (\(name)), and reads them from the log.")
     }
 
-    func clock(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
+    func checkClock(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
         let before = Date().timeIntervalSince1970
-        let parts = try session.ask("TIME").elements?.compactMap { $0.text.flatMap { Double($0) } } ?? []
+        let parts = try session.runCommand("TIME").elements?.compactMap { $0.text.flatMap { Double($0) } } ?? []
         let after = Date().timeIntervalSince1970
         guard parts.count == 2 else { return [] }
         let theirs = parts[0] + parts[1] / 1e6
@@ -146,17 +146,17 @@ extension RedisDoctor {
     }
 
     /// A message from a hub takes one round trip, a message to it half of one.
-    func latency(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
+    func checkLatency(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
         var times: [Duration] = []
         for _ in 0..<21 {
             let start = ContinuousClock.now
-            _ = try session.ask("PING")
+            _ = try session.runCommand("PING")
             times.append(.now - start)
         }
         times.sort()
         let median = times[times.count / 2]
         let shown =
-            "half of 21 questions were answered within \(Self.milliseconds(median)) ms, all within \(Self.milliseconds(times[times.count - 1]))"
+            "half of 21 questions were answered within \(Self.millisecondsText(median)) ms, all within \(Self.millisecondsText(times[times.count - 1]))"
         return median <= limits.latency
             ? [Finding(.good, "redis latency", shown.prefix(1).uppercased() + shown.dropFirst() + ".")]
             : [
@@ -166,14 +166,14 @@ extension RedisDoctor {
             ]
     }
 
-    private static func milliseconds(_ duration: Duration) -> String {
+    private static func millisecondsText(_ duration: Duration) -> String {
         String(format: "%.2f", duration / .milliseconds(1))
     }
 
     /// Each hub subscribes to the cluster's channel and to one of its own, even if its name is taken.
-    func hubs(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
+    func checkHubs(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
         let answer =
-            try session.ask(
+            try session.runCommand(
                 "PUBSUB", "NUMSUB", .text(keys.channel), .text(keys.channel(of: node))
             ).elements ?? []
         guard answer.count == 4, case .integer(let all) = answer[1], case .integer(let own) = answer[3] else {
@@ -207,15 +207,17 @@ struct RedisLogSize {
     private var mean: Int64 = 0
 
     init(_ session: RedisSession, _ keys: LogKeys) throws(RedisFailure) {
-        guard let first = try Self.entries(session.ask("XRANGE", .text(keys.log), "-", "+", "COUNT", 1)).first else {
+        guard
+            let first = try Self.parseEntries(session.runCommand("XRANGE", .text(keys.log), "-", "+", "COUNT", 1)).first
+        else {
             return
         }
-        let newest = try Self.entries(session.ask("XREVRANGE", .text(keys.log), "+", "-", "COUNT", 10))
+        let newest = try Self.parseEntries(session.runCommand("XREVRANGE", .text(keys.log), "+", "-", "COUNT", 10))
         guard let last = newest.first else { return }
         mean = newest.reduce(0) { $0 + $1.bytes } / Int64(newest.count) + Self.overhead
         // Offsets are dense within an epoch; the head has the ends of all epochs before the last.
-        let head = try session.ask("GET", .text(keys.head))
-        let ends = Self.older(head).filter { $0.epoch >= first.id.epoch && $0.epoch < last.id.epoch } + [last.id]
+        let head = try session.runCommand("GET", .text(keys.head))
+        let ends = Self.olderEpochs(head).filter { $0.epoch >= first.id.epoch && $0.epoch < last.id.epoch } + [last.id]
         entries = ends.reduce(0) { $0 + $1.offset + 1 } - first.id.offset
     }
 
@@ -225,11 +227,11 @@ struct RedisLogSize {
     func bytes(of entries: Int) -> Int64 { Int64(entries) * mean }
 
     /// Empty if there is no head, or an invalid one that hubs will replace.
-    private static func older(_ head: RedisValue) -> [LogEntryID] {
-        do throws(LogRefusal) { return try LogScripts.head(head)?.older ?? [] } catch { return [] }
+    private static func olderEpochs(_ head: RedisValue) -> [LogEntryID] {
+        do throws(LogRefusal) { return try LogScripts.parseHead(head)?.older ?? [] } catch { return [] }
     }
 
-    private static func entries(_ value: RedisValue) -> [(id: LogEntryID, bytes: Int64)] {
+    private static func parseEntries(_ value: RedisValue) -> [(id: LogEntryID, bytes: Int64)] {
         (value.elements ?? []).compactMap { element -> (id: LogEntryID, bytes: Int64)? in
             guard let parts = element.elements, parts.count == 2, let id = parts[0].text.flatMap({ LogEntryID($0) })
             else { return nil }

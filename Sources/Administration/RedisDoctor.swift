@@ -32,11 +32,11 @@ package struct RedisDoctor {
         self.limits = limits
     }
 
-    package func examine() -> [Finding] {
+    package func examineServer() -> [Finding] {
         let (session, information): (RedisSession, RedisInformation)
         do {
             session = try RedisSession(address, name: "roost-doctor", limit: .seconds(3))
-            information = RedisInformation(try session.ask("INFO").text ?? "")
+            information = RedisInformation(try session.runCommand("INFO").text ?? "")
         } catch {
             return [
                 Finding(
@@ -44,14 +44,16 @@ package struct RedisDoctor {
                     "Redis cannot be used at \(address): \(error). Meanwhile the hub works alone.")
             ]
         }
-        let unserved = kind(information)
+        let unserved = checkKind(information)
         let place = session.place.map { RedisAddress($0).description } ?? address.description
         guard unserved.isEmpty else { return unserved }
         var findings = [Finding(.good, Self.subject, "\(information.name) can be reached (\(place)).")]
         let checks: [(String, Check)] = [
-            ("redis rights", { (_, _) throws(RedisFailure) in try rights() }), ("redis encryption", encryption),
-            ("redis memory", memory), ("redis persistence", persistence), ("redis failover", failover),
-            ("redis readers", readers), ("redis clock", clock), ("redis latency", latency), ("redis hubs", hubs),
+            ("redis rights", { (_, _) throws(RedisFailure) in try checkRights() }),
+            ("redis encryption", checkEncryption),
+            ("redis memory", checkMemory), ("redis persistence", checkPersistence), ("redis failover", checkFailover),
+            ("redis readers", checkReaders), ("redis clock", checkClock), ("redis latency", checkLatency),
+            ("redis hubs", checkHubs),
         ]
         for (subject, check) in checks {
             do {
@@ -64,7 +66,7 @@ package struct RedisDoctor {
     }
 
     /// Findings that rule the server out altogether.
-    private func kind(_ information: RedisInformation) -> [Finding] {
+    private func checkKind(_ information: RedisInformation) -> [Finding] {
         func refused(_ sentence: String) -> [Finding] { [Finding(.error, Self.subject, sentence)] }
         if information["redis_mode"] == "sentinel" {
             return refused("This is a Sentinel, not a Redis; write redis+sentinel://HOST:26379/NAME in cluster.url.")
@@ -108,7 +110,7 @@ struct RedisInformation {
 
     subscript(name: String) -> String? { values[name[...]].map { String($0) } }
 
-    func number(_ name: String) -> Int64? { self[name].flatMap { Int64($0) } }
+    func integer(_ name: String) -> Int64? { self[name].flatMap { Int64($0) } }
 
     private var isValkey: Bool { self["valkey_version"] != nil }
 

@@ -15,11 +15,11 @@ struct SampleUsers {
     ///
     /// - Parameter values: values of `column` that restrict the rows drawn, if a table has that column.
     /// - Throws: `PostgresError`.
-    func draw(from values: [String]) throws -> [String] {
+    func drawUsers(from values: [String]) throws -> [String] {
         let oids = "{" + members.map(String.init).joined(separator: ",") + "}"
         let statements = try connection.query(WatchingSQL.scopeUsers, [table, column ?? "", oids])
         let columns = try (0..<statements.count).compactMap { statements.text($0, 0) }.map { statement in
-            let rows = try connection.query(statement, [Self.array(values)])
+            let rows = try connection.query(statement, [Self.arrayLiteral(values)])
             return (0..<rows.count).compactMap { rows.text($0, 0) }
         }
         var users: [String] = []
@@ -31,7 +31,7 @@ struct SampleUsers {
         return Array(users.prefix(Self.most))
     }
 
-    static func array(_ values: [String]) -> String {
+    static func arrayLiteral(_ values: [String]) -> String {
         var array = TextArray()
         for value in values { array.append(value.utf8) }
         return array.literal

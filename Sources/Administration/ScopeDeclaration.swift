@@ -8,16 +8,16 @@ struct ScopeDeclaration {
 
     /// - Parameter rehearses: only examines the declaration, as the tables may not be watched yet.
     /// - Throws: `AdminError` if the declaration would have no effect; nothing is stored then.
-    func declare(column given: String, members: [NamedTable], rehearses: Bool) throws {
+    func declareScope(column given: String, members: [NamedTable], rehearses: Bool) throws {
         let column = try columnName(given)
         guard !members.isEmpty else {
             throw AdminError("A scope needs the tables it rests on; name them with --members TABLE[,TABLE…].")
         }
-        try connection.run("begin")
+        try connection.runScript("begin")
         do {
             let oids = "{" + members.map(\.oid).joined(separator: ",") + "}"
             _ = try connection.query(WatchingSQL.storeScope, [table.oid, column, oids, "false"])
-            let problems = try DeclaredScope.read(of: table.oid, on: connection).flatMap(\.problems)
+            let problems = try DeclaredScope.readScopes(of: table.oid, on: connection).flatMap(\.problems)
                 .filter { !rehearses || $0.kind != .watch }.map(\.text)
             guard problems.isEmpty else {
                 throw AdminError(
@@ -25,23 +25,23 @@ struct ScopeDeclaration {
                         + "policies or the declaration, or watch it without --scope: rows are then asked about one by one."
                 )
             }
-            try connection.run(rehearses ? "rollback" : "commit")
+            try connection.runScript(rehearses ? "rollback" : "commit")
         } catch {
-            if !connection.isBroken { try connection.run("rollback") }
+            if !connection.isBroken { try connection.runScript("rollback") }
             throw error
         }
     }
 
-    func remove() throws {
+    func removeScope() throws {
         _ = try connection.query("delete from roost.scope where relid = $1::oid", [table.oid])
     }
 
-    func current() throws -> ScopeOutcome? {
-        try DeclaredScope.read(of: table.oid, on: connection).first.map(ScopeOutcome.init)
+    func currentScope() throws -> ScopeOutcome? {
+        try DeclaredScope.readScopes(of: table.oid, on: connection).first.map(ScopeOutcome.init)
     }
 
     /// The other tables whose scopes depend on this one.
-    func resting() throws -> [String] {
+    func dependentTables() throws -> [String] {
         let rows = try connection.query(WatchingSQL.scopesResting, [table.oid])
         return (0..<rows.count).compactMap { rows.text($0, 0) }
     }
@@ -72,7 +72,7 @@ package enum ScopeChange: Sendable, Equatable {
     case declare(column: String, members: [String])
 
     /// Splits lists at commas; a comma between double quotes belongs to a name.
-    package static func names(in lists: [String]) -> [String] {
+    package static func splitNames(in lists: [String]) -> [String] {
         lists.flatMap { list in
             var isQuoted = false
             return list.split { character in

@@ -28,28 +28,28 @@ struct ScopeSample {
     let connection: PostgresConnection
 
     /// - Throws: `PostgresError`.
-    func judge() throws -> Verdict {
+    func compareVisibility() throws -> Verdict {
         guard try connection.query("select from pg_roles where rolname = 'authenticated'").count == 1 else {
             return .unknown("there is no role authenticated")
         }
-        try connection.run("begin isolation level repeatable read read only; set local statement_timeout = '3s'")
+        try connection.runScript("begin isolation level repeatable read read only; set local statement_timeout = '3s'")
         do {
-            let verdict = try compare(until: .now + Self.patience)
-            try connection.run("rollback")
+            let verdict = try compareRows(until: .now + Self.patience)
+            try connection.runScript("rollback")
             return verdict
         } catch {
-            if !connection.isBroken { try connection.run("rollback") }
+            if !connection.isBroken { try connection.runScript("rollback") }
             throw error
         }
     }
 
-    private func compare(until deadline: ContinuousClock.Instant) throws -> Verdict {
+    private func compareRows(until deadline: ContinuousClock.Instant) throws -> Verdict {
         let statements = try connection.query(
-            WatchingSQL.scopeRows, [String(scope.oid), SampleUsers.array(scope.columns.map(\.text))])
+            WatchingSQL.scopeRows, [String(scope.oid), SampleUsers.arrayLiteral(scope.columns.map(\.text))])
         guard let draw = statements.text(0, 0), let look = statements.text(0, 1) else {
             return .unknown("the table is gone")
         }
-        let (groups, firsts) = try rows(draw)
+        let (groups, firsts) = try drawRows(draw)
         guard !groups.isEmpty else { return .unknown("no scope value has several rows") }
         let all = groups.values.flatMap { $0 }
         let places = "{" + Set(all.map(\.place)).map { "\"\($0)\"" }.joined(separator: ",") + "}"
@@ -57,9 +57,9 @@ struct ScopeSample {
         var refusal = "there is no column that could hold users' ids"
         let users = SampleUsers(
             table: String(scope.oid), column: scope.columns.first?.text, members: scope.members, connection: connection)
-        for user in try users.draw(from: Array(firsts)) where ContinuousClock.now < deadline {
+        for user in try users.drawUsers(from: Array(firsts)) where ContinuousClock.now < deadline {
             do {
-                let seen = try visible(look, at: places, to: user)
+                let seen = try visibleRows(look, at: places, to: user)
                 asked += 1
                 let differs = groups.values.contains { rows in
                     let count = rows.count { seen.contains($0) }
@@ -73,32 +73,32 @@ struct ScopeSample {
                     error.sqlState == SQLState.insufficientPrivilege
                     ? "authenticated may not read the table or what its policies read"
                     : "the policies failed for all users that were tried, with SQLSTATE \(error.sqlState ?? "unknown")"
-                try connection.run("rollback to savepoint before")
+                try connection.runScript("rollback to savepoint before")
             }
         }
         return asked > 0 ? .holds(rows: all.count, users: asked) : .unknown(refusal)
     }
 
     /// The rows of each scope value, and the values of the first scope column.
-    private func rows(_ draw: String) throws -> (groups: [String: [Row]], firsts: Set<String>) {
+    private func drawRows(_ draw: String) throws -> (groups: [String: [Row]], firsts: Set<String>) {
         let rows = try connection.query(draw)
         var groups: [String: [Row]] = [:]
         var firsts: Set<String> = []
         for row in 0..<rows.count {
-            guard let scope = rows.text(row, 0), let found = Self.row(rows, row, 2) else { continue }
+            guard let scope = rows.text(row, 0), let found = Self.parseRow(rows, row, 2) else { continue }
             groups[scope, default: []].append(found)
             if let first = rows.text(row, 1) { firsts.insert(first) }
         }
         return (groups, firsts)
     }
 
-    private static func row(_ rows: QueryResult, _ row: Int, _ column: Int) -> Row? {
+    private static func parseRow(_ rows: QueryResult, _ row: Int, _ column: Int) -> Row? {
         guard let partition = rows.text(row, column), let place = rows.text(row, column + 1) else { return nil }
         return Row(partition: partition, place: place)
     }
 
-    private func visible(_ look: String, at places: String, to user: String) throws -> Set<Row> {
-        try connection.run("savepoint before")
+    private func visibleRows(_ look: String, at places: String, to user: String) throws -> Set<Row> {
+        try connection.runScript("savepoint before")
         _ = try connection.query(
             """
             select set_config('request.jwt.claims', c::text, true),
@@ -106,9 +106,9 @@ struct ScopeSample {
                    set_config('request.jwt.claim.role', 'authenticated', true)
             from json_build_object('sub', $1::text, 'role', 'authenticated') c
             """, [user])
-        try connection.run("set local role authenticated")
+        try connection.runScript("set local role authenticated")
         let rows = try connection.query(look, [places])
-        try connection.run("rollback to savepoint before; release savepoint before")
-        return Set((0..<rows.count).compactMap { Self.row(rows, $0, 0) })
+        try connection.runScript("rollback to savepoint before; release savepoint before")
+        return Set((0..<rows.count).compactMap { Self.parseRow(rows, $0, 0) })
     }
 }

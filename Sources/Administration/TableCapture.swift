@@ -18,11 +18,11 @@ struct TableCapture {
     /// Starts capturing the table by `method`, and ends the other method.
     ///
     /// - Throws: `AdminError`.
-    func begin(_ table: NamedTable) throws -> Watcher.Outcome {
+    func startCapture(_ table: NamedTable) throws -> Watcher.Outcome {
         let membership = try TableMembership(of: table, on: turns.connection)
         // Earlier faults have nothing to do with the change that follows.
         try noteInterruptions()
-        var outcome = try change(table, membership)
+        var outcome = try changeCapture(table, membership)
         // At once, so that clients that join later are not told.
         if try noteInterruptions().contains(table.name) {
             outcome.notes.append(
@@ -32,26 +32,26 @@ struct TableCapture {
         return outcome
     }
 
-    private func change(_ table: NamedTable, _ membership: TableMembership) throws -> Watcher.Outcome {
+    private func changeCapture(_ table: NamedTable, _ membership: TableMembership) throws -> Watcher.Outcome {
         if method == .triggers, let relative = membership.relative {
             throw AdminError(
                 "\(table.name) and \(relative) inherit one from the other, and triggers do not follow what is written by way of the "
                     + "other one, so changes would be missing; watch it with ROOST_FEED_CAPTURE=wal.")
         }
         switch method {
-        case .triggers where membership.isPublished: return try leaveWAL(table)
+        case .triggers where membership.isPublished: return try changeToTriggers(table)
         case .triggers:
             return Watcher.Outcome(
                 table: table.name,
-                changed: try TriggerChange(plan: .watchTable, turns: turns, closing: [Self.keeping(table)])
-                    .apply(to: table))
+                changed: try TriggerChange(plan: .watchTable, turns: turns, closing: [Self.keepStatement(table)])
+                    .applySteps(to: table))
         case .wal:
             guard !membership.isUnlogged else {
                 throw AdminError(
                     "\(table.name) is unlogged, wholly or in part, so its changes are not in the WAL; watch it with "
                         + "ROOST_FEED_CAPTURE=triggers, or run `alter table … set logged`.")
             }
-            return try enterWAL(table)
+            return try changeToWAL(table)
         }
     }
 
@@ -67,12 +67,12 @@ struct TableCapture {
     /// Ends the capture of the table.
     ///
     /// - Throws: `AdminError`.
-    func end(_ table: NamedTable) throws -> Watcher.Outcome {
+    func endCapture(_ table: NamedTable) throws -> Watcher.Outcome {
         var outcome = Watcher.Outcome(
-            table: table.name, changed: try TriggerChange(plan: .unwatchTable, turns: turns).apply(to: table))
-        let retracted = try turns.change(table.name) { try statements(.retractTable, table) }
+            table: table.name, changed: try TriggerChange(plan: .unwatchTable, turns: turns).applySteps(to: table))
+        let retracted = try turns.changeTable(table.name) { try planStatements(.retractTable, table) }
         if retracted, outcome.changed.isEmpty { outcome.changed = [table.name] }
-        try turns.connection.run(Self.keeping(table, isReleased: true))
+        try turns.connection.runScript(Self.keepStatement(table, isReleased: true))
         try noteInterruptions()
         // Also if an earlier call could not.
         outcome.notes += try LogicalSlot(turns: turns).dropUnread()
@@ -81,48 +81,48 @@ struct TableCapture {
 
     /// The statement that records a change of capture without a gap, or, if `isReleased`, that the table's changes need
     /// not be captured any more.
-    private static func keeping(_ table: NamedTable, isReleased: Bool = false) -> String {
+    private static func keepStatement(_ table: NamedTable, isReleased: Bool = false) -> String {
         "select roost.keep_captures(\(table.oid)::oid, \(isReleased))"
     }
 
-    private func statements(_ plan: PublishingSQL, _ table: NamedTable) throws -> [String] {
+    private func planStatements(_ plan: PublishingSQL, _ table: NamedTable) throws -> [String] {
         let rows = try turns.connection.query(plan, [table.oid])
         return (0..<rows.count).compactMap { rows.text($0, 0) }
     }
 }
 
 extension TableCapture {
-    private func enterWAL(_ table: NamedTable) throws -> Watcher.Outcome {
-        guard try !statements(.publishTable, table).isEmpty else {
+    private func changeToWAL(_ table: NamedTable) throws -> Watcher.Outcome {
+        guard try !planStatements(.publishTable, table).isEmpty else {
             let isMended = try LogicalSlot(turns: turns).mendPublication()
             return Watcher.Outcome(table: table.name, changed: isMended ? [table.name] : [])
         }
         var outcome = Watcher.Outcome(table: table.name, changed: [table.name])
         let slot = LogicalSlot(turns: turns)
-        try slot.whileNobodyDrops {
-            try slot.prepare()
+        try slot.withSlotLock {
+            try slot.prepareCapture()
             var named: [String] = []
-            try turns.change(table.name) {
+            try turns.changeTable(table.name) {
                 let rows = try turns.connection.query(PublishingSQL.publishTable, [table.oid])
                 // In the last turn nothing is left to do.
                 if rows.count > 0 {
                     named = (0..<rows.count).compactMap { rows.flag($0, 2) ? rows.text($0, 1) : nil }
                 }
                 guard rows.count > 0 else { return [] }
-                return (0..<rows.count).compactMap { rows.text($0, 0) } + [Self.keeping(table)]
+                return (0..<rows.count).compactMap { rows.text($0, 0) } + [Self.keepStatement(table)]
             }
             outcome.notes += named.map {
                 "\($0) has no primary key, so its REPLICA IDENTITY is FULL now: every UPDATE and DELETE writes the whole old "
                     + "row to the WAL. With a primary key and `alter table \($0) replica identity default` it does not."
             }
-            outcome.notes += try DeletionRules.exceptions(of: table, on: turns.connection)
+            outcome.notes += try DeletionRules.exceptionFindings(of: table, on: turns.connection)
         }
         return outcome
     }
 
     /// Adds the triggers first, and removes the table from the publication once everything written before is stored:
     /// otherwise a row's newer version could reach the outbox before an older one that is still in the slot.
-    private func leaveWAL(_ table: NamedTable) throws -> Watcher.Outcome {
+    private func changeToTriggers(_ table: NamedTable) throws -> Watcher.Outcome {
         let connection = turns.connection
         guard try awaitReader() else {
             throw AdminError(
@@ -131,15 +131,15 @@ extension TableCapture {
                     + "unwatch` first."
             )
         }
-        let second = try AdminSession.open(conninfo)
+        let second = try AdminSession.openConnection(conninfo)
         let triggers = TriggerChange(plan: .watchTable, turns: turns)
         let closing =
-            try statements(.retractTable, table)
-            + [Self.keeping(table), "select roost.keep_partitions(\(table.oid)::oid)"]
+            try planStatements(.retractTable, table)
+            + [Self.keepStatement(table), "select roost.keep_partitions(\(table.oid)::oid)"]
         // If the triggers exist already, the lock alone separates the two methods.
         let lock = "lock table \(table.name) in share row exclusive mode"
-        try turns.change(
-            table.name, by: { [lock] + (try triggers.steps(for: table).map(\.statement)) }, closing: closing
+        try turns.changeTable(
+            table.name, by: { [lock] + (try triggers.remainingSteps(for: table).map(\.statement)) }, closing: closing
         ) {
             let place = try connection.query("select pg_current_wal_insert_lsn()").text(0, 0)
             _ = try second.query(PublishingSQL.pushWAL)
@@ -166,9 +166,9 @@ extension TableCapture {
             let slot = try turns.connection.query(PublishingSQL.slotReader)
             if slot.count == 0 || !slot.flag(0, 0) || slot.flag(0, 1) { return true }
             guard ContinuousClock.now < end else { return false }
-            turns.reporter.report { $0.detail = "waits for a hub that reads the WAL" }
+            turns.reporter.reportProgress { $0.detail = "waits for a hub that reads the WAL" }
             turns.reporter.pause(.milliseconds(200))
-            turns.reporter.report { $0.detail = nil }
+            turns.reporter.reportProgress { $0.detail = nil }
         }
     }
 

@@ -19,7 +19,7 @@ struct TableTurns {
     /// - Returns: whether anything was done.
     /// - Throws: `AdminError` if the table is in use for longer than the patience lasts.
     @discardableResult
-    func change(
+    func changeTable(
         _ name: String, by statements: () throws -> [String], closing: [String] = [],
         settle: () throws -> Obstacle? = { nil }
     ) throws -> Bool {
@@ -29,20 +29,20 @@ struct TableTurns {
         while case let due = try statements(), !due.isEmpty {
             do {
                 let script = ["begin", "set local lock_timeout = '\(patience.turnText)'"] + due
-                try connection.run(script.joined(separator: "; "), within: .seconds(30))
+                try connection.runScript(script.joined(separator: "; "), within: .seconds(30))
                 if let obstacle = try settle() {
-                    try connection.run("rollback")
-                    try rest(&wait, until: obstacle)
+                    try connection.runScript("rollback")
+                    try waitForTurn(&wait, until: obstacle)
                 } else {
-                    try connection.run((closing + ["commit"]).joined(separator: "; "), within: .seconds(30))
+                    try connection.runScript((closing + ["commit"]).joined(separator: "; "), within: .seconds(30))
                     isChanged = true
                     if !closing.isEmpty { break }
                 }
             } catch let error as PostgresError where error.kind == .server {
-                try connection.run("rollback")
+                try connection.runScript("rollback")
                 switch error.sqlState {
                 case SQLState.lockNotAvailable:
-                    try rest(&wait, until: holder(of: name, beside: due))
+                    try waitForTurn(&wait, until: lockObstacle(of: name, beside: due))
                 case SQLState.duplicateObject where clashes < Self.mostClashes: clashes += 1
                 case SQLState.duplicateObject:
                     throw AdminError("\(error.message), and it is not roost's; rename it, and run this again.")
@@ -61,7 +61,7 @@ struct TableTurns {
         let reason: String
     }
 
-    private func holder(of name: String, beside statements: [String]) throws -> Obstacle {
+    private func lockObstacle(of name: String, beside statements: [String]) throws -> Obstacle {
         let oid = try connection.query("select to_regclass($1)::oid", [name]).text(0, 0)
         let readersCount = statements.contains { $0.hasPrefix("drop ") || $0.contains("access exclusive") }
         let holder = try LockHolder(of: oid, readersCount: readersCount, on: connection)
@@ -72,12 +72,12 @@ struct TableTurns {
     }
 
     /// - Throws: `AdminError` once the patience is exhausted.
-    private func rest(_ wait: inout LockWait, until obstacle: Obstacle) throws {
-        guard let pause = wait.next(at: .now) else {
+    private func waitForTurn(_ wait: inout LockWait, until obstacle: Obstacle) throws {
+        guard let pause = wait.nextPause(at: .now) else {
             throw AdminError("\(obstacle.reason), and run this again (--wait SECONDS tries for longer).")
         }
-        reporter.report { $0.detail = obstacle.waiting }
+        reporter.reportProgress { $0.detail = obstacle.waiting }
         reporter.pause(pause)
-        reporter.report { $0.detail = nil }
+        reporter.reportProgress { $0.detail = nil }
     }
 }

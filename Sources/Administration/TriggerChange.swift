@@ -13,15 +13,15 @@ struct TriggerChange {
     /// - Returns: the members that were changed.
     /// - Throws: `AdminError` if a member is in use for longer than the patience lasts; the members before it stay
     ///   changed.
-    func apply(to table: NamedTable) throws -> [String] {
+    func applySteps(to table: NamedTable) throws -> [String] {
         var changed: [String] = []
-        while case let steps = try steps(for: table), let member = steps.first?.member {
+        while case let steps = try remainingSteps(for: table), let member = steps.first?.member {
             let members = Set(steps.map(\.member)).count
             if members + changed.count > 1 {
-                turns.reporter.report { ($0.done, $0.total) = (changed.count, changed.count + members) }
+                turns.reporter.reportProgress { ($0.done, $0.total) = (changed.count, changed.count + members) }
             }
-            try turns.change(member) {
-                let steps = try self.steps(for: table).filter { $0.member == member }.map(\.statement)
+            try turns.changeTable(member) {
+                let steps = try self.remainingSteps(for: table).filter { $0.member == member }.map(\.statement)
                 return steps.isEmpty ? [] : steps + closing
             }
             changed.append(member)
@@ -30,7 +30,7 @@ struct TriggerChange {
     }
 
     /// All remaining steps.
-    func steps(for table: NamedTable) throws -> [(member: String, statement: String)] {
+    func remainingSteps(for table: NamedTable) throws -> [(member: String, statement: String)] {
         let rows = try turns.connection.query(plan, [table.oid])
         return (0..<rows.count).compactMap { row in
             rows.text(row, 0).flatMap { member in rows.text(row, 1).map { (member, $0) } }

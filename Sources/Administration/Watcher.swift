@@ -22,7 +22,7 @@ package enum Watcher {
 
         /// Tries the table's policies; the table is watched regardless of the result.
         mutating func tryPolicies(of table: NamedTable, on connection: PostgresConnection) throws {
-            for failure in try PolicySample(table: table, connection: connection).failures() {
+            for failure in try PolicySample(table: table, connection: connection).findFailures() {
                 if failure.isOfAll { failures.append(failure.sentence) } else { notes.append(failure.sentence) }
             }
         }
@@ -43,7 +43,7 @@ package enum Watcher {
         _ table: String, scope: ScopeChange = .keep, capture: CaptureMethod = .triggers, conninfo: String,
         patience: LockPatience = LockPatience(), progress: @escaping AdminProgress.Listener = { _ in }
     ) throws -> Outcome {
-        try administer("watch \(table)") {
+        try runCommand("watch \(table)") {
             let reporter = ProgressWaiter("watching \(table)", conninfo: conninfo, listener: progress)
             let connection = try AdminSession.openMigrated(conninfo, reporter: reporter)
             let turns = TableTurns(connection: connection, patience: patience, reporter: reporter)
@@ -56,20 +56,21 @@ package enum Watcher {
                     let member = try NamedTable(name, on: connection)
                     if !members.contains(where: { $0.oid == member.oid }) { members.append(member) }
                 }
-                try declaration.declare(column: column, members: members, rehearses: true)
+                try declaration.declareScope(column: column, members: members, rehearses: true)
             }
-            var outcome = try capture.begin(named)
+            var outcome = try capture.startCapture(named)
             outcome.members = try members.filter { $0.oid != named.oid }
-                .map { try capture.begin($0) }
+                .map { try capture.startCapture($0) }
             switch scope {
             case .keep: break
             case .derive:
-                try derive(
+                try deriveScope(
                     ScopeDerivation(connection: connection, conninfo: conninfo, table: named), capture, &outcome)
-            case .remove: try declaration.remove()
-            case .declare(let column, _): try declaration.declare(column: column, members: members, rehearses: false)
+            case .remove: try declaration.removeScope()
+            case .declare(let column, _):
+                try declaration.declareScope(column: column, members: members, rehearses: false)
             }
-            outcome.scope = try declaration.current()
+            outcome.scope = try declaration.currentScope()
             try outcome.tryPolicies(of: named, on: connection)
             return outcome
         }
@@ -77,25 +78,25 @@ package enum Watcher {
 
     /// Stores the scope that a watched table's policies imply, and watches the tables it depends on. If there is none,
     /// says so in the outcome, and removes an earlier derived scope.
-    private static func derive(
+    private static func deriveScope(
         _ derivation: ScopeDerivation, _ capture: TableCapture, _ outcome: inout Outcome
     ) throws {
         let declaration = ScopeDeclaration(connection: derivation.connection, table: derivation.table)
-        switch try derivation.examine() {
+        switch try derivation.findScope() {
         case .none:
-            if try declaration.current()?.isDerived == true { try declaration.remove() }
+            if try declaration.currentScope()?.isDerived == true { try declaration.removeScope() }
         case .refused(let reasons):
-            try declaration.remove()
+            try declaration.removeScope()
             outcome.obstacles = reasons
         case .found(let members):
             do {
-                outcome.members = try members.map { try capture.begin($0) }
-                try derivation.store(members)
+                outcome.members = try members.map { try capture.startCapture($0) }
+                try derivation.storeScope(members)
             } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
-                try declaration.remove()
+                try declaration.removeScope()
                 outcome.obstacles = ["the tables it rests on cannot be watched (\(error.message))"]
             } catch let error as AdminError {
-                try declaration.remove()
+                try declaration.removeScope()
                 outcome.obstacles = ["the tables it rests on cannot be watched (\(error))"]
             }
         }
@@ -110,7 +111,7 @@ package enum Watcher {
         patience: LockPatience = LockPatience(),
         progress: @escaping AdminProgress.Listener = { _ in }
     ) throws -> [Outcome] {
-        try administer("watch publication \(publication)") {
+        try runCommand("watch publication \(publication)") {
             let reporter = ProgressWaiter("watching \(publication)", conninfo: conninfo, listener: progress)
             let connection = try AdminSession.openMigrated(conninfo, reporter: reporter)
             let rows = try connection.query(WatchingSQL.publicationTables, [publication])
@@ -125,13 +126,13 @@ package enum Watcher {
             let turns = TableTurns(connection: connection, patience: patience, reporter: reporter)
             let capture = TableCapture(method: capture, turns: turns, conninfo: conninfo)
             return try names.enumerated().map { index, name in
-                reporter.report { ($0.task, $0.done, $0.total) = ("watching \(name)", index, names.count) }
+                reporter.reportProgress { ($0.task, $0.done, $0.total) = ("watching \(name)", index, names.count) }
                 let named = try NamedTable(name, on: connection)
-                var outcome = try capture.begin(named)
+                var outcome = try capture.startCapture(named)
                 if derivesScopes {
                     let derivation = ScopeDerivation(connection: connection, conninfo: conninfo, table: named)
-                    try derive(derivation, capture, &outcome)
-                    outcome.scope = try ScopeDeclaration(connection: connection, table: named).current()
+                    try deriveScope(derivation, capture, &outcome)
+                    outcome.scope = try ScopeDeclaration(connection: connection, table: named).currentScope()
                 }
                 try outcome.tryPolicies(of: named, on: connection)
                 return outcome
@@ -147,20 +148,20 @@ package enum Watcher {
         _ table: String, conninfo: String, patience: LockPatience = LockPatience(),
         progress: @escaping AdminProgress.Listener = { _ in }
     ) throws -> Outcome {
-        try administer("unwatch \(table)") {
+        try runCommand("unwatch \(table)") {
             let reporter = ProgressWaiter("unwatching \(table)", conninfo: conninfo, listener: progress)
             let connection = try AdminSession.openMigrated(conninfo, reporter: reporter)
             let named = try NamedTable(table, on: connection)
             let declaration = ScopeDeclaration(connection: connection, table: named)
-            if let other = try declaration.resting().first {
+            if let other = try declaration.dependentTables().first {
                 throw AdminError(
                     "The scope of \(other) rests on \(named.name), which therefore stays watched; run `roost watch "
                         + "\(other) --no-scope` first.")
             }
             // The declaration goes first: the hub must not depend on a table whose changes it no longer receives.
-            if try declaration.current() != nil { try declaration.remove() }
+            if try declaration.currentScope() != nil { try declaration.removeScope() }
             let turns = TableTurns(connection: connection, patience: patience, reporter: reporter)
-            return try TableCapture(method: .triggers, turns: turns, conninfo: conninfo).end(named)
+            return try TableCapture(method: .triggers, turns: turns, conninfo: conninfo).endCapture(named)
         }
     }
 }
@@ -182,7 +183,7 @@ struct NamedTable {
         guard rows.count == 1, let oid = rows.text(0, 0), let name = rows.text(0, 3) else {
             throw AdminError("There is no table \(given); name it as schema.table, and quote names with capitals.")
         }
-        if let reason = Self.refusal(of: rows, named: name) { throw AdminError(reason) }
+        if let reason = Self.refusalReason(of: rows, named: name) { throw AdminError(reason) }
         self.oid = oid
         self.name = name
     }
@@ -196,9 +197,9 @@ struct NamedTable {
     /// SQLSTATEs for a text that names nothing: no identifier, an invalid name, too many dots.
     private static let noName: Set<String> = ["22023", SQLState.invalidName, "42601"]
 
-    private static func refusal(of row: QueryResult, named name: String) -> String? {
+    private static func refusalReason(of row: QueryResult, named name: String) -> String? {
         if row.flag(0, 7) { return "\(name) is a system table, which cannot be watched; name a table of your own." }
-        guard let kind = RelationKind.words(row.text(0, 4) ?? "") else {
+        guard let kind = RelationKind.describeKind(row.text(0, 4) ?? "") else {
             if row.flag(0, 5), let root = row.text(0, 8) {
                 return "\(name) is a partition of \(root); name \(root) instead."
             }

@@ -32,7 +32,7 @@ package final class WALCapture: Sendable {
         let (setup, stopSignal, published) = (setup, stopSignal, published)
         thread.start {
             var worker = CaptureWorker(setup, stopSignal, published)
-            worker.run()
+            worker.runUntilStopped()
         }
     }
 

@@ -13,13 +13,13 @@ enum WindowSQL: String, NamedStatement {
     static let file = StatementFile("Window.sql")
 }
 
-/// Epochs, which tie cursors to the history of a database (Migration010Epochs.sql).
+/// Epochs, which tie cursors to the history of a database (SchemaRecovery.sql).
 enum EpochSQL: String, NamedStatement {
     case serverRun, makeEpoch, mendEpoch, epochs, pruneEpochs, newIncarnation, foreignChanges
     static let file = StatementFile("Epochs.sql")
 }
 
-/// The check for changes deleted from the outbox before they were read (Migration012Losses.sql).
+/// The check for changes deleted from the outbox before they were read (SchemaRecovery.sql).
 enum LossSQL: String, NamedStatement {
     case outboxLook, latestRead, hasChangeOf, noteEmptied
     static let file = StatementFile("Losses.sql")
@@ -51,7 +51,7 @@ enum MemberSQL: String, NamedStatement {
     static let file = StatementFile("Members.sql")
 }
 
-/// The sessions that the hub serves with row changes (Migration009Sessions.sql).
+/// The sessions that the hub serves with row changes (SchemaSessions.sql).
 enum SessionListSQL: String, NamedStatement {
     case sessionOfSessions, storedSessions, storeSessions, forgetSessions, listTurn, sessionsAreListed,
         sessionsAreUnknown, withdrawList, sessionsElsewhere, sessionsAreSeen, sessionsAreProven, claimSessions,

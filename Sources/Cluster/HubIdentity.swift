@@ -8,7 +8,7 @@ package struct HubIdentity: Hashable, Comparable, Sendable {
 
     /// Nil if the name is not a valid hub name.
     package init?(name: String, boot: UInt64) {
-        guard Self.isName(name.utf8) else { return nil }
+        guard Self.isValidName(name.utf8) else { return nil }
         self.name = name
         self.boot = boot
     }
@@ -26,7 +26,7 @@ package struct HubIdentity: Hashable, Comparable, Sendable {
 
     /// Whether a hub may have this name: 1 to 64 ASCII letters, digits, dots, underscores and hyphens. The name becomes
     /// part of Redis keys and channels, metrics and log lines, so it contains nothing that has a meaning in any of them.
-    package static func isName(_ name: some Collection<UInt8>) -> Bool {
+    package static func isValidName(_ name: some Collection<UInt8>) -> Bool {
         (1...64).contains(name.count)
             && name.allSatisfy { byte in
                 switch byte {

@@ -24,8 +24,8 @@ package struct LogPlace: Hashable, Comparable, Sendable {
     /// Parses the id of a stream's entry, `EPOCH-OFFSET`. Nil for anything else.
     package init?(id: some Collection<UInt8>) {
         let parts = id.split(separator: UInt8(ascii: "-"), maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let epoch = DecimalDigits.epoch(parts[0]),
-            let offset = DecimalDigits.offset(parts[1])
+        guard parts.count == 2, let epoch = DecimalDigits.parseEpoch(parts[0]),
+            let offset = DecimalDigits.parseOffset(parts[1])
         else {
             return nil
         }
@@ -59,8 +59,8 @@ package struct LogHead: Equatable, Sendable {
     /// newest first. Nil for anything else.
     package init?(_ text: some Collection<UInt8>) {
         let parts = text.split(separator: UInt8(ascii: " "), maxSplits: 4 + Self.mostOlder)
-        guard parts.count >= 4, parts.count <= 4 + Self.mostOlder, let epoch = DecimalDigits.epoch(parts[0]),
-            let offset = DecimalDigits.offset(parts[1]), let tag = DecimalDigits.unsigned(parts[3])
+        guard parts.count >= 4, parts.count <= 4 + Self.mostOlder, let epoch = DecimalDigits.parseEpoch(parts[0]),
+            let offset = DecimalDigits.parseOffset(parts[1]), let tag = DecimalDigits.parseUnsigned(parts[3])
         else { return nil }
         let older = parts.dropFirst(4).compactMap { LogPlace(id: $0) }
         guard older.count == parts.count - 4 else { return nil }
@@ -87,7 +87,7 @@ package struct LogEntry: Equatable, Sendable {
 
 /// Parses numbers from untrusted bytes: digits only, and no more than the type holds.
 enum DecimalDigits {
-    static func unsigned(_ digits: some Collection<UInt8>) -> UInt64? {
+    static func parseUnsigned(_ digits: some Collection<UInt8>) -> UInt64? {
         guard (1...20).contains(digits.count) else { return nil }
         var value: UInt64 = 0
         for byte in digits {
@@ -101,13 +101,13 @@ enum DecimalDigits {
     }
 
     /// An offset in an epoch: −1 to `LogPlace.mostOffset`.
-    static func offset(_ digits: some Collection<UInt8>) -> Int64? {
+    static func parseOffset(_ digits: some Collection<UInt8>) -> Int64? {
         if digits.elementsEqual("-1".utf8) { return -1 }
-        guard let value = unsigned(digits), value <= UInt64(LogPlace.mostOffset) else { return nil }
+        guard let value = parseUnsigned(digits), value <= UInt64(LogPlace.mostOffset) else { return nil }
         return Int64(value)
     }
 
-    static func epoch(_ digits: some Collection<UInt8>) -> UInt64? {
-        unsigned(digits).flatMap { $0 <= LogPlace.mostEpoch ? $0 : nil }
+    static func parseEpoch(_ digits: some Collection<UInt8>) -> UInt64? {
+        parseUnsigned(digits).flatMap { $0 <= LogPlace.mostEpoch ? $0 : nil }
     }
 }

@@ -36,7 +36,7 @@ struct BeatRate {
 
     /// - Parameter now: monotonic milliseconds.
     /// - Returns: 0 on the first call.
-    mutating func count(_ count: UInt64, at now: Int64) -> Int {
+    mutating func updateRate(_ count: UInt64, at now: Int64) -> Int {
         marks.append((count, now))
         if marks.count > Self.most { marks.removeFirst() }
         let first = marks[0]

@@ -24,7 +24,7 @@ package final class ClusterService: PeerService {
         let (setup, mailbox, stopSignal, published) = (setup, mailbox, stopSignal, published)
         thread.start {
             var worker = ClusterWorker(setup, sink, mailbox, stopSignal, published)
-            worker.run()
+            worker.runUntilStopped()
         }
     }
 
@@ -34,7 +34,7 @@ package final class ClusterService: PeerService {
         thread.join(by: .now + patience)
     }
 
-    package func post(_ relays: [Relay], from loop: Int) {
+    package func postRelays(_ relays: [Relay], from loop: Int) {
         mailbox.post { $0.posts.append(ClusterMail.Post(loop: loop, relays: relays)) }
     }
 
@@ -68,10 +68,10 @@ package final class ClusterService: PeerService {
     }
 
     /// Tells the other hubs that clients are about to leave this one, so that they expect them. Thread-safe.
-    package func drain() { mailbox.post { $0.isDraining = true } }
+    package func startDraining() { mailbox.post { $0.isDraining = true } }
 
     /// Replaces the presence windows.
-    package func adopt(_ rules: PresenceRules) { mailbox.post { $0.rules = rules } }
+    package func replaceRules(_ rules: PresenceRules) { mailbox.post { $0.rules = rules } }
 
     /// A recent snapshot. Thread-safe.
     package var statistics: ClusterStatistics { published.value }

@@ -82,15 +82,15 @@ struct ClusterState {
     ///   - record: the stored record of a presence, by its ref.
     ///   - wish: the history that this hub's members now want of a channel.
     ///   - shortest: the least time for which a disconnected member counts: clients sent away by a drain come back elsewhere.
-    mutating func said(
+    mutating func publishRelay(
         _ relay: Relay, by loop: Int, at now: Int64, shortest: Int64 = 0, record: (Name) -> PresenceRecord?,
         wish: (ChannelKey) -> HistoryWish?, _ out: inout [Output]
     ) {
         switch relay {
         case .broadcast(let key, let message): out.append(.tell(.broadcast(key, .init(message))))
-        case .ordered(let key, let broadcast, _): order(key, broadcast, &out)
+        case .ordered(let key, let broadcast, _): publishOrdered(key, broadcast, &out)
         case .presence(let key, let diff): said(diff, in: key, record, &out)
-        case .typing(let key, let relay): out.append(.tell(.typing(key, word(relay))))
+        case .typing(let key, let relay): out.append(.tell(.typing(key, typingWord(relay))))
         case .lease(let key, .lost(let member, let time)):
             said(.lost(member, for: max(time, shortest)), in: key, loop, at: now, &out)
         case .lease(let key, let notice): said(notice, in: key, loop, at: now, &out)
@@ -147,7 +147,7 @@ struct ClusterState {
             out.append(.tell(.lost(key, names.name(of: member), milliseconds: Int(time))))
         case .expected(let member, let time):
             out.append(.tell(.expected(key, names.name(of: member), milliseconds: Int(time))))
-        case .claimed(let member, _): claims(member, in: key, loop, &out)
+        case .claimed(let member, _): claimMember(member, in: key, loop, &out)
         case .over(let member):
             let name = names.name(of: member)
             guard isInLog, let copy = members[name] else {
@@ -158,7 +158,7 @@ struct ClusterState {
     }
 
     /// A member of this hub took a presence over.
-    private mutating func claims(_ member: MemberID, in key: ChannelKey, _ loop: Int, _ out: inout [Output]) {
+    private mutating func claimMember(_ member: MemberID, in key: ChannelKey, _ loop: Int, _ out: inout [Output]) {
         let name = names.name(of: member)
         let mine = own[name]?.record
         guard let copy = members[name] else {
@@ -175,14 +175,14 @@ struct ClusterState {
         claims[name, default: []].append(false)
         if mine == nil {
             // The loops may have removed it for a leave from here that did not count.
-            show(copy, &out)
+            showMember(copy, &out)
             own[name] = Own(record: copy.record, channel: key)
             out.append(.record(presenceRecord(copy)))
         }
         out.append(.tell(.claimed(key, name, of: owner)))
     }
 
-    private mutating func order(
+    private mutating func publishOrdered(
         _ key: ChannelKey, _ broadcast: OrderedBroadcast, _ out: inout [Output]
     ) {
         ordered.append((key, broadcast))
@@ -241,7 +241,7 @@ struct ClusterState {
         let before = suspects
         suspects = differing
         mayDiffer = !suspects.isEmpty
-        for (name, ref) in suspects where before[name] == ref { sayAnew(name, &out) }
+        for (name, ref) in suspects where before[name] == ref { repeatMember(name, &out) }
     }
 
     /// This hub's members on which the log and the loops differ, with the ref to announce.
@@ -256,7 +256,7 @@ struct ClusterState {
         return found
     }
 
-    private func sayAnew(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
+    private func repeatMember(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
         if let mine = own[name] {
             out.append(.tell(.presence(mine.channel, joins: [mine.record], leaves: [])))
         } else if let copy = members[name] {
@@ -287,18 +287,20 @@ struct ClusterState {
     /// - Parameters:
     ///   - window: how long a member counts, in milliseconds.
     ///   - isCoordinator: this hub completes the removals that the dead hub had begun.
-    mutating func died(
+    mutating func hubDied(
         _ hub: UInt64, at now: Int64, window: (ChannelKey, ReportedAppState?) -> Int64, isCoordinator: Bool,
         _ out: inout [Output]
     ) {
         for copy in members.members(of: hub) where copy.endedBy == nil && copy.lostUntil == nil {
             let until = now + window(copy.channel, copy.record.appState)
-            guard let lost = members.lose(copy.record.member, of: hub, until: until, isOfDead: true) else { continue }
-            offer(lost, until: until, &out)
+            guard let lost = members.markLost(copy.record.member, of: hub, until: until, isOfDead: true) else {
+                continue
+            }
+            offerLease(lost, until: until, &out)
         }
         if isCoordinator {
-            for copy in members.ended(by: hub) {
-                out.append(.conclude(.isOver, names.member(copy.record.member), copy.channel, loop: 0))
+            for copy in members.endedMembers(by: hub) {
+                out.append(.conclude(.isOver, names.memberID(copy.record.member), copy.channel, loop: 0))
             }
         }
         for key in (wishes[hub] ?? [:]).keys { out.append(.keep(key, nil, hub: hub)) }
@@ -307,8 +309,8 @@ struct ClusterState {
 
     /// A hub is alive, possibly one that was taken for dead. Its members are present again, whatever was said about
     /// their windows; otherwise they would end at once if the hub were taken for dead again.
-    mutating func isBack(_ hub: UInt64, _ out: inout [Output]) {
-        for copy in members.isBack(hub) { withdraw(copy, &out) }
+    mutating func hubReturned(_ hub: UInt64, _ out: inout [Output]) {
+        for copy in members.hubReturned(hub) { withdrawLease(copy, &out) }
     }
 
     /// Ends the members of gone hubs whose windows have passed.
@@ -317,12 +319,12 @@ struct ClusterState {
     mutating func endOverdue(
         of isGone: (UInt64) -> Bool, at now: Int64, rank: Int = 0, _ out: inout [Output]
     ) {
-        for copy in members.overdue(of: isGone, at: now - Int64(rank) * Self.patience) {
+        for copy in members.overdueMembers(of: isGone, at: now - Int64(rank) * Self.patience) {
             let name = copy.record.member
             if isInLog {
                 out.append(.tell(.over(copy.channel, name, of: copy.owner)))
                 // Said once, and again after a while if the log loses it.
-                _ = members.lose(name, of: copy.hub, until: now + Self.patience, isOfDead: copy.isOfDead)
+                _ = members.markLost(name, of: copy.hub, until: now + Self.patience, isOfDead: copy.isOfDead)
             }
         }
     }

@@ -10,7 +10,7 @@ extension ClusterWorker {
             return
         }
         // An empty message.
-        write(.users([]))
+        writeMessage(.users([]))
         let sequence = writer.lastSequence
         headWaiters += waiters.map { (sequence, $0) }
     }

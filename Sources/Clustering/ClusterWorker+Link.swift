@@ -8,32 +8,32 @@ extension ClusterWorker {
     static var beatInterval: Duration { .milliseconds(500) }
     static var leaseMilliseconds: Int64 { 3000 }
 
-    mutating func handle(_ event: LinkEvent, at now: Instant) {
+    mutating func handleEvent(_ event: LinkEvent, at now: Instant) {
         switch event {
         case .whole:
             setup.logger.info("Connected to Redis: \(setup.address)")
             // A hub that was away may have lost its name meanwhile.
             hasLease = false
             askForName(at: now)
-        case .away(let failure): isAway(because: "\(failure)", at: now)
-        case .message(_, let bytes): arrived(bytes, at: now)
+        case .away(let failure): linkWasLost(because: "\(failure)", at: now)
+        case .message(_, let bytes): receivePublished(bytes, at: now)
         case .reply(let tag, let value):
             guard let question = questions.removeValue(forKey: tag) else { return }
-            answered(question, value, at: now)
+            receiveReply(question, value, at: now)
         case .lost(let tag): questions[tag] = nil
         case .pong(let tag):
             guard case .confirm(let head)? = questions.removeValue(forKey: tag) else { return }
             var actions: [LogReaderAction] = []
-            reader.headConfirmed(head, now: Self.milliseconds, &actions)
-            perform(actions, at: now)
+            reader.confirmHead(head, now: Self.milliseconds, &actions)
+            performReaderActions(actions, at: now)
         }
     }
 
-    private mutating func isAway(because reason: String, at now: Instant) {
+    private mutating func linkWasLost(because reason: String, at now: Instant) {
         questions.removeAll()
         (presenceQuestions, untakenPieces) = ([], 0)
-        finish(peerQuestions.endAll(), at: now)
-        peers.linkAway()
+        finishQuestions(peerQuestions.endAll(), at: now)
+        peers.linkWasLost()
         let wasInLog = state.isInLog
         goAlone()
         let problem = "the other hubs cannot be reached: \(reason)"
@@ -47,18 +47,18 @@ extension ClusterWorker {
 
     /// Nothing is written or read before the log is opened again, and messages on their way are not waited for.
     private mutating func goAlone() {
-        reader.linkAway()
-        writer.linkAway()
+        reader.linkWasLost()
+        writer.linkWasLost()
         setup.shared.userTally.reachesOthers(false)
-        setup.shared.history.leavesLog(chance: .random(in: .min ... .max))
+        setup.shared.history.leaveLog(chance: .random(in: .min ... .max))
         var out: [ClusterState.Output] = []
         state.logIsAway(&out)
-        perform(out)
+        performOutputs(out)
     }
 
     /// A link that accepts no more has too many unanswered requests. A request that was not sent is never answered, and
     /// would be waited for forever: the link is replaced at the end of the turn.
-    mutating func asked(_ isSent: Bool) {
+    mutating func requireSent(_ isSent: Bool) {
         if !isSent { isOverfull = true }
     }
 
@@ -74,14 +74,14 @@ extension ClusterWorker {
     mutating func askForName(at now: Instant) {
         nextBeat = now + Self.beatInterval
         let lease = keys.lease(of: setup.own.name)
-        asked(
-            link.command(
+        requireSent(
+            link.queueCommand(
                 ["SET", .text(lease), .text(String(setup.own.boot)), "PX", .integer(Self.leaseMilliseconds), "NX"],
-                tag: tag(.nothing), at: now))
-        asked(link.command(["GET", .text(lease)], tag: tag(.holder), at: now))
+                tag: newTag(.nothing), at: now))
+        requireSent(link.queueCommand(["GET", .text(lease)], tag: newTag(.holder), at: now))
     }
 
-    private mutating func learn(holder: UInt64?, at now: Instant) {
+    private mutating func updateLease(holder: UInt64?, at now: Instant) {
         guard let holder, !hasLease else { return }
         if holder == setup.own.boot {
             hasLease = true
@@ -90,7 +90,7 @@ extension ClusterWorker {
                 setup.logger.notice("The name \(setup.own.name) is free again: this hub has joined the others.")
             }
             isRefused = false
-            return open(at: now)
+            return openLog(at: now)
         }
         if takenSince?.holder != holder { takenSince = (holder, now) }
         // By then the lease of a killed process has expired.
@@ -111,110 +111,112 @@ extension ClusterWorker {
 
     // MARK: Opening
 
-    mutating func open(at now: Instant) {
+    mutating func openLog(at now: Instant) {
         openedAt = now
         let least = max(UInt64(max(0, Self.now.unix)), (reader.epoch ?? 0) + 1)
-        asked(scripts.open(leastEpoch: least, on: link, tag: tag(.open), at: now))
+        requireSent(scripts.queueOpening(leastEpoch: least, on: link, tag: newTag(.open), at: now))
     }
 
-    private mutating func opened(_ value: RedisValue, at now: Instant) {
+    private mutating func logOpened(_ value: RedisValue, at now: Instant) {
         // The log was requested before the name was lost.
         guard hasLease else { return }
         do throws(LogRefusal) {
-            let opening = try LogScripts.opening(value)
+            let opening = try LogScripts.parseOpening(value)
             let head = LogHead(
                 place: LogPlace(epoch: opening.head.epoch, offset: opening.head.offset), tag: opening.tag,
                 older: opening.older.map { LogPlace(epoch: $0.epoch, offset: $0.offset) })
-            peers.linkWhole(epoch: head.place.epoch, at: Self.milliseconds)
+            peers.linkBecameWhole(epoch: head.place.epoch, at: Self.milliseconds)
             // Stays closed until it is known which of this hub's messages the log has.
-            writer.linkAway()
+            writer.linkWasLost()
             var actions: [LogReaderAction] = []
-            reader.opened(head, now: Self.milliseconds, &actions)
-            perform(actions, at: now)
+            reader.logOpened(head, now: Self.milliseconds, &actions)
+            performReaderActions(actions, at: now)
         } catch {
             reconnect(because: "it cannot open the log (\(error))", at: now)
         }
     }
 
     mutating func reconnect(because reason: String, at now: Instant) {
-        for event in link.reconnect(because: RedisFailure(.refusal, reason), at: now) { handle(event, at: now) }
+        for event in link.reconnect(because: RedisFailure(.refusal, reason), at: now) { handleEvent(event, at: now) }
     }
 
     // MARK: Reading
 
-    private mutating func arrived(_ bytes: [UInt8], at now: Instant) {
+    private mutating func receivePublished(_ bytes: [UInt8], at now: Instant) {
         var actions: [LogReaderAction] = []
         switch PublishedMessage.decode(bytes[...]) {
-        case .value(.entry(let entry)): reader.published(entry, now: Self.milliseconds, &actions)
+        case .value(.entry(let entry)): reader.receivePublished(entry, now: Self.milliseconds, &actions)
         case .value(.beat(let beat)):
-            reader.heard(beat, now: Self.milliseconds, &actions)
+            reader.receiveBeat(beat, now: Self.milliseconds, &actions)
             var found: [PeerTableAction] = []
-            peers.heard(beat, at: Self.milliseconds, &found)
-            perform(found, at: now)
-        case .value(.direct(let message)): reader.received(message, &actions)
+            peers.receiveBeat(beat, at: Self.milliseconds, &found)
+            performPeerActions(found, at: now)
+        case .value(.direct(let message)): reader.receiveDirect(message, &actions)
         case .unknownVersion: break
         // A beat or another entry reveals what is missing.
         case .malformed: damagedLines += 1
         }
-        perform(actions, at: now)
+        performReaderActions(actions, at: now)
     }
 
-    mutating func perform(_ actions: [LogReaderAction], at now: Instant) {
+    mutating func performReaderActions(_ actions: [LogReaderAction], at now: Instant) {
         for action in actions {
             switch action {
-            case .apply(let messages): apply(messages)
+            case .apply(let messages): applyMessages(messages)
             case .fetch(let fetch):
                 let place = LogEntryID(epoch: fetch.after.epoch, offset: fetch.after.offset)
-                asked(scripts.read(after: place, count: fetch.count, on: link, tag: tag(.fetch(fetch)), at: now))
-            case .tellGap(let gap): tell(gap)
-            case .forked: setup.shared.history.loses(at: Self.now)
+                requireSent(
+                    scripts.queueReading(
+                        after: place, count: fetch.count, on: link, tag: newTag(.fetch(fetch)), at: now))
+            case .tellGap(let gap): reportGap(gap)
+            case .forked: setup.shared.history.recordLoss(at: Self.now)
             case .reopen:
                 // A new connection may help if opening again did not.
                 if let openedAt, now - openedAt < .seconds(1) {
                     reconnect(because: "its log is not the one that was opened", at: now)
                 } else {
-                    open(at: now)
+                    openLog(at: now)
                 }
-            case .caughtUp(let caughtUp): isCaughtUp(caughtUp, at: now)
-            case .deliver(let message): take(message, at: now)
-            case .stale(let message): isStale(message, at: now)
+            case .caughtUp(let caughtUp): readerCaughtUp(caughtUp, at: now)
+            case .deliver(let message): receiveDirect(message, at: now)
+            case .stale(let message): dropStale(message, at: now)
             case .compareDigest(let hub, _, let digest):
                 // A transfer is already under way.
                 guard pulls[hub] == nil else { continue }
                 var found: [PeerTableAction] = []
                 let own = state.digest(of: hub.boot)
-                peers.compared(
+                peers.compareDigest(
                     hub, isEqual: own == digest, hasCopy: own != 0, at: Self.milliseconds, &found)
-                perform(found, at: now)
+                performPeerActions(found, at: now)
             }
         }
     }
 
     /// An answer that no longer fits into its sender's order of messages is useless: the question counts as unanswered.
-    private mutating func isStale(_ message: DirectMessage, at now: Instant) {
+    private mutating func dropStale(_ message: DirectMessage, at now: Instant) {
         do {
             guard case .answer(let id, _)? = try DirectPayload(message.payload),
-                let done = peerQuestions.answered(id, by: message.sender, with: nil)
+                let done = peerQuestions.receiveAnswer(id, by: message.sender, with: nil)
             else { return }
             statistics.questionsUnanswered += 1
-            finish([done], at: now)
+            finishQuestions([done], at: now)
         } catch {
-            cannotRead(message.sender, at: now)
+            reportUnreadable(message.sender, at: now)
         }
     }
 
-    private mutating func isCaughtUp(_ caughtUp: LogCaughtUp, at now: Instant) {
-        _ = setup.shared.history.reaches(
+    private mutating func readerCaughtUp(_ caughtUp: LogCaughtUp, at now: Instant) {
+        _ = setup.shared.history.advanceLog(
             history: caughtUp.place.epoch, entry: Int(caughtUp.place.offset) + 1, index: (1 << 20) - 1)
         guard !writer.isOpen else { return }
         var out: [ClusterState.Output] = []
         state.logIsOpen(&out)
-        perform(out)
+        performOutputs(out)
         setup.shared.userTally.reachesOthers(true)
         var actions: [LogWriterAction] = []
         openedThrough = writer.lastSequence
-        writer.reopened(caughtUp.place, ownSequence: caughtUp.ownSequence, at: Self.milliseconds, &actions)
-        perform(actions, at: now)
+        writer.logReopened(caughtUp.place, ownSequence: caughtUp.ownSequence, at: Self.milliseconds, &actions)
+        performWriterActions(actions, at: now)
         statistics.problem = nil
         setup.report(nil)
         nextBeat = now
@@ -222,43 +224,43 @@ extension ClusterWorker {
 
     // MARK: Writing
 
-    mutating func perform(_ actions: [LogWriterAction], at now: Instant) {
+    mutating func performWriterActions(_ actions: [LogWriterAction], at now: Instant) {
         for action in actions {
             switch action {
             case .publish(let publish):
-                pace.wrote(publish.sequences.count, at: now)
+                pace.callSent(publish.sequences.count, at: now)
                 reader.sentThrough = writer.sentThrough
-                let isSent = scripts.publish(
+                let isSent = scripts.queuePublishing(
                     publish.batch, in: publish.epoch, entryTag: publish.tag, length: reader.length.entries, on: link,
-                    tag: tag(.publish), at: now)
-                asked(isSent)
+                    tag: newTag(.publish), at: now)
+                requireSent(isSent)
                 if !isSent { writerFailed(.unknown, at: now) }
-            case .reopen: open(at: now)
+            case .reopen: openLog(at: now)
             case .dropped:
                 var out: [ClusterState.Output] = []
                 state.messagesAreLost(&out)
-                perform(out)
+                performOutputs(out)
             }
         }
     }
 
     private mutating func writerFailed(_ failure: LogPublishFailure, at now: Instant) {
         var actions: [LogWriterAction] = []
-        writer.failed(failure, at: Self.milliseconds, &actions)
-        perform(actions, at: now)
+        writer.publishFailed(failure, at: Self.milliseconds, &actions)
+        performWriterActions(actions, at: now)
     }
 
-    private mutating func answered(_ question: ClusterQuestion, _ value: RedisValue, at now: Instant) {
+    private mutating func receiveReply(_ question: ClusterQuestion, _ value: RedisValue, at now: Instant) {
         switch question {
-        case .open: opened(value, at: now)
+        case .open: logOpened(value, at: now)
         case .publish:
             do throws(LogRefusal) {
-                let offset = try LogScripts.published(value)
+                let offset = try LogScripts.parsePublished(value)
                 guard let epoch = reader.epoch else { return }
                 var actions: [LogWriterAction] = []
-                writer.acknowledged(
+                writer.publishSucceeded(
                     LogPlace(epoch: epoch, offset: offset), at: Self.milliseconds, &actions)
-                perform(actions, at: now)
+                performWriterActions(actions, at: now)
             } catch .otherEpoch {
                 writerFailed(.epoch, at: now)
             } catch {
@@ -267,27 +269,27 @@ extension ClusterWorker {
             }
         case .fetch(let fetch):
             do throws(LogRefusal) {
-                let piece = try LogScripts.piece(value)
+                let piece = try LogScripts.parsePiece(value)
                 let entries = piece.entries.map {
                     LogEntry(
                         place: LogPlace(epoch: $0.id.epoch, offset: $0.id.offset), previous: $0.tagBefore, tag: $0.tag,
                         batch: $0.batch[...])
                 }
                 var actions: [LogReaderAction] = []
-                reader.fetched(
+                reader.receiveFetched(
                     fetch.id, entries, reachedEnd: piece.isAtEnd, now: Self.milliseconds, &actions)
-                perform(actions, at: now)
+                performReaderActions(actions, at: now)
             } catch {
                 reconnect(because: "its log cannot be read (\(error))", at: now)
             }
-        case .look(let names): looked(names, value, at: now)
+        case .look(let names): receiveLeases(names, value, at: now)
         case .lease: break
         case .holder:
             if LogScripts.isForeignLease(value) {
                 damagedLines += 1
-                asked(scripts.removeForeignLease(of: setup.own.name, on: link, tag: tag(.nothing), at: now))
+                requireSent(scripts.removeForeignLease(of: setup.own.name, on: link, tag: newTag(.nothing), at: now))
             }
-            learn(holder: LogScripts.leaseHolder(value), at: now)
+            updateLease(holder: LogScripts.leaseHolder(value), at: now)
         case .bye: isLeaving = false
         case .piece(let bytes):
             untakenPieces -= bytes
@@ -298,14 +300,14 @@ extension ClusterWorker {
 
     // MARK: Beats
 
-    mutating func beat(at now: Instant) {
+    mutating func sendBeat(at now: Instant) {
         nextBeat = now + Self.beatInterval
         endOverdue()
         askForUsers(at: now)
         if writer.isOpen, ownApplied >= openedThrough || writer.waiting == 0 {
             var out: [ClusterState.Output] = []
             state.allCameOut(&out)
-            perform(out)
+            performOutputs(out)
         }
         guard let place = writer.place, let since = writer.since else { return }
         beats += 1
@@ -314,33 +316,35 @@ extension ClusterWorker {
         let beat = HubBeat(
             hub: setup.own, number: beats, since: since, base: writer.base, place: place, settled: writer.settled,
             digest: state.digest(of: setup.own.boot), digestSequence: ownApplied, flags: flags,
-            figures: statistics.own.list, ended: peers.ended(at: Self.milliseconds), software: setup.version)
+            figures: statistics.own.list, ended: peers.recentDeaths(at: Self.milliseconds), software: setup.version)
         let lease = keys.lease(of: setup.own.name)
-        asked(
-            link.command(
+        requireSent(
+            link.queueCommand(
                 ["SET", .text(lease), .text(String(setup.own.boot)), "PX", .integer(Self.leaseMilliseconds)],
-                tag: tag(.lease), at: now))
+                tag: newTag(.lease), at: now))
         let names = peers.namesToAsk
-        asked(
-            link.command(
-                ["MGET", .text(keys.head)] + names.map { .text(keys.lease(of: $0)) }, tag: tag(.look(names)), at: now))
-        asked(
-            link.command(
-                ["PUBLISH", .text(keys.channel), .bytes(PublishedMessage.encode(beat))], tag: tag(.nothing), at: now))
+        requireSent(
+            link.queueCommand(
+                ["MGET", .text(keys.head)] + names.map { .text(keys.lease(of: $0)) }, tag: newTag(.look(names)), at: now
+            ))
+        requireSent(
+            link.queueCommand(
+                ["PUBLISH", .text(keys.channel), .bytes(PublishedMessage.encode(beat))], tag: newTag(.nothing), at: now)
+        )
     }
 
-    private mutating func looked(_ names: [String], _ value: RedisValue, at now: Instant) {
+    private mutating func receiveLeases(_ names: [String], _ value: RedisValue, at now: Instant) {
         guard let values = value.elements, values.count == names.count + 1 else { return }
         let head = values[0].text.flatMap { LogHead($0.utf8) }
-        asked(link.publishPing(tag: tag(.confirm(head)), at: now))
+        requireSent(link.publishPing(tag: newTag(.confirm(head)), at: now))
         if let head, let place = reader.place, head.place.epoch == place.epoch {
             behind = Int(max(0, head.place.offset - place.offset))
         }
         var holders: [String: UInt64?] = [:]
         for (name, value) in zip(names, values.dropFirst()) { holders[name] = .some(LogScripts.leaseHolder(value)) }
         var found: [PeerTableAction] = []
-        peers.leases(holders, at: Self.milliseconds, &found)
-        perform(found, at: now)
+        peers.updateLeases(holders, at: Self.milliseconds, &found)
+        performPeerActions(found, at: now)
     }
 }
 

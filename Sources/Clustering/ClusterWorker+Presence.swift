@@ -16,17 +16,19 @@ extension ClusterWorker {
     ///
     /// Only while this hub is in the log: an answer is placed after the messages that its sender had sent, which a hub
     /// that starts reading later never sees. Beats reveal later that a copy is missing.
-    mutating func pull(from hub: HubIdentity, at now: Instant) {
+    mutating func pullMembers(from hub: HubIdentity, at now: Instant) {
         guard pulls[hub] == nil, state.isInLog else { return }
         if askPresence(.digests, of: hub, at: now) { pulls[hub] = PresencePull() }
     }
 
     private mutating func askPresence(_ question: PresenceQuestion, of hub: HubIdentity, at now: Instant) -> Bool {
         let deadline = Self.milliseconds + Self.piecePatience
-        guard let entered = peerQuestions.ask([hub], until: deadline, for: .presence(of: hub)) else { return false }
+        guard let entered = peerQuestions.openQuestion([hub], until: deadline, for: .presence(of: hub)) else {
+            return false
+        }
         statistics.questions += 1
         for (hub, id) in entered {
-            send(
+            sendDirect(
                 .question(id: id, subject: PeerSubject.presence.rawValue, question.encoded), to: hub, after: nil,
                 at: now)
         }
@@ -38,20 +40,20 @@ extension ClusterWorker {
         guard var pull = pulls.removeValue(forKey: hub), let body else { return }
         var out: [ClusterState.Output] = []
         do {
-            switch try pull.read(body, at: Self.milliseconds) {
+            switch try pull.readAnswer(body, at: Self.milliseconds) {
             case nil: return
             case .digests(let hubs):
                 for theirs in hubs where mayName(theirs.hub, hub) {
-                    pull.compare(theirs, with: state.digests(of: theirs.hub, in: theirs.pieces))
+                    pull.compareDigests(theirs, with: state.digests(of: theirs.hub, in: theirs.pieces))
                 }
             case .pieces(let boot, let pieces, let covered, let snapshot):
-                guard pull.came(covered, of: boot, in: pieces), mayName(boot, hub) else { return }
-                state.replace(boot, in: pieces, covered, by: snapshot, isOfDead: boot != hub.boot, &out)
+                guard pull.receivePieces(covered, of: boot, in: pieces), mayName(boot, hub) else { return }
+                state.replaceCopy(boot, in: pieces, covered, by: snapshot, isOfDead: boot != hub.boot, &out)
             }
         } catch {
-            cannotRead(hub, at: now)
+            reportUnreadable(hub, at: now)
         }
-        perform(out)
+        performOutputs(out)
         if let next = pull.next, askPresence(next, of: hub, at: now) { pulls[hub] = pull }
     }
 
@@ -64,28 +66,28 @@ extension ClusterWorker {
     // MARK: Answering
 
     /// Answers wait until Redis has taken those before them.
-    mutating func askedOfPresence(_ question: WaitingPresenceQuestion, at now: Instant) {
+    mutating func receivePresenceQuestion(_ question: WaitingPresenceQuestion, at now: Instant) {
         presenceQuestions.append(question)
         answerPresence(at: now)
     }
 
     mutating func answerPresence(at now: Instant) {
         while untakenPieces < Self.mostUntaken, let asked = presenceQuestions.popFirst() {
-            guard let answer = answer(to: asked) else {
-                send(.answer(id: asked.id, nil), to: asked.hub, after: nil, at: now)
+            guard let answer = presenceAnswer(to: asked) else {
+                sendDirect(.answer(id: asked.id, nil), to: asked.hub, after: nil, at: now)
                 continue
             }
             let bytes = answer.encoded(at: Self.milliseconds)
             statistics.snapshots += 1
             untakenPieces += bytes.count
-            let isSent = send(
+            let isSent = sendDirect(
                 .answer(id: asked.id, bytes), to: asked.hub, after: writer.lastSequence, for: .piece(bytes.count),
                 at: now)
             if !isSent { untakenPieces -= bytes.count }
         }
     }
 
-    private func answer(to asked: WaitingPresenceQuestion) -> PresenceAnswer? {
+    private func presenceAnswer(to asked: WaitingPresenceQuestion) -> PresenceAnswer? {
         let question: PresenceQuestion?
         do { question = try PresenceQuestion(asked.body) } catch { return nil }
         switch question {

@@ -6,30 +6,30 @@ extension ClusterWorker {
     /// The limit of an answer in bytes; a larger one counts as none.
     private static var mostAnswer: Int { 4_000_000 }
 
-    mutating func ask(_ asked: ClusterMail.Question, at now: Instant) {
+    mutating func askPeers(_ asked: ClusterMail.Question, at now: Instant) {
         let hubs = link.isWhole && state.isInLog ? peers.living.filter { asked.hubs?.contains($0.name) ?? true } : []
         let absent = (asked.hubs ?? []).filter { name in !hubs.contains { $0.name == name } }
         let silent = absent.map { PeerAnswer(hub: $0, body: nil) }
         guard !hubs.isEmpty else { return asked.done(silent) }
         let whole = asked.done
         let done: PeerQuestions.Done = { answers in whole(answers + silent) }
-        guard let entered = peerQuestions.ask(hubs, until: asked.deadline, for: .caller(done)) else {
+        guard let entered = peerQuestions.openQuestion(hubs, until: asked.deadline, for: .caller(done)) else {
             statistics.questionsRefused += 1
             return done(hubs.map { PeerAnswer(hub: $0.name, body: nil) })
         }
         statistics.questions += UInt64(entered.count)
         for (hub, id) in entered {
-            send(.question(id: id, subject: asked.subject.rawValue, asked.body), to: hub, after: nil, at: now)
+            sendDirect(.question(id: id, subject: asked.subject.rawValue, asked.body), to: hub, after: nil, at: now)
         }
     }
 
     mutating func expireQuestions(at now: Instant) {
-        let over = peerQuestions.expire(at: Self.milliseconds)
+        let over = peerQuestions.expireQuestions(at: Self.milliseconds)
         statistics.questionsUnanswered += UInt64(over.count)
-        finish(over, at: now)
+        finishQuestions(over, at: now)
     }
 
-    mutating func finish(_ questions: [PeerQuestions.Finished], at now: Instant) {
+    mutating func finishQuestions(_ questions: [PeerQuestions.Finished], at now: Instant) {
         for question in questions {
             switch question.asker {
             case .caller(let done): done(question.answers)
@@ -38,28 +38,30 @@ extension ClusterWorker {
         }
     }
 
-    mutating func take(_ id: UInt64, _ subject: UInt8, _ body: [UInt8], from hub: HubIdentity, at now: Instant) {
+    mutating func receiveQuestion(
+        _ id: UInt64, _ subject: UInt8, _ body: [UInt8], from hub: HubIdentity, at now: Instant
+    ) {
         if subject == PeerSubject.presence.rawValue {
-            return askedOfPresence(WaitingPresenceQuestion(hub: hub, id: id, body: body), at: now)
+            return receivePresenceQuestion(WaitingPresenceQuestion(hub: hub, id: id, body: body), at: now)
         }
         guard let subject = PeerSubject(rawValue: subject), let answering = setup.answers[subject] else {
-            send(.answer(id: id, nil), to: hub, after: nil, at: now)
+            sendDirect(.answer(id: id, nil), to: hub, after: nil, at: now)
             return
         }
         let mailbox = mailbox
-        answering.answer(body, of: hub.name) { answer in
+        answering.answerQuestion(body, of: hub.name) { answer in
             mailbox.post { $0.answers.append(ClusterMail.Answer(hub: hub, id: id, body: answer)) }
         }
     }
 
-    mutating func reply(_ answer: ClusterMail.Answer, at now: Instant) {
+    mutating func sendAnswer(_ answer: ClusterMail.Answer, at now: Instant) {
         let body = answer.body.flatMap { $0.count <= Self.mostAnswer ? $0 : nil }
-        send(.answer(id: answer.id, body), to: answer.hub, after: nil, at: now)
+        sendDirect(.answer(id: answer.id, body), to: answer.hub, after: nil, at: now)
     }
 }
 
 extension ClusterService: PeerAsking {
-    package func ask(
+    package func askHubs(
         _ subject: PeerSubject, _ body: [UInt8], of hubs: [String]?, within patience: Duration,
         then done: @escaping @Sendable ([PeerAnswer]) -> Void
     ) {

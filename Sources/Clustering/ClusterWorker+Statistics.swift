@@ -10,8 +10,8 @@ extension ClusterWorker {
         var figures = BeatFigures()
         figures.connections = setup.connections()
         figures.age = Int(time - startedAt) / 1000
-        figures.said = said.count(writer.statistics.written, at: time)
-        figures.heard = heardOf.count(statistics.received, at: time)
+        figures.said = said.updateRate(writer.statistics.written, at: time)
+        figures.heard = heardOf.updateRate(statistics.received, at: time)
         figures.behind = behind
         figures.gaps = Int(clamping: statistics.gaps)
         statistics.own = figures
@@ -45,7 +45,7 @@ extension ClusterWorker {
     }
 
     /// A message of a hub is unreadable and skipped. There may be many, so only some are logged.
-    mutating func cannotRead(_ hub: HubIdentity, at now: Instant) {
+    mutating func reportUnreadable(_ hub: HubIdentity, at now: Instant) {
         damagedLines += 1
         if let damageNamedAt, now - damageNamedAt < .seconds(60) { return }
         damageNamedAt = now

@@ -14,41 +14,43 @@ extension ClusterWorker {
         while true {
             let counts = setup.shared.userTally.takeChanges(upTo: Self.mostUsers)
             guard !counts.isEmpty else { return }
-            write(.users(counts.map { PeerMessage.UserCount(user: $0.user, count: $0.count) }))
+            writeMessage(.users(counts.map { PeerMessage.UserCount(user: $0.user, count: $0.count) }))
         }
     }
 
-    func heard(_ counts: [PeerMessage.UserCount], of hub: HubIdentity) {
+    func receiveUserCounts(_ counts: [PeerMessage.UserCount], of hub: HubIdentity) {
         // A late message of a gone hub no longer counts.
         guard peers.living.contains(hub) else { return }
-        setup.shared.userTally.set(counts.map { ($0.user, $0.count) }, of: hub.boot)
+        setup.shared.userTally.updateCounts(counts.map { ($0.user, $0.count) }, of: hub.boot)
     }
 
     mutating func askForUsers(at now: Instant) {
         guard state.isInLog else { return }
         let mailbox = mailbox
-        for (hub, part) in userCopies.next() {
+        for (hub, part) in userCopies.nextQuestions() {
             let done: PeerQuestions.Done = { answers in
                 let answer = ClusterMail.UserCounts(hub: hub, part: part, bytes: answers.first?.body)
                 mailbox.post { $0.userCounts.append(answer) }
             }
-            ask(
+            askPeers(
                 ClusterMail.Question(
                     subject: .users, body: [UInt8(part)], hubs: [hub.name], deadline: Self.milliseconds + Self.patience,
                     done: done), at: now)
         }
     }
 
-    mutating func take(_ answer: ClusterMail.UserCounts, at now: Instant) {
+    mutating func receiveUserAnswer(_ answer: ClusterMail.UserCounts, at now: Instant) {
         var counts: [(user: Name, count: Int)]?
         if let bytes = answer.bytes {
             var fields = RelayReader(bytes[...])
-            do { counts = try fields.users() } catch {
-                cannotRead(answer.hub, at: now)
+            do { counts = try fields.readUsers() } catch {
+                reportUnreadable(answer.hub, at: now)
             }
         }
-        guard userCopies.answered(answer.hub, part: answer.part, isKnown: counts != nil), let counts else { return }
-        setup.shared.userTally.replace(counts, of: answer.hub.boot) { UserCopies.part(of: $0) == answer.part }
+        guard userCopies.receiveAnswer(answer.hub, part: answer.part, isKnown: counts != nil), let counts else {
+            return
+        }
+        setup.shared.userTally.replaceCounts(counts, of: answer.hub.boot) { UserCopies.part(of: $0) == answer.part }
         askForUsers(at: now)
     }
 }

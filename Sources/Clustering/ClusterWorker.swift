@@ -96,18 +96,18 @@ struct ClusterWorker: ~Copyable {
         writer = LogWriter(own: setup.own)
         peers = PeerTable(own: setup.own)
         state = ClusterState(boot: setup.own.boot)
-        setup.shared.userTally.follow { [mailbox] in mailbox.post { _ in } }
+        setup.shared.userTally.startReporting { [mailbox] in mailbox.post { _ in } }
     }
 
-    mutating func run() {
+    mutating func runUntilStopped() {
         setup.report("the other hubs have not been reached yet")
         while !stopSignal.isStopping {
-            turn(at: .now)
-            rest()
+            runTurn(at: .now)
+            waitForEvents()
         }
-        leave()
-        finish(peerQuestions.endAll(), at: .now)
-        let left = mailbox.take { mail in
+        sayGoodbye()
+        finishQuestions(peerQuestions.endAll(), at: .now)
+        let left = mailbox.takeMail { mail in
             mail.isClosed = true
             defer { (mail.questions, mail.headWaiters) = ([], []) }
             return mail
@@ -117,19 +117,19 @@ struct ClusterWorker: ~Copyable {
         published.value = statistics
     }
 
-    private mutating func turn(at now: Instant) {
+    private mutating func runTurn(at now: Instant) {
         writer.isHeld = pace.isHeld(at: now)
         if !pace.isDeaf(at: now) {
             takeMail(at: now)
-            if writer.isHeld, writer.isDue { pace.waits() }
+            if writer.isHeld, writer.isDue { pace.markBusy() }
         }
         tellUsers()
         takeFigures(at: now)
-        for event in link.advance(at: now) { handle(event, at: now) }
-        if link.isWhole, now >= nextBeat { hasLease ? beat(at: now) : askForName(at: now) }
+        for event in link.makeProgress(at: now) { handleEvent(event, at: now) }
+        if link.isWhole, now >= nextBeat { hasLease ? sendBeat(at: now) : askForName(at: now) }
         var actions: [LogWriterAction] = []
         writer.flush(at: Self.milliseconds, &actions)
-        perform(actions, at: now)
+        performWriterActions(actions, at: now)
         replaceOverfull(at: now)
         expireQuestions(at: now)
         handOn()
@@ -138,25 +138,25 @@ struct ClusterWorker: ~Copyable {
     }
 
     /// Writes waiting messages and says good-bye, as far as time allows.
-    private mutating func leave() {
+    private mutating func sayGoodbye() {
         guard writer.isOpen, let deadline = stopSignal.deadline else { return }
         while writer.waiting > 0, writer.isOpen, .now < deadline {
-            turn(at: .now)
-            rest(until: deadline)
+            runTurn(at: .now)
+            waitForEvents(until: deadline)
         }
         isLeaving = true
-        beat(at: .now)
-        isLeaving = link.command(["DEL", .text(keys.lease(of: setup.own.name))], tag: tag(.bye), at: .now)
+        sendBeat(at: .now)
+        isLeaving = link.queueCommand(["DEL", .text(keys.lease(of: setup.own.name))], tag: newTag(.bye), at: .now)
         while isLeaving, link.isWhole, .now < deadline {
-            for event in link.advance(at: .now) { handle(event, at: .now) }
-            rest(until: deadline)
+            for event in link.makeProgress(at: .now) { handleEvent(event, at: .now) }
+            waitForEvents(until: deadline)
         }
     }
 
     // MARK: Messages of the loops
 
     private mutating func takeMail(at now: Instant) {
-        let mail = mailbox.take { mail in
+        let mail = mailbox.takeMail { mail in
             defer {
                 (mail.posts, mail.questions, mail.answers, mail.userCounts) = ([], [], [], [])
                 mail.headWaiters = []
@@ -169,72 +169,72 @@ struct ClusterWorker: ~Copyable {
             for relay in post.relays {
                 var out: [ClusterState.Output] = []
                 let (log, history) = (setup.shared.presenceLog, setup.shared.history)
-                state.said(
+                state.publishRelay(
                     relay, by: post.loop, at: Self.milliseconds, shortest: isDraining ? setup.restartWindow : 0,
                     record: { log?.record($0) },
                     wish: { history.wish(for: $0) }, &out)
                 place = nil
-                perform(out)
+                performOutputs(out)
             }
         }
-        for question in mail.questions { ask(question, at: now) }
-        for answer in mail.answers { reply(answer, at: now) }
-        for answer in mail.userCounts { take(answer, at: now) }
+        for question in mail.questions { askPeers(question, at: now) }
+        for answer in mail.answers { sendAnswer(answer, at: now) }
+        for answer in mail.userCounts { receiveUserAnswer(answer, at: now) }
         awaitHead(mail.headWaiters)
     }
 
     // MARK: Messages of the log
 
-    mutating func apply(_ applied: AppliedMessages) {
+    mutating func applyMessages(_ applied: AppliedMessages) {
         let history = setup.shared.history
         var found: [PeerTableAction] = []
-        peers.wrote(applied.hub, since: applied.since, at: Self.milliseconds, &found)
-        perform(found, at: .now)
+        peers.noteMessages(applied.hub, since: applied.since, at: Self.milliseconds, &found)
+        performPeerActions(found, at: .now)
         let entry = Int(applied.place.offset) + 1
         for (offset, bytes) in applied.messages.enumerated() {
-            place = history.reaches(history: applied.place.epoch, entry: entry, index: applied.index + offset + 1)
+            place = history.advanceLog(history: applied.place.epoch, entry: entry, index: applied.index + offset + 1)
             statistics.received += applied.isOwn ? 0 : 1
             if applied.isOwn { ownApplied = applied.sequence + UInt64(offset) }
             do {
                 guard let message = try PeerMessage(bytes) else { continue }
-                if case .users(let counts) = message { heard(counts, of: applied.hub) }
+                if case .users(let counts) = message { receiveUserCounts(counts, of: applied.hub) }
                 // A message from before the channel was kept is missing from its history here, while other hubs may have it.
-                if applied.isOwn, case .broadcast(let key, _) = message { history.lacks(key, at: Self.now) }
+                if applied.isOwn, case .broadcast(let key, _) = message { history.recordLoss(key, at: Self.now) }
                 var out: [ClusterState.Output] = []
-                state.heard(message, from: applied.hub.boot, at: Self.milliseconds, &out)
-                perform(out)
+                state.receiveMessage(message, from: applied.hub.boot, at: Self.milliseconds, &out)
+                performOutputs(out)
             } catch {
-                cannotRead(applied.hub, at: .now)
+                reportUnreadable(applied.hub, at: .now)
             }
         }
         place = nil
     }
 
     /// Reports messages that this hub will never have.
-    mutating func tell(_ gap: LogGap) {
+    mutating func reportGap(_ gap: LogGap) {
         statistics.gaps += 1
-        userCopies.isGap(peers.living)
+        userCopies.restartCopies(peers.living)
         let name = gap.hub?.name ?? "a hub that is not known here"
         setup.logger.warning("Messages from \(name) are missing (\(gap.reason)): members are told.")
-        perform([.hear(.missing)])
+        performOutputs([.hear(.missing)])
     }
 
-    mutating func perform(_ out: [ClusterState.Output]) {
+    mutating func performOutputs(_ out: [ClusterState.Output]) {
         let shared = setup.shared
         for output in out {
             switch output {
-            case .tell(let message): write(message)
+            case .tell(let message): writeMessage(message)
             case .hear(.broadcast(let key, let message)):
                 let broadcast = OrderedBroadcast(message)
                 let isKept = place.map { shared.history.append(broadcast, to: key, at: $0, Self.now) } ?? false
                 heard.append(isKept ? .ordered(key, broadcast, isNumbered: true) : .broadcast(key, message))
             case .hear(.missing):
-                shared.history.loses(at: Self.now)
+                shared.history.recordLoss(at: Self.now)
                 heard.append(.missing)
             case .hear(let relay): heard.append(relay)
             case .number(let key, let broadcast, let isOwn):
                 let isNews = shared.history.append(broadcast, to: key, at: place, Self.now)
-                if isOwn { shared.history.arrives(key) }
+                if isOwn { shared.history.countArrived(key) }
                 // A message sent by SQL arrives once from each hub.
                 if isNews || broadcast.databaseID == nil {
                     heard.append(.ordered(key, broadcast, isNumbered: true))
@@ -242,71 +242,71 @@ struct ClusterWorker: ~Copyable {
             case .conclude(let conclusion, let member, let key, let loop):
                 // After everything already said about the member.
                 handOn()
-                sink.conclude(conclusion, of: member, in: key, loop: loop)
+                sink.concludeLease(conclusion, of: member, in: key, loop: loop)
             case .offer(let lease):
                 handOn()
-                shared.leases.offer([lease])
+                shared.leases.offerLeases([lease])
             case .withdraw(let member, let place): shared.leases.remove(member, of: place)
-            case .extend(let member, let place, let until): shared.leases.expect(member, of: place, until: until)
+            case .extend(let member, let place, let until): shared.leases.expectOwner(member, of: place, until: until)
             case .keep(let key, let wish, let hub):
-                shared.history.keep(key, wish, for: hub, chance: .random(in: .min ... .max), at: Self.now)
-            case .lack(let key): shared.history.lacks(key, at: Self.now)
-            case .record(let record): shared.presenceLog?.put(record)
+                shared.history.keepChannel(key, wish, for: hub, chance: .random(in: .min ... .max), at: Self.now)
+            case .lack(let key): shared.history.recordLoss(key, at: Self.now)
+            case .record(let record): shared.presenceLog?.putRecord(record)
             case .forget(let ref): shared.presenceLog?.remove(ref)
             }
         }
     }
 
-    mutating func write(_ message: PeerMessage) {
+    mutating func writeMessage(_ message: PeerMessage) {
         var actions: [LogWriterAction] = []
         if writer.append(message.encoded, at: Self.milliseconds, &actions) == nil {
             setup.logger.warning("A message is too large for the other hubs: clients there do not get it.")
             if case .ordered = message {
                 var out: [ClusterState.Output] = []
                 state.newestIsTooLarge(&out)
-                perform(out)
+                performOutputs(out)
             }
         }
-        perform(actions, at: .now)
+        performWriterActions(actions, at: .now)
     }
 
     private mutating func handOn() {
         guard !heard.isEmpty else { return }
-        sink.hear(heard)
+        sink.receiveRelays(heard)
         heard.removeAll(keepingCapacity: true)
     }
 
     // MARK: Other hubs
 
-    mutating func perform(_ actions: [PeerTableAction], at now: Instant) {
+    mutating func performPeerActions(_ actions: [PeerTableAction], at now: Instant) {
         if !actions.isEmpty { nextPeers = now }
         for action in actions {
             var out: [ClusterState.Output] = []
             switch action {
             case .joined(let hub):
                 setup.logger.info("The hub \(hub.name) is connected\(version(of: hub)).")
-                state.isBack(hub.boot, &out)
-                userCopies.joined(hub)
-                pull(from: hub, at: now)
+                state.hubReturned(hub.boot, &out)
+                userCopies.startCopy(hub)
+                pullMembers(from: hub, at: now)
             case .left(let hub):
                 setup.logger.info("The hub \(hub.name) has left.")
-                isGone(hub, drained: true, &out)
+                removeHub(hub, drained: true, &out)
             case .died(let end):
                 setup.logger.warning("The hub \(end.hub.name) died: its members count as present for their windows.")
-                hasDied(end, at: now, &out)
-            case .diedLater(let end): hasDied(end, at: now, &out)
+                hubDied(end, at: now, &out)
+            case .diedLater(let end): hubDied(end, at: now, &out)
             case .nameTaken: nameIsTaken()
-            case .askSnapshot(let hub): pull(from: hub, at: now)
+            case .askSnapshot(let hub): pullMembers(from: hub, at: now)
             }
-            perform(out)
+            performOutputs(out)
         }
     }
 
-    private mutating func hasDied(_ end: HubBeat.Ended, at now: Instant, _ out: inout [ClusterState.Output]) {
-        isGone(end.hub, drained: false, &out)
+    private mutating func hubDied(_ end: HubBeat.Ended, at now: Instant, _ out: inout [ClusterState.Output]) {
+        removeHub(end.hub, drained: false, &out)
         var actions: [LogReaderAction] = []
         reader.publisherEnded(end, now: Self.milliseconds, &actions)
-        perform(actions, at: now)
+        performReaderActions(actions, at: now)
     }
 
     /// The hub's version, if it differs from this one's.
@@ -315,16 +315,16 @@ struct ClusterWorker: ~Copyable {
         return ", of version \(version); this one is \(setup.version)"
     }
 
-    private mutating func isGone(_ hub: HubIdentity, drained: Bool, _ out: inout [ClusterState.Output]) {
+    private mutating func removeHub(_ hub: HubIdentity, drained: Bool, _ out: inout [ClusterState.Output]) {
         let (rules, restart) = (rules, setup.restartWindow)
-        state.died(
+        state.hubDied(
             hub.boot, at: Self.milliseconds,
             window: { key, state in drained ? restart : rules.windows(of: key)[state] },
             isCoordinator: peers.isCoordinator, &out)
-        userCopies.gone(hub)
-        setup.shared.userTally.forget(hub: hub.boot)
-        finish(peerQuestions.isGone(hub), at: .now)
-        setup.shared.history.forget(hub: hub.boot, at: Self.now)
+        userCopies.removeCopy(hub)
+        setup.shared.userTally.removePeer(hub: hub.boot)
+        finishQuestions(peerQuestions.endQuestions(hub), at: .now)
+        setup.shared.history.removePeer(hub: hub.boot, at: Self.now)
     }
 
     /// The coordinator ends overdue members of gone hubs. If it started after they had gone and knows none of them, the
@@ -333,46 +333,49 @@ struct ClusterWorker: ~Copyable {
         let living = Set(peers.living.map(\.boot) + [setup.own.boot])
         var out: [ClusterState.Output] = []
         state.endOverdue(of: { !living.contains($0) }, at: Self.milliseconds, rank: peers.rank, &out)
-        perform(out)
+        performOutputs(out)
     }
 
-    mutating func take(_ message: DirectMessage, at now: Instant) {
+    mutating func receiveDirect(_ message: DirectMessage, at now: Instant) {
         do {
             switch try DirectPayload(message.payload) {
             case nil: break
-            case .question(let id, let subject, let body): take(id, subject, body, from: message.sender, at: now)
+            case .question(let id, let subject, let body):
+                receiveQuestion(id, subject, body, from: message.sender, at: now)
             case .answer(let id, let body):
-                if let done = peerQuestions.answered(id, by: message.sender, with: body) { finish([done], at: now) }
+                if let done = peerQuestions.receiveAnswer(id, by: message.sender, with: body) {
+                    finishQuestions([done], at: now)
+                }
             }
         } catch {
-            cannotRead(message.sender, at: now)
+            reportUnreadable(message.sender, at: now)
         }
     }
 
     /// - Parameter question: the purpose of the request to Redis.
     /// - Returns: whether the link accepted it. A lost message is requested again by the hub that waits for it.
     @discardableResult
-    mutating func send(
+    mutating func sendDirect(
         _ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?,
         for question: ClusterQuestion = .nothing,
         at now: Instant
     ) -> Bool {
         let message = DirectMessage(
             sender: setup.own, receiver: hub.boot, afterSequence: sequence, payload: payload.encoded[...])
-        return link.command(
+        return link.queueCommand(
             ["PUBLISH", .text(keys.channel(of: hub.name)), .bytes(PublishedMessage.encode(message))],
-            tag: tag(question), at: now)
+            tag: newTag(question), at: now)
     }
 
     // MARK: Waiting
 
     /// - Parameter end: nil unless the service is stopping.
-    private mutating func rest(until end: Instant? = nil) {
+    private mutating func waitForEvents(until end: Instant? = nil) {
         let isDeaf = pace.isDeaf(at: .now)
         // Stays readable once it signals the stop.
         let signals = [end == nil ? stopSignal.descriptor : -1, isDeaf ? -1 : mailbox.descriptor]
         var polled = signals.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        link.poll(into: &polled)
+        link.preparePoll(into: &polled)
         var deadline = min(link.deadline ?? .now + .seconds(1), end ?? .now + .seconds(1))
         if link.isWhole { deadline = min(deadline, nextBeat) }
         if isDeaf || writer.isDue { deadline = min(deadline, pace.opensAt) }
@@ -382,7 +385,7 @@ struct ClusterWorker: ~Copyable {
         Workers.poll(&polled, until: deadline)
     }
 
-    mutating func tag(_ question: ClusterQuestion) -> UInt64 {
+    mutating func newTag(_ question: ClusterQuestion) -> UInt64 {
         lastTag += 1
         questions[lastTag] = question
         return lastTag

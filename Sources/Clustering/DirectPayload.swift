@@ -14,16 +14,16 @@ enum DirectPayload: Equatable {
         switch self {
         case .question(let id, let subject, let body):
             var out = RelayWriter(reserving: body.count + 24)
-            out.byte(Kind.question.rawValue)
-            out.number(id)
-            out.byte(subject)
-            out.data(body)
+            out.appendByte(Kind.question.rawValue)
+            out.appendNumber(id)
+            out.appendByte(subject)
+            out.appendData(body)
             return out.bytes
         case .answer(let id, let body):
             var out = RelayWriter(reserving: (body?.count ?? 0) + 24)
-            out.byte(Kind.answer.rawValue)
-            out.number(id)
-            out.optional(body)
+            out.appendByte(Kind.answer.rawValue)
+            out.appendNumber(id)
+            out.appendOptional(body)
             return out.bytes
         }
     }
@@ -31,11 +31,11 @@ enum DirectPayload: Equatable {
     /// Nil for an unknown kind.
     init?(_ bytes: ArraySlice<UInt8>) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes)
-        switch Kind(rawValue: try fields.byte()) {
+        switch Kind(rawValue: try fields.readByte()) {
         case nil: return nil
         case .question:
-            self = .question(id: try fields.number(), subject: try fields.byte(), Array(try fields.data()))
-        case .answer: self = .answer(id: try fields.number(), try fields.optional().map { Array($0) })
+            self = .question(id: try fields.readNumber(), subject: try fields.readByte(), Array(try fields.readData()))
+        case .answer: self = .answer(id: try fields.readNumber(), try fields.readOptional().map { Array($0) })
         }
     }
 }

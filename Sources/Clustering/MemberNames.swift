@@ -26,7 +26,7 @@ struct MemberNames {
         return PeerMessage.MemberName(boot: loop.boot, loop: loop.loop, serial: member.serial)
     }
 
-    mutating func member(_ name: PeerMessage.MemberName) -> MemberID {
+    mutating func memberID(_ name: PeerMessage.MemberName) -> MemberID {
         guard name.boot != boot else { return MemberID(loop: name.loop - 1, serial: name.serial) }
         let loop = ForeignLoop(boot: name.boot, loop: name.loop)
         let number = loops[loop] ?? MemberID.firstForeignLoop + foreign.count

@@ -94,58 +94,58 @@ extension PeerMessage {
         var out = RelayWriter()
         switch self {
         case .broadcast(let key, let body):
-            out.begin(Kind.broadcast.rawValue, key)
-            out.body(body)
+            out.appendHeader(Kind.broadcast.rawValue, key)
+            out.appendBody(body)
         case .ordered(let key, let body, let sender, let databaseID):
-            out.begin(Kind.ordered.rawValue, key)
-            out.body(body)
-            out.optional(databaseID?.utf8)
-            out.byte(sender == nil ? 0 : 1)
-            if let sender { out.member(sender) }
+            out.appendHeader(Kind.ordered.rawValue, key)
+            out.appendBody(body)
+            out.appendOptional(databaseID?.utf8)
+            out.appendByte(sender == nil ? 0 : 1)
+            if let sender { out.appendMember(sender) }
         case .keep(let key, let wish):
-            out.begin(Kind.keep.rawValue, key)
-            out.number(wish?.limit ?? 0)
-            out.number(Int(wish?.lifetime ?? 0))
+            out.appendHeader(Kind.keep.rawValue, key)
+            out.appendNumber(wish?.limit ?? 0)
+            out.appendNumber(Int(wish?.lifetime ?? 0))
         case .presence(let key, let joins, let leaves):
-            out.begin(Kind.presence.rawValue, key)
-            out.number(joins.count)
-            for member in joins { out.present(member) }
-            out.number(leaves.count)
+            out.appendHeader(Kind.presence.rawValue, key)
+            out.appendNumber(joins.count)
+            for member in joins { out.appendPresentMember(member) }
+            out.appendNumber(leaves.count)
             for gone in leaves {
-                out.member(gone.member)
-                out.name(gone.ref)
+                out.appendMember(gone.member)
+                out.appendName(gone.ref)
             }
         case .typing(let key, let word):
-            out.begin(Kind.typing.rawValue, key)
+            out.appendHeader(Kind.typing.rawValue, key)
             switch word {
-            case .started(let typist, let body): out.typing(TypingKind.started.rawValue, typist, body)
-            case .stopped(let typist, let body): out.typing(TypingKind.stopped.rawValue, typist, body)
-            case .ended(let typist): out.typing(TypingKind.ended.rawValue, typist)
-            case .forgotten(let typist): out.typing(TypingKind.forgotten.rawValue, typist)
+            case .started(let typist, let body): out.appendTyping(TypingKind.started.rawValue, typist, body)
+            case .stopped(let typist, let body): out.appendTyping(TypingKind.stopped.rawValue, typist, body)
+            case .ended(let typist): out.appendTyping(TypingKind.ended.rawValue, typist)
+            case .forgotten(let typist): out.appendTyping(TypingKind.forgotten.rawValue, typist)
             }
         case .lost(let key, let member, let milliseconds):
-            out.begin(Kind.lost.rawValue, key)
-            out.member(member)
-            out.number(milliseconds)
+            out.appendHeader(Kind.lost.rawValue, key)
+            out.appendMember(member)
+            out.appendNumber(milliseconds)
         case .expected(let key, let member, let milliseconds):
-            out.begin(Kind.expected.rawValue, key)
-            out.member(member)
-            out.number(milliseconds)
+            out.appendHeader(Kind.expected.rawValue, key)
+            out.appendMember(member)
+            out.appendNumber(milliseconds)
         case .claimed(let key, let member, let owner):
-            out.begin(Kind.claimed.rawValue, key)
-            out.member(member)
-            out.owner(owner)
+            out.appendHeader(Kind.claimed.rawValue, key)
+            out.appendMember(member)
+            out.appendOwner(owner)
         case .over(let key, let member, let owner):
-            out.begin(Kind.over.rawValue, key)
-            out.member(member)
-            out.owner(owner)
+            out.appendHeader(Kind.over.rawValue, key)
+            out.appendMember(member)
+            out.appendOwner(owner)
         case .appState(let key, let member, let state):
-            out.begin(Kind.appState.rawValue, key)
-            out.member(member)
-            out.text(state.rawValue)
+            out.appendHeader(Kind.appState.rawValue, key)
+            out.appendMember(member)
+            out.appendText(state.rawValue)
         case .users(let counts):
-            out.byte(Kind.users.rawValue)
-            out.users(counts.map { ($0.user, $0.count) })
+            out.appendByte(Kind.users.rawValue)
+            out.appendUsers(counts.map { ($0.user, $0.count) })
         }
         return out.bytes
     }
@@ -153,161 +153,161 @@ extension PeerMessage {
     /// Nil for an unknown kind.
     init?(_ bytes: ArraySlice<UInt8>) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes)
-        guard let kind = Kind(rawValue: try fields.byte()) else { return nil }
+        guard let kind = Kind(rawValue: try fields.readByte()) else { return nil }
         guard kind != .users else {
-            self = .users(try fields.users().map { UserCount(user: $0.user, count: $0.count) })
+            self = .users(try fields.readUsers().map { UserCount(user: $0.user, count: $0.count) })
             return
         }
-        let key = try fields.channel()
+        let key = try fields.readChannel()
         switch kind {
         case .users: return nil
         case .broadcast:
-            guard let body = try fields.body() else { return nil }
+            guard let body = try fields.readBody() else { return nil }
             self = .broadcast(key, body)
         case .ordered:
-            guard let body = try fields.body() else { return nil }
-            let databaseID = try fields.optionalText()
-            let sender = try fields.byte() == 0 ? nil : try fields.member()
+            guard let body = try fields.readBody() else { return nil }
+            let databaseID = try fields.readOptionalText()
+            let sender = try fields.readByte() == 0 ? nil : try fields.readMember()
             self = .ordered(key, body, sender: sender, databaseID: databaseID)
         case .keep:
-            let (limit, lifetime) = (try fields.count(), try fields.count())
+            let (limit, lifetime) = (try fields.readCount(), try fields.readCount())
             self = .keep(key, limit == 0 ? nil : HistoryWish(limit: limit, lifetime: Int64(lifetime)))
         case .presence:
             var joins: [PresentMember] = []
-            for _ in 0..<(try fields.count()) { joins.append(try fields.present()) }
+            for _ in 0..<(try fields.readCount()) { joins.append(try fields.readPresentMember()) }
             var leaves: [GonePresence] = []
-            for _ in 0..<(try fields.count()) {
-                leaves.append(GonePresence(member: try fields.member(), ref: try fields.name()))
+            for _ in 0..<(try fields.readCount()) {
+                leaves.append(GonePresence(member: try fields.readMember(), ref: try fields.readName()))
             }
             self = .presence(key, joins: joins, leaves: leaves)
         case .typing:
-            guard let word = TypingKind(rawValue: try fields.byte()) else { return nil }
-            guard let typist = try fields.typist() else { return nil }
+            guard let word = TypingKind(rawValue: try fields.readByte()) else { return nil }
+            guard let typist = try fields.readTypist() else { return nil }
             switch word {
             case .started, .stopped:
-                guard let body = try fields.body() else { return nil }
+                guard let body = try fields.readBody() else { return nil }
                 self = .typing(key, word == .started ? .started(typist, body) : .stopped(typist, body))
             case .ended: self = .typing(key, .ended(typist))
             case .forgotten: self = .typing(key, .forgotten(typist))
             }
-        case .lost: self = .lost(key, try fields.member(), milliseconds: try fields.count())
-        case .expected: self = .expected(key, try fields.member(), milliseconds: try fields.count())
-        case .claimed: self = .claimed(key, try fields.member(), of: try fields.owner())
-        case .over: self = .over(key, try fields.member(), of: try fields.owner())
+        case .lost: self = .lost(key, try fields.readMember(), milliseconds: try fields.readCount())
+        case .expected: self = .expected(key, try fields.readMember(), milliseconds: try fields.readCount())
+        case .claimed: self = .claimed(key, try fields.readMember(), of: try fields.readOwner())
+        case .over: self = .over(key, try fields.readMember(), of: try fields.readOwner())
         case .appState:
-            let member = try fields.member()
-            guard let state = ReportedAppState(rawValue: try fields.text()) else { return nil }
+            let member = try fields.readMember()
+            guard let state = ReportedAppState(rawValue: try fields.readText()) else { return nil }
             self = .appState(key, member, state)
         }
     }
 }
 
 extension RelayWriter {
-    mutating func channel(_ key: ChannelKey) {
-        byte(key.isPrivate ? 1 : 0)
-        text(key.topic)
+    mutating func appendChannel(_ key: ChannelKey) {
+        appendByte(key.isPrivate ? 1 : 0)
+        appendText(key.topic)
     }
 
-    fileprivate mutating func begin(_ kind: UInt8, _ key: ChannelKey) {
-        byte(kind)
-        channel(key)
+    fileprivate mutating func appendHeader(_ kind: UInt8, _ key: ChannelKey) {
+        appendByte(kind)
+        appendChannel(key)
     }
 
-    mutating func member(_ member: PeerMessage.MemberName) {
-        number(member.boot)
-        number(member.loop)
-        number(member.serial)
+    mutating func appendMember(_ member: PeerMessage.MemberName) {
+        appendNumber(member.boot)
+        appendNumber(member.loop)
+        appendNumber(member.serial)
     }
 
-    mutating func owner(_ owner: PeerMessage.MemberOwner) {
-        number(owner.hub)
-        number(owner.turn)
+    mutating func appendOwner(_ owner: PeerMessage.MemberOwner) {
+        appendNumber(owner.hub)
+        appendNumber(owner.turn)
     }
 
-    mutating func present(_ member: PeerMessage.PresentMember) {
-        self.member(member.member)
-        name(member.ref)
-        optional(member.previousRef?.utf8)
-        text(member.key)
-        byte(member.hasMadeKey ? 1 : 0)
-        optional(member.user?.utf8)
-        data(member.payload)
-        optional(member.appState?.rawValue.utf8)
+    mutating func appendPresentMember(_ member: PeerMessage.PresentMember) {
+        self.appendMember(member.member)
+        appendName(member.ref)
+        appendOptional(member.previousRef?.utf8)
+        appendText(member.key)
+        appendByte(member.hasMadeKey ? 1 : 0)
+        appendOptional(member.user?.utf8)
+        appendData(member.payload)
+        appendOptional(member.appState?.rawValue.utf8)
     }
 
-    fileprivate mutating func body(_ body: PeerMessage.BroadcastBody) {
+    fileprivate mutating func appendBody(_ body: PeerMessage.BroadcastBody) {
         switch body {
         case .text(let payload):
-            byte(0)
-            data(payload)
+            appendByte(0)
+            appendData(payload)
         case .user(let event, let isJSON, let payload, let metadata):
-            byte(isJSON ? 1 : 2)
-            text(event)
-            data(payload)
-            optional(metadata)
+            appendByte(isJSON ? 1 : 2)
+            appendText(event)
+            appendData(payload)
+            appendOptional(metadata)
         }
     }
 
-    fileprivate mutating func typing(
+    fileprivate mutating func appendTyping(
         _ kind: UInt8, _ typist: PeerMessage.Typist, _ signal: PeerMessage.BroadcastBody? = nil
     ) {
-        byte(kind)
+        appendByte(kind)
         switch typist {
         case .user(let user):
-            byte(1)
-            name(user)
+            appendByte(1)
+            appendName(user)
         case .member(let member):
-            byte(2)
-            self.member(member)
+            appendByte(2)
+            self.appendMember(member)
         case .payload(let payload):
-            byte(3)
-            data(payload)
+            appendByte(3)
+            appendData(payload)
         }
-        if let signal { body(signal) }
+        if let signal { appendBody(signal) }
     }
 }
 
 extension RelayReader {
-    mutating func channel() throws(Malformed) -> ChannelKey {
-        let isPrivate = try byte() != 0
-        return ChannelKey(topic: try text(), isPrivate: isPrivate)
+    mutating func readChannel() throws(Malformed) -> ChannelKey {
+        let isPrivate = try readByte() != 0
+        return ChannelKey(topic: try readText(), isPrivate: isPrivate)
     }
 
-    mutating func member() throws(Malformed) -> PeerMessage.MemberName {
-        let (boot, loop, serial) = (try number(), try count(), try count())
+    mutating func readMember() throws(Malformed) -> PeerMessage.MemberName {
+        let (boot, loop, serial) = (try readNumber(), try readCount(), try readCount())
         // Larger numbers are a process' own names for loops of others (`MemberNames`).
         guard loop <= MemberID.firstForeignLoop else { throw Malformed() }
         return PeerMessage.MemberName(boot: boot, loop: loop, serial: serial)
     }
 
-    mutating func owner() throws(Malformed) -> PeerMessage.MemberOwner {
-        PeerMessage.MemberOwner(hub: try number(), turn: try count())
+    mutating func readOwner() throws(Malformed) -> PeerMessage.MemberOwner {
+        PeerMessage.MemberOwner(hub: try readNumber(), turn: try readCount())
     }
 
-    mutating func present() throws(Malformed) -> PeerMessage.PresentMember {
+    mutating func readPresentMember() throws(Malformed) -> PeerMessage.PresentMember {
         PeerMessage.PresentMember(
-            member: try member(), ref: try name(), previousRef: try optionalName(), key: try text(),
-            hasMadeKey: try byte() != 0, user: try optionalName(), payload: Array(try data()),
-            appState: try optionalText().flatMap { ReportedAppState(rawValue: $0) })
+            member: try readMember(), ref: try readName(), previousRef: try readOptionalName(), key: try readText(),
+            hasMadeKey: try readByte() != 0, user: try readOptionalName(), payload: Array(try readData()),
+            appState: try readOptionalText().flatMap { ReportedAppState(rawValue: $0) })
     }
 
     /// Nil for an unknown form.
-    fileprivate mutating func body() throws(Malformed) -> PeerMessage.BroadcastBody? {
-        switch try byte() {
-        case 0: return .text(Array(try data()))
+    fileprivate mutating func readBody() throws(Malformed) -> PeerMessage.BroadcastBody? {
+        switch try readByte() {
+        case 0: return .text(Array(try readData()))
         case let form where form <= 2:
             return .user(
-                event: try text(), isJSON: form == 1, payload: Array(try data()),
-                metadata: try optional().map { Array($0) })
+                event: try readText(), isJSON: form == 1, payload: Array(try readData()),
+                metadata: try readOptional().map { Array($0) })
         default: return nil
         }
     }
 
-    fileprivate mutating func typist() throws(Malformed) -> PeerMessage.Typist? {
-        switch try byte() {
-        case 1: .user(try name())
-        case 2: .member(try member())
-        case 3: .payload(Array(try data()))
+    fileprivate mutating func readTypist() throws(Malformed) -> PeerMessage.Typist? {
+        switch try readByte() {
+        case 1: .user(try readName())
+        case 2: .member(try readMember())
+        case 3: .payload(Array(try readData()))
         default: nil
         }
     }

@@ -43,7 +43,7 @@ struct PeerQuestions {
     /// Adds a question.
     ///
     /// - Returns: the id for each hub, which its answer carries; nil if too many questions are open.
-    mutating func ask(_ hubs: [HubIdentity], until deadline: Int64, for asker: Asker) -> [(
+    mutating func openQuestion(_ hubs: [HubIdentity], until deadline: Int64, for asker: Asker) -> [(
         hub: HubIdentity, id: UInt64
     )]? {
         guard open.count + hubs.count <= Self.mostOpen else { return nil }
@@ -63,26 +63,26 @@ struct PeerQuestions {
 
     /// - Returns: the question, if this completes it. An answer that is not expected, or comes from another hub than
     ///   the one asked, is ignored.
-    mutating func answered(_ id: UInt64, by hub: HubIdentity, with body: [UInt8]?) -> Finished? {
+    mutating func receiveAnswer(_ id: UInt64, by hub: HubIdentity, with body: [UInt8]?) -> Finished? {
         guard open[id]?.hub == hub else { return nil }
-        return close(id, with: body)
+        return closeQuestion(id, with: body)
     }
 
     /// Ends the questions whose deadlines have passed.
-    mutating func expire(at now: Int64) -> [Finished] {
+    mutating func expireQuestions(at now: Int64) -> [Finished] {
         let over = rounds.filter { $0.value.deadline <= now }.flatMap(\.value.open)
-        return over.sorted().compactMap { close($0, with: nil) }
+        return over.sorted().compactMap { closeQuestion($0, with: nil) }
     }
 
     /// A hub is gone and answers no more.
-    mutating func isGone(_ hub: HubIdentity) -> [Finished] {
-        open.filter { $0.value.hub == hub }.keys.sorted().compactMap { close($0, with: nil) }
+    mutating func endQuestions(_ hub: HubIdentity) -> [Finished] {
+        open.filter { $0.value.hub == hub }.keys.sorted().compactMap { closeQuestion($0, with: nil) }
     }
 
     /// The link is away, so no answer can arrive.
-    mutating func endAll() -> [Finished] { open.keys.sorted().compactMap { close($0, with: nil) } }
+    mutating func endAll() -> [Finished] { open.keys.sorted().compactMap { closeQuestion($0, with: nil) } }
 
-    private mutating func close(_ id: UInt64, with body: [UInt8]?) -> Finished? {
+    private mutating func closeQuestion(_ id: UInt64, with body: [UInt8]?) -> Finished? {
         guard let (hub, number) = open.removeValue(forKey: id) else { return nil }
         rounds[number]?.open.remove(id)
         rounds[number]?.answers.append(PeerAnswer(hub: hub.name, body: body))

@@ -28,8 +28,8 @@ package final class PeerSessions: PeerAnswering {
 
     // MARK: Answering
 
-    package func answer(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void) {
-        guard let keys = Self.keys(question) else { return reply(nil) }
+    package func answerQuestion(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void) {
+        guard let keys = Self.decodeQuestion(question) else { return reply(nil) }
         let found = registry.whereabouts(of: keys, at: ClusterWorker.now)
         var points: [RecoveryPoint] = []
         // Many clients share the same point.
@@ -39,12 +39,13 @@ package final class PeerSessions: PeerAnswering {
             points.append(point)
             return points.count - 1
         }
-        guard !points.isEmpty else { return reply(Self.answer(found.map { Self.word($0, cursor: nil) })) }
+        guard !points.isEmpty else { return reply(Self.encodeAnswer(found.map { Self.sessionWord($0, cursor: nil) })) }
         locate(points) { cursors in
             let words = zip(found, places).map { whereabouts, place in
-                Self.word(whereabouts, cursor: place.flatMap { cursors.indices.contains($0) ? cursors[$0] : nil })
+                Self.sessionWord(
+                    whereabouts, cursor: place.flatMap { cursors.indices.contains($0) ? cursors[$0] : nil })
             }
-            reply(Self.answer(words))
+            reply(Self.encodeAnswer(words))
         }
     }
 
@@ -55,7 +56,7 @@ package final class PeerSessions: PeerAnswering {
         case from(cursor: String)
     }
 
-    private static func word(_ whereabouts: SessionRegistry.Whereabouts, cursor: String?) -> Word {
+    private static func sessionWord(_ whereabouts: SessionRegistry.Whereabouts, cursor: String?) -> Word {
         switch whereabouts {
         case .nobody: .nobody
         case .unknown: .unknown
@@ -70,7 +71,7 @@ package final class PeerSessions: PeerAnswering {
     /// - Parameters:
     ///   - elsewhere: the sessions according to the database.
     ///   - done: called once, from any thread, with what is now known; for a hub that does not answer, that is unchanged.
-    package func ask(
+    package func askHubs(
         _ elsewhere: [RecoveryKey: [SessionRegistry.Elsewhere]], by peers: any PeerAsking,
         then done: @escaping @Sendable ([RecoveryKey: [SessionRegistry.Elsewhere]]) -> Void
     ) {
@@ -79,42 +80,43 @@ package final class PeerSessions: PeerAnswering {
         let round = SessionRound(elsewhere, hubs: keys.count, done)
         for (hub, keys) in keys {
             guard keys.count <= Self.mostKeys, open.load(ordering: .relaxed) < Self.mostOpen else {
-                round.heard(nil, from: hub, of: keys)
+                round.receiveWords(nil, from: hub, of: keys)
                 continue
             }
             open.add(1, ordering: .relaxed)
-            peers.ask(.sessions, Self.question(keys), of: [hub], within: Self.patience) { [self] answers in
+            peers.askHubs(.sessions, Self.encodeQuestion(keys), of: [hub], within: Self.patience) { [self] answers in
                 open.subtract(1, ordering: .relaxed)
-                round.heard(answers.first?.body.flatMap { Self.words($0, count: keys.count) }, from: hub, of: keys)
+                round.receiveWords(
+                    answers.first?.body.flatMap { Self.decodeAnswer($0, count: keys.count) }, from: hub, of: keys)
             }
         }
     }
 
     // MARK: Bytes
 
-    static func question(_ keys: [RecoveryKey]) -> [UInt8] {
+    static func encodeQuestion(_ keys: [RecoveryKey]) -> [UInt8] {
         var out = RelayWriter(reserving: keys.count * 20 + 4)
-        out.number(keys.count)
+        out.appendNumber(keys.count)
         for key in keys {
-            out.number(key.high)
-            out.number(key.low)
+            out.appendNumber(key.high)
+            out.appendNumber(key.low)
         }
         return out.bytes
     }
 
-    static func keys(_ bytes: [UInt8]) -> [RecoveryKey]? {
+    static func decodeQuestion(_ bytes: [UInt8]) -> [RecoveryKey]? {
         do {
             var fields = RelayReader(bytes[...])
-            let count = try fields.count()
+            let count = try fields.readCount()
             guard count <= mostKeys else { return nil }
             return try (0..<count).map { _ throws(RelayReader.Malformed) in
-                RecoveryKey(high: try fields.number(), low: try fields.number())
+                RecoveryKey(high: try fields.readNumber(), low: try fields.readNumber())
             }
         } catch { return nil }
     }
 
     /// 0: nobody, 1: unknown, from 2 on: the cursor with that number.
-    static func answer(_ words: [Word]) -> [UInt8] {
+    static func encodeAnswer(_ words: [Word]) -> [UInt8] {
         var (cursors, numbers): ([String], [String: Int]) = ([], [:])
         let said = words.map { word in
             switch word {
@@ -128,24 +130,24 @@ package final class PeerSessions: PeerAnswering {
             }
         }
         var out = RelayWriter(reserving: cursors.reduce(words.count * 2 + 8) { $0 + $1.utf8.count + 3 })
-        out.number(cursors.count)
-        for cursor in cursors { out.text(cursor) }
-        out.number(said.count)
-        for word in said { out.number(word) }
+        out.appendNumber(cursors.count)
+        for cursor in cursors { out.appendText(cursor) }
+        out.appendNumber(said.count)
+        for word in said { out.appendNumber(word) }
         return out.bytes
     }
 
     /// - Returns: nil if this does not answer a question of `count` keys. An unknown word counts as `unknown`.
-    static func words(_ bytes: [UInt8], count: Int) -> [Word]? {
+    static func decodeAnswer(_ bytes: [UInt8], count: Int) -> [Word]? {
         do {
             var fields = RelayReader(bytes[...])
             var cursors: [String] = []
-            let known = try fields.count()
+            let known = try fields.readCount()
             guard known <= count else { return nil }
-            for _ in 0..<known { cursors.append(try fields.text()) }
-            guard try fields.count() == count else { return nil }
+            for _ in 0..<known { cursors.append(try fields.readText()) }
+            guard try fields.readCount() == count else { return nil }
             return try (0..<count).map { _ throws(RelayReader.Malformed) in
-                switch try fields.count() {
+                switch try fields.readCount() {
                 case 0: .nobody
                 case let number where cursors.indices.contains(number - 2): .from(cursor: cursors[number - 2])
                 default: .unknown
@@ -174,7 +176,7 @@ private final class SessionRound: Sendable {
     }
 
     /// - Parameter words: one for each key; nil if the hub's answer is missing or unreadable.
-    func heard(_ words: [PeerSessions.Word]?, from hub: String, of keys: [RecoveryKey]) {
+    func receiveWords(_ words: [PeerSessions.Word]?, from hub: String, of keys: [RecoveryKey]) {
         let whole = state.withLock { state in
             state.open -= 1
             for (key, word) in zip(keys, words ?? []) {
@@ -182,7 +184,7 @@ private final class SessionRound: Sendable {
                 case .unknown: break
                 case .nobody: state.found[key]?.removeAll { $0.node == hub }
                 case .from(let cursor):
-                    state.found[key] = state.found[key]?.map { $0.node == hub ? $0.at(cursor) : $0 }
+                    state.found[key] = state.found[key]?.map { $0.node == hub ? $0.withCursor(cursor) : $0 }
                 }
             }
             return state.open == 0 ? state.found : nil

@@ -24,11 +24,13 @@ struct PresencePieces: Equatable {
     var count: Int { 1 << bits }
 
     /// The piece that a hash belongs to.
-    func number(of hash: UInt64) -> Int { bits == 0 ? 0 : Int(hash >> UInt64(64 - bits)) }
+    func pieceNumber(of hash: UInt64) -> Int { bits == 0 ? 0 : Int(hash >> UInt64(64 - bits)) }
 
-    func number(of name: PeerMessage.MemberName) -> Int { number(of: PresentMembers.hash(name)) }
+    func pieceNumber(of name: PeerMessage.MemberName) -> Int { pieceNumber(of: PresentMembers.hash(name)) }
 
-    func number(of key: ChannelKey) -> Int { number(of: ClusterState.hash(key, HistoryWish(limit: 0, lifetime: 0))) }
+    func pieceNumber(of key: ChannelKey) -> Int {
+        pieceNumber(of: ClusterState.hash(key, HistoryWish(limit: 0, lifetime: 0)))
+    }
 }
 
 extension ClusterState {
@@ -46,9 +48,9 @@ extension ClusterState {
     func digests(of hub: UInt64, in pieces: PresencePieces) -> [UInt64] {
         var digests = [UInt64](repeating: 0, count: pieces.count)
         forEachRecord(of: hub) { record in
-            digests[pieces.number(of: record.member)] ^= PresentMembers.hash(record)
+            digests[pieces.pieceNumber(of: record.member)] ^= PresentMembers.hash(record)
         }
-        for (key, wish) in wishes[hub] ?? [:] { digests[pieces.number(of: key)] ^= Self.hash(key, wish) }
+        for (key, wish) in wishes[hub] ?? [:] { digests[pieces.pieceNumber(of: key)] ^= Self.hash(key, wish) }
         return digests
     }
 
@@ -62,7 +64,7 @@ extension ClusterState {
         of hub: UInt64, in pieces: PresencePieces, _ wanted: [Int], mostBytes: Int
     ) -> (covered: [Int], Snapshot) {
         var groups = Dictionary(wanted.map { ($0, [PeerMessage.MemberName]()) }, uniquingKeysWith: { one, _ in one })
-        forEachRecord(of: hub) { groups[pieces.number(of: $0.member)]?.append($0.member) }
+        forEachRecord(of: hub) { groups[pieces.pieceNumber(of: $0.member)]?.append($0.member) }
         var (snapshot, covered, bytes) = (Snapshot(), [Int](), 0)
         for number in wanted {
             guard covered.isEmpty || bytes < mostBytes else { break }
@@ -74,7 +76,7 @@ extension ClusterState {
             }
         }
         let isCovered = Set(covered)
-        snapshot.wishes = (wishes[hub] ?? [:]).filter { isCovered.contains(pieces.number(of: $0.key)) }
+        snapshot.wishes = (wishes[hub] ?? [:]).filter { isCovered.contains(pieces.pieceNumber(of: $0.key)) }
         return (covered, snapshot)
     }
 
@@ -96,28 +98,28 @@ extension ClusterState {
     /// Replaces what was known about some pieces of a hub with the full content that was reported.
     ///
     /// - Parameter isOfDead: another hub reports it, because this one is taken for dead.
-    mutating func replace(
+    mutating func replaceCopy(
         _ hub: UInt64, in pieces: PresencePieces, _ covered: [Int], by snapshot: Snapshot, isOfDead: Bool = false,
         _ out: inout [Output]
     ) {
         let isCovered = Set(covered)
-        let said = snapshot.members.filter { isCovered.contains(pieces.number(of: $0.record.member)) }
+        let said = snapshot.members.filter { isCovered.contains(pieces.pieceNumber(of: $0.record.member)) }
         let (joined, left) = members.replace(membersOf: hub, by: said, isOfDead: isOfDead) {
-            isCovered.contains(pieces.number(of: $0))
+            isCovered.contains(pieces.pieceNumber(of: $0))
         }
         var diffs: [ChannelKey: PresenceDiff] = [:]
         for copy in left {
-            withdraw(copy, &out)
-            diffs[copy.channel, default: PresenceDiff()].leaves.append(meta(copy.record))
+            withdrawLease(copy, &out)
+            diffs[copy.channel, default: PresenceDiff()].leaves.append(presenceMeta(copy.record))
         }
-        for copy in joined { diffs[copy.channel, default: PresenceDiff()].joins.append(meta(copy.record)) }
+        for copy in joined { diffs[copy.channel, default: PresenceDiff()].joins.append(presenceMeta(copy.record)) }
         for (key, diff) in diffs { out.append(.hear(.presence(key, diff))) }
         for copy in said {
-            withdraw(copy, &out)
-            if let until = copy.lostUntil { offer(copy, until: until, &out) }
+            withdrawLease(copy, &out)
+            if let until = copy.lostUntil { offerLease(copy, until: until, &out) }
         }
-        let before = (wishes[hub] ?? [:]).filter { isCovered.contains(pieces.number(of: $0.key)) }
-        let after = snapshot.wishes.filter { isCovered.contains(pieces.number(of: $0.key)) }
+        let before = (wishes[hub] ?? [:]).filter { isCovered.contains(pieces.pieceNumber(of: $0.key)) }
+        let after = snapshot.wishes.filter { isCovered.contains(pieces.pieceNumber(of: $0.key)) }
         for (key, wish) in after where before[key] != wish {
             wishes[hub, default: [:]][key] = wish
             out.append(.keep(key, wish, hub: hub))

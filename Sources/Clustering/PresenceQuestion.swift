@@ -12,12 +12,12 @@ enum PresenceQuestion: Equatable {
     var encoded: [UInt8] {
         var out = RelayWriter()
         switch self {
-        case .digests: out.byte(Kind.digests.rawValue)
+        case .digests: out.appendByte(Kind.digests.rawValue)
         case .pieces(let hub, let pieces, let wanted):
-            out.byte(Kind.pieces.rawValue)
-            out.number(hub)
-            out.number(pieces.bits)
-            out.numbers(wanted)
+            out.appendByte(Kind.pieces.rawValue)
+            out.appendNumber(hub)
+            out.appendNumber(pieces.bits)
+            out.appendNumbers(wanted)
         }
         return out.bytes
     }
@@ -25,12 +25,12 @@ enum PresenceQuestion: Equatable {
     /// Nil for an unknown kind.
     init?(_ bytes: [UInt8]) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes[...])
-        switch Kind(rawValue: try fields.byte()) {
+        switch Kind(rawValue: try fields.readByte()) {
         case nil: return nil
         case .digests: self = .digests
         case .pieces:
-            let (hub, pieces) = (try fields.number(), PresencePieces(bits: try fields.count()))
-            self = .pieces(of: hub, pieces, try fields.numbers(below: pieces.count))
+            let (hub, pieces) = (try fields.readNumber(), PresencePieces(bits: try fields.readCount()))
+            self = .pieces(of: hub, pieces, try fields.readNumbers(below: pieces.count))
         }
     }
 }
@@ -54,30 +54,30 @@ enum PresenceAnswer: Equatable {
         var out = RelayWriter()
         switch self {
         case .digests(let hubs):
-            out.byte(Kind.digests.rawValue)
-            out.number(hubs.count)
+            out.appendByte(Kind.digests.rawValue)
+            out.appendNumber(hubs.count)
             for hub in hubs {
-                out.number(hub.hub)
-                out.number(hub.pieces.bits)
-                for digest in hub.digests { out.number(digest) }
+                out.appendNumber(hub.hub)
+                out.appendNumber(hub.pieces.bits)
+                for digest in hub.digests { out.appendNumber(digest) }
             }
         case .pieces(let hub, let pieces, let covered, let snapshot):
-            out.byte(Kind.pieces.rawValue)
-            out.number(hub)
-            out.number(pieces.bits)
-            out.numbers(covered)
-            out.number(snapshot.members.count)
+            out.appendByte(Kind.pieces.rawValue)
+            out.appendNumber(hub)
+            out.appendNumber(pieces.bits)
+            out.appendNumbers(covered)
+            out.appendNumber(snapshot.members.count)
             for copy in snapshot.members {
-                out.channel(copy.channel)
-                out.present(copy.record)
-                out.owner(copy.owner)
-                out.number(copy.lostUntil.map { Int(max(0, $0 - now)) + 1 } ?? 0)
+                out.appendChannel(copy.channel)
+                out.appendPresentMember(copy.record)
+                out.appendOwner(copy.owner)
+                out.appendNumber(copy.lostUntil.map { Int(max(0, $0 - now)) + 1 } ?? 0)
             }
-            out.number(snapshot.wishes.count)
+            out.appendNumber(snapshot.wishes.count)
             for (key, wish) in snapshot.wishes {
-                out.channel(key)
-                out.number(wish.limit)
-                out.number(Int(wish.lifetime))
+                out.appendChannel(key)
+                out.appendNumber(wish.limit)
+                out.appendNumber(Int(wish.lifetime))
             }
         }
         return out.bytes
@@ -86,32 +86,34 @@ enum PresenceAnswer: Equatable {
     /// Nil for an unknown kind.
     init?(_ bytes: [UInt8], at now: Int64) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes[...])
-        switch Kind(rawValue: try fields.byte()) {
+        switch Kind(rawValue: try fields.readByte()) {
         case nil: return nil
         case .digests:
             var hubs: [Digests] = []
-            for _ in 0..<(try fields.count()) {
-                let (hub, pieces) = (try fields.number(), PresencePieces(bits: try fields.count()))
+            for _ in 0..<(try fields.readCount()) {
+                let (hub, pieces) = (try fields.readNumber(), PresencePieces(bits: try fields.readCount()))
                 var digests: [UInt64] = []
-                for _ in 0..<pieces.count { digests.append(try fields.number()) }
+                for _ in 0..<pieces.count { digests.append(try fields.readNumber()) }
                 hubs.append(Digests(hub: hub, pieces: pieces, digests: digests))
             }
             self = .digests(hubs)
         case .pieces:
-            let (hub, pieces) = (try fields.number(), PresencePieces(bits: try fields.count()))
-            let covered = try fields.numbers(below: pieces.count)
+            let (hub, pieces) = (try fields.readNumber(), PresencePieces(bits: try fields.readCount()))
+            let covered = try fields.readNumbers(below: pieces.count)
             var snapshot = ClusterState.Snapshot()
-            for _ in 0..<(try fields.count()) {
-                let (channel, record, owner) = (try fields.channel(), try fields.present(), try fields.owner())
-                let left = try fields.count()
+            for _ in 0..<(try fields.readCount()) {
+                let (channel, record, owner) = (
+                    try fields.readChannel(), try fields.readPresentMember(), try fields.readOwner()
+                )
+                let left = try fields.readCount()
                 snapshot.members.append(
                     PresentMembers.Copy(
                         record: record, channel: channel, hub: owner.hub, turn: owner.turn,
                         lostUntil: left == 0 ? nil : now + Int64(clamping: left - 1)))
             }
-            for _ in 0..<(try fields.count()) {
-                let key = try fields.channel()
-                let (limit, lifetime) = (try fields.count(), try fields.count())
+            for _ in 0..<(try fields.readCount()) {
+                let key = try fields.readChannel()
+                let (limit, lifetime) = (try fields.readCount(), try fields.readCount())
                 snapshot.wishes[key] = HistoryWish(limit: limit, lifetime: Int64(lifetime))
             }
             self = .pieces(of: hub, pieces, covered: covered, snapshot)
@@ -120,17 +122,17 @@ enum PresenceAnswer: Equatable {
 }
 
 extension RelayWriter {
-    fileprivate mutating func numbers(_ numbers: [Int]) {
-        number(numbers.count)
-        for value in numbers { number(value) }
+    fileprivate mutating func appendNumbers(_ numbers: [Int]) {
+        appendNumber(numbers.count)
+        for value in numbers { appendNumber(value) }
     }
 }
 
 extension RelayReader {
-    fileprivate mutating func numbers(below end: Int) throws(Malformed) -> [Int] {
+    fileprivate mutating func readNumbers(below end: Int) throws(Malformed) -> [Int] {
         var numbers: [Int] = []
-        for _ in 0..<(try count()) {
-            let value = try count()
+        for _ in 0..<(try readCount()) {
+            let value = try readCount()
             guard value < end else { throw Malformed() }
             numbers.append(value)
         }
@@ -154,7 +156,7 @@ struct PresencePull {
 
     /// Decodes an answer; nil for an unknown kind. After an unreadable one, nothing more is requested: the same
     /// question would bring the same answer, at once and without end. The next beat shows that something is missing.
-    mutating func read(_ answer: [UInt8], at now: Int64) throws(RelayReader.Malformed) -> PresenceAnswer? {
+    mutating func readAnswer(_ answer: [UInt8], at now: Int64) throws(RelayReader.Malformed) -> PresenceAnswer? {
         do throws(RelayReader.Malformed) {
             return try PresenceAnswer(answer, at: now)
         } catch {
@@ -164,13 +166,13 @@ struct PresencePull {
     }
 
     /// Finds the pieces of a hub that differ here.
-    mutating func compare(_ theirs: PresenceAnswer.Digests, with own: [UInt64]) {
+    mutating func compareDigests(_ theirs: PresenceAnswer.Digests, with own: [UInt64]) {
         let numbers = zip(theirs.digests, own).enumerated().filter { $0.element.0 != $0.element.1 }.map(\.offset)
         if !numbers.isEmpty { wanted.append((theirs.hub, theirs.pieces, numbers)) }
     }
 
     /// - Returns: whether this was requested.
-    mutating func came(_ covered: [Int], of hub: UInt64, in pieces: PresencePieces) -> Bool {
+    mutating func receivePieces(_ covered: [Int], of hub: UInt64, in pieces: PresencePieces) -> Bool {
         guard var first = wanted.first, first.hub == hub, first.pieces == pieces else { return false }
         let (before, came) = (first.numbers.count, Set(covered))
         first.numbers.removeAll { came.contains($0) }

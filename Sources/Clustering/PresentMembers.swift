@@ -64,47 +64,47 @@ struct PresentMembers {
     func digest(of hub: UInt64) -> UInt64 { digests[hub] ?? 0 }
 
     /// Disconnected members whose time has passed, of hubs that no longer end them themselves.
-    func overdue(of isGone: (UInt64) -> Bool, at now: Int64) -> [Copy] {
+    func overdueMembers(of isGone: (UInt64) -> Bool, at now: Int64) -> [Copy] {
         members.keys.filter(isGone).flatMap { members(of: $0) }.filter {
             $0.endedBy == nil && $0.lostUntil.map { $0 <= now } ?? false
         }
     }
 
     /// Members that a hub was about to remove.
-    func ended(by hub: UInt64) -> [Copy] { copies.values.filter { $0.endedBy == hub } }
+    func endedMembers(by hub: UInt64) -> [Copy] { copies.values.filter { $0.endedBy == hub } }
 
     // MARK: Messages of hubs
 
     /// - Returns: false if another hub speaks for the member, so that the join is void.
     @discardableResult
-    mutating func join(_ record: PeerMessage.PresentMember, in channel: ChannelKey, of hub: UInt64) -> Bool {
+    mutating func addMember(_ record: PeerMessage.PresentMember, in channel: ChannelKey, of hub: UInt64) -> Bool {
         var copy = copies[record.member] ?? Copy(record: record, channel: channel, hub: hub)
         // Over, but not yet removed: its client came back too late, and the member is new.
         guard copy.hub == hub || copy.endedBy != nil else { return false }
         let state = copy.record.appState
         copy.hub = hub
-        remove(record.member)
+        removeCopy(record.member)
         copy.record = record
         copy.record.appState = record.appState ?? state
         copy.lostUntil = nil
         copy.isOfDead = false
         copy.endedBy = nil
-        put(copy)
+        insertCopy(copy)
         return true
     }
 
     /// - Returns: the member as it was; nil if it is gone or has changed since.
-    @discardableResult mutating func leave(_ name: MemberName, ref: Name, by hub: UInt64) -> Copy? {
+    @discardableResult mutating func removeMember(_ name: MemberName, ref: Name, by hub: UInt64) -> Copy? {
         guard let copy = copies[name], copy.record.ref == ref, copy.hub == hub || copy.endedBy == hub else {
             return nil
         }
-        remove(name)
+        removeCopy(name)
         return copy
     }
 
     /// - Parameter isOfDead: the member's hub did not report the loss itself.
     /// - Returns: nil if the member is unknown, or another hub speaks for it.
-    mutating func lose(_ name: MemberName, of hub: UInt64, until: Int64, isOfDead: Bool = false) -> Copy? {
+    mutating func markLost(_ name: MemberName, of hub: UInt64, until: Int64, isOfDead: Bool = false) -> Copy? {
         guard let copy = copies[name], copy.hub == hub, copy.endedBy == nil else { return nil }
         copies[name]?.lostUntil = until
         copies[name]?.isOfDead = isOfDead
@@ -114,7 +114,7 @@ struct PresentMembers {
     /// A hub that was taken for dead is alive, and so are its members.
     ///
     /// - Returns: the members that had counted as lost for that reason.
-    mutating func isBack(_ hub: UInt64) -> [Copy] {
+    mutating func hubReturned(_ hub: UInt64) -> [Copy] {
         let lost = members(of: hub).filter { $0.isOfDead && $0.endedBy == nil }
         for copy in lost {
             copies[copy.record.member]?.lostUntil = nil
@@ -124,7 +124,7 @@ struct PresentMembers {
     }
 
     /// Extends the time for the member's client to come back.
-    mutating func expect(_ name: MemberName, until: Int64) -> Copy? {
+    mutating func extendWindow(_ name: MemberName, until: Int64) -> Copy? {
         guard let end = copies[name]?.lostUntil else { return nil }
         copies[name]?.lostUntil = max(end, until)
         return copies[name]
@@ -133,28 +133,28 @@ struct PresentMembers {
     /// Moves a member to the hub that claims it.
     ///
     /// - Returns: the member as it was before; nil if the claim is void.
-    mutating func claim(_ name: MemberName, of owner: Owner, by hub: UInt64) -> Copy? {
+    mutating func claimMember(_ name: MemberName, of owner: Owner, by hub: UInt64) -> Copy? {
         guard let before = copies[name], before.owner == owner, before.endedBy == nil else { return nil }
-        remove(name)
+        removeCopy(name)
         var copy = before
         copy.hub = hub
         copy.turn += 1
         copy.lostUntil = nil
         copy.isOfDead = false
-        put(copy)
+        insertCopy(copy)
         return before
     }
 
     /// A hub reports that no client came back for the member; that hub is to remove it.
     ///
     /// - Returns: nil if the end is void.
-    mutating func end(_ name: MemberName, of owner: Owner, by hub: UInt64) -> Copy? {
+    mutating func endMember(_ name: MemberName, of owner: Owner, by hub: UInt64) -> Copy? {
         guard let copy = copies[name], copy.owner == owner, copy.endedBy == nil else { return nil }
         copies[name]?.endedBy = hub
         return copy
     }
 
-    mutating func set(_ state: ReportedAppState, of name: MemberName) { copies[name]?.record.appState = state }
+    mutating func setAppState(_ state: ReportedAppState, of name: MemberName) { copies[name]?.record.appState = state }
 
     /// Replaces the known members of a hub, or those with covered names, with the ones it reports.
     ///
@@ -173,27 +173,27 @@ struct PresentMembers {
             if let known = copies[name], known.hub != hub, known.turn > copy.turn { continue }
             gone.remove(name)
             let isKnown = copies[name]?.record.ref == copy.record.ref
-            remove(name)
+            removeCopy(name)
             var copy = copy
             copy.isOfDead = isOfDead && copy.lostUntil != nil
-            put(copy)
+            insertCopy(copy)
             if !isKnown { joined.append(copy) }
         }
         let left = gone.compactMap { copies[$0] }
-        for name in gone { remove(name) }
+        for name in gone { removeCopy(name) }
         return (joined, left)
     }
 
     // MARK: The table
 
-    private mutating func put(_ copy: Copy) {
+    private mutating func insertCopy(_ copy: Copy) {
         let name = copy.record.member
         copies[name] = copy
         members[copy.hub, default: []].insert(name)
         digests[copy.hub, default: 0] ^= Self.hash(copy.record)
     }
 
-    private mutating func remove(_ name: MemberName) {
+    private mutating func removeCopy(_ name: MemberName) {
         guard let copy = copies.removeValue(forKey: name) else { return }
         members[copy.hub]?.remove(name)
         if members[copy.hub]?.isEmpty == true { members[copy.hub] = nil }
@@ -206,14 +206,14 @@ struct PresentMembers {
 
     static func hash(_ name: MemberName, _ ref: Name = "") -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        func add(_ number: UInt64) {
+        func mixNumber(_ number: UInt64) {
             for shift in stride(from: 0, to: 64, by: 8) {
                 hash = (hash ^ (number >> UInt64(shift) & 0xff)) &* 0x100_0000_01b3
             }
         }
-        add(name.boot)
-        add(UInt64(bitPattern: Int64(name.loop)))
-        add(UInt64(bitPattern: Int64(name.serial)))
+        mixNumber(name.boot)
+        mixNumber(UInt64(bitPattern: Int64(name.loop)))
+        mixNumber(UInt64(bitPattern: Int64(name.serial)))
         for byte in ref.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         hash = (hash ^ hash >> 30) &* 0xbf58_476d_1ce4_e5b9
         hash = (hash ^ hash >> 27) &* 0x94d0_49bb_1331_11eb

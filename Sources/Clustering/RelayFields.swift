@@ -6,9 +6,9 @@ struct RelayWriter {
 
     init(reserving count: Int = 64) { bytes.reserveCapacity(count) }
 
-    mutating func byte(_ value: UInt8) { bytes.append(value) }
+    mutating func appendByte(_ value: UInt8) { bytes.append(value) }
 
-    mutating func number(_ value: UInt64) {
+    mutating func appendNumber(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
             bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -18,20 +18,20 @@ struct RelayWriter {
     }
 
     /// For a number that is never negative.
-    mutating func number(_ value: Int) { number(UInt64(max(0, value))) }
+    mutating func appendNumber(_ value: Int) { appendNumber(UInt64(max(0, value))) }
 
-    mutating func data(_ data: some Collection<UInt8>) {
-        number(data.count)
+    mutating func appendData(_ data: some Collection<UInt8>) {
+        appendNumber(data.count)
         bytes += data
     }
 
-    mutating func text(_ text: String) { data(text.utf8) }
+    mutating func appendText(_ text: String) { appendData(text.utf8) }
 
-    mutating func name(_ name: Name) { data(name.utf8) }
+    mutating func appendName(_ name: Name) { appendData(name.utf8) }
 
     /// A value that may be missing: its length plus one, or 0.
-    mutating func optional(_ data: (some Collection<UInt8>)?) {
-        number(data.map { $0.count + 1 } ?? 0)
+    mutating func appendOptional(_ data: (some Collection<UInt8>)?) {
+        appendNumber(data.map { $0.count + 1 } ?? 0)
         if let data { bytes += data }
     }
 }
@@ -46,16 +46,16 @@ struct RelayReader {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    mutating func byte() throws(Malformed) -> UInt8 {
+    mutating func readByte() throws(Malformed) -> UInt8 {
         guard let byte = rest.popFirst() else { throw Malformed() }
         return byte
     }
 
-    mutating func number() throws(Malformed) -> UInt64 {
+    mutating func readNumber() throws(Malformed) -> UInt64 {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while true {
-            let next = try byte()
+            let next = try readByte()
             guard shift < 63 || next <= 1 else { throw Malformed() }
             value |= UInt64(next & 0x7f) << shift
             guard next & 0x80 != 0 else { return value }
@@ -64,35 +64,35 @@ struct RelayReader {
     }
 
     /// A number used in arithmetic, such as a count, a turn or milliseconds: bounded so that sums cannot overflow.
-    mutating func count() throws(Malformed) -> Int {
-        let value = try number()
+    mutating func readCount() throws(Malformed) -> Int {
+        let value = try readNumber()
         guard value <= 1 << 53 else { throw Malformed() }
         return Int(value)
     }
 
-    mutating func data() throws(Malformed) -> ArraySlice<UInt8> { try take(try count()) }
+    mutating func readData() throws(Malformed) -> ArraySlice<UInt8> { try takeBytes(try readCount()) }
 
-    mutating func text() throws(Malformed) -> String {
-        guard let text = String(validating: try data(), as: UTF8.self) else { throw Malformed() }
+    mutating func readText() throws(Malformed) -> String {
+        guard let text = String(validating: try readData(), as: UTF8.self) else { throw Malformed() }
         return text
     }
 
-    mutating func name() throws(Malformed) -> Name { Name(try text()) }
+    mutating func readName() throws(Malformed) -> Name { Name(try readText()) }
 
-    mutating func optional() throws(Malformed) -> ArraySlice<UInt8>? {
-        let length = try count()
-        return length == 0 ? nil : try take(length - 1)
+    mutating func readOptional() throws(Malformed) -> ArraySlice<UInt8>? {
+        let length = try readCount()
+        return length == 0 ? nil : try takeBytes(length - 1)
     }
 
-    mutating func optionalText() throws(Malformed) -> String? {
-        guard let data = try optional() else { return nil }
+    mutating func readOptionalText() throws(Malformed) -> String? {
+        guard let data = try readOptional() else { return nil }
         guard let text = String(validating: data, as: UTF8.self) else { throw Malformed() }
         return text
     }
 
-    mutating func optionalName() throws(Malformed) -> Name? { try optionalText().map { Name($0) } }
+    mutating func readOptionalName() throws(Malformed) -> Name? { try readOptionalText().map { Name($0) } }
 
-    private mutating func take(_ length: Int) throws(Malformed) -> ArraySlice<UInt8> {
+    private mutating func takeBytes(_ length: Int) throws(Malformed) -> ArraySlice<UInt8> {
         guard length <= rest.count else { throw Malformed() }
         defer { rest = rest.dropFirst(length) }
         return rest.prefix(length)

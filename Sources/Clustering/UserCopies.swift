@@ -17,16 +17,16 @@ struct UserCopies {
 
     private var incomplete: [HubIdentity: Copy] = [:]
 
-    mutating func joined(_ hub: HubIdentity) { incomplete[hub] = Copy() }
-    mutating func gone(_ hub: HubIdentity) { incomplete[hub] = nil }
+    mutating func startCopy(_ hub: HubIdentity) { incomplete[hub] = Copy() }
+    mutating func removeCopy(_ hub: HubIdentity) { incomplete[hub] = nil }
 
     /// Messages are missing, and it is unknown which: they may include any hub's counts.
-    mutating func isGap(_ hubs: [HubIdentity]) {
+    mutating func restartCopies(_ hubs: [HubIdentity]) {
         for hub in hubs { incomplete[hub] = Copy() }
     }
 
     /// The parts to request now.
-    mutating func next() -> [(hub: HubIdentity, part: Int)] {
+    mutating func nextQuestions() -> [(hub: HubIdentity, part: Int)] {
         var all: [(hub: HubIdentity, part: Int)] = []
         for (hub, copy) in incomplete where !copy.isAsked {
             incomplete[hub]?.isAsked = true
@@ -37,7 +37,7 @@ struct UserCopies {
 
     /// - Parameter isKnown: false if there was no answer: the part is requested again.
     /// - Returns: whether the answer was expected and counts.
-    mutating func answered(_ hub: HubIdentity, part: Int, isKnown: Bool) -> Bool {
+    mutating func receiveAnswer(_ hub: HubIdentity, part: Int, isKnown: Bool) -> Bool {
         guard let copy = incomplete[hub] else { return false }
         incomplete[hub]?.isAsked = false
         // The copy was restarted meanwhile.

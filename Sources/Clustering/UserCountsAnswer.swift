@@ -6,28 +6,28 @@ import Wire
 struct UserCountsAnswer: PeerAnswering {
     let tally: UserTally
 
-    func answer(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void) {
+    func answerQuestion(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void) {
         guard let part = question.first, part < UserCopies.parts else { return reply(nil) }
         var out = RelayWriter()
-        out.users(tally.counts { UserCopies.part(of: $0) == Int(part) })
+        out.appendUsers(tally.counts { UserCopies.part(of: $0) == Int(part) })
         reply(out.bytes)
     }
 }
 
 extension RelayWriter {
-    mutating func users(_ counts: [(user: Name, count: Int)]) {
-        number(counts.count)
+    mutating func appendUsers(_ counts: [(user: Name, count: Int)]) {
+        appendNumber(counts.count)
         for (user, count) in counts {
-            name(user)
-            number(count)
+            appendName(user)
+            appendNumber(count)
         }
     }
 }
 
 extension RelayReader {
-    mutating func users() throws(Malformed) -> [(user: Name, count: Int)] {
+    mutating func readUsers() throws(Malformed) -> [(user: Name, count: Int)] {
         var counts: [(user: Name, count: Int)] = []
-        for _ in 0..<(try count()) { counts.append((try name(), try count())) }
+        for _ in 0..<(try readCount()) { counts.append((try readName(), try readCount())) }
         return counts
     }
 }

@@ -14,11 +14,11 @@ struct WritePace {
     func isDeaf(at now: Instant) -> Bool { isBusy && isHeld(at: now) }
 
     /// A call with `count` messages was sent.
-    mutating func wrote(_ count: Int, at now: Instant) {
+    mutating func callSent(_ count: Int, at now: Instant) {
         opensAt = now + Self.pause
         isBusy = count > 1
     }
 
     /// A message arrived within a pause.
-    mutating func waits() { isBusy = true }
+    mutating func markBusy() { isBusy = true }
 }

@@ -50,7 +50,7 @@ final class Assistant: Sendable {
             isFree
             ? AssistantScript.tokens(answering: question) : [AssistantScript.refusal(busyWith: Self.mostAtOnce)]
         let reply = ReplyInProgress(stream: name, tokens: tokens, counts: isFree)
-        streams.perform(
+        streams.submitRequest(
             .create(StreamConfiguration(contentType: "text/plain"), body: [], closes: false, isNext: false), on: name
         ) {
             [self] answer in
@@ -69,7 +69,7 @@ final class Assistant: Sendable {
         append.producer = ProducerStamp(id: "assistant", epoch: 0, sequence: reply.sequence)
         append.closes = reply.isLast
         append.bearer = StreamBearer(role: Name(Self.role), claims: Array(Self.claims.utf8))
-        streams.perform(.append(append), on: reply.stream) { [self] answer in
+        streams.submitRequest(.append(append), on: reply.stream) { [self] answer in
             switch answer {
             case .appended:
                 guard let next = reply.next else { return end(reply) }
@@ -89,7 +89,7 @@ final class Assistant: Sendable {
     /// A reply that cannot be written on ends here, so that nobody waits for more of it.
     private func giveUp(_ reply: ReplyInProgress, _ answer: StreamAnswer) {
         if case .refused(let refusal) = answer { logger.warning("The assistant gives up a reply: \(refusal)") }
-        streams.perform(.cancel(nil, by: nil), on: reply.stream) { [self] answer in
+        streams.submitRequest(.cancel(nil, by: nil), on: reply.stream) { [self] answer in
             if case .done(let snapshot?) = answer { keep(reply, upTo: snapshot.end) }
             end(reply)
         }

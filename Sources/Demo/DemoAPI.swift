@@ -60,7 +60,7 @@ package final class DemoAPI: HTTPHandler {
             return .answered(response)
         case .call(let call):
             guard !call.isSession else { return .admitted }
-            do { _ = try verifier.verify(head.token ?? "", at: clock()) } catch {
+            do { _ = try verifier.verifyToken(head.token ?? "", at: clock()) } catch {
                 return .answered(Self.error(401, error.message))
             }
             return .admitted
@@ -80,7 +80,7 @@ package final class DemoAPI: HTTPHandler {
         var claims = Array("{\"role\":\"service_role\"}".utf8)
         if !call.isSession {
             do {
-                claims = try verifier.verify(request.token ?? "", at: clock()).json
+                claims = try verifier.verifyToken(request.token ?? "", at: clock()).json
             } catch {
                 return .now(Self.error(401, error.message))
             }
@@ -110,14 +110,14 @@ package final class DemoAPI: HTTPHandler {
         return JSONWriter.object { session in
             session.array("users", users) { writer, user in
                 writer.object { object in
-                    user.forEachMember { object.member($0) }
-                    object.member(
+                    user.forEachMember { object.writeMember($0) }
+                    object.writeMember(
                         "token",
                         mint.mint(role: "authenticated", subject: user["id"]?.string, lifetime: 43_200, now: clock()))
                 }
             }
-            session.member("psql", psql)
-            if let operatorPort { session.member("operator_port", operatorPort) }
+            session.writeMember("psql", psql)
+            if let operatorPort { session.writeMember("operator_port", operatorPort) }
         }
     }
 
@@ -207,10 +207,10 @@ final class DemoDatabase {
         let session = try open()
         do {
             // The role is one of two constants; the claims are text from outside and go as a parameter.
-            try session.run("begin; set local role \(role)")
-            _ = try session.rows("select set_config('request.jwt.claims', $1, true)", [claims])
-            let json = try session.rows(sql, parameters).first?.first ?? nil
-            try session.run("commit")
+            try session.runScript("begin; set local role \(role)")
+            _ = try session.queryRows("select set_config('request.jwt.claims', $1, true)", [claims])
+            let json = try session.queryRows(sql, parameters).first?.first ?? nil
+            try session.runScript("commit")
             return json ?? "null"
         } catch {
             rollBack(session)
@@ -220,7 +220,7 @@ final class DemoDatabase {
 
     private func rollBack(_ session: DatabaseSession) {
         do {
-            if !session.isBroken { try session.run("rollback") }
+            if !session.isBroken { try session.runScript("rollback") }
         } catch {
             logger.warning("The demo's session is given up: \(error)")
         }

@@ -70,6 +70,6 @@ package enum DemoSchema {
 
     private static func run(_ scripts: [String], conninfo: String) throws {
         let session = try DatabaseSession(conninfo: conninfo)
-        for script in scripts { try session.run(String(decoding: DemoFiles.all[script] ?? [], as: UTF8.self)) }
+        for script in scripts { try session.runScript(String(decoding: DemoFiles.all[script] ?? [], as: UTF8.self)) }
     }
 }

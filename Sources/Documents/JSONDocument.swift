@@ -80,7 +80,7 @@ extension JSONDocument {
         guard bytes.count <= limits.bytes else {
             throw Problem(line: 1, column: 1, offset: 0, reason: "it has more than \(limits.bytes) bytes")
         }
-        if let (place, reason) = Self.fault(in: bytes, deeperThan: limits.depth) {
+        if let (place, reason) = Self.findFault(in: bytes, deeperThan: limits.depth) {
             let before = bytes[..<place]
             let lineStart = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
             throw Problem(
@@ -101,7 +101,7 @@ extension JSONDocument {
 
     /// Finds faults that jansson would accept: it nests down to 2,048 levels, and takes a zero byte between values for
     /// the end of the text.
-    private static func fault(in bytes: [UInt8], deeperThan limit: Int) -> (place: Int, reason: String)? {
+    private static func findFault(in bytes: [UInt8], deeperThan limit: Int) -> (place: Int, reason: String)? {
         var (depth, isText, isEscaped) = (0, false, false)
         for (at, byte) in bytes.enumerated() {
             if isText {

@@ -11,8 +11,8 @@ package enum CacheCursor {
     ///   - unix: the present time, in milliseconds since 1970.
     ///   - asked: the client's cursor, if any.
     ///   - random: any number.
-    package static func next(at unix: Int64, after asked: String?, random: UInt64) -> String {
-        let present = present(at: unix)
+    package static func nextCursor(at unix: Int64, after asked: String?, random: UInt64) -> String {
+        let present = presentInterval(at: unix)
         guard let asked = asked.flatMap({ Int64($0) }), asked >= present, asked < Int64.max - jitter else {
             return String(present)
         }
@@ -21,9 +21,9 @@ package enum CacheCursor {
     }
 
     /// The client's cursor if it is valid, that is, not older than the present.
-    package static func ahead(_ asked: String?, at unix: Int64) -> String? {
-        asked.flatMap { Int64($0) }.flatMap { $0 >= present(at: unix) ? asked : nil }
+    package static func validCursor(_ asked: String?, at unix: Int64) -> String? {
+        asked.flatMap { Int64($0) }.flatMap { $0 >= presentInterval(at: unix) ? asked : nil }
     }
 
-    private static func present(at unix: Int64) -> Int64 { max(0, (unix / 1000 - epoch) / interval) }
+    private static func presentInterval(at unix: Int64) -> Int64 { max(0, (unix / 1000 - epoch) / interval) }
 }

@@ -70,7 +70,7 @@ package struct StreamCall: Sendable {
             guard head.method == "GET" else {
                 throw .method(allow: route.backend == nil ? "GET, OPTIONS" : "GET, POST, OPTIONS")
             }
-            name = try route.name(head.allQuery)
+            name = try route.streamName(head.allQuery)
             root = Self.roots[0]
             action = .read(
                 try StreamReading(messagesFor: head, namedBy: route.eventMember, areTurns: route.areTurns))
@@ -89,23 +89,25 @@ package struct StreamCall: Sendable {
         self.root = root
         guard !cancels else {
             guard head.method == "POST" else { throw .method(allow: "POST, OPTIONS") }
-            action = .cancel(try Self.generation(head))
+            action = .cancel(try Self.parseGeneration(head))
             return
         }
         switch head.method {
         case "PUT":
             action = try .create(
-                Self.configuration(head), closes: Self.closes(head), isNext: Self.opensNext(head))
-        case "POST": action = try .append(Self.append(head), hasBody: head.hasBody)
+                Self.parseConfiguration(head), closes: Self.closesStream(head), isNext: Self.opensNext(head))
+        case "POST": action = try .append(Self.parseAppend(head), hasBody: head.hasBody)
         case "GET": action = .read(try StreamReading(head))
         case "HEAD": action = .describe
-        case "DELETE": action = .delete(try Self.generation(head))
+        case "DELETE": action = .delete(try Self.parseGeneration(head))
         default: throw .method(allow: "GET, HEAD, PUT, POST, DELETE, OPTIONS")
         }
     }
 
     /// Only the exact word counts; anything else is ignored (section 4.1).
-    private static func closes(_ head: some RequestHead) -> Bool { head.field("stream-closed")?.lowercased() == "true" }
+    private static func closesStream(_ head: some RequestHead) -> Bool {
+        head.field("stream-closed")?.lowercased() == "true"
+    }
 
     private static func opensNext(_ head: some RequestHead) throws(StreamComplaint) -> Bool {
         guard let word = head.field("stream-generation") else { return false }
@@ -116,7 +118,7 @@ package struct StreamCall: Sendable {
     }
 
     /// The requested generation; nil for the current one.
-    private static func generation(_ head: some RequestHead) throws(StreamComplaint) -> StreamID? {
+    private static func parseGeneration(_ head: some RequestHead) throws(StreamComplaint) -> StreamID? {
         guard let text = head.field("stream-generation") else { return nil }
         guard let generation = StreamID(text) else {
             throw .badRequest("This Stream-Generation was never given out: send one that you received")
@@ -130,11 +132,11 @@ package struct StreamCall: Sendable {
     ///   - scheme: the client's scheme.
     ///   - host: the request's field; without one, the address is a path.
     package func url(scheme: String, host: String?) -> String {
-        (host.map { scheme + "://" + $0 } ?? "") + root + Self.encoded(name.text)
+        (host.map { scheme + "://" + $0 } ?? "") + root + Self.percentEncoded(name.text)
     }
 
     /// RFC 3986, section 2.1; slashes stay.
-    private static func encoded(_ name: String) -> String {
+    private static func percentEncoded(_ name: String) -> String {
         var out = ""
         for byte in name.utf8 {
             let character = Character(Unicode.Scalar(byte))
@@ -150,7 +152,7 @@ package struct StreamCall: Sendable {
 
     // MARK: Creating
 
-    private static func configuration(_ head: some RequestHead) throws(StreamComplaint) -> StreamConfiguration {
+    private static func parseConfiguration(_ head: some RequestHead) throws(StreamComplaint) -> StreamConfiguration {
         for field in ["stream-forked-from", "stream-fork-offset", "stream-fork-sub-offset"]
         where head.field(field) != nil {
             throw .notImplemented("Forks of streams are not supported: create a separate stream")
@@ -161,7 +163,7 @@ package struct StreamCall: Sendable {
         switch (idle, expiry) {
         case (_?, _?): throw .badRequest("Stream-TTL and Stream-Expires-At exclude each other: send one of them")
         case (let idle?, nil):
-            guard let seconds = whole(idle, most: 1 << 40) else {
+            guard let seconds = wholeNumber(idle, most: 1 << 40) else {
                 throw .badRequest("Stream-TTL is a whole number of seconds, without sign or leading zeros")
             }
             configuration.lifetime = .idle(seconds: seconds)
@@ -173,7 +175,7 @@ package struct StreamCall: Sendable {
         case (nil, nil): break
         }
         if let lease = head.field("stream-lease") {
-            guard let seconds = whole(lease, most: 86_400) else {
+            guard let seconds = wholeNumber(lease, most: 86_400) else {
                 throw .badRequest(
                     "Stream-Lease is a whole number of seconds up to 86400; 0 is for a producer that may be silent")
             }
@@ -184,12 +186,12 @@ package struct StreamCall: Sendable {
 
     // MARK: Appending
 
-    private static func append(_ head: some RequestHead) throws(StreamComplaint) -> StreamAppend {
+    private static func parseAppend(_ head: some RequestHead) throws(StreamComplaint) -> StreamAppend {
         var append = StreamAppend(body: [])
-        append.closes = closes(head)
+        append.closes = closesStream(head)
         append.sequence = head.field("stream-seq")
-        append.generation = try generation(head)
-        append.producer = try stamp(head)
+        append.generation = try parseGeneration(head)
+        append.producer = try parseStamp(head)
         guard head.hasBody else {
             guard append.closes else {
                 throw .badRequest("The body is empty: send what is to be appended, or Stream-Closed: true")
@@ -203,7 +205,7 @@ package struct StreamCall: Sendable {
         return append
     }
 
-    private static func stamp(_ head: some RequestHead) throws(StreamComplaint) -> ProducerStamp? {
+    private static func parseStamp(_ head: some RequestHead) throws(StreamComplaint) -> ProducerStamp? {
         let (id, epoch, sequence) = (
             head.field("producer-id"), head.field("producer-epoch"), head.field("producer-seq")
         )
@@ -212,14 +214,14 @@ package struct StreamCall: Sendable {
             throw .badRequest("Producer-Id, Producer-Epoch and Producer-Seq belong together: send all three or none")
         }
         guard !id.isEmpty, id.utf8.count <= 200 else { throw .badRequest("Producer-Id has 1 to 200 bytes") }
-        guard let epoch = whole(epoch, most: ProducerStamp.largest),
-            let sequence = whole(sequence, most: ProducerStamp.largest)
+        guard let epoch = wholeNumber(epoch, most: ProducerStamp.largest),
+            let sequence = wholeNumber(sequence, most: ProducerStamp.largest)
         else { throw .badRequest("Producer-Epoch and Producer-Seq are whole numbers up to 2^53 - 1") }
         return ProducerStamp(id: Name(id), epoch: epoch, sequence: sequence)
     }
 
     /// Parses digits without a leading zero.
-    private static func whole(_ text: String, most: Int) -> Int? {
+    private static func wholeNumber(_ text: String, most: Int) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             text == "0" || text.utf8.first != 0x30,
             let number = Int(text), number <= most

@@ -8,9 +8,9 @@ package enum StreamComplaint: Error, Sendable, Equatable {
 
     package var response: HTTPResponse {
         switch self {
-        case .badRequest(let sentence): StreamResponse.error(400, sentence)
-        case .notImplemented(let sentence): StreamResponse.error(501, sentence)
-        case .method(let allow): StreamResponse.error(405, "This method is not served here", [("allow", allow)])
+        case .badRequest(let sentence): StreamResponse.makeError(400, sentence)
+        case .notImplemented(let sentence): StreamResponse.makeError(501, sentence)
+        case .method(let allow): StreamResponse.makeError(405, "This method is not served here", [("allow", allow)])
         }
     }
 }

@@ -44,8 +44,9 @@ package enum StreamEvents {
         guard let piece = StreamPiece(of: stream, in: snapshot, from: offset, most: Self.bytes) else { return nil }
         let status = piece.end == snapshot.end ? snapshot.status : nil
         return Block(
-            bytes: block(
-                piece.bytes, snapshot.configuration.content, upTo: StreamPosition.text(piece.end, of: snapshot.id),
+            bytes: makeBlock(
+                piece.bytes, snapshot.configuration.content,
+                upTo: StreamPosition.offsetText(piece.end, of: snapshot.id),
                 status,
                 cursor: cursor),
             end: piece.end, status: status)
@@ -73,35 +74,35 @@ package enum StreamEvents {
         guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: Self.bytes) else { return nil }
         var out: [UInt8] = []
         var end = start
-        func event(_ name: String?, _ bytes: ArraySlice<UInt8>, length: Int) {
+        func addEvent(_ name: String?, _ bytes: ArraySlice<UInt8>, length: Int) {
             end += length
             out += "id: \(StreamEventID(stream: snapshot.id, end: end).text)\n".utf8
             if let name { out += "event: \(name)\n".utf8 }
             for part in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
-                line(part, into: &out)
+                appendLine(part, into: &out)
             }
             out.append(UInt8(ascii: "\n"))
         }
         switch snapshot.configuration.content {
         case .json:
             for message in piece.bytes.split(separator: UInt8(ascii: "\n")) {
-                event(member.flatMap { name(of: message, by: $0) }, message, length: message.count + 1)
+                addEvent(member.flatMap { eventName(of: message, by: $0) }, message, length: message.count + 1)
             }
         case .text where !piece.isEmpty:
             // A carriage return would end the line.
             let text = piece.bytes.map { $0 == UInt8(ascii: "\r") ? UInt8(ascii: "\n") : $0 }
-            event(nil, text[...], length: piece.bytes.count)
+            addEvent(nil, text[...], length: piece.bytes.count)
         case .binary where !piece.isEmpty:
             var text: [UInt8] = []
             Base64.append(piece.bytes, to: &text)
-            event(nil, text[...], length: piece.bytes.count)
+            addEvent(nil, text[...], length: piece.bytes.count)
         case .text, .binary: break
         }
         return Block(bytes: out, end: piece.end, status: piece.end == snapshot.end ? snapshot.status : nil)
     }
 
     /// Nil if there is none, or if it would break a line.
-    private static func name(of message: ArraySlice<UInt8>, by member: String) -> String? {
+    private static func eventName(of message: ArraySlice<UInt8>, by member: String) -> String? {
         guard let name = JSON(trusted: message)[member]?.string, !name.isEmpty,
             !name.utf8.contains(where: { $0 < 0x20 })
         else { return nil }
@@ -118,12 +119,12 @@ package enum StreamEvents {
     ///   - end: where the next block begins, in the form of `StreamPosition`.
     ///   - status: the stream's status if this reaches its end; nil if there is more.
     ///   - cursor: made by `CacheCursor`; left out once the stream has ended.
-    package static func block(
+    package static func makeBlock(
         _ bytes: [UInt8], _ content: StreamContent, upTo end: String, _ status: StreamStatus?, cursor: String
     ) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(bytes.count + bytes.count / 8 + 160)
-        if !bytes.isEmpty { data(bytes, content, into: &out) }
+        if !bytes.isEmpty { appendData(bytes, content, into: &out) }
         out += "event: control\ndata: {\"streamNextOffset\":\"".utf8
         out += end.utf8
         out.append(UInt8(ascii: "\""))
@@ -144,7 +145,7 @@ package enum StreamEvents {
         return out
     }
 
-    private static func data(_ bytes: [UInt8], _ content: StreamContent, into out: inout [UInt8]) {
+    private static func appendData(_ bytes: [UInt8], _ content: StreamContent, into out: inout [UInt8]) {
         out += "event: data\n".utf8
         switch content {
         case .binary:
@@ -152,7 +153,7 @@ package enum StreamEvents {
             Base64.append(bytes, to: &out)
             out.append(UInt8(ascii: "\n"))
         case .json:
-            line(CollectionOfOne(UInt8(ascii: "[")), into: &out)
+            appendLine(CollectionOfOne(UInt8(ascii: "[")), into: &out)
             var rest = bytes[...]
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 out += "data: ".utf8
@@ -160,22 +161,22 @@ package enum StreamEvents {
                 rest = rest[(end + 1)...]
                 out += rest.isEmpty ? "\n".utf8 : ",\n".utf8
             }
-            line(CollectionOfOne(UInt8(ascii: "]")), into: &out)
+            appendLine(CollectionOfOne(UInt8(ascii: "]")), into: &out)
         case .text:
             // In an event stream, a carriage return also ends a line, and arrives as a line feed (WHATWG HTML, section 9.2.6).
             var rest = bytes[...]
             while let end = rest.firstIndex(where: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) {
-                line(rest[..<end], into: &out)
+                appendLine(rest[..<end], into: &out)
                 let isPair =
                     rest[end] == UInt8(ascii: "\r") && end + 1 < rest.endIndex && rest[end + 1] == UInt8(ascii: "\n")
                 rest = rest[(end + (isPair ? 2 : 1))...]
             }
-            line(rest, into: &out)
+            appendLine(rest, into: &out)
         }
         out.append(UInt8(ascii: "\n"))
     }
 
-    private static func line(_ bytes: some Collection<UInt8>, into out: inout [UInt8]) {
+    private static func appendLine(_ bytes: some Collection<UInt8>, into out: inout [UInt8]) {
         out += "data: ".utf8
         out += bytes
         out.append(UInt8(ascii: "\n"))

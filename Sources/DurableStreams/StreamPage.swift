@@ -24,7 +24,7 @@ package enum StreamPage: Sendable {
             return
         }
         let isUpToDate = piece.end == snapshot.end
-        let place = StreamResponse.place(piece.end, in: snapshot, isUpToDate: isUpToDate)
+        let place = StreamResponse.placeFields(piece.end, in: snapshot, isUpToDate: isUpToDate)
         if reading.mode == .longPoll, piece.isEmpty {
             guard snapshot.status.ending != nil else {
                 self = .waits(at: start)
@@ -42,7 +42,7 @@ package enum StreamPage: Sendable {
                     headers: headers + [("cache-control", "no-store")], body: piece.body))
             return
         }
-        let tag = Self.tag(snapshot, start, piece.end, isUpToDate: isUpToDate)
+        let tag = Self.entityTag(snapshot, start, piece.end, isUpToDate: isUpToDate)
         // A full page never changes; a page at the end does, and must be revalidated.
         headers += [("etag", tag), ("cache-control", isUpToDate ? "private, no-cache" : "private, max-age=60")]
         let isKnown = reading.known.map { Self.list($0, has: tag) } ?? false
@@ -55,27 +55,27 @@ package enum StreamPage: Sendable {
 
     /// The answer to a reader of a generation that has been replaced.
     static func superseded(by snapshot: StreamSnapshot) -> HTTPResponse {
-        StreamResponse.error(
+        StreamResponse.makeError(
             410, "This offset is of a stream that has given way to another of its name: read that from its start",
             [("stream-generation", snapshot.id.text)])
     }
 
     static func complaint(about offset: Int, in snapshot: StreamSnapshot) -> HTTPResponse {
         offset > snapshot.end || offset < snapshot.start
-            ? StreamResponse.error(410, "This stream has no such offset any more: read it from its start")
-            : StreamResponse.error(400, "This offset was never given out")
+            ? StreamResponse.makeError(410, "This stream has no such offset any more: read it from its start")
+            : StreamResponse.makeError(400, "This offset was never given out")
     }
 
     /// The answer to a long-poll that timed out.
     package static func timedOut(_ snapshot: StreamSnapshot, at offset: Int, cursor: String) -> HTTPResponse {
         HTTPResponse(
             status: 204,
-            headers: StreamResponse.security + StreamResponse.place(offset, in: snapshot, isUpToDate: true)
+            headers: StreamResponse.security + StreamResponse.placeFields(offset, in: snapshot, isUpToDate: true)
                 + [("stream-cursor", cursor)])
     }
 
     /// Changes once a stream has ended, so that no reader gets `304` instead of the end (section 10.1).
-    private static func tag(_ snapshot: StreamSnapshot, _ start: Int, _ end: Int, isUpToDate: Bool) -> String {
+    private static func entityTag(_ snapshot: StreamSnapshot, _ start: Int, _ end: Int, isUpToDate: Bool) -> String {
         let ended = isUpToDate && snapshot.status.ending != nil ? ":c" : ""
         return "\"\(String(snapshot.id.number, radix: 36)):\(start):\(end)\(ended)\""
     }

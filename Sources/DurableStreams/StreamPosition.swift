@@ -29,11 +29,11 @@ package enum StreamPosition: Equatable, Sendable {
         }
     }
 
-    package static func text(_ offset: Int, of generation: StreamID) -> String {
-        padded(generation.text) + "_" + padded(String(offset))
+    package static func offsetText(_ offset: Int, of generation: StreamID) -> String {
+        padDigits(generation.text) + "_" + padDigits(String(offset))
     }
 
-    private static func padded(_ digits: String) -> String {
+    private static func padDigits(_ digits: String) -> String {
         String(repeating: "0", count: max(0, Self.digits - digits.utf8.count)) + digits
     }
 

@@ -24,7 +24,7 @@ package enum StreamResponse {
         configuration.isShownAsItIs ? security : security + [("content-disposition", "attachment")]
     }
 
-    static func error(_ status: UInt32, _ sentence: String, _ headers: [(name: String, value: String)] = [])
+    static func makeError(_ status: UInt32, _ sentence: String, _ headers: [(name: String, value: String)] = [])
         -> HTTPResponse
     {
         var response = HTTPResponse.error(status, sentence)
@@ -33,9 +33,11 @@ package enum StreamResponse {
     }
 
     /// The fields of an answer that describe the stream's state.
-    static func place(_ offset: Int, in snapshot: StreamSnapshot, isUpToDate: Bool) -> [(name: String, value: String)] {
+    static func placeFields(_ offset: Int, in snapshot: StreamSnapshot, isUpToDate: Bool) -> [(
+        name: String, value: String
+    )] {
         var fields = [
-            (name: "stream-next-offset", value: StreamPosition.text(offset, of: snapshot.id)),
+            (name: "stream-next-offset", value: StreamPosition.offsetText(offset, of: snapshot.id)),
             ("stream-generation", snapshot.id.text),
         ]
         if isUpToDate { fields.append(("stream-up-to-date", "true")) }
@@ -50,90 +52,90 @@ package enum StreamResponse {
         return fields
     }
 
-    private static func ends(_ snapshot: StreamSnapshot) -> [(name: String, value: String)] {
-        place(snapshot.end, in: snapshot, isUpToDate: true).filter { $0.name != "stream-up-to-date" }
+    private static func endFields(_ snapshot: StreamSnapshot) -> [(name: String, value: String)] {
+        placeFields(snapshot.end, in: snapshot, isUpToDate: true).filter { $0.name != "stream-up-to-date" }
     }
 
     // MARK: Results
 
     /// - Parameter url: the stream's address, for `Location`.
-    package static func answer(_ answer: StreamAnswer, to call: StreamCall, url: String) -> HTTPResponse {
+    package static func makeResponse(_ answer: StreamAnswer, to call: StreamCall, url: String) -> HTTPResponse {
         switch answer {
-        case .created(let snapshot): made(201, snapshot, [("location", url)])
-        case .existed(let snapshot): made(200, snapshot)
+        case .created(let snapshot): makeCreated(201, snapshot, [("location", url)])
+        case .existed(let snapshot): makeCreated(200, snapshot)
         case .appended(let snapshot, let isRepeated, let stamp):
             HTTPResponse(
                 status: stamp == nil || isRepeated ? 204 : 200,
-                headers: security + ends(snapshot)
+                headers: security + endFields(snapshot)
                     + (stamp.map { [("producer-epoch", String($0.epoch)), ("producer-seq", String($0.sequence))] } ?? [])
             )
         case .done(let snapshot):
             HTTPResponse(
-                status: call.right == .cancel ? 200 : 204, headers: security + (snapshot.map { ends($0) } ?? []))
-        case .refused(let refusal): self.refusal(refusal)
+                status: call.right == .cancel ? 200 : 204, headers: security + (snapshot.map { endFields($0) } ?? []))
+        case .refused(let refusal): self.refusalResponse(refusal)
         }
     }
 
-    private static func made(
+    private static func makeCreated(
         _ status: UInt32, _ snapshot: StreamSnapshot, _ more: [(name: String, value: String)] = []
     ) -> HTTPResponse {
         HTTPResponse(
             status: status, contentType: snapshot.configuration.contentType,
-            headers: security(for: snapshot.configuration) + ends(snapshot) + more)
+            headers: security(for: snapshot.configuration) + endFields(snapshot) + more)
     }
 
-    package static func refusal(_ refusal: StreamRefusal) -> HTTPResponse {
+    package static func refusalResponse(_ refusal: StreamRefusal) -> HTTPResponse {
         switch refusal {
-        case .notFound: error(404, "There is no such stream")
-        case .gone: error(410, "This stream is gone")
+        case .notFound: makeError(404, "There is no such stream")
+        case .gone: makeError(410, "This stream is gone")
         case .otherConfiguration:
-            error(
+            makeError(
                 409, "A stream of this name exists with other properties: its content type, lifetime or end differs")
-        case .ended(let snapshot): error(409, "This stream has ended", ends(snapshot))
+        case .ended(let snapshot): makeError(409, "This stream has ended", endFields(snapshot))
         case .otherGeneration(let snapshot):
-            error(
+            makeError(
                 409, "This name has another stream by now than the one of your Stream-Generation",
                 [("stream-generation", snapshot.id.text)])
-        case .contentType(let expected): error(409, "This stream is \(expected): send that as Content-Type")
-        case .emptyBody: error(400, "The body is empty: send what is to be appended, or Stream-Closed: true")
-        case .notJSON: error(400, "The body is not valid JSON")
-        case .emptyArray: error(400, "The body is an array without messages: send at least one")
-        case .notUTF8: error(400, "The body is not valid UTF-8, as a stream of text has to be")
+        case .contentType(let expected): makeError(409, "This stream is \(expected): send that as Content-Type")
+        case .emptyBody: makeError(400, "The body is empty: send what is to be appended, or Stream-Closed: true")
+        case .notJSON: makeError(400, "The body is not valid JSON")
+        case .emptyArray: makeError(400, "The body is an array without messages: send at least one")
+        case .notUTF8: makeError(400, "The body is not valid UTF-8, as a stream of text has to be")
         case .staleEpoch(let current):
-            error(
+            makeError(
                 403, "Another incarnation of this producer has taken over: begin a new epoch to go on",
                 [("producer-epoch", String(current))])
-        case .epochMustBeginAtZero: error(400, "A new epoch begins with Producer-Seq: 0")
+        case .epochMustBeginAtZero: makeError(400, "A new epoch begins with Producer-Seq: 0")
         case .epochTooFar(let most):
-            error(400, "Producer-Epoch may be \(most) now: begin the one behind this producer's last")
+            makeError(400, "Producer-Epoch may be \(most) now: begin the one behind this producer's last")
         case .sequenceGap(let expected, let received):
-            error(
+            makeError(
                 409, "Producer-Seq \(expected) is missing: send it before \(received)",
                 [("producer-expected-seq", String(expected)), ("producer-received-seq", String(received))])
-        case .sequenceRegression: error(409, "Stream-Seq has to be greater than that of the append before")
-        case .streamTooLarge(let limit): error(413, "A stream may have \(limit) bytes (streams.bytes)")
+        case .sequenceRegression: makeError(409, "Stream-Seq has to be greater than that of the append before")
+        case .streamTooLarge(let limit): makeError(413, "A stream may have \(limit) bytes (streams.bytes)")
         case .tooManyProducers:
-            error(409, "This stream has as many producers as it may: go on with the id of one of them")
+            makeError(409, "This stream has as many producers as it may: go on with the id of one of them")
         case .tooMuch(let limit):
-            error(503, "The hub keeps no more streams now (\(limit)); try again later", [("retry-after", "10")])
+            makeError(503, "The hub keeps no more streams now (\(limit)); try again later", [("retry-after", "10")])
         case .overShare(let limit):
-            error(
+            makeError(
                 429, "The streams of one user may not take more (\(limit)); end or delete some, or try again later",
                 [("retry-after", "10")])
         case .noRoom:
-            error(
+            makeError(
                 503, "The hub cannot write to its disk, and appended nothing; try again later", [("retry-after", "5")])
         case .closeFailed(let sentence):
-            error(422, "The stream is still open, because the statement of streams.on_close failed: \(sentence)")
-        case .unavailable: error(503, "Streams cannot be served now; try again in a moment", [("retry-after", "1")])
+            makeError(422, "The stream is still open, because the statement of streams.on_close failed: \(sentence)")
+        case .unavailable: makeError(503, "Streams cannot be served now; try again in a moment", [("retry-after", "1")])
         }
     }
 
     // MARK: Metadata
 
     /// The answer to HEAD.
-    package static func description(_ snapshot: StreamSnapshot) -> HTTPResponse {
-        var headers = security(for: snapshot.configuration) + ends(snapshot) + [("cache-control", "no-store")]
+    package static func describeStream(_ snapshot: StreamSnapshot) -> HTTPResponse {
+        var headers = security(for: snapshot.configuration) + endFields(snapshot) + [("cache-control", "no-store")]
         switch snapshot.configuration.lifetime {
         case .unlimited: break
         case .idle(let seconds): headers.append(("stream-ttl", String(seconds)))

@@ -64,20 +64,20 @@ package struct StreamRoute: Sendable, Equatable {
     /// The stream that a request names.
     ///
     /// - Throws: the answer to a request without a required value. A value with a slash could name a stream of another kind.
-    func name(_ query: [String: String]) throws(StreamComplaint) -> StreamName {
-        try name(named: "the query") { query[$0] }
+    func streamName(_ query: [String: String]) throws(StreamComplaint) -> StreamName {
+        try streamName(named: "the query") { query[$0] }
     }
 
     /// The same for a POST, whose values may also be in its JSON.
-    package func name(_ query: [String: String], _ body: [UInt8]) throws(StreamComplaint) -> StreamName {
+    package func streamName(_ query: [String: String], _ body: [UInt8]) throws(StreamComplaint) -> StreamName {
         let json: JSON?
         do { json = try JSON(parsing: body) } catch { json = nil }
-        return try name(named: "the query or the JSON") { name in
+        return try streamName(named: "the query or the JSON") { name in
             query[name] ?? json?[name].flatMap { $0.string ?? $0.int.map(String.init) }
         }
     }
 
-    private func name(named place: String, _ value: (String) -> String?) throws(StreamComplaint) -> StreamName {
+    private func streamName(named place: String, _ value: (String) -> String?) throws(StreamComplaint) -> StreamName {
         var text = ""
         for part in parts {
             switch part {

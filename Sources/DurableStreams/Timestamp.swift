@@ -10,7 +10,7 @@ package struct Timestamp: Equatable, Sendable {
     /// Nil if the text is not such a time.
     package init?(_ text: String) {
         var rest = Array(text.utf8)[...]
-        func number(_ digits: Int, behind separator: StaticString? = nil) -> Int? {
+        func readNumber(_ digits: Int, behind separator: StaticString? = nil) -> Int? {
             if let separator {
                 guard let first = rest.first, separator.withUTF8Buffer({ $0.contains(first) }) else { return nil }
                 rest = rest.dropFirst()
@@ -20,9 +20,9 @@ package struct Timestamp: Equatable, Sendable {
             rest = rest.dropFirst(digits)
             return field.reduce(0) { $0 * 10 + Int($1 - 0x30) }
         }
-        guard let year = number(4), let month = number(2, behind: "-"), let day = number(2, behind: "-"),
-            let hour = number(2, behind: "Tt "), let minute = number(2, behind: ":"),
-            let second = number(2, behind: ":")
+        guard let year = readNumber(4), let month = readNumber(2, behind: "-"), let day = readNumber(2, behind: "-"),
+            let hour = readNumber(2, behind: "Tt "), let minute = readNumber(2, behind: ":"),
+            let second = readNumber(2, behind: ":")
         else { return nil }
         var thousandths = 0
         if rest.first == UInt8(ascii: ".") {
@@ -36,7 +36,8 @@ package struct Timestamp: Equatable, Sendable {
         case UInt8(ascii: "Z"), UInt8(ascii: "z"): rest = rest.dropFirst()
         case UInt8(ascii: "+"), UInt8(ascii: "-"):
             let sign = rest.first == UInt8(ascii: "-") ? -1 : 1
-            guard let hours = number(2, behind: "+-"), let minutes = number(2, behind: ":"), hours < 24, minutes < 60
+            guard let hours = readNumber(2, behind: "+-"), let minutes = readNumber(2, behind: ":"), hours < 24,
+                minutes < 60
             else {
                 return nil
             }

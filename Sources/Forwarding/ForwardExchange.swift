@@ -57,10 +57,10 @@ final class ForwardExchange {
 
     func isLate(at now: ContinuousClock.Instant) -> Bool { deadline.map { $0 <= now } ?? false }
 
-    func answered(_ status: Int) { deadline = nil }
+    func answerBegan(_ status: Int) { deadline = nil }
 
     /// - Returns: false if there is no room.
-    func take(_ piece: UnsafeBufferPointer<UInt8>, _ status: Int, _ type: String) -> Bool {
+    func takePiece(_ piece: UnsafeBufferPointer<UInt8>, _ status: Int, _ type: String) -> Bool {
         guard failure == nil else { return true }
         guard 200..<300 ~= status else {
             refusal += piece.prefix(max(0, Self.mostOfRefusal - refusal.count))
@@ -74,14 +74,14 @@ final class ForwardExchange {
             answer = ForwardedAnswer(contentType: type, eventMember: forward.eventMember, most: mostOfMessage)
         }
         do throws(ForwardedAnswer.Failure) {
-            add(try answer?.take(piece) ?? [])
+            addMessages(try answer?.takeBytes(piece) ?? [])
         } catch {
             failure = .invalid
         }
         return true
     }
 
-    func ended(_ status: Int, _ problem: String?) {
+    func answerEnded(_ status: Int, _ problem: String?) {
         deadline = nil
         guard failure == nil else { return }
         guard problem == nil else {
@@ -89,12 +89,12 @@ final class ForwardExchange {
             return
         }
         guard 200..<300 ~= status else {
-            ownError = object(refusal)
+            ownError = parseObject(refusal)
             failure = .refused
             return
         }
         do throws(ForwardedAnswer.Failure) {
-            add(try answer?.end() ?? [])
+            addMessages(try answer?.finishAnswer() ?? [])
             isWhole = true
         } catch {
             failure = .invalid
@@ -102,7 +102,7 @@ final class ForwardExchange {
     }
 
     /// Nil if the bytes are not a JSON object.
-    private func object(_ bytes: [UInt8]) -> [UInt8]? {
+    private func parseObject(_ bytes: [UInt8]) -> [UInt8]? {
         do {
             let json = try JSON(parsing: bytes)
             return json.kind == .object ? Array(json.bytes) : nil
@@ -111,7 +111,7 @@ final class ForwardExchange {
         }
     }
 
-    private func add(_ messages: [[UInt8]]) {
+    private func addMessages(_ messages: [[UInt8]]) {
         for message in messages {
             if !waiting.isEmpty { waiting.append(UInt8(ascii: ",")) }
             waiting += message
@@ -120,7 +120,7 @@ final class ForwardExchange {
     }
 
     /// Resumes a paused answer if there is room, and returns whether it did.
-    func resumes() -> Bool {
+    func resumeIfPaused() -> Bool {
         guard isPaused, waiting.count < Self.mostWaiting else { return false }
         isPaused = false
         return true
@@ -129,7 +129,7 @@ final class ForwardExchange {
     /// Keeps the answer so far, followed by the event and the end.
     func fail(saying event: [UInt8]) {
         isFailing = true
-        add([event])
+        addMessages([event])
     }
 
     // MARK: The stream
@@ -140,7 +140,7 @@ final class ForwardExchange {
     func isDue(at now: ContinuousClock.Instant) -> Bool { retryAt.map { $0 <= now } ?? true }
 
     /// The next request about the stream; nil if there is none for now.
-    func next(at now: ContinuousClock.Instant) -> StreamRequest? {
+    func nextRequest(at now: ContinuousClock.Instant) -> StreamRequest? {
         guard !isUnderWay, retryAt.map({ $0 <= now }) ?? true else { return nil }
         retryAt = nil
         if asked == nil { asked = nextAsk() }
@@ -174,7 +174,7 @@ final class ForwardExchange {
         return .append([], closes: true)
     }
 
-    func settle(_ answer: StreamAnswer, at now: ContinuousClock.Instant) -> Step {
+    func handleAnswer(_ answer: StreamAnswer, at now: ContinuousClock.Instant) -> Step {
         isUnderWay = false
         guard let done = asked else { return .goOn }
         switch answer {

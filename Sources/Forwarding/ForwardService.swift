@@ -70,7 +70,7 @@ package final class ForwardService: StreamForwarder {
     }
 
     package func start() {
-        thread.start { [self] in ForwardWorker(setup, streams, self, published, logger)?.run(mailbox) }
+        thread.start { [self] in ForwardWorker(setup, streams, self, published, logger)?.runUntilStopped(mailbox) }
     }
 
     /// Ends the requests under way, each with its event, and the thread.
@@ -81,7 +81,7 @@ package final class ForwardService: StreamForwarder {
 
     package var statistics: Statistics { published.value }
 
-    package func reserve(for owner: StreamOwner?) -> Bool {
+    package func reserveRoom(for owner: StreamOwner?) -> Bool {
         shares.withLock { shares in
             guard shares.count < setup.limits.count else { return false }
             if let owner {
@@ -94,7 +94,7 @@ package final class ForwardService: StreamForwarder {
         }
     }
 
-    package func giveBack(for owner: StreamOwner?) {
+    package func returnRoom(for owner: StreamOwner?) {
         shares.withLock { shares in
             shares.count -= 1
             guard let owner, let his = shares.ofOwners[owner] else { return }
@@ -102,11 +102,13 @@ package final class ForwardService: StreamForwarder {
         }
     }
 
-    package func forward(_ forward: StreamForward) {
+    package func forwardRequest(_ forward: StreamForward) {
         mailbox.post { $0.forwards.append(forward) }
     }
 
-    package func verify(_ ticket: String) -> StreamTicket? { ForwardTicket.ticket(ticket, by: setup.secret) }
+    package func verifyTicket(_ ticket: String) -> StreamTicket? {
+        ForwardTicket.decodeTicket(ticket, by: setup.secret)
+    }
 
     /// The number under which the service watches streams, as loops do under theirs.
     package static let watcher = -1

@@ -13,10 +13,10 @@ enum ForwardSignature {
             name: forward.name, generation: forward.generation, expiresAt: Int(now) + ForwardTicket.seconds,
             bearer: forward.bearer)
         let turn = JSONWriter.object { facts in
-            facts.member("stream", forward.name.text)
-            facts.member("generation", forward.generation.text)
-            facts.member("claims", json: forward.bearer.claims)
-            facts.member("ticket", ForwardTicket.text(ticket, by: secret))
+            facts.writeMember("stream", forward.name.text)
+            facts.writeMember("generation", forward.generation.text)
+            facts.writeMember("claims", json: forward.bearer.claims)
+            facts.writeMember("ticket", ForwardTicket.encodeTicket(ticket, by: secret))
         }
         let encoded = base64(turn)
         let signed = Array((encoded + ".").utf8) + forward.body
@@ -34,18 +34,18 @@ enum ForwardTicket {
     static let seconds = 3600
     private static let id = "stream-ticket"
 
-    static func text(_ ticket: StreamTicket, by secret: WebhookSecret) -> String {
+    static func encodeTicket(_ ticket: StreamTicket, by secret: WebhookSecret) -> String {
         let facts = JSONWriter.object { facts in
-            facts.member("stream", ticket.name.text)
-            facts.member("generation", ticket.generation.text)
-            facts.member("expires", ticket.expiresAt)
-            facts.member("role", ticket.bearer.role.text)
-            facts.member("claims", json: ticket.bearer.claims)
+            facts.writeMember("stream", ticket.name.text)
+            facts.writeMember("generation", ticket.generation.text)
+            facts.writeMember("expires", ticket.expiresAt)
+            facts.writeMember("role", ticket.bearer.role.text)
+            facts.writeMember("claims", json: ticket.bearer.claims)
         }
         return base64(facts) + "." + signature(of: facts, by: secret)
     }
 
-    static func ticket(_ text: String, by secret: WebhookSecret) -> StreamTicket? {
+    static func decodeTicket(_ text: String, by secret: WebhookSecret) -> StreamTicket? {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 2, let facts = Base64.decode(parts[0]),
             secret.isSignature(String(Substring(parts[1])), of: facts, id: id, timestamp: 0)

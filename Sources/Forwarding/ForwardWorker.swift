@@ -43,14 +43,14 @@ final class ForwardWorker {
         log = RateLimitedLog(logger: logger)
         let calls = roost_forward_calls(
             context: Unmanaged.passUnretained(self).toOpaque(),
-            head: { context, id, status in ForwardWorker.of(context)?.answered(id, status) },
+            head: { context, id, status in ForwardWorker.fromContext(context)?.answerBegan(id, status) },
             piece: { context, id, status, type, bytes, count in
                 let piece = UnsafeBufferPointer(start: bytes, count: count)
                 let type = type.map { String(cString: $0) } ?? ""
-                return ForwardWorker.of(context)?.take(piece, of: id, status, type) == false ? 0 : 1
+                return ForwardWorker.fromContext(context)?.takePiece(piece, of: id, status, type) == false ? 0 : 1
             },
             done: { context, id, status, _, problem in
-                ForwardWorker.of(context)?.ended(id, status, problem.map { String(cString: $0) })
+                ForwardWorker.fromContext(context)?.answerEnded(id, status, problem.map { String(cString: $0) })
             })
         guard let set = roost_forwards_create(calls) else {
             logger.error("Requests cannot be passed on (streams.routes): libcurl could not start")
@@ -61,57 +61,57 @@ final class ForwardWorker {
 
     deinit { roost_forwards_destroy(set) }
 
-    private static func of(_ context: UnsafeMutableRawPointer?) -> ForwardWorker? {
+    private static func fromContext(_ context: UnsafeMutableRawPointer?) -> ForwardWorker? {
         context.map { Unmanaged<ForwardWorker>.fromOpaque($0).takeUnretainedValue() }
     }
 
     // MARK: Turns
 
-    func run(_ mailbox: WorkerMailbox<ForwardService.Mail>) {
+    func runUntilStopped(_ mailbox: WorkerMailbox<ForwardService.Mail>) {
         self.mailbox = mailbox
         var isStopping = false
         while !isStopping || !exchanges.isEmpty {
             // Work done here may wait for libcurl's next turn.
             roost_forwards_wait(set, mailbox.descriptor, exchanges.isEmpty ? 60_000 : 100)
-            let mail = mailbox.take { mail in
+            let mail = mailbox.takeMail { mail in
                 defer { mail = ForwardService.Mail(isStopping: mail.isStopping) }
                 return mail
             }
             for forward in mail.forwards {
-                begin(forward)
-                if isStopping { fail(lastID, .restarting) }
+                startExchange(forward)
+                if isStopping { failExchange(lastID, .restarting) }
             }
-            for (id, answer) in mail.answers { answered(answer, id) }
-            for generation in mail.ended { if let id = generations[generation] { forget(id) } }
+            for (id, answer) in mail.answers { handleAnswer(answer, id) }
+            for generation in mail.ended { if let id = generations[generation] { removeExchange(id) } }
             if mail.isStopping, !isStopping {
                 isStopping = true
-                for id in exchanges.keys { fail(id, .restarting) }
+                for id in exchanges.keys { failExchange(id, .restarting) }
             }
-            goOn()
-            if sweepAt <= .now { sweep() }
-            publish()
+            continueExchanges()
+            if sweepAt <= .now { failLate() }
+            publishStatistics()
         }
     }
 
-    private func publish() {
+    private func publishStatistics() {
         figures.underWay = exchanges.count
         published.value = figures
     }
 
-    private func sweep() {
+    private func failLate() {
         sweepAt = .now + Self.sweepInterval
-        for (id, exchange) in exchanges where exchange.isLate(at: .now) { fail(id, .timeout) }
-        goOn()
+        for (id, exchange) in exchanges where exchange.isLate(at: .now) { failExchange(id, .timeout) }
+        continueExchanges()
     }
 
-    private func begin(_ forward: StreamForward) {
+    private func startExchange(_ forward: StreamForward) {
         lastID += 1
         let id = lastID
         exchanges[id] = ForwardExchange(forward, deadline: .now + setup.patience, mostOfMessage: setup.limits.message)
         generations[forward.generation] = id
         figures.passedOn += 1
-        streams.watch(forward.name, by: ForwardService.watcher)
-        streams.perform(.hold(StreamHold(forward: id)), on: forward.name) { _ in }
+        streams.watchStream(forward.name, by: ForwardService.watcher)
+        streams.submitRequest(.hold(StreamHold(forward: id)), on: forward.name) { _ in }
         let texts =
             (forward.headers
             + ForwardSignature.headers(
@@ -121,43 +121,43 @@ final class ForwardWorker {
         let isBegun = roost_forwards_begin(
             set, id, forward.url, pointers, pointers.count, forward.body, forward.body.count, Self.connectMilliseconds,
             Self.silenceSeconds)
-        if isBegun == 0 { fail(id, .unreachable) }
+        if isBegun == 0 { failExchange(id, .unreachable) }
     }
 
     // MARK: Events of libcurl
 
-    private func answered(_ id: UInt64, _ status: Int) { exchanges[id]?.answered(status) }
+    private func answerBegan(_ id: UInt64, _ status: Int) { exchanges[id]?.answerBegan(status) }
 
-    private func take(_ piece: UnsafeBufferPointer<UInt8>, of id: UInt64, _ status: Int, _ type: String) -> Bool {
+    private func takePiece(_ piece: UnsafeBufferPointer<UInt8>, of id: UInt64, _ status: Int, _ type: String) -> Bool {
         guard exchanges[id] != nil else { return true }
         touched.insert(id)
-        return exchanges[id]?.take(piece, status, type) ?? true
+        return exchanges[id]?.takePiece(piece, status, type) ?? true
     }
 
-    private func ended(_ id: UInt64, _ status: Int, _ problem: String?) {
+    private func answerEnded(_ id: UInt64, _ status: Int, _ problem: String?) {
         touched.insert(id)
-        exchanges[id]?.ended(status, problem)
-        if let problem { log.note("A backend's answer to a request that was passed on broke off: \(problem)") }
+        exchanges[id]?.answerEnded(status, problem)
+        if let problem { log.logWarning("A backend's answer to a request that was passed on broke off: \(problem)") }
     }
 
     // MARK: Answers of streams
 
-    private func answered(_ answer: StreamAnswer, _ id: UInt64) {
+    private func handleAnswer(_ answer: StreamAnswer, _ id: UInt64) {
         guard let exchange = exchanges[id] else { return }
-        switch exchange.settle(answer, at: .now) {
+        switch exchange.handleAnswer(answer, at: .now) {
         case .goOn:
             if exchange.waits { retrying.insert(id) } else { touched.insert(id) }
-            if exchange.resumes() { roost_forwards_resume(set, id) }
-        case .fails(let failure): fail(id, failure)
-        case .over: forget(id)
+            if exchange.resumeIfPaused() { roost_forwards_resume(set, id) }
+        case .fails(let failure): failExchange(id, failure)
+        case .over: removeExchange(id)
         }
     }
 
-    private func goOn() {
+    private func continueExchanges() {
         while let id = touched.popFirst() {
             guard let exchange = exchanges[id] else { continue }
-            if let failure = exchange.failure, !exchange.isFailing { fail(id, failure) }
-            perform(exchange, id)
+            if let failure = exchange.failure, !exchange.isFailing { failExchange(id, failure) }
+            submitNext(exchange, id)
         }
         for id in retrying {
             guard let exchange = exchanges[id] else {
@@ -166,40 +166,40 @@ final class ForwardWorker {
             }
             guard exchange.isDue(at: .now) else { continue }
             retrying.remove(id)
-            perform(exchange, id)
+            submitNext(exchange, id)
         }
     }
 
-    private func perform(_ exchange: ForwardExchange, _ id: UInt64) {
-        guard let request = exchange.next(at: .now) else {
-            if exchange.isOver { forget(id) }
+    private func submitNext(_ exchange: ForwardExchange, _ id: UInt64) {
+        guard let request = exchange.nextRequest(at: .now) else {
+            if exchange.isOver { removeExchange(id) }
             return
         }
-        streams.perform(request, on: exchange.forward.name) { [mailbox] answer in
+        streams.submitRequest(request, on: exchange.forward.name) { [mailbox] answer in
             mailbox?.post { $0.answers.append((id, answer)) }
         }
     }
 
-    private func fail(_ id: UInt64, _ failure: ForwardFailure) {
+    private func failExchange(_ id: UInt64, _ failure: ForwardFailure) {
         guard let exchange = exchanges[id], !exchange.isFailing else { return }
         figures.failed[failure, default: 0] += 1
         roost_forwards_cancel(set, id)
-        exchange.fail(saying: exchange.ownError ?? Self.event(setup.errorEvent, failure))
-        perform(exchange, id)
+        exchange.fail(saying: exchange.ownError ?? Self.errorEvent(setup.errorEvent, failure))
+        submitNext(exchange, id)
     }
 
-    private static func event(_ template: String, _ failure: ForwardFailure) -> [UInt8] {
+    private static func errorEvent(_ template: String, _ failure: ForwardFailure) -> [UInt8] {
         let parts = template.utf8.split(separator: "$reason".utf8)
         return Array(parts.joined(separator: failure.rawValue.utf8))
     }
 
-    private func forget(_ id: UInt64) {
+    private func removeExchange(_ id: UInt64) {
         guard let exchange = exchanges.removeValue(forKey: id) else { return }
         roost_forwards_cancel(set, id)
         if generations[exchange.forward.generation] == id { generations[exchange.forward.generation] = nil }
-        streams.perform(.release(StreamHold(forward: id), isFault: false), on: exchange.forward.name) { _ in }
-        streams.unwatch(exchange.forward.name, by: ForwardService.watcher)
-        service.giveBack(for: exchange.forward.owner)
+        streams.submitRequest(.release(StreamHold(forward: id), isFault: false), on: exchange.forward.name) { _ in }
+        streams.unwatchStream(exchange.forward.name, by: ForwardService.watcher)
+        service.returnRoom(for: exchange.forward.owner)
     }
 }
 

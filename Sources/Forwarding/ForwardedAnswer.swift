@@ -38,7 +38,7 @@ struct ForwardedAnswer {
     }
 
     /// - Returns: the messages that these bytes complete, each one JSON value.
-    mutating func take(_ bytes: UnsafeBufferPointer<UInt8>) throws(Failure) -> [[UInt8]] {
+    mutating func takeBytes(_ bytes: UnsafeBufferPointer<UInt8>) throws(Failure) -> [[UInt8]] {
         guard form != .whole else {
             guard rest.count + bytes.count <= most else { throw .tooLarge }
             rest += bytes
@@ -65,15 +65,15 @@ struct ForwardedAnswer {
     /// The answer has ended.
     ///
     /// - Returns: what was incomplete until now. An event without its empty line is dropped.
-    mutating func end() throws(Failure) -> [[UInt8]] {
+    mutating func finishAnswer() throws(Failure) -> [[UInt8]] {
         defer { rest = [] }
         guard form != .events, rest.contains(where: { !Self.isSpace($0) }) else { return [] }
-        return [try json(rest)]
+        return [try parseJSON(rest)]
     }
 
     private mutating func message(endingWith line: [UInt8]) throws(Failure) -> [UInt8]? {
         guard form == .events else {
-            return line.allSatisfy(Self.isSpace) ? nil : try json(line)
+            return line.allSatisfy(Self.isSpace) ? nil : try parseJSON(line)
         }
         guard !line.isEmpty else { return takeEvent() }
         let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
@@ -108,7 +108,7 @@ struct ForwardedAnswer {
             + (isEmpty ? [] : [UInt8(ascii: ",")]) + members
     }
 
-    private func json(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {
+    private func parseJSON(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {
         do { return Array(try JSON(parsing: bytes).bytes) } catch { throw .notJSON }
     }
 

@@ -72,7 +72,7 @@ package final class Gateway: Sendable {
     /// Other rules from here on, in moments on every loop. Nobody is cut off for what was allowed before.
     package func adopt(_ rules: GatewayRules) {
         limits.adopt(rules)
-        shared.history.adopt(rules.limits)
+        shared.history.applyLimits(rules.limits)
         for inbox in inboxes { inbox.post(.adopt(rules)) }
     }
 
@@ -102,9 +102,9 @@ package final class Gateway: Sendable {
 
     package func stopAccepting() {
         // Whoever is cut off from here on is expected back at the next process.
-        shared.leases.drain()
-        shared.users?.drain()
-        shared.devices?.drain()
+        shared.leases.startDraining()
+        shared.users?.startDraining()
+        shared.devices?.startDraining()
         for inbox in inboxes { inbox.post(.stopAccepting) }
     }
 
@@ -127,7 +127,7 @@ package final class Gateway: Sendable {
 }
 
 extension Gateway: ChangeSink {
-    package func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
+    package func deliverEvents(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
         inboxes[loop].post(.changes(ChangeQueue.Batch(events, whenTaken: whenTaken)))
     }
 
@@ -135,24 +135,24 @@ extension Gateway: ChangeSink {
         inboxes[id.loop].post(.subscription(id, outcome))
     }
 
-    package func recovery(
+    package func deliverRecovery(
         _ id: RecoveryID, _ steps: [RecoveryStep], whenTaken: @escaping @Sendable () -> Void
     ) {
         let events = steps.map { FeedEvent.recovery(id, $0) }
         inboxes[id.loop].post(.changes(ChangeQueue.Batch(events, of: id, whenTaken: whenTaken)))
     }
 
-    package func feed(isReady: Bool) {
+    package func feedChanged(isReady: Bool) {
         for inbox in inboxes { inbox.post(.feedIsReady(isReady)) }
     }
 }
 
 extension Gateway: PeerSink {
-    package func hear(_ relays: [Relay]) {
+    package func receiveRelays(_ relays: [Relay]) {
         for inbox in inboxes { inbox.post(relays) }
     }
 
-    package func conclude(_ conclusion: LeaseConclusion, of member: MemberID, in channel: ChannelKey, loop: Int) {
+    package func concludeLease(_ conclusion: LeaseConclusion, of member: MemberID, in channel: ChannelKey, loop: Int) {
         let task = LoopTask.conclude(conclusion, member, channel)
         if inboxes.indices.contains(loop) {
             inboxes[loop].post(task)

@@ -52,7 +52,7 @@ package struct Audience {
     }
 
     /// Adds a slot and returns its position.
-    @discardableResult package mutating func add(_ slot: Slot, _ version: ProtocolVersion) -> Int32 {
+    @discardableResult package mutating func addSlot(_ slot: Slot, _ version: ProtocolVersion) -> Int32 {
         switch version {
         case .v1:
             v1.append(slot)

@@ -31,7 +31,7 @@ package final class Claims: Sendable {
     }
 
     /// Returns the refusal that applies at `now` if the token has expired.
-    package func expired(at now: HubTime) -> Refusal? {
+    package func expiryRefusal(at now: HubTime) -> Refusal? {
         let late = Int(now.unix / 1000) - expiresAt
         return late >= 0 ? .tokenExpired(secondsAgo: late) : nil
     }
@@ -49,5 +49,5 @@ extension Claims: Hashable {
 /// Verifies tokens. The hub asks; it has no keys.
 package protocol TokenVerifier: Sendable {
     /// Returns the claims of a token that is signed by a known key and not expired at `now`.
-    func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims
+    func verifyToken(_ token: String, at now: HubTime) throws(Refusal) -> Claims
 }

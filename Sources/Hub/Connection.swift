@@ -48,7 +48,7 @@ package final class Connection {
     }
 
     /// Records the ref of a message.
-    func receives(_ ref: JSON) {
+    func recordRef(_ ref: JSON) {
         var number = 0
         for byte in ref.bytes where byte != UInt8(ascii: "\"") {
             guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte), number < 1_000_000_000_000 else { return }

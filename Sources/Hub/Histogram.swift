@@ -23,7 +23,7 @@ package struct Histogram: Sendable, Equatable {
 
     package var count: Int { counts.reduce(0, +) }
 
-    package mutating func record(nanoseconds: Int64) {
+    package mutating func recordDuration(nanoseconds: Int64) {
         // There are few bounds, and most values are below the first ones.
         var place = 0
         while place < bounds.count, nanoseconds > bounds[place] { place += 1 }
@@ -32,14 +32,14 @@ package struct Histogram: Sendable, Equatable {
     }
 
     /// Adds the counts of another histogram with the same bounds.
-    package mutating func add(_ other: Histogram) {
+    package mutating func addCounts(_ other: Histogram) {
         precondition(bounds == other.bounds, "histograms of different bounds have no sum")
         for place in counts.indices { counts[place] += other.counts[place] }
         sum += other.sum
     }
 
     /// Returns what was counted since `earlier`, an earlier copy of this histogram.
-    package func since(_ earlier: Histogram) -> Histogram {
+    package func changeSince(_ earlier: Histogram) -> Histogram {
         precondition(bounds == earlier.bounds, "histograms of different bounds have no difference")
         var difference = self
         for place in counts.indices { difference.counts[place] -= earlier.counts[place] }

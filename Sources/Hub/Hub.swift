@@ -81,7 +81,7 @@ package final class Hub {
     package func user(of slot: Slot) -> Name? { connection(slot)?.subject }
 
     /// Applies new limits and rules. Whatever was admitted before stays, even if it exceeds them.
-    package func adopt(_ limits: HubLimits, _ presence: PresenceRules, _ typing: TypingRules) {
+    package func applySettings(_ limits: HubLimits, _ presence: PresenceRules, _ typing: TypingRules) {
         context.limits = limits
         self.presence.rules = presence
         self.typing.rules = typing
@@ -96,13 +96,13 @@ package final class Hub {
         _ slot: Slot, version: ProtocolVersion, claims: Claims, isCounted: Bool = true, isPage: Bool = false
     ) {
         let connection = Connection(slot, version: version, claims: claims, isPage: isPage, at: context.now.monotonic)
-        context.add(connection)
-        if isCounted { users.adopt(connection) }
+        context.addConnection(connection)
+        if isCounted { users.markCounted(connection) }
         users.comeOnline(connection, as: claims, on: context.loop, at: context.now)
         connectionCount += 1
         if let happenings {
             connection.client = context.nextRef().text
-            happenings.connected(connection.client, claims.subject, at: context.now)
+            happenings.clientConnected(connection.client, claims.subject, at: context.now)
         }
     }
 
@@ -115,28 +115,28 @@ package final class Hub {
         _ slot: Slot, at now: HubTime? = nil, isUnloaded: Bool = false, afterSilence silence: Int64 = 0
     ) {
         guard let connection = connection(slot) else { return }
-        if let now { advance(to: now) }
-        receipts.closed(slot, &context)
+        if let now { advanceTime(to: now) }
+        receipts.socketClosed(slot, &context)
         let window = users.window(of: connection, presence.rules)
-        for membership in connection.memberships.reversed() { remove(membership, isUnloaded ? .unloaded : .lost) }
-        users.release(connection)
+        for membership in connection.memberships.reversed() { removeMember(membership, isUnloaded ? .unloaded : .lost) }
+        users.releaseSocket(connection)
         users.goOffline(connection, on: context.loop, window: window, afterSilence: silence, at: context.now)
-        context.remove(connection)
+        context.removeConnection(connection)
         connectionCount -= 1
-        happenings?.disconnected(connection.client, connection.claims.subject, at: context.now)
+        happenings?.clientDisconnected(connection.client, connection.claims.subject, at: context.now)
     }
 
     // MARK: Frames
 
     /// Handles one whole message. Throws its flaw, for the log: a malformed frame is dropped and the connection kept,
     /// as in the original.
-    package func receive(
+    package func receiveMessage(
         _ message: ArraySlice<UInt8>, isBinary: Bool, from slot: Slot, at now: HubTime
     ) throws(ClientFrame.Malformed) {
         guard let connection = connection(slot) else { return }
-        advance(to: now)
+        advanceTime(to: now)
         connection.received += 1
-        connection.liveness?.isHeard(at: now.monotonic)
+        connection.liveness?.recordMessage(at: now.monotonic)
         let frame =
             isBinary
             ? try ClientFrame(binary: message, version: connection.version)
@@ -144,12 +144,12 @@ package final class Hub {
         // A message without a ref takes none of the numbers that its client counts, like the Python client's
         // heartbeats.
         if frame.ref.isNull { connection.received -= 1 }
-        connection.receives(frame.ref)
+        connection.recordRef(frame.ref)
         switch frame.event {
         case "heartbeat" where frame.topic == "phoenix":
             context.reply(to: frame, joinRef: .null, on: connection, ok: true)
-        case "phx_join": join(frame, on: connection)
-        case "phx_leave": leave(frame, on: connection)
+        case "phx_join": joinChannel(frame, on: connection)
+        case "phx_leave": leaveChannel(frame, on: connection)
         default:
             guard let membership = connection.memberships[frame.topic] else {
                 return refuseStray(frame, on: connection)
@@ -157,15 +157,15 @@ package final class Hub {
             guard membership.isMeant(by: frame.joinRef) else { return counters.staleMessages += 1 }
             if membership.lapse != nil, frame.event != "access_token" { return refuseLapsed(frame, of: membership) }
             switch frame.event {
-            case "broadcast": broadcast(frame, of: membership)
+            case "broadcast": handleBroadcast(frame, of: membership)
             case "presence":
-                guard let wanted = presence.write(in: frame, of: membership, &context) else { return }
+                guard let wanted = presence.parseWrite(in: frame, of: membership, &context) else { return }
                 if let pending = membership.pending, membership.grants == nil {
-                    return hold(wanted, ref: frame.ref, in: pending, of: membership)
+                    return holdPresence(wanted, ref: frame.ref, in: pending, of: membership)
                 }
-                write(wanted, ref: frame.ref, of: membership)
+                submitWrite(wanted, ref: frame.ref, of: membership)
             case ReportedAppState.event:
-                presence.appState(frame, of: membership, &context)
+                presence.handleAppState(frame, of: membership, &context)
                 noteAppState(of: connection)
             case "access_token": accessToken(frame, of: membership)
             default: break  // The original ignores unknown events; clients rely on no answer to them.
@@ -176,11 +176,11 @@ package final class Hub {
     /// Applies what an app's state or its channels imply: how long it may be silent, and whether its user sees what
     /// arrives.
     func noteAppState(of connection: Connection) {
-        connection.liveness?.adopt(window: users.window(of: connection, presence.rules))
+        connection.liveness?.setGrace(window: users.window(of: connection, presence.rules))
         if connection.device != nil {
-            users.devices?.note(SocketPlace(loop: context.loop, slot: connection.slot), isShown: connection.isShown)
+            users.devices?.setShown(SocketPlace(loop: context.loop, slot: connection.slot), isShown: connection.isShown)
         }
-        if !connection.isShown { receipts.hid(connection, &context) }
+        if !connection.isShown { receipts.appHidden(connection, &context) }
     }
 
     /// Scans the sockets if the set of watched users has changed. Call once a second.
@@ -189,8 +189,8 @@ package final class Hub {
         guard changes != seenChangesOfWatch else { return }
         seenChangesOfWatch = changes
         for connection in context.openConnections {
-            users.follow(connection, at: context.now)
-            connection.liveness?.adopt(window: users.window(of: connection, presence.rules))
+            users.updateLiveness(connection, at: context.now)
+            connection.liveness?.setGrace(window: users.window(of: connection, presence.rules))
         }
     }
 
@@ -198,8 +198,8 @@ package final class Hub {
     /// good one either.
     private func refuseStray(_ frame: ClientFrame, on connection: Connection) {
         guard frame.event != "access_token" else { return }
-        context.report(JoinFailure(.unmatchedTopic, of: .message), on: connection.slot)
-        if !frame.ref.isNull { context.refuse(frame, on: connection, .unmatchedTopic) }
+        context.reportFailure(JoinFailure(.unmatchedTopic, of: .message), on: connection.slot)
+        if !frame.ref.isNull { context.refuseFrame(frame, on: connection, .unmatchedTopic) }
     }
 
     /// Counts bytes read from a socket.
@@ -226,20 +226,20 @@ package final class Hub {
     /// Shows presences from before the hub's last process ended, before any client joins. Their leases are with those
     /// that all loops share.
     package func restorePresence(_ restored: [PresenceLeases.Restored]) {
-        for entry in restored { presence.restore(entry.meta, in: channel(entry.channel)) }
+        for entry in restored { presence.restoreMember(entry.meta, in: ensureChannel(entry.channel)) }
         // Every loop shows them, but the total must count them once.
         if context.loop == 0 { counters.presenceJoins += restored.count }
         presence.scheduleLeases(&context)
     }
 
     /// Sends a member a channel's state as a whole, because it was spared steps to it.
-    package func show(_ state: ChannelState, to slot: Slot) {
+    package func showState(_ state: ChannelState, to slot: Slot) {
         switch state {
         case .presence(let key):
             if let membership = member(slot, of: key) { presence.showAgain(to: membership, &context) }
         case .typing(let key):
             guard let membership = member(slot, of: key), membership.hearsBroadcasts else { return }
-            typing.show(to: membership, &context)
+            typing.showTyping(to: membership, &context)
         }
     }
 
@@ -248,10 +248,10 @@ package final class Hub {
     }
 
     /// Sends a user the state of a Live Activity.
-    package func show(_ summary: ActivitySummary) {
+    package func showSummary(_ summary: ActivitySummary) {
         for isPrivate in [false, true] {
             let key = ChannelKey(topic: summary.topic, isPrivate: isPrivate)
-            if let channel = channels[key] { summaries.send(summary, in: channel, &context) }
+            if let channel = channels[key] { summaries.sendSummary(summary, in: channel, &context) }
         }
     }
 
@@ -267,22 +267,22 @@ package final class Hub {
 
     package func streamChanged(_ stream: StreamBuffer) {
         guard let channel = channels[ChannelStream.key(stream.name)] else { return }
-        streams.changed(stream, in: channel, &context)
+        streams.streamChanged(stream, in: channel, &context)
     }
 
     /// Handles a socket that has room for more of a stream again.
-    package func hasRoom(_ slot: Slot) {
+    package func roomBecameFree(_ slot: Slot) {
         guard let connection = connection(slot) else { return }
         for membership in connection.memberships where membership.streamPlace?.waits == true {
-            streams.hasRoom(membership, &context)
+            streams.resumeWatcher(membership, &context)
         }
     }
 
     /// Handles the answer to an `Action.stream`.
-    package func streamAnswered(_ id: Int, _ answer: StreamAnswer) { streams.answered(id, answer, &context) }
+    package func streamAnswered(_ id: Int, _ answer: StreamAnswer) { streams.receiveAnswer(id, answer, &context) }
 
     /// Handles the answer to an `Action.store`: the row's ID, or nil.
-    package func stored(_ id: Int, as row: String?) { persistence.answer(id, row, &context) }
+    package func storeAnswered(_ id: Int, as row: String?) { persistence.receiveAnswer(id, row, &context) }
 
     // MARK: The context
 
@@ -302,7 +302,7 @@ package final class Hub {
 
     func connection(_ slot: Slot) -> Connection? { context.connection(slot) }
 
-    package func advance(to now: HubTime) { context.advance(to: now) }
+    package func advanceTime(to now: HubTime) { context.advanceTime(to: now) }
     /// There are failures to report.
     package var hasFailures: Bool { !context.failures.isEmpty }
 
@@ -313,7 +313,7 @@ package final class Hub {
         return context.failures
     }
 
-    package func countRefusal(_ refusal: Refusal) { context.count(refusal) }
+    package func countRefusal(_ refusal: Refusal) { context.countRefusal(refusal) }
 }
 
 /// State shared by the hubs of all loops, and in part with other rooms. Created once; every part is safe from any

@@ -64,7 +64,7 @@ package struct HubContext {
     static let promptness: Int64 = 4000
 
     /// Sets the time. A jump means that the hub stood still, and messages that come now may have waited since then.
-    package mutating func advance(to time: HubTime) {
+    package mutating func advanceTime(to time: HubTime) {
         if now.monotonic > 0, time.monotonic - now.monotonic > Self.promptness {
             lateUntil = time.monotonic + 1000
         }
@@ -72,36 +72,36 @@ package struct HubContext {
     }
 
     /// Schedules a duty for that time, in monotonic milliseconds; an earlier schedule stays in force.
-    mutating func schedule(_ duty: HubDuty, at time: Int64) { timers.note(duty, at: time) }
+    mutating func scheduleDuty(_ duty: HubDuty, at time: Int64) { timers.ensureDue(duty, at: time) }
 
     /// When the next duty is due, in monotonic milliseconds. The duty may have been done by then.
     package var nextDue: Int64? { timers.next }
 
     /// Returns a duty whose time has come.
-    mutating func nextDuty() -> HubDuty? { timers.take(at: now.monotonic) }
+    mutating func nextDuty() -> HubDuty? { timers.takeDue(at: now.monotonic) }
 
     // MARK: Connections
 
-    package mutating func add(_ connection: Connection) {
+    package mutating func addConnection(_ connection: Connection) {
         while connections.count <= Int(connection.slot) { connections.append(nil) }
         connections[Int(connection.slot)] = connection
     }
 
-    mutating func remove(_ connection: Connection) { connections[Int(connection.slot)] = nil }
+    mutating func removeConnection(_ connection: Connection) { connections[Int(connection.slot)] = nil }
 
     /// Nil if the slot has no connection.
     func connection(_ slot: Slot) -> Connection? {
         connections.indices.contains(Int(slot)) ? connections[Int(slot)] : nil
     }
 
-    package mutating func add(_ membership: Membership) {
+    package mutating func addMember(_ membership: Membership) {
         membership.connection.memberships.append(membership)
         membership.channel.memberCount += 1
         counters.memberships += 1
     }
 
     /// - Returns: whether it was there.
-    mutating func remove(_ membership: Membership) -> Bool {
+    mutating func removeMember(_ membership: Membership) -> Bool {
         guard membership.connection.memberships.remove(membership) else { return false }
         membership.channel.memberCount -= 1
         counters.memberships -= 1
@@ -121,16 +121,16 @@ package struct HubContext {
 
     // MARK: Sending
 
-    mutating func send(_ frame: Frame, to membership: Membership, _ kind: FrameKind = .message) {
+    mutating func sendFrame(_ frame: Frame, to membership: Membership, _ kind: FrameKind = .message) {
         actions.append(.send(frame, to: membership.slot, kind))
     }
 
     /// Asks sockets for a sign of life.
-    mutating func ask(_ doubts: [ClientTrace]) {
+    mutating func pingDoubts(_ doubts: [ClientTrace]) {
         if !doubts.isEmpty { actions.append(.ping(doubts.map(\.acknowledged.socket))) }
     }
 
-    mutating func relay(_ relay: Relay) { actions.append(.relay(relay)) }
+    mutating func sendRelay(_ relay: Relay) { actions.append(.relay(relay)) }
 
     /// Answers a frame that belongs to no membership.
     mutating func reply(
@@ -143,10 +143,10 @@ package struct HubContext {
     }
 
     /// Refuses a frame that belongs to no membership.
-    mutating func refuse(
+    mutating func refuseFrame(
         _ frame: ClientFrame, joinRef: JSON = .null, on connection: Connection, _ refusal: Refusal
     ) {
-        count(refusal)
+        countRefusal(refusal)
         reply(to: frame, joinRef: joinRef, on: connection, ok: false, response: refusal.response)
     }
 
@@ -154,33 +154,34 @@ package struct HubContext {
     mutating func reply(
         to ref: JSON, of membership: Membership, ok: Bool, response: [UInt8] = Array("{}".utf8)
     ) {
-        send(membership.frames.reply(joinRef: membership.joinRef, ref: ref, ok: ok, response: response), to: membership)
+        sendFrame(
+            membership.frames.reply(joinRef: membership.joinRef, ref: ref, ok: ok, response: response), to: membership)
     }
 
     /// Refuses a join.
     mutating func refuseJoin(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
-        count(refusal)
+        countRefusal(refusal)
         reply(to: ref, of: membership, ok: false, response: refusal.response)
     }
 
     /// Refuses a member's message. The operator is told of each refusal, the client only if it waits for an answer: an
     /// unexpected error makes supabase-kt deaf for half a minute, and the Elixir client gives its channel up.
-    mutating func refuse(_ kind: MessageKind, _ ref: JSON, of membership: Membership, _ refusal: Refusal) {
-        count(refusal)
-        report(JoinFailure(refusal, of: .message), on: membership.slot)
-        membership.channel.traffic.note(refused: kind, refusal, at: now)
+    mutating func refuseMessage(_ kind: MessageKind, _ ref: JSON, of membership: Membership, _ refusal: Refusal) {
+        countRefusal(refusal)
+        reportFailure(JoinFailure(refusal, of: .message), on: membership.slot)
+        membership.channel.traffic.recordEvent(refused: kind, refusal, at: now)
         guard kind.isAnswered(membership, ref) else { return }
         let response = kind == .broadcast ? refusal.broadcastResponse : refusal.response
         reply(to: ref, of: membership, ok: false, response: response)
     }
 
     /// Counts a refusal for the metrics, if a limit is the reason.
-    mutating func count(_ refusal: Refusal) {
+    mutating func countRefusal(_ refusal: Refusal) {
         if case .over(let limit, _) = refusal { refused[limit, default: 0] += 1 }
     }
 
     /// Counts a failure and reports it to the operator.
-    mutating func report(_ failure: JoinFailure, on slot: Slot) {
+    mutating func reportFailure(_ failure: JoinFailure, on slot: Slot) {
         switch failure.subject {
         case .subscription: counters.joinFailures[failure.reason, default: 0] += 1
         case .message: counters.messagesRefused[failure.reason, default: 0] += 1
@@ -189,21 +190,21 @@ package struct HubContext {
     }
 
     /// Sends a `system` message to one member.
-    mutating func system(
+    mutating func sendSystemMessage(
         _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil,
         more: (inout JSONWriter) -> Void = { _ in }
     ) {
         var payload = JSONWriter(reserving: 256)
         payload.object {
             // The first four are required by the Python client.
-            $0.member("extension", name)
-            $0.member("status", ok ? "ok" : "error")
-            $0.member("message", message)
-            $0.member("channel", String(membership.channel.key.name))
-            if let cursor { $0.member("cursor", cursor) }
+            $0.writeMember("extension", name)
+            $0.writeMember("status", ok ? "ok" : "error")
+            $0.writeMember("message", message)
+            $0.writeMember("channel", String(membership.channel.key.name))
+            if let cursor { $0.writeMember("cursor", cursor) }
             more(&$0)
         }
-        send(membership.frames.push("system", joinRef: membership.joinRef, payload: payload.bytes), to: membership)
+        sendFrame(membership.frames.push("system", joinRef: membership.joinRef, payload: payload.bytes), to: membership)
     }
 
     /// Sends one event to an audience, encoded once for each protocol version in it.
@@ -212,11 +213,11 @@ package struct HubContext {
         kind: FrameKind = .message
     ) {
         guard !audience.isEmpty else { return }
-        channel.traffic.count(event, payload, receivers: audience.count, at: now)
+        channel.traffic.countEvent(event, payload, receivers: audience.count, at: now)
         let isBehindPosition = kind.needsAcknowledgement
         audience.forEachVersion { version, slots in
             let frame = channel.frames(version, isBehindPosition: isBehindPosition).push(event, payload: payload)
-            pass(frame, version, to: slots, kind, isBehindPosition: isBehindPosition)
+            fanOutFrame(frame, version, to: slots, kind, isBehindPosition: isBehindPosition)
         }
     }
 
@@ -224,12 +225,12 @@ package struct HubContext {
     /// alone.
     ///
     /// - Parameter except: the sender, if it wants no echo.
-    mutating func deliver(
+    mutating func deliverBroadcast(
         _ message: BroadcastMessage, in channel: LocalChannel, to audience: Audience, except: Slot?,
         kind: FrameKind = .message
     ) {
         let receivers = audience.count - (except == nil ? 0 : 1)
-        if receivers > 0 { channel.traffic.count(message, receivers: receivers, at: now) }
+        if receivers > 0 { channel.traffic.countBroadcast(message, receivers: receivers, at: now) }
         audience.forEachVersion { version, slots in
             guard let frame = message.frame(version, in: channel) else { return }
             let slots = version.eventFormat == nil ? slots : readers(of: message, among: slots)

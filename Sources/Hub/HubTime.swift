@@ -20,17 +20,17 @@ package struct HubTime: Sendable, Equatable {
 /// Events caused by the passage of time.
 extension Hub {
     /// Call once a second.
-    package func tick(at now: HubTime) {
-        advance(to: now)
+    package func performTick(at now: HubTime) {
+        advanceTime(to: now)
         performDuties()
-        users.advance(to: now)
+        users.advanceTime(to: now)
         followWatched()
-        receipts.advance(to: now.monotonic)
+        receipts.advanceTime(to: now.monotonic)
         authorization.askAgain(&context)
         expireTokens()
         sweepEmptyConnections()
         advanceReaders()
-        history.tick(channels, at: now)
+        history.sweepChannels(channels, at: now)
     }
 
     /// When to call `wake` next, in monotonic milliseconds. The duty may have been done by then.
@@ -38,7 +38,7 @@ extension Hub {
 
     /// Call when a duty is due.
     package func wake(at now: HubTime) {
-        advance(to: now)
+        advanceTime(to: now)
         performDuties()
     }
 
@@ -51,10 +51,10 @@ extension Hub {
             case .occupancy(let key): if let channel = channels[key] { presence.sendOccupancy(in: channel, &context) }
             case .arrivals: settleArrivals()
             case .member(let slot, let member): performDuties(of: member, on: slot)
-            case .stream(let key): if let channel = channels[key] { streams.advance(in: channel, &context) }
+            case .stream(let key): if let channel = channels[key] { streams.sendDueNews(in: channel, &context) }
             case .typing(let key):
                 guard let channel = channels[key] else { break }
-                typing.advance(in: channel, &context)
+                typing.updateTypists(in: channel, &context)
                 discardIfIdle(channel)
             }
         }

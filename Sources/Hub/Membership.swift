@@ -86,10 +86,10 @@ package final class Membership {
     func isMeant(by joinRef: JSON) -> Bool {
         joinRef.isNull || joinRef.bytes.elementsEqual(joinRefText.utf8)
             // A number in the text of the join, and text in a binary frame.
-            || Self.bare(joinRef.bytes).elementsEqual(Self.bare(Array(joinRefText.utf8)[...]))
+            || Self.bareRef(joinRef.bytes).elementsEqual(Self.bareRef(Array(joinRefText.utf8)[...]))
     }
 
-    private static func bare(_ ref: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    private static func bareRef(_ ref: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         ref.count >= 2 && ref.first == UInt8(ascii: "\"") ? ref.dropFirst().dropLast() : ref
     }
 }

@@ -32,7 +32,7 @@ package protocol PeerAsking: Sendable {
     ///   - patience: how long to wait for them.
     ///   - done: called once, and after `patience` at the latest, on a thread that it must not block: with one answer
     ///     for each hub that was asked, in no particular order.
-    func ask(
+    func askHubs(
         _ subject: PeerSubject, _ body: [UInt8], of hubs: [String]?, within patience: Duration,
         then done: @escaping @Sendable ([PeerAnswer]) -> Void)
 }
@@ -42,5 +42,5 @@ package protocol PeerAnswering: Sendable {
     /// - Parameters:
     ///   - question: made by another hub, perhaps of another version: it may be anything.
     ///   - reply: to be called once, from any thread; nil if there is no answer. Up to 4,000,000 bytes.
-    func answer(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void)
+    func answerQuestion(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void)
 }

@@ -1,7 +1,7 @@
 /// The loops' connection to the other hubs of a cluster. Called from any thread; must not block.
 package protocol PeerService: Sendable {
     /// Posts what a loop's hub relays to those of the other loops, in its order.
-    func post(_ relays: [Relay], from loop: Int)
+    func postRelays(_ relays: [Relay], from loop: Int)
 }
 
 /// Receives what the other hubs of a cluster did. Called from any thread; must not block.
@@ -9,10 +9,10 @@ package protocol PeerSink: Sendable {
     var loopCount: Int { get }
 
     /// For the hubs of all loops.
-    func hear(_ relays: [Relay])
+    func receiveRelays(_ relays: [Relay])
 
     /// For the hub of one loop, or of all loops if the member's is unknown: only one has the member.
-    func conclude(_ conclusion: LeaseConclusion, of member: MemberID, in channel: ChannelKey, loop: Int)
+    func concludeLease(_ conclusion: LeaseConclusion, of member: MemberID, in channel: ChannelKey, loop: Int)
 }
 
 /// The certain outcome of a lease, once all hubs agree.
@@ -25,7 +25,7 @@ package enum LeaseConclusion: Sendable, Equatable {
 }
 
 extension Hub {
-    package func conclude(_ conclusion: LeaseConclusion, of member: MemberID, in key: ChannelKey) {
+    package func concludeLease(_ conclusion: LeaseConclusion, of member: MemberID, in key: ChannelKey) {
         switch conclusion {
         case .isOver: leaseIsOver(member, in: key)
         case .goesOnAnew(let payload): goesOnAnew(member, saying: payload, in: key)
@@ -36,7 +36,7 @@ extension Hub {
         guard let channel = channels[key], channel.presence.list[member] != nil else { return }
         // Its join was counted by the other hub.
         if member.isForeign { counters.presenceJoins += 1 }
-        presence.withdraw(member, in: channel, &context)
+        presence.withdrawMember(member, in: channel, &context)
         discardIfIdle(channel)
     }
 
@@ -45,7 +45,7 @@ extension Hub {
         for connection in context.openConnections {
             guard let membership = connection.memberships[channel], membership.presence.id == member else { continue }
             membership.presence.id = context.nextMember()
-            return presence.goOn(membership, insteadOf: member, saying: payload, in: channel, &context)
+            return presence.announceSuccessor(membership, insteadOf: member, saying: payload, in: channel, &context)
         }
     }
 }

@@ -50,11 +50,11 @@ package enum LeaseNotice: Sendable, Equatable {
 
 extension Hub {
     /// Applies a relay of another loop's hub, or of another hub.
-    package func apply(_ relay: Relay) {
+    package func applyRelay(_ relay: Relay) {
         switch relay {
         case .broadcast(let key, let message):
             guard let channel = channels[key] else { return }
-            context.deliver(message, in: channel, to: channel.members, except: nil)
+            context.deliverBroadcast(message, in: channel, to: channel.members, except: nil)
             passOnNews(in: channel)
         case .ordered(_, _, isNumbered: false): break
         case .ordered(let key, let broadcast, isNumbered: true):
@@ -62,16 +62,16 @@ extension Hub {
             // Every hub's feed delivers messages from SQL to members without history by itself.
             if broadcast.databaseID == nil {
                 let except = broadcast.sender.flatMap { context.slot(of: $0, in: channel) }
-                context.deliver(broadcast.message, in: channel, to: channel.members, except: except)
+                context.deliverBroadcast(broadcast.message, in: channel, to: channel.members, except: except)
             }
             passOnNews(in: channel)
         case .presence(let key, let diff):
-            let channel = channel(key)
-            presence.apply(diff, to: channel, &context)
+            let channel = ensureChannel(key)
+            presence.applyDiff(diff, to: channel, &context)
             discardIfIdle(channel)
         case .typing(let key, let relay):
-            let channel = channel(key)
-            typing.apply(relay, to: channel, &context)
+            let channel = ensureChannel(key)
+            typing.applyRelay(relay, to: channel, &context)
             discardIfIdle(channel)
         case .missing: messagesAreMissing()
         case .lease, .appState, .keeping: break
@@ -83,7 +83,7 @@ extension Hub {
         for channel in channels.values {
             for slot in channel.listeners.slots {
                 guard let membership = context.member(slot, of: channel) else { continue }
-                context.system(
+                context.sendSystemMessage(
                     membership, extension: "broadcast", ok: true,
                     message: "Messages from another hub may be missing: load what you show again.")
             }

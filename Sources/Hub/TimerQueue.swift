@@ -26,26 +26,26 @@ package struct TimerQueue<Subject: Hashable> {
     package var next: Int64? { entries.min?.at }
 
     /// Makes the subject due at that time, unless it is due earlier already.
-    package mutating func note(_ subject: Subject, at time: Int64) {
+    package mutating func ensureDue(_ subject: Subject, at time: Int64) {
         if let known = times[subject], known <= time { return }
         insert(subject, at: time)
     }
 
     /// Makes the subject due at exactly that time; nil removes it.
-    package mutating func set(_ subject: Subject, at time: Int64?) {
+    package mutating func setDue(_ subject: Subject, at time: Int64?) {
         guard times[subject] != time else { return }
         if let time { insert(subject, at: time) } else { times[subject] = nil }
-        settle()
+        dropStale()
     }
 
-    package mutating func forget(_ subject: Subject) { set(subject, at: nil) }
+    package mutating func removeSubject(_ subject: Subject) { setDue(subject, at: nil) }
 
     /// Removes and returns a subject whose time has come.
-    package mutating func take(at now: Int64) -> Subject? {
+    package mutating func takeDue(at now: Int64) -> Subject? {
         guard let entry = entries.min, entry.at <= now else { return nil }
         entries.removeMin()
         times[entry.subject] = nil
-        settle()
+        dropStale()
         return entry.subject
     }
 
@@ -58,7 +58,7 @@ package struct TimerQueue<Subject: Hashable> {
         }
     }
 
-    private mutating func settle() {
+    private mutating func dropStale() {
         while let entry = entries.min, times[entry.subject] != entry.at { entries.removeMin() }
     }
 }

@@ -19,7 +19,7 @@ package struct ClaimRules: Sendable {
 
     /// Checks the payload of a token with a good signature, and returns its claims. `exp` is only parsed here;
     /// `Claims.expired` compares it.
-    func claims(_ payload: JSON) throws(Refusal) -> Claims {
+    func validateClaims(_ payload: JSON) throws(Refusal) -> Claims {
         guard let role = payload["role"]?.string, !role.isEmpty, let expiry = payload["exp"] else {
             throw .claimsMissing
         }

@@ -33,7 +33,7 @@ package struct JWKSet: Sendable {
         guard entries.count <= Self.maximumKeys else {
             throw KeyProblem("it has more than \(Self.maximumKeys) keys")
         }
-        let keys = entries.compactMap { JWK($0)?.key() }
+        let keys = entries.compactMap { JWK($0)?.makeKey() }
         guard entries.isEmpty || !keys.isEmpty else {
             throw KeyProblem("none of its keys can verify a token; RSA, EC, Ed25519 and oct keys for signatures can")
         }
@@ -70,27 +70,27 @@ struct JWK {
 
     /// Nil if the key is faulty, too weak or of an unknown type. Private parts, which do not belong in a set of
     /// verification keys, are ignored.
-    func key() -> VerificationKey? {
+    func makeKey() -> VerificationKey? {
         switch (json["kty"]?.string, json["crv"]?.string) {
         case ("oct", _):
-            secret()
+            makeSecretKey()
         case ("RSA", _):
-            publicKey(SignatureAlgorithm.rsa) { PublicKey(modulus: number("n"), exponent: number("e")) }
+            makePublicKey(SignatureAlgorithm.rsa) { PublicKey(modulus: decodeNumber("n"), exponent: decodeNumber("e")) }
         case ("EC", "P-256"):
-            publicKey([.es256]) { PublicKey(.p256, x: number("x"), y: number("y")) }
+            makePublicKey([.es256]) { PublicKey(.p256, x: decodeNumber("x"), y: decodeNumber("y")) }
         case ("EC", "P-384"):
-            publicKey([.es384]) { PublicKey(.p384, x: number("x"), y: number("y")) }
+            makePublicKey([.es384]) { PublicKey(.p384, x: decodeNumber("x"), y: decodeNumber("y")) }
         case ("EC", "P-521"):
-            publicKey([.es512]) { PublicKey(.p521, x: number("x"), y: number("y")) }
+            makePublicKey([.es512]) { PublicKey(.p521, x: decodeNumber("x"), y: decodeNumber("y")) }
         case ("OKP", "Ed25519"):
-            publicKey([.edDSA]) { PublicKey(ed25519: number("x")) }
+            makePublicKey([.edDSA]) { PublicKey(ed25519: decodeNumber("x")) }
         default:
             nil
         }
     }
 
     /// A symmetric key (RFC 7518, section 6.4).
-    private func secret() -> VerificationKey? {
+    private func makeSecretKey() -> VerificationKey? {
         guard let text = json["k"]?.string, let bytes = Base64URL.decode(Array(text.utf8)),
             bytes.count >= TokenMint.minimumBytes, !bytes.starts(with: "-----BEGIN".utf8)
         else { return nil }
@@ -101,7 +101,7 @@ struct JWK {
 
     /// - Parameter possible: the algorithms for keys of this type; the curve determines the hash (RFC 7518, section
     ///   3.4).
-    private func publicKey(_ possible: Set<SignatureAlgorithm>, _ make: () -> PublicKey?) -> VerificationKey? {
+    private func makePublicKey(_ possible: Set<SignatureAlgorithm>, _ make: () -> PublicKey?) -> VerificationKey? {
         let algorithms = algorithm.map { possible.intersection([$0]) } ?? possible
         guard !algorithms.isEmpty, let key = make() else { return nil }
         return VerificationKey(key, id: id, for: algorithms)
@@ -111,7 +111,7 @@ struct JWK {
     ///
     /// Some services write these in plain base64 or with padding, which RFC 7518 does not allow, but which is
     /// unambiguous.
-    private func number(_ name: String) -> [UInt8] {
+    private func decodeNumber(_ name: String) -> [UInt8] {
         guard let text = json[name]?.string else { return [] }
         let digits = text.utf8.map { digit in
             switch digit {

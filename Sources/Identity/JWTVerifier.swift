@@ -34,22 +34,22 @@ package final class JWTVerifier: TokenVerifier {
     /// Puts other keys in force. Tokens verified with the previous ones are verified again at their next use.
     ///
     /// - Parameter rules: nil to keep the current ones.
-    package func replace(_ keys: ActiveKeys, rules: ClaimRules? = nil) {
+    package func replaceKeys(_ keys: ActiveKeys, rules: ClaimRules? = nil) {
         state.withLock { $0 = State(keys: keys, rules: rules ?? $0.rules) }
     }
 
-    package func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
+    package func verifyToken(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
         // Dictionaries compare strings by canonical equivalence: the Kelvin sign would pass for a K.
         guard Self.isASCII(token.utf8) else { throw .tokenMalformed }
         let (known, keys, rules) = state.withLock { ($0.seen[token], $0.keys, $0.rules) }
         if let known {
-            if let expired = known.expired(at: now) {
+            if let expired = known.expiryRefusal(at: now) {
                 _ = state.withLock { $0.seen.removeValue(forKey: token) }
                 throw expired
             }
             return known
         }
-        let claims = try check(token, keys, rules, at: now)
+        let claims = try checkToken(token, keys, rules, at: now)
         state.withLock { state in
             // A result obtained with keys that were replaced meanwhile must not outlive them.
             guard state.keys === keys else { return }
@@ -65,13 +65,13 @@ package final class JWTVerifier: TokenVerifier {
         return all.map { $0 < 0x80 } ?? text.allSatisfy { $0 < 0x80 }
     }
 
-    private func check(
+    private func checkToken(
         _ token: String, _ active: ActiveKeys, _ rules: ClaimRules, at now: HubTime
     ) throws(Refusal) -> Claims {
         let parts = try ParsedToken(token)
         guard let algorithm = parts.algorithm else { throw .signatureInvalid }
         let name = parts.header["kid"]
-        switch active.match(algorithm, id: name?.string) {
+        switch active.matchKeys(algorithm, id: name?.string) {
         case .keys(let keys):
             guard keys.contains(where: { $0.verifies(parts.signature, of: parts.signed, under: algorithm) }) else {
                 throw .signatureInvalid
@@ -82,8 +82,8 @@ package final class JWTVerifier: TokenVerifier {
         case .none:
             throw .signatureInvalid
         }
-        let claims = try rules.claims(parts.payload)
-        if let expired = claims.expired(at: now) { throw expired }
+        let claims = try rules.validateClaims(parts.payload)
+        if let expired = claims.expiryRefusal(at: now) { throw expired }
         try rules.checkBeginning(parts.payload, at: now)
         return claims
     }
@@ -101,7 +101,7 @@ struct ParsedToken {
     init(_ token: String) throws(Refusal) {
         let bytes = Array(token.utf8)
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Self.object(parts[0]), let payload = Self.object(parts[1]),
+        guard parts.count == 3, let header = Self.parseObject(parts[0]), let payload = Self.parseObject(parts[1]),
             let signature = Base64URL.decode(parts[2])
         else { throw .tokenMalformed }
         self.header = header
@@ -117,7 +117,7 @@ struct ParsedToken {
         return header["alg"]?.string.flatMap { SignatureAlgorithm(rawValue: $0) }
     }
 
-    private static func object(_ part: ArraySlice<UInt8>) -> JSON? {
+    private static func parseObject(_ part: ArraySlice<UInt8>) -> JSON? {
         guard let bytes = Base64URL.decode(part) else { return nil }
         do {
             let json = try JSON(parsing: bytes)

@@ -30,10 +30,10 @@ package final class KeyRefresher: TokenVerifier {
     ///   trying.
     package static func open(_ settings: KeySettings, logger: Logger) async throws(KeyProblem) -> KeyRefresher {
         let signal = RefreshSignal()
-        let verifier = JWTVerifier(ActiveKeys([]), rules: settings.rules) { signal.request() }
+        let verifier = JWTVerifier(ActiveKeys([]), rules: settings.rules) { signal.requestKeys() }
         var sources = KeySources(settings, verifier: verifier, logger: logger)
-        try await sources.read()
-        sources.install()
+        try await sources.readAll()
+        sources.installKeys()
         return KeyRefresher(sources, verifier, signal, logger)
     }
 
@@ -49,10 +49,10 @@ package final class KeyRefresher: TokenVerifier {
                     var successor = next.sources
                     successor.keepKeys(of: sources)
                     sources = successor
-                    sources.install()
+                    sources.installKeys()
                     next.isInForce.resume()
                 } else if sources.mayChange {
-                    await sources.refresh(signal)
+                    await sources.refreshKeys(signal)
                 } else {
                     signal.clearRequest()
                 }
@@ -64,16 +64,16 @@ package final class KeyRefresher: TokenVerifier {
 
     deinit { stop() }
 
-    package func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
-        try verifier.verify(token, at: now)
+    package func verifyToken(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
+        try verifier.verifyToken(token, at: now)
     }
 
     /// Applies other sources and rules, which are in force when it returns. Waits for a URL once.
     ///
     /// - Throws: `KeyProblem` if the file cannot be used; then nothing changes.
-    package func adopt(_ settings: KeySettings) async throws(KeyProblem) {
+    package func applySettings(_ settings: KeySettings) async throws(KeyProblem) {
         var sources = KeySources(settings, verifier: verifier, logger: logger)
-        try await sources.read()
+        try await sources.readAll()
         let (ready, signal) = (sources, signal)
         await withCheckedContinuation { continuation in
             let isTaken = state.withLock { state in
@@ -140,7 +140,7 @@ final class RefreshSignal: Sendable {
     func wake() { continuation.yield() }
 
     /// Requests keys that are not known yet.
-    func request() {
+    func requestKeys() {
         if !wanted.exchange(true, ordering: .relaxed) { continuation.yield() }
     }
 

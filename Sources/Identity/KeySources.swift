@@ -37,12 +37,12 @@ struct KeySources: Sendable {
     var intervals: KeySettings.Intervals { settings.intervals }
 
     /// Reads the keys for the first time, without putting them in force.
-    mutating func read() async throws(KeyProblem) {
+    mutating func readAll() async throws(KeyProblem) {
         if let file {
             version = file.version
-            fromFile = try file.read()
+            fromFile = try file.readKeys()
         }
-        if url != nil { await fetch() }
+        if url != nil { await fetchKeys() }
     }
 
     /// Keeps the keys that came from the same URL before if it does not answer now.
@@ -52,7 +52,7 @@ struct KeySources: Sendable {
     }
 
     /// Reads the sources that are due, and installs their keys if they have changed.
-    mutating func refresh(_ signal: RefreshSignal) async {
+    mutating func refreshKeys(_ signal: RefreshSignal) async {
         let isRequested = signal.isRequested
         if isRequested, url == nil { signal.clearRequest() }
         let fileChanged = readFile()
@@ -60,9 +60,9 @@ struct KeySources: Sendable {
         if url != nil, isDue(isRequested) {
             // Cleared before the fetch: a request during it may concern a key that is too new for the answer.
             signal.clearRequest()
-            urlChanged = await fetch()
+            urlChanged = await fetchKeys()
         }
-        if fileChanged || urlChanged { install() }
+        if fileChanged || urlChanged { installKeys() }
     }
 
     private func isDue(_ isRequested: Bool) -> Bool {
@@ -79,7 +79,7 @@ struct KeySources: Sendable {
         guard found != version || (fileFails && found != nil) else { return false }
         version = found
         do {
-            let set = try file.read()
+            let set = try file.readKeys()
             defer { fromFile = set }
             if fileFails { logger.notice("The key file can be used again.") }
             fileFails = false
@@ -92,11 +92,11 @@ struct KeySources: Sendable {
     }
 
     @discardableResult
-    private mutating func fetch() async -> Bool {
+    private mutating func fetchKeys() async -> Bool {
         guard let url else { return false }
         defer { fetched = .now }
         do {
-            let set = try await url.fetch()
+            let set = try await url.fetchKeys()
             defer { fromURL = set }
             if urlFails { logger.notice("The keys at jwks.url can be fetched again.") }
             urlFails = false
@@ -118,9 +118,9 @@ struct KeySources: Sendable {
     }
 
     /// Puts the last read keys in force.
-    func install() {
+    func installKeys() {
         let keys = secrets + (fromFile?.keys ?? []) + (fromURL?.keys ?? [])
-        verifier.replace(ActiveKeys(keys, allowing: settings.algorithms), rules: settings.rules)
+        verifier.replaceKeys(ActiveKeys(keys, allowing: settings.algorithms), rules: settings.rules)
     }
 }
 
@@ -145,9 +145,9 @@ struct KeyFile {
             nanoseconds: status.st_mtim.tv_nsec)
     }
 
-    func read() throws(KeyProblem) -> JWKSet {
+    func readKeys() throws(KeyProblem) -> JWKSet {
         do {
-            let set = try JWKSet(parsing: bytes())
+            let set = try JWKSet(parsing: readBytes())
             if set.keys.isEmpty { throw KeyProblem("it has no keys") }
             return set
         } catch {
@@ -155,17 +155,17 @@ struct KeyFile {
         }
     }
 
-    private func bytes() throws(KeyProblem) -> [UInt8] {
-        guard let file = fopen(path, "rbe") else { throw KeyProblem(Self.reason(errno)) }
+    private func readBytes() throws(KeyProblem) -> [UInt8] {
+        guard let file = fopen(path, "rbe") else { throw KeyProblem(Self.errnoText(errno)) }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: JWKSet.maximumBytes + 1)
         let count = fread(&bytes, 1, bytes.count, file)
-        guard ferror(file) == 0 else { throw KeyProblem(Self.reason(errno)) }
+        guard ferror(file) == 0 else { throw KeyProblem(Self.errnoText(errno)) }
         guard count <= JWKSet.maximumBytes else { throw KeyProblem("it is longer than \(JWKSet.maximumBytes) bytes") }
         return Array(bytes.prefix(count))
     }
 
-    private static func reason(_ number: Int32) -> String { String(cString: strerror(number)).lowercased() }
+    private static func errnoText(_ number: Int32) -> String { String(cString: strerror(number)).lowercased() }
 }
 
 /// A JWK Set behind a URL.
@@ -181,10 +181,10 @@ struct KeyURL {
     init(_ url: String) { self.url = url }
 
     /// An empty set is valid: a service that signs with a shared secret has one.
-    func fetch() async throws(KeyProblem) -> JWKSet {
+    func fetchKeys() async throws(KeyProblem) -> JWKSet {
         let url = url
         let answer: Result<[UInt8], KeyProblem> = await withCheckedContinuation { continuation in
-            queue.async { continuation.resume(returning: Self.get(url)) }
+            queue.async { continuation.resume(returning: Self.fetchBytes(url)) }
         }
         do {
             return try JWKSet(parsing: answer.get())
@@ -193,7 +193,7 @@ struct KeyURL {
         }
     }
 
-    private static func get(_ url: String) -> Result<[UInt8], KeyProblem> {
+    private static func fetchBytes(_ url: String) -> Result<[UInt8], KeyProblem> {
         var problem = [CChar](repeating: 0, count: Int(ROOST_FETCH_PROBLEM_SIZE))
         var bytes = [UInt8](repeating: 0, count: JWKSet.maximumBytes)
         let count = roost_fetch(url, timeoutMilliseconds, &bytes, bytes.count, &problem)
@@ -245,18 +245,18 @@ extension KeySettings {
     }
 
     /// Reads the configured file and URL once. Waits for the URL for some seconds at most.
-    package func examine() async -> [Examined] {
+    package func examineSources() async -> [Examined] {
         var all: [Examined] = []
         if let file {
-            all.append(Examined(name: "jwks.file", outcome: await Self.count(KeyFile(path: file).read)))
+            all.append(Examined(name: "jwks.file", outcome: await Self.countKeys(KeyFile(path: file).readKeys)))
         }
         if let url {
-            all.append(Examined(name: "jwks.url", outcome: await Self.count(KeyURL(url).fetch)))
+            all.append(Examined(name: "jwks.url", outcome: await Self.countKeys(KeyURL(url).fetchKeys)))
         }
         return all
     }
 
-    private static func count(
+    private static func countKeys(
         _ read: () async throws(KeyProblem) -> JWKSet
     ) async -> Result<Int, KeyProblem> {
         do { return .success(try await read().keys.count) } catch { return .failure(error) }

@@ -106,7 +106,7 @@ package final class ActiveKeys: Sendable {
     }
 
     /// - Parameter id: the token's `kid`, if it has one.
-    func match(_ algorithm: SignatureAlgorithm, id: String?) -> Match {
+    func matchKeys(_ algorithm: SignatureAlgorithm, id: String?) -> Match {
         guard let id else { return fitting[algorithm].map { .keys($0) } ?? .unknown }
         if let named = identified[id] {
             // The name is known; under an algorithm that is not the key's it is a forgery, not a new key.

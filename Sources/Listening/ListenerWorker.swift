@@ -38,13 +38,13 @@ struct ListenerWorker: ~Copyable {
             regained: "The hub listens to the channels of notify.channels again.")
     }
 
-    mutating func run() {
+    mutating func runUntilStopped() {
         while !stopSignal.isStopping {
             if connection == nil, reconnector.isDue { connect() }
-            receive()
-            tellGaps()
+            receiveNotifications()
+            reportGaps()
             published.value = statistics
-            rest()
+            waitForWork()
         }
         connection = nil
         statistics.isListening = false
@@ -56,40 +56,40 @@ struct ListenerWorker: ~Copyable {
             let fresh = try PostgresConnection(
                 ConnectionOptions(conninfo: setup.conninfo), waiter: PlainWaiter(until: stopSignal),
                 logger: setup.logger)
-            try Primary.demand(on: fresh)
+            try Primary.demandPrimary(on: fresh)
             // LISTEN takes no parameters; no mapping's name has a quote in it. All in one transaction.
             let listens = (mappings.keys.sorted() + [NotificationOrder.channel]).map { "; listen \"\($0)\"" }.joined()
-            try fresh.run("set application_name = 'roost notifications'" + listens)
+            try fresh.runScript("set application_name = 'roost notifications'" + listens)
             order = NotificationOrder(own: String(UInt64.random(in: .min ... .max), radix: 36))
             _ = try fresh.query("select pg_notify($1, $2)", [NotificationOrder.channel, order.own])
             connection = fresh
         } catch {
-            return lost(because: error)
+            return connectionLost(because: error)
         }
-        reconnector.connected()
+        reconnector.connectionOpened()
         checkAt = .now + setup.bounds.check
     }
 
     /// Called once notifications have the same numbers here as on other hubs.
-    private mutating func hasBegun() {
+    private mutating func reportBegin() {
         if hasListened { statistics.gaps += 1 }
         hasListened = true
         statistics.isListening = true
         // On the first start, too: clients may have joined before.
-        for loop in 0..<setup.sink.loopCount { setup.sink.deliver([.broadcastGap(reach)], to: loop) {} }
+        for loop in 0..<setup.sink.loopCount { setup.sink.deliverEvents([.broadcastGap(reach)], to: loop) {} }
         setup.report(nil)
     }
 
-    private mutating func lost(because error: any Error) {
+    private mutating func connectionLost(because error: any Error) {
         connection = nil
         statistics.isListening = false
-        reconnector.failed(error, isStopping: stopSignal.isStopping)
+        reconnector.connectionFailed(error, isStopping: stopSignal.isStopping)
         setup.report("notifications of the database are not received: \(error)")
     }
 
     // MARK: Notifications
 
-    private mutating func receive() {
+    private mutating func receiveNotifications() {
         guard let connection else { return }
         var events: [FeedEvent] = []
         var bytes = 0
@@ -97,7 +97,7 @@ struct ListenerWorker: ~Copyable {
             if checkAt <= .now { _ = try connection.query("select 1", within: setup.bounds.patience) }
             let count = try connection.takeNotifications { channel, payload in
                 if channel == NotificationOrder.channel {
-                    if order.came(mark: String(decoding: payload, as: UTF8.self)) { hasBegun() }
+                    if order.received(mark: String(decoding: payload, as: UTF8.self)) { reportBegin() }
                     return
                 }
                 for broadcast in broadcasts(on: channel, of: payload) {
@@ -107,16 +107,16 @@ struct ListenerWorker: ~Copyable {
             }
             if count > 0 || checkAt <= .now { checkAt = .now + setup.bounds.check }
         } catch {
-            lost(because: error)
+            connectionLost(because: error)
         }
-        if !events.isEmpty { handOn(events, bytes) }
+        if !events.isEmpty { passOn(events, bytes) }
     }
 
     /// The approximate memory of a broadcast besides its payload.
     private static let overhead = 200
 
     private mutating func broadcasts(on channel: String, of payload: [UInt8]) -> [DatabaseBroadcast] {
-        guard let number = order.next(on: channel) else { return [] }
+        guard let number = order.nextNumber(on: channel) else { return [] }
         let payload = NotificationPayload(payload)
         var broadcasts: [DatabaseBroadcast] = []
         for (index, mapping) in (mappings[channel] ?? []).enumerated() {
@@ -125,13 +125,14 @@ struct ListenerWorker: ~Copyable {
                 broadcasts.append(DatabaseBroadcast(key: key, id: "\(number) \(index)", broadcast: message))
             } catch {
                 if case .field = error { statistics.withoutField += 1 } else { statistics.impossible += 1 }
-                log.note("Notifications on the channel \(channel) are not delivered: \(error.reason).", about: channel)
+                log.logWarning(
+                    "Notifications on the channel \(channel) are not delivered: \(error.reason).", about: channel)
             }
         }
         return broadcasts
     }
 
-    private mutating func handOn(_ events: [FeedEvent], _ bytes: Int) {
+    private mutating func passOn(_ events: [FeedEvent], _ bytes: Int) {
         var isWhole = true
         for loop in 0..<setup.sink.loopCount {
             guard backlog.admit(bytes, to: loop) else {
@@ -139,28 +140,28 @@ struct ListenerWorker: ~Copyable {
                 statistics.dropped += events.count
                 continue
             }
-            setup.sink.deliver(events, to: loop) { [backlog] in backlog.taken(bytes, by: loop) }
+            setup.sink.deliverEvents(events, to: loop) { [backlog] in backlog.noteProcessed(bytes, by: loop) }
         }
         if isWhole {
             statistics.sent += events.count
         } else {
-            log.note(
+            log.logWarning(
                 "Notifications come faster than an event loop passes them on: members are told that messages are missing."
             )
         }
     }
 
-    private mutating func tellGaps() {
+    private mutating func reportGaps() {
         for loop in backlog.takeGaps() {
             statistics.gaps += 1
-            setup.sink.deliver([.broadcastGap(reach)], to: loop) {}
+            setup.sink.deliverEvents([.broadcastGap(reach)], to: loop) {}
         }
     }
 
     // MARK: Waiting
 
     /// Waits until there is something to do, or until the hub stops.
-    private func rest() {
+    private func waitForWork() {
         var polled = [stopSignal.descriptor, backlog.news.descriptor, connection?.descriptor ?? -1].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }

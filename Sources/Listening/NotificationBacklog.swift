@@ -35,7 +35,7 @@ package final class NotificationBacklog: Sendable {
         }
     }
 
-    package func taken(_ bytes: Int, by loop: Int) {
+    package func noteProcessed(_ bytes: Int, by loop: Int) {
         let isAwaited = shares.withLock { shares in
             shares[loop].bytes -= bytes
             return shares[loop].hasGap && shares[loop].bytes == 0

@@ -34,7 +34,7 @@ package final class NotificationListener: Sendable {
         let (setup, stopSignal, published) = (setup, stopSignal, published)
         thread.start {
             var worker = ListenerWorker(setup, stopSignal, published)
-            worker.run()
+            worker.runUntilStopped()
         }
     }
 

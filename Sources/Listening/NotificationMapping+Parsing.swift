@@ -6,7 +6,9 @@ extension NotificationMapping {
     ///
     /// - Parameter privateOnly: public channels are disabled.
     /// - Throws: `MappingError` for the first invalid mapping.
-    package static func list(_ text: String, privateOnly: Bool = false) throws(MappingError) -> [NotificationMapping] {
+    package static func parseList(_ text: String, privateOnly: Bool = false) throws(MappingError)
+        -> [NotificationMapping]
+    {
         var mappings: [NotificationMapping] = []
         for entry in text.split(whereSeparator: { $0 == "," || $0.isNewline }) {
             let entry = trimmed(entry)
@@ -32,7 +34,7 @@ extension NotificationMapping {
             throw fails("it has no arrow; write CHANNEL -> TOPIC / EVENT")
         }
         let channel = Self.trimmed(entry[..<arrow.lowerBound])
-        if let problem = Self.problem(withChannel: channel) { throw fails(problem) }
+        if let problem = Self.channelProblem(withChannel: channel) { throw fails(problem) }
         let target = Self.trimmed(entry[arrow.upperBound...])
         guard let slash = target.lastIndex(of: "/") else {
             throw fails("it names no event; write CHANNEL -> TOPIC / EVENT")
@@ -55,7 +57,7 @@ extension NotificationMapping {
         isPrivate = !namesAccess || access == "private"
     }
 
-    private static func problem(withChannel name: Substring) -> String? {
+    private static func channelProblem(withChannel name: Substring) -> String? {
         if name.isEmpty { return "it names no channel of Postgres; write CHANNEL -> TOPIC / EVENT" }
         if name == "roost" { return "the channel roost is the hub's own; notify on another one" }
         // NAMEDATALEN of Postgres, less the terminating byte; pg_notify refuses longer names, LISTEN truncates them.

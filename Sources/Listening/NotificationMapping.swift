@@ -34,9 +34,9 @@ package struct NotificationMapping: Sendable, Equatable {
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
         guard !event.isEmpty, !ActivitySummary.isReserved(event: event, topic: key.topic) else { throw .event }
         let message = JSONWriter.object { message in
-            message.member("event", event)
-            message.member("payload", json: payload.object)
-            message.member("type", "broadcast")
+            message.writeMember("event", event)
+            message.writeMember("payload", json: payload.object)
+            message.writeMember("type", "broadcast")
         }
         return (key, .text(message))
     }
@@ -58,9 +58,9 @@ package struct NotificationPayload {
             fields?.bytes
             ?? JSONWriter.object { object in
                 if let value {
-                    object.member("payload", json: value.bytes)
+                    object.writeMember("payload", json: value.bytes)
                 } else {
-                    object.member("payload", String(decoding: bytes, as: UTF8.self))
+                    object.writeMember("payload", String(decoding: bytes, as: UTF8.self))
                 }
             }[...]
     }

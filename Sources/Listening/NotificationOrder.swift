@@ -31,7 +31,7 @@ package struct NotificationOrder {
     package var hasBegun: Bool { mark != nil }
 
     /// - Returns: true if this mark makes the hub begin.
-    package mutating func came(mark: String) -> Bool {
+    package mutating func received(mark: String) -> Bool {
         guard hasBegun || mark == own else { return false }
         guard mark.utf8.count <= Self.longestMark, !seen.contains(mark) else { return false }
         if seen.count == Self.mostSeen { seen.removeFirst() }
@@ -42,7 +42,7 @@ package struct NotificationOrder {
     }
 
     /// The number of the next notification; nil before this hub has begun.
-    package mutating func next(on channel: String) -> String? {
+    package mutating func nextNumber(on channel: String) -> String? {
         guard let mark else { return nil }
         let count = (counts[channel] ?? 0) + 1
         counts[channel] = count

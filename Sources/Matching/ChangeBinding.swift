@@ -21,7 +21,7 @@ package struct ChangeBinding: Sendable {
             let parameters = try ChangeParameters(raw)
             if !expressions, let condition = parameters.filter.conditions.first(where: \.isRegularExpression) {
                 throw SubscriptionError(
-                    "filter condition \(SubscriptionError.quote(condition.description)) is a regular expression, and these "
+                    "filter condition \(SubscriptionError.quoteText(condition.description)) is a regular expression, and these "
                         + "are turned off here (limits.regular_expressions); use like, ilike, eq or in")
             }
             self.parameters = .success(parameters)
@@ -29,7 +29,7 @@ package struct ChangeBinding: Sendable {
             parameters = .failure(error)
         }
         identity = Self.identity(of: raw)
-        parametersHash = Self.hash(identity)
+        parametersHash = Self.hashIdentity(identity)
     }
 
     /// Number of conditions that compare with a pattern.
@@ -39,13 +39,13 @@ package struct ChangeBinding: Sendable {
     }
 
     /// The entry with `"id":id` in place of any id of the client's, and otherwise unchanged.
-    package func echo(id: Int) -> [UInt8] {
+    package func echoJSON(id: Int) -> [UInt8] {
         var out = JSONWriter(reserving: raw.bytes.count + 20)
         out.openObject()
         raw.forEachMember { member in
-            if !member.isNamed("id") { out.member(member) }
+            if !member.isNamed("id") { out.writeMember(member) }
         }
-        out.member("id", id)
+        out.writeMember("id", id)
         out.closeObject()
         return out.bytes
     }
@@ -67,7 +67,7 @@ package struct ChangeBinding: Sendable {
 
     private static func identity(of raw: JSON) -> [UInt8] {
         guard raw.kind == .object else { return Array(raw.bytes) }
-        func bytes(_ key: String, default missing: String) -> [UInt8] {
+        func fieldBytes(_ key: String, default missing: String) -> [UInt8] {
             guard let value = raw[key], !value.isNull else { return Array(missing.utf8) }
             return value.string.map { Array($0.utf8) } ?? Array(value.bytes)
         }
@@ -75,14 +75,15 @@ package struct ChangeBinding: Sendable {
         let fields: [[UInt8]] =
             [
                 Array(EventSet(clientText: raw["event"]?.string ?? "*").name.utf8),
-                bytes("schema", default: "public"), bytes("table", default: "*"), bytes("filter", default: ""),
+                fieldBytes("schema", default: "public"), fieldBytes("table", default: "*"),
+                fieldBytes("filter", default: ""),
             ] + (Selection(select)?.columns ?? []).map { Array($0.utf8) }
         // The length before each field distinguishes ("ab", "c") from ("a", "bc").
         return fields.flatMap { Array("\($0.count):".utf8) + $0 }
     }
 
     /// FNV-1a folded to 31 bits.
-    private static func hash(_ bytes: [UInt8]) -> Int {
+    private static func hashIdentity(_ bytes: [UInt8]) -> Int {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in bytes {
             hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3

@@ -8,17 +8,17 @@ package struct ChangeEncoder: Sendable {
     package init() {}
 
     /// The JSON of a change for subscribers with this view.
-    package mutating func data(for change: RowChange, view: ChangeView = ChangeView()) -> [UInt8] {
-        let texts = self.texts(for: change.table, view)
+    package mutating func encodeData(for change: RowChange, view: ChangeView = ChangeView()) -> [UInt8] {
+        let texts = self.lookUpTexts(for: change.table, view)
         let whole = write(change, texts, isReduced: false, hasError: change.isReduced)
         guard whole.count > ChangeLimits.dataBytes else { return whole }
         return write(change, texts, isReduced: true, hasError: true)
     }
 
-    private mutating func texts(for table: Table, _ view: ChangeView) -> TableTexts.Viewed {
+    private mutating func lookUpTexts(for table: Table, _ view: ChangeView) -> TableTexts.Viewed {
         // An altered table is another `Table`.
         if tables[table.oid]?.table !== table { tables[table.oid] = TableTexts(table) }
-        return tables[table.oid, default: TableTexts(table)].viewed(view)
+        return tables[table.oid, default: TableTexts(table)].lookUpView(view)
     }
 
     private func write(
@@ -98,12 +98,12 @@ package struct ChangeView: Hashable, Sendable {
         self.oldRecord = oldRecord
     }
 
-    func shows(_ column: Column) -> Bool {
+    func showsColumn(_ column: Column) -> Bool {
         (selection?.includes(column) ?? true) && (granted?.contains(column.name) ?? true)
     }
 
-    func showsOld(_ column: Column) -> Bool {
-        shows(column)
+    func showsOldColumn(_ column: Column) -> Bool {
+        showsColumn(column)
             && (oldRecord == .primaryKey ? column.isPrimaryKey && column.isReplicaIdentity : column.isReplicaIdentity)
     }
 }
@@ -149,17 +149,17 @@ struct TableTexts: Sendable {
         let shownOfOld: Columns
     }
 
-    mutating func viewed(_ view: ChangeView) -> Viewed {
+    mutating func lookUpView(_ view: ChangeView) -> Viewed {
         if let known = views[view] { return known }
         if views.count >= Self.viewLimit { views.removeAll() }
-        let made = make(view)
+        let made = makeView(view)
         views[view] = made
         return made
     }
 
-    private func make(_ view: ChangeView) -> Viewed {
-        let isShown = table.columns.map { view.shows($0) }
-        let isShownOfOld = table.columns.map { view.showsOld($0) }
+    private func makeView(_ view: ChangeView) -> Viewed {
+        let isShown = table.columns.map { view.showsColumn($0) }
+        let isShownOfOld = table.columns.map { view.showsOldColumn($0) }
         var head = Array(#"{"schema":"#.utf8)
         JSONString.encode(table.schema.text, into: &head)
         head.append(contentsOf: #","table":"#.utf8)
@@ -168,8 +168,8 @@ struct TableTexts: Sendable {
         var columns = JSONWriter()
         columns.array(zip(table.columns, isShown).lazy.filter(\.1).map(\.0)) { columns, column in
             columns.object {
-                $0.member("name", column.name.text)
-                $0.member("type", column.type.text)
+                $0.writeMember("name", column.name.text)
+                $0.writeMember("type", column.type.text)
             }
         }
         let isWhole = view.granted == nil

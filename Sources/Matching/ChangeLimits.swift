@@ -37,7 +37,7 @@ package enum ChangeLimits {
 
 /// Checks one condition of a filter against the limits on its cost, before it is evaluated anywhere.
 enum FilterBounds {
-    static func check(_ condition: FilterCondition) throws(SubscriptionError) {
+    static func checkCondition(_ condition: FilterCondition) throws(SubscriptionError) {
         switch condition.test {
         case .keyword: return
         case .list(let members):
@@ -57,7 +57,7 @@ enum FilterBounds {
     private static func checkLength(_ value: String, _ condition: FilterCondition) throws(SubscriptionError) {
         guard value.utf8.count > ChangeLimits.valueBytes else { return }
         throw SubscriptionError(
-            "a value of filter condition \(quote(condition)) is longer than \(ChangeLimits.valueBytes) bytes; "
+            "a value of filter condition \(quoteCondition(condition)) is longer than \(ChangeLimits.valueBytes) bytes; "
                 + "use a shorter one")
     }
 
@@ -67,22 +67,24 @@ enum FilterBounds {
         do {
             _ = try RegularExpression(pattern)
         } catch {
-            throw SubscriptionError("the pattern of filter condition \(quote(condition)) \(error.reason)")
+            throw SubscriptionError("the pattern of filter condition \(quoteCondition(condition)) \(error.reason)")
         }
     }
 
     private static func checkLike(_ pattern: String, _ condition: FilterCondition) throws(SubscriptionError) {
         guard pattern.utf8.count <= ChangeLimits.likeBytes else {
             throw SubscriptionError(
-                "the pattern of filter condition \(quote(condition)) is longer than \(ChangeLimits.likeBytes) bytes")
+                "the pattern of filter condition \(quoteCondition(condition)) is longer than \(ChangeLimits.likeBytes) bytes"
+            )
         }
         guard pattern.utf8.lazy.filter({ $0 == UInt8(ascii: "%") }).count <= ChangeLimits.likeWildcards else {
             throw SubscriptionError(
-                "the pattern of filter condition \(quote(condition)) has more than \(ChangeLimits.likeWildcards) %")
+                "the pattern of filter condition \(quoteCondition(condition)) has more than \(ChangeLimits.likeWildcards) %"
+            )
         }
     }
 
-    private static func quote(_ condition: FilterCondition) -> String {
-        SubscriptionError.quote(condition.description)
+    private static func quoteCondition(_ condition: FilterCondition) -> String {
+        SubscriptionError.quoteText(condition.description)
     }
 }

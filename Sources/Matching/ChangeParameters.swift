@@ -20,8 +20,8 @@ package struct ChangeParameters: Sendable {
         guard entry.kind == .object else {
             throw SubscriptionError("an entry of postgres_changes must be an object with at least a schema or a table")
         }
-        let schema = try Self.text("schema", of: entry)
-        let table = try Self.text("table", of: entry)
+        let schema = try Self.stringMember("schema", of: entry)
+        let table = try Self.stringMember("table", of: entry)
         guard schema != nil || table != nil else {
             throw SubscriptionError("an entry of postgres_changes must name at least a schema or a table")
         }
@@ -31,10 +31,10 @@ package struct ChangeParameters: Sendable {
         if selection != nil, tables.isWildcard {
             throw SubscriptionError("select needs an explicit schema and table, not a wildcard")
         }
-        filter = try ChangeFilter(parsing: try Self.text("filter", of: entry) ?? "")
+        filter = try ChangeFilter(parsing: try Self.stringMember("filter", of: entry) ?? "")
     }
 
-    private static func text(_ key: String, of entry: JSON) throws(SubscriptionError) -> String? {
+    private static func stringMember(_ key: String, of entry: JSON) throws(SubscriptionError) -> String? {
         guard let value = entry[key], !value.isNull else { return nil }
         guard let text = value.string else { throw SubscriptionError("\(key) must be a string") }
         return text
@@ -65,7 +65,7 @@ package struct Selection: Hashable, Sendable {
     }
 
     /// Checks that `table` has all of the columns.
-    package func check(in table: Table) throws(SubscriptionError) {
+    package func checkColumns(in table: Table) throws(SubscriptionError) {
         for name in columns where table.column(name) == nil {
             throw .missingColumn(name, in: table)
         }
@@ -74,7 +74,7 @@ package struct Selection: Hashable, Sendable {
 
 extension SubscriptionError {
     static func missingColumn(_ name: Name, in table: Table) -> SubscriptionError {
-        SubscriptionError("column \(quote(name.text)) does not exist in table \"\(table.schema).\(table.name)\"")
+        SubscriptionError("column \(quoteText(name.text)) does not exist in table \"\(table.schema).\(table.name)\"")
     }
 }
 
@@ -89,7 +89,7 @@ package struct SubscriptionError: Error, Hashable, Sendable, CustomStringConvert
     package var description: String { message }
 
     /// A client's text in quotation marks, shortened so that a message stays readable.
-    package static func quote(_ text: String) -> String {
+    package static func quoteText(_ text: String) -> String {
         let limit = 100
         let scalars = text.unicodeScalars
         guard let end = scalars.index(scalars.startIndex, offsetBy: limit, limitedBy: scalars.endIndex),

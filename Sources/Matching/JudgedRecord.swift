@@ -2,7 +2,7 @@ import Wire
 
 /// A record in the form that policies and filters judge: JSON that Postgres reads back as exactly the row that was written.
 ///
-/// The JSON that clients receive does not always read back so (Migration028Texts.sql). In a judged record, a value whose
+/// The JSON that clients receive does not always read back so (SchemaRows.sql). In a judged record, a value whose
 /// JSON is not exact is replaced by its text, as a string, which Postgres reads by the type's input function. JSON cannot
 /// tell a JSON null from SQL's, so a member with an empty name, which no column can have, holds the texts of JSON nulls by
 /// column. Without that member, either kind of null is possible. The value of a column that has since been renamed is left
@@ -19,7 +19,7 @@ package enum JudgedRecord {
     static func bytes(of record: [UInt8], text: [UInt8]?, table: Table) -> [UInt8] {
         guard let text else { return record }
         if text.isEmpty {
-            return table.columns.contains(where: \.isJSON) ? marked(record, by: "[]") : record
+            return table.columns.contains(where: \.isJSON) ? markRecord(record, by: "[]") : record
         }
         guard let values = RowText.fields(of: text) else { return record }
         var out = JSONWriter(reserving: record.count + text.count)
@@ -35,21 +35,21 @@ package enum JudgedRecord {
                 // The type decides whether the text or the JSON is the value.
                 guard let known else { return }
                 guard known.isJSON else {
-                    out.key(raw: rawKey)
-                    return out.value(String(decoding: value, as: UTF8.self))
+                    out.writeKey(raw: rawKey)
+                    return out.writeValue(String(decoding: value, as: UTF8.self))
                 }
                 if isNull(json) { nulls.append((rawKey, value)) }
             }
-            out.key(raw: rawKey)
-            out.value(json: json)
+            out.writeKey(raw: rawKey)
+            out.writeValue(json: json)
         }
         // The text is another row's: only the JSON is left.
         guard place == values.count else { return record }
-        out.key(marker)
+        out.writeKey(marker)
         out.object { object in
             for null in nulls {
-                object.key(raw: null.rawKey)
-                object.value(String(decoding: null.text, as: UTF8.self))
+                object.writeKey(raw: null.rawKey)
+                object.writeValue(String(decoding: null.text, as: UTF8.self))
             }
         }
         out.closeObject()
@@ -65,9 +65,9 @@ package enum JudgedRecord {
     }
 
     /// The record, marked to say that its nulls are SQL's.
-    package static func knowingNulls(_ record: [UInt8]) -> [UInt8] { marked(record, by: "{}") }
+    package static func knowingNulls(_ record: [UInt8]) -> [UInt8] { markRecord(record, by: "{}") }
 
-    private static func marked(_ record: [UInt8], by mark: String) -> [UInt8] {
+    private static func markRecord(_ record: [UInt8], by mark: String) -> [UInt8] {
         guard record.last == UInt8(ascii: "}") else { return record }
         return record.dropLast() + Array("\(record.count == 2 ? "" : ",")\"\":\(mark)}".utf8)
     }

@@ -3,7 +3,7 @@ package import Wire
 /// Reads the top-level keys of a record as `row_to_json` writes it, without spaces outside values.
 package enum RecordKeys {
     /// The key as JSON spells it between the quotes.
-    package static func encoded(_ name: Name) -> [UInt8] {
+    package static func encodeKey(_ name: Name) -> [UInt8] {
         var out: [UInt8] = []
         for byte in name.utf8 {
             switch byte {
@@ -23,7 +23,7 @@ package enum RecordKeys {
     }
 
     /// True if the record has exactly these keys in this order.
-    package static func matches(_ record: UnsafeBufferPointer<UInt8>, _ keys: [[UInt8]]) -> Bool {
+    package static func matchesKeys(_ record: UnsafeBufferPointer<UInt8>, _ keys: [[UInt8]]) -> Bool {
         var expected = 0
         let complete = forEachKey(of: record) { range in
             guard expected < keys.count, keys[expected].elementsEqual(record[range]) else { return false }
@@ -33,7 +33,7 @@ package enum RecordKeys {
         return complete && expected == keys.count
     }
 
-    package static func all(of record: UnsafeBufferPointer<UInt8>) -> Set<[UInt8]> {
+    package static func allKeys(of record: UnsafeBufferPointer<UInt8>) -> Set<[UInt8]> {
         var keys = Set<[UInt8]>()
         _ = forEachKey(of: record) { range in
             keys.insert(Array(record[range]))

@@ -27,7 +27,7 @@ package struct RowRecord: Sendable {
         var fields = RowFields(table: table)
         fields.forEach(in: bytes[...]) { column, rawKey, value in
             guard let column else {
-                if rawKey.isEmpty { Self.mark(JSON(trusted: value), of: table, in: &columns) }
+                if rawKey.isEmpty { Self.markNulls(JSON(trusted: value), of: table, in: &columns) }
                 return
             }
             columns[column].range = value.startIndex..<value.endIndex
@@ -37,7 +37,7 @@ package struct RowRecord: Sendable {
     }
 
     /// Marks the columns that have a JSON null. Their list is the last member.
-    private static func mark(_ nulls: JSON, of table: Table, in columns: inout [Cell]) {
+    private static func markNulls(_ nulls: JSON, of table: Table, in columns: inout [Cell]) {
         nulls.forEachMember { member in
             guard let column = table.columns.firstIndex(where: { member.isNamed($0.name.text) }) else { return }
             columns[column].isJSONNull = true
@@ -54,15 +54,15 @@ package struct RowRecord: Sendable {
 
     mutating func value(at column: Int) -> RowValue {
         if let value = columns[column].value { return value }
-        let value = read(column)
+        let value = readValue(column)
         columns[column].value = value
         return value
     }
 
-    private func read(_ column: Int) -> RowValue {
+    private func readValue(_ column: Int) -> RowValue {
         guard let cell = cell(at: column) else { return .absent }
         if JudgedRecord.isNull(cell) { return columns[column].isJSONNull ? .opaque : .null }
-        return CellReader.read(cell, of: table.columns[column]).map(RowValue.value) ?? .opaque
+        return CellReader.readCell(cell, of: table.columns[column]).map(RowValue.value) ?? .opaque
     }
 }
 

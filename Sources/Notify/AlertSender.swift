@@ -214,7 +214,7 @@ final class AlertSender {
         if case .held = verdict.state { return }
         reasons[verdict.reason, default: 0] += 1
         if verdict.reason == .shown || verdict.reason == .received {
-            proofs.record(nanoseconds: verdict.waited * 1_000_000)
+            proofs.recordDuration(nanoseconds: verdict.waited * 1_000_000)
         }
     }
 

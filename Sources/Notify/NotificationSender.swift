@@ -102,12 +102,12 @@ package struct NotificationFate: Sendable, Equatable {
     /// The answer to its caller, as JSON.
     package static func answer(to id: Name, _ fates: [NotificationFate]) -> [UInt8] {
         JSONWriter.object { out in
-            out.member("id", id.text)
+            out.writeMember("id", id.text)
             out.array("users", fates) { out, fate in
                 out.object {
-                    $0.member("userId", fate.user.text)
-                    $0.member("status", fate.status.rawValue)
-                    if fate.isQueued { $0.member("phones", fate.phones) }
+                    $0.writeMember("userId", fate.user.text)
+                    $0.writeMember("status", fate.status.rawValue)
+                    if fate.isQueued { $0.writeMember("phones", fate.phones) }
                 }
             }
         }

@@ -27,7 +27,7 @@ package struct PresenceView: Sendable {
     /// - Parameter now: monotonic milliseconds.
     func status(of user: Name, session: Name?, at now: Int64) -> ConnectionStatus {
         guard let session else { return users.status(of: user, at: now) }
-        return devices.status(of: DeviceKey.of(user: user, session: session), at: now)
+        return devices.status(of: DeviceKey.makeKey(user: user, session: session), at: now)
     }
 
     /// What sockets may prove that a user has something, or one of the user's devices.
@@ -38,7 +38,7 @@ package struct PresenceView: Sendable {
     ///   - isRestarting: the devices of the hub's last process may come back. It is not known which those are, but whose.
     package func sockets(of user: Name, session: Name?, demandsShown: Bool, isRestarting: Bool) -> UserSockets {
         guard let session else { return users.sockets(of: user, demandsShown: demandsShown) }
-        let own = devices.sockets(of: DeviceKey.of(user: user, session: session), demandsShown: demandsShown)
+        let own = devices.sockets(of: DeviceKey.makeKey(user: user, session: session), demandsShown: demandsShown)
         guard isRestarting, own.places.isEmpty, own.graceUntil == nil else { return own }
         return UserSockets(
             places: [], graceUntil: users.sockets(of: user, demandsShown: demandsShown).graceUntil)
@@ -46,8 +46,8 @@ package struct PresenceView: Sendable {
 
     /// Begins, or ends, to ask the phone that shows an activity every few seconds whether it is there.
     func watch(_ user: Name, session: Name?, _ isWatched: Bool) {
-        guard let session else { return users.watch(user, isWatched) }
-        devices.watch(DeviceKey.of(user: user, session: session), isWatched)
+        guard let session else { return users.setWatched(user, isWatched) }
+        devices.setWatched(DeviceKey.makeKey(user: user, session: session), isWatched)
     }
 
     /// A public and a private channel of one name are two rooms, and a conversation is in one of them.
@@ -58,15 +58,15 @@ package struct PresenceView: Sendable {
     /// Begins to note who types and is present in a topic.
     func watch(_ topic: Name) {
         for key in Self.keys(topic) {
-            typing.watch(key)
-            presence.watch(key)
+            typing.watchChannel(key)
+            presence.watchChannel(key)
         }
     }
 
     func forget(_ topic: Name) {
         for key in Self.keys(topic) {
-            typing.forget(key)
-            presence.forget(key)
+            typing.unwatchChannel(key)
+            presence.unwatchChannel(key)
         }
     }
 
@@ -79,7 +79,7 @@ package struct PresenceView: Sendable {
 
     /// The presence keys of those who are present in a topic that is watched; apps use their users' ids.
     func present(in topic: Name) -> [Name] {
-        Array(Set(Self.keys(topic).flatMap { presence.present(in: $0) })).sorted()
+        Array(Set(Self.keys(topic).flatMap { presence.presentKeys(in: $0) })).sorted()
     }
 }
 

@@ -37,7 +37,7 @@ package struct PushAPI: HTTPHandler {
         guard let token = head.token else {
             return .answered(.pushProblem(401, "A token is missing: send the header Authorization: Bearer TOKEN."))
         }
-        do { _ = try verifier.verify(token, at: clock()) } catch {
+        do { _ = try verifier.verifyToken(token, at: clock()) } catch {
             return .answered(.pushProblem(401, error.message))
         }
         return .admitted
@@ -46,7 +46,7 @@ package struct PushAPI: HTTPHandler {
     package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
         guard let route = PushRoute(path: request.path), let service, let token = request.token else { return nil }
         let claims: Claims
-        do throws(Refusal) { claims = try verifier.verify(token, at: clock()) } catch {
+        do throws(Refusal) { claims = try verifier.verifyToken(token, at: clock()) } catch {
             return .now(.pushProblem(401, error.message))
         }
         let call: PushCall

@@ -143,7 +143,7 @@ struct PushCallHandler {
 
     private static func object(_ members: [(String, String)]) -> [UInt8] {
         JSONWriter.object { object in
-            for (key, value) in members { object.member(key, value) }
+            for (key, value) in members { object.writeMember(key, value) }
         }
     }
 
@@ -152,12 +152,14 @@ struct PushCallHandler {
         JSONWriter.object { list in
             list.array("registrations", activities) { writer, activity in
                 writer.object { object in
-                    object.member("activityId", activity.id.text)
-                    object.member("environment", activity.destination.environment.rawValue)
-                    object.member("tokenPrefix", activity.destination.token.prefix)
-                    if let conversation = activity.conversation { object.member("conversationId", conversation.text) }
+                    object.writeMember("activityId", activity.id.text)
+                    object.writeMember("environment", activity.destination.environment.rawValue)
+                    object.writeMember("tokenPrefix", activity.destination.token.prefix)
+                    if let conversation = activity.conversation {
+                        object.writeMember("conversationId", conversation.text)
+                    }
                     // In seconds.
-                    object.member("registeredAt", activity.registeredAt / 1000)
+                    object.writeMember("registeredAt", activity.registeredAt / 1000)
                 }
             }
         }

@@ -87,7 +87,7 @@ final class PushDatabase {
                 logger: logger)
             try fresh.heartbeat()
             store = fresh
-            reconnector.connected()
+            reconnector.connectionOpened()
             if !hasBegun { try begin(fresh) }
             hasBegun = true
             return true
@@ -115,6 +115,6 @@ final class PushDatabase {
             logger.warning("Postgres refused a statement that pushes need; the hub tries it again: \(error)")
             return
         }
-        reconnector.failed(error, isStopping: mailbox.deadline != nil)
+        reconnector.connectionFailed(error, isStopping: mailbox.deadline != nil)
     }
 }

@@ -86,11 +86,11 @@ final class MessageReader {
             } else {
                 do { try read(batch, statement, store) } catch {
                     // Nobody else's pushes, nor the feed's place, may wait for one message for ever.
-                    trials.failed(at: first.id, rows: batch.count, mayPass: Self.mayPass(error), at: .now)
+                    trials.batchFailed(at: first.id, rows: batch.count, mayPass: Self.mayPass(error), at: .now)
                     throw error
                 }
             }
-            trials.done(rows: batch.count)
+            trials.batchSucceeded(rows: batch.count)
             count += batch.count { context.rules.isMessage($0) }
             messages.removeFirst(batch.count)
             doneBehind += batch.count

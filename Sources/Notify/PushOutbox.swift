@@ -74,7 +74,7 @@ final class PushOutbox {
     private func keep(_ environment: PushEnvironment, of destination: PushDestination) {
         // What cannot be written now is found again by the next push.
         database.attempt { _ = try $0.keep(environment, of: destination) }
-        warnings.note(
+        warnings.logWarning(
             "Apple knows the token \(destination.token) in \(environment.phrase) and not in "
                 + "\(destination.environment.phrase), where its registration or apns.environment has it: its pushes go to "
                 + "\(environment.phrase) from now on.", about: "environment")

@@ -71,7 +71,7 @@ package final class PushService: Sendable {
 }
 
 extension PushService: ChangeObserver {
-    package func take(_ changes: [RowChange]) {
+    package func takeChanges(_ changes: [RowChange]) {
         let timed = changes.filter { $0.record != nil && setup.rules.isTimed($0.table) }
         if !timed.isEmpty { mailbox.post(timed: timed) }
         let messages = changes.filter { setup.rules.isMessage($0) || setup.rules.isReading($0) }
@@ -80,10 +80,10 @@ extension PushService: ChangeObserver {
         if lost > 0 { progress.lost(lost, setup.logger) }
     }
 
-    package func observes(_ table: Table) -> Bool {
-        asksAfter(table) || setup.rules.isOfReading(table) || setup.rules.isTimed(table)
+    package func observesTable(_ table: Table) -> Bool {
+        wantsReceipts(table) || setup.rules.isOfReading(table) || setup.rules.isTimed(table)
     }
-    package func asksAfter(_ table: Table) -> Bool { setup.rules.isOfMessages(table) }
+    package func wantsReceipts(_ table: Table) -> Bool { setup.rules.isOfMessages(table) }
 
     package var taken: Int { mailbox.counts.taken }
     package var settled: Int { mailbox.counts.settled }

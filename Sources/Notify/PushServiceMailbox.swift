@@ -79,7 +79,7 @@ final class PushServiceMailbox: Sendable {
     func post(rules: PushRules) { mailbox.post { $0.rules = rules } }
 
     func takeAll() -> [Item] {
-        mailbox.take { content in
+        mailbox.takeMail { content in
             defer {
                 content.items = []
                 content.calls = 0
@@ -91,7 +91,7 @@ final class PushServiceMailbox: Sendable {
 
     /// The rules that were posted since the last call; nil where none were.
     func takeRules() -> PushRules? {
-        mailbox.look { content in
+        mailbox.withContent { content in
             defer { content.rules = nil }
             return content.rules
         }
@@ -99,19 +99,19 @@ final class PushServiceMailbox: Sendable {
 
     /// What is to be done with this many messages is done, and would survive the end of the hub.
     func settled(_ count: Int) {
-        mailbox.look { content in
+        mailbox.withContent { content in
             content.settled += count
             content.messages -= count
         }
     }
 
     /// How many messages came in, and how many of these, counted from the first, are settled.
-    var counts: (taken: Int, settled: Int) { mailbox.look { ($0.taken, $0.settled) } }
+    var counts: (taken: Int, settled: Int) { mailbox.withContent { ($0.taken, $0.settled) } }
 
     /// Nothing more is to be handed to the client: it stops.
     func stopSending() { mailbox.post { $0.maySend = false } }
 
-    var maySend: Bool { mailbox.look { $0.maySend } }
+    var maySend: Bool { mailbox.withContent { $0.maySend } }
 
     func stop(by deadline: ContinuousClock.Instant) {
         stopSignal.stop(by: deadline)

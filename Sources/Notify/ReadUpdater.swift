@@ -70,7 +70,8 @@ final class ReadUpdater {
                 Push(
                     to: .device(phone.destination), kind: .alert, priority: 5,
                     expiration: (time.unix + context.rules.alertLife) / 1000, collapseID: "badge",
-                    payload: JSONWriter.object { whole in whole.object("aps") { $0.member("badge", phone.badge) } },
+                    payload: JSONWriter.object { whole in whole.object("aps") { $0.writeMember("badge", phone.badge) }
+                    },
                     deadline: time.unix + context.rules.alertLife)
             }
         badges += pushes.count
@@ -80,7 +81,7 @@ final class ReadUpdater {
     /// Whether the phone's app is on the screen: it is the one that reads, or sets its icon itself.
     private func isReading(_ phone: BadgePhone, at now: Int64) -> Bool {
         guard let session = phone.session else { return false }
-        return context.presence.devices.isShown(DeviceKey.of(user: phone.user, session: session))
+        return context.presence.devices.isShown(DeviceKey.makeKey(user: phone.user, session: session))
     }
 }
 

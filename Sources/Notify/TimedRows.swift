@@ -170,7 +170,7 @@ final class TimedRows {
         } catch let error as PostgresError where error.kind == .server && !store.isBroken {
             schedules[place].failed(current, at: context.now.monotonic)
             tables.doubt()
-            warnings.note(
+            warnings.logWarning(
                 "Rows of \(table.source.name) are not looked at, so what is due waits (\(error.message)).",
                 about: table.source.name.text)
         }
@@ -221,11 +221,11 @@ final class TimedRows {
             do { left = try alert(batch, statement, store) } catch {
                 // Nobody else's pushes may wait for one row for ever.
                 let mayPass = (error as? PostgresError)?.mayPass ?? false
-                trials.failed(at: first.claim.message, rows: batch.count, mayPass: mayPass, at: .now)
+                trials.batchFailed(at: first.claim.message, rows: batch.count, mayPass: mayPass, at: .now)
                 throw error
             }
         }
-        trials.done(rows: batch.count)
+        trials.batchSucceeded(rows: batch.count)
         let done = Set(batch.map(\.claim.message))
         claims = claims.filter { !done.contains($0.claim.message) } + left
         known.subtract(done)
@@ -299,7 +299,7 @@ final class TimedRows {
         guard member.hasDevice, !member.isMuted, expiresAt > time.unix else { return nil }
         guard budget.admit(member.user, at: time.monotonic) else {
             withheld += 1
-            warnings.note(
+            warnings.logWarning(
                 """
                 A user is not alerted of all rows whose time has come: \(TimedBudget.mostPerMinute) in a minute are the most. It is \
                 \(member.user.text.prefix(8))…
@@ -337,14 +337,14 @@ final class TimedRows {
         late += behind
         lost += failed
         if behind > 0 {
-            warnings.note(
+            warnings.logWarning(
                 """
                 \(behind) rows whose time had come are pushed late, by up to \(most / 1000) s, and more may follow: no hub could send \
                 then, or they were written only afterwards.
                 """, about: "late")
         }
         if failed > 0 {
-            warnings.note(
+            warnings.logWarning(
                 """
                 \(failed) rows whose time had come are not pushed, and more may follow; roost.timed_row says why in the column \
                 outcome.

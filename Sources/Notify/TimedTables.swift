@@ -49,7 +49,7 @@ final class TimedTables {
         version = current
         tables = examined.map(\.table)
         let problems = examined.flatMap(\.problems)
-        for problem in problems { warnings.note(problem.sentence) }
+        for problem in problems { warnings.logWarning(problem.sentence) }
         nextExamination = context.now.monotonic + (problems.isEmpty ? Self.examinationPeriod : Self.troubledPeriod)
     }
 }

@@ -38,16 +38,16 @@ package struct Figure: Sendable {
     }
 
     /// Figures of one name, one for each value of a label, in the values' order.
-    package static func each(
+    package static func labelledFigures(
         _ name: String, _ kind: Kind, _ help: String, _ label: String, _ counts: [String: Int]
     ) -> [Figure] {
         counts.sorted { $0.key < $1.key }.map {
-            Figure(name, kind, help, $0.value, label: "\(label)=\"\(escaped($0.key))\"")
+            Figure(name, kind, help, $0.value, label: "\(label)=\"\(escapeLabel($0.key))\"")
         }
     }
 
     /// Escapes a label's value for Prometheus' text format.
-    package static func escaped(_ text: String) -> String {
+    package static func escapeLabel(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }
 }
@@ -65,7 +65,7 @@ package enum Exposition {
             switch figure.value {
             case .number(let value):
                 let name = figure.label.isEmpty ? figure.name : "\(figure.name){\(figure.label)}"
-                text += "\(name) \(number(value))\n"
+                text += "\(name) \(formatNumber(value))\n"
             case .histogram(let histogram): append(histogram, named: figure.name, to: &text)
             }
         }
@@ -76,13 +76,13 @@ package enum Exposition {
         var seen = 0
         for (bound, count) in zip(histogram.bounds, histogram.counts) {
             seen += count
-            text += "\(name)_bucket{le=\"\(number(Double(bound) / 1e9))\"} \(seen)\n"
+            text += "\(name)_bucket{le=\"\(formatNumber(Double(bound) / 1e9))\"} \(seen)\n"
         }
         text += "\(name)_bucket{le=\"+Inf\"} \(histogram.count)\n"
-        text += "\(name)_sum \(number(Double(histogram.sum) / 1e9))\n\(name)_count \(histogram.count)\n"
+        text += "\(name)_sum \(formatNumber(Double(histogram.sum) / 1e9))\n\(name)_count \(histogram.count)\n"
     }
 
-    private static func number(_ value: Double) -> String {
+    private static func formatNumber(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
     }
 }

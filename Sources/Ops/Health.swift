@@ -37,27 +37,29 @@ package final class Health: Sendable {
     }
 
     /// Sets the probes of the running rooms; until then, only the feed and the drain are checked.
-    package func ask(_ probes: HealthProbes) {
+    package func setProbes(_ probes: HealthProbes) {
         state.withLock { $0.probes = probes }
     }
 
     /// - Parameter problem: nil while changes flow, else a sentence for the operator.
-    package func feed(problem: String?) { note { $0.feed = problem } }
+    package func reportFeed(problem: String?) { updateState { $0.feed = problem } }
 
     /// - Parameter problem: nil while the hub listens, else a sentence. Called from the start if there are channels to
     ///   listen to.
-    package func notify(problem: String?) { note { $0.notify = HealthCheck("notify", problem: problem) } }
+    package func reportNotify(problem: String?) { updateState { $0.notify = HealthCheck("notify", problem: problem) } }
 
     /// - Parameter problem: nil while changes are read from the WAL, else a sentence.
-    package func capture(problem: String?) { note { $0.capture = HealthCheck("capture", problem: problem) } }
+    package func reportCapture(problem: String?) {
+        updateState { $0.capture = HealthCheck("capture", problem: problem) }
+    }
 
     /// - Parameter problem: nil while the other hubs are connected, else a sentence. Only degrades the hub: it still
     ///   serves its clients, and when all hubs lose Redis, a balancer must not be left without any.
-    package func cluster(problem: String?) {
-        note { $0.cluster = HealthCheck("cluster", problem: problem, isDegraded: true) }
+    package func reportCluster(problem: String?) {
+        updateState { $0.cluster = HealthCheck("cluster", problem: problem, isDegraded: true) }
     }
 
-    private func note(_ change: (inout State) -> Void) {
+    private func updateState(_ change: (inout State) -> Void) {
         let first = state.withLock { state -> (@Sendable () -> Void)? in
             change(&state)
             guard state.feed == nil, state.notify?.problem == nil, state.capture?.problem == nil, !state.isReadyOnce
@@ -68,7 +70,7 @@ package final class Health: Sendable {
         first?()
     }
 
-    package func drain() {
+    package func startDrain() {
         state.withLock { $0.isDraining = true }
     }
 
@@ -76,7 +78,7 @@ package final class Health: Sendable {
     package var problem: String? { readiness.lazy.filter { !$0.isDegraded }.compactMap(\.problem).first }
 
     /// The checks of `/livez`, one for each event loop.
-    package var liveness: [HealthCheck] { Self.loops(state.withLock { $0.probes }) }
+    package var liveness: [HealthCheck] { Self.loopChecks(state.withLock { $0.probes }) }
 
     /// The checks of `/readyz`, the most important first.
     package var readiness: [HealthCheck] {
@@ -84,20 +86,20 @@ package final class Health: Sendable {
         let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
         let feed = HealthCheck("feed", problem: state.feed, isDegraded: !requiresFeed)
         // Features that depend on Postgres count as row changes do.
-        let others = [Self.lag(state.probes)] + [state.notify, Self.capture(state)].compactMap { $0 }
+        let others = [Self.lagCheck(state.probes)] + [state.notify, Self.captureCheck(state)].compactMap { $0 }
         return [drain, feed]
             + others.map { HealthCheck($0.name, problem: $0.problem, isDegraded: $0.isDegraded || !requiresFeed) }
-            + [state.cluster].compactMap { $0 } + Self.loops(state.probes)
+            + [state.cluster].compactMap { $0 } + Self.loopChecks(state.probes)
     }
 
     /// The checks that detect a standstill although work is waiting, independently of the responsible threads: a thread
     /// that hangs reports nothing.
     package var progress: [HealthCheck] {
         let probes = state.withLock { $0.probes }
-        return [Self.lag(probes), HealthCheck("capture", problem: Self.captureStall(probes))]
+        return [Self.lagCheck(probes), HealthCheck("capture", problem: Self.captureStall(probes))]
     }
 
-    private static func capture(_ state: State) -> HealthCheck? {
+    private static func captureCheck(_ state: State) -> HealthCheck? {
         state.capture.map { HealthCheck($0.name, problem: $0.problem ?? captureStall(state.probes)) }
     }
 
@@ -106,7 +108,7 @@ package final class Health: Sendable {
         return "changes that were read from the WAL have waited \(waiting.components.seconds) s to be stored"
     }
 
-    private static func loops(_ probes: HealthProbes?) -> [HealthCheck] {
+    private static func loopChecks(_ probes: HealthProbes?) -> [HealthCheck] {
         (probes?.loops() ?? []).enumerated().map { index, silence in
             HealthCheck(
                 "loop \(index)",
@@ -115,7 +117,7 @@ package final class Health: Sendable {
         }
     }
 
-    private static func lag(_ probes: HealthProbes?) -> HealthCheck {
+    private static func lagCheck(_ probes: HealthProbes?) -> HealthCheck {
         guard let probes, let behind = probes.feed(), behind > probes.mostBehind else {
             return HealthCheck("lag", problem: nil)
         }

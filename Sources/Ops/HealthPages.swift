@@ -11,17 +11,17 @@ struct HealthPages {
     func respond(to request: HTTPRequest) -> HTTPResponse? {
         let isVerbose = request.query["verbose"] != nil
         switch request.path {
-        case "/livez": return page(of: health.liveness, else: "not alive", isVerbose)
-        case "/readyz": return page(of: health.readiness, else: "not ready", isVerbose)
+        case "/livez": return checksPage(of: health.liveness, else: "not alive", isVerbose)
+        case "/readyz": return checksPage(of: health.readiness, else: "not ready", isVerbose)
         case "/healthz": return isVerbose ? overview : summary
         default: return nil
         }
     }
 
-    private func page(of checks: [HealthCheck], else failure: String, _ isVerbose: Bool) -> HTTPResponse {
+    private func checksPage(of checks: [HealthCheck], else failure: String, _ isVerbose: Bool) -> HTTPResponse {
         let problem = Self.problem(of: checks)
         let status: UInt32 = problem == nil ? 200 : 503
-        if isVerbose { return .json(status, Self.json(checks)) }
+        if isVerbose { return .json(status, Self.checksJSON(checks)) }
         if let problem { return .text(status, "\(failure): \(problem)\n") }
         let degraded = checks.lazy.filter(\.isDegraded).compactMap(\.problem).first
         return .text(status, degraded.map { "ok, degraded: \($0)\n" } ?? "ok\n")
@@ -39,7 +39,7 @@ struct HealthPages {
         let checks = health.readiness
         let isReady = Self.problem(of: checks) == nil
         return .json(
-            isAlive ? 200 : 503, Self.json(checks, also: [("live", .bool(isAlive)), ("ready", .bool(isReady))]))
+            isAlive ? 200 : 503, Self.checksJSON(checks, also: [("live", .bool(isAlive)), ("ready", .bool(isReady))]))
     }
 
     private static func problem(of checks: [HealthCheck]) -> String? {
@@ -47,7 +47,7 @@ struct HealthPages {
     }
 
     /// - Parameter facts: members before the checks.
-    private static func json(_ checks: [HealthCheck], also facts: [(String, JSONDocument)] = []) -> [UInt8] {
+    private static func checksJSON(_ checks: [HealthCheck], also facts: [(String, JSONDocument)] = []) -> [UInt8] {
         let items = checks.map { check -> JSONDocument in
             var members: [(String, JSONDocument)] = [
                 ("name", .text(check.name)), ("ok", .bool(check.problem == nil)),

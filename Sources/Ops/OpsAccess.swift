@@ -27,7 +27,7 @@ package struct OpsAccess: Sendable {
     /// - Parameters:
     ///   - host: the request's `Host` header.
     ///   - origin: the `Origin` header; nil unless a page sent the request.
-    package func judge(host: String?, origin: String?, token given: String?) -> Verdict {
+    package func judgePage(host: String?, origin: String?, token given: String?) -> Verdict {
         if let token { return Self.areEqual(given ?? "", token) ? .allowed : .needsToken }
         guard isLocal else {
             return .forbidden(
@@ -46,7 +46,7 @@ package struct OpsAccess: Sendable {
     /// a page that misdirected the browser. A client without `Host` is no browser.
     ///
     /// - Parameter host: the request's `Host` header.
-    package func judge(host: String?) -> Verdict {
+    package func judgePort(host: String?) -> Verdict {
         guard token == nil, isLocal, let host, !Self.isLoopback(Self.name(ofAuthority: host)) else { return .allowed }
         return .forbidden("Use the address of the machine itself, such as 127.0.0.1 or localhost")
     }

@@ -20,9 +20,9 @@ package struct OpsPages: HTTPHandler {
 
     /// No page takes a body, so all but the one that waits are answered from the request's head.
     package func judge(_ head: HTTPRequest) -> HTTPVerdict {
-        if let refusal = access.judge(host: head.host).refusal { return .answered(refusal) }
+        if let refusal = access.judgePort(host: head.host).refusal { return .answered(refusal) }
         if head.path == Self.barrierPath {
-            if let refusal = access.judge(head).refusal { return .answered(refusal) }
+            if let refusal = access.judgePage(head).refusal { return .answered(refusal) }
             return head.method == .post ? .admittedEvenIfEmpty : .answered(.postOnly)
         }
         guard head.method == .get || head.method == .head else { return .answered(.getOnly) }
@@ -34,7 +34,7 @@ package struct OpsPages: HTTPHandler {
             return .answered(response)
         case "/ops/access":
             // For the page: browsers do not tell it why a WebSocket was refused.
-            return .answered(access.judge(head).refusal ?? .text(200, "ok\n"))
+            return .answered(access.judgePage(head).refusal ?? .text(200, "ok\n"))
         case Dashboard.path:
             var response = HTTPResponse.text(426, "This is the address of the live page's WebSocket\n")
             response.headers = [("upgrade", "websocket")]
@@ -78,8 +78,8 @@ extension HTTPResponse {
 }
 
 extension OpsAccess {
-    func judge(_ request: HTTPRequest) -> Verdict {
-        judge(host: request.host, origin: request.origin, token: request.token)
+    func judgePage(_ request: HTTPRequest) -> Verdict {
+        judgePage(host: request.host, origin: request.origin, token: request.token)
     }
 }
 

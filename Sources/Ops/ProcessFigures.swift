@@ -32,14 +32,14 @@ package enum ProcessFigures {
 
     private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
 
-    private static var residentBytes: Int { statm(1) }
+    private static var residentBytes: Int { statmBytes(1) }
 
     /// The resident memory that is neither file-backed nor shared.
-    static var anonymousBytes: Int { statm(1) - statm(2) }
+    static var anonymousBytes: Int { statmBytes(1) - statmBytes(2) }
 
     /// proc(5): the second field of statm is the resident set in pages, the third its file-backed part.
-    private static func statm(_ field: Int) -> Int {
-        let fields = text("/proc/self/statm").split(separator: " ")
+    private static func statmBytes(_ field: Int) -> Int {
+        let fields = readFile("/proc/self/statm").split(separator: " ")
         let pages = fields.count > field ? Int(fields[field]) ?? 0 : 0
         return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
@@ -58,14 +58,14 @@ package enum ProcessFigures {
 
     private static let startTime: Double = {
         // proc(5): field 22 of stat, in ticks since boot; the name before it may contain spaces.
-        let fields = text("/proc/self/stat").split(separator: ")").last?.split(separator: " ") ?? []
+        let fields = readFile("/proc/self/stat").split(separator: ")").last?.split(separator: " ") ?? []
         let ticks = fields.count > 19 ? Double(fields[19]) ?? 0 : 0
-        let boot = text("/proc/stat").split(separator: "\n").first { $0.hasPrefix("btime ") }
+        let boot = readFile("/proc/stat").split(separator: "\n").first { $0.hasPrefix("btime ") }
         let began = boot.flatMap { Double($0.dropFirst(6)) } ?? 0
         return began + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
     }()
 
-    private static func text(_ path: String) -> String {
+    private static func readFile(_ path: String) -> String {
         guard let file = fopen(path, "r") else { return "" }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 65_536)
@@ -87,14 +87,14 @@ package final class MemoryReturn: Sendable {
 
     package init() {}
 
-    package func begin() {
+    package func startTimer() {
         DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .seconds(Self.rhythm)) { [self] in
-            look()
-            begin()
+            returnSpareMemory()
+            startTimer()
         }
     }
 
-    private func look() {
+    private func returnSpareMemory() {
         let due = rule.withLock { $0.isDue(spare: Self.spareBytes) }
         guard due else { return }
         malloc_trim(0)

@@ -35,7 +35,7 @@ package final class RecentLog: Sendable {
     }
 
     /// Adds a line.
-    package func note(_ level: Logger.Level, _ text: String) {
+    package func addLine(_ level: Logger.Level, _ text: String) {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         let at = Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

@@ -40,13 +40,13 @@ package struct ServiceReport: Sendable {
     }
 
     /// The news to report. Call once a second, and after changes.
-    package mutating func lines(_ status: Status) -> [String] {
+    package mutating func newLines(_ status: Status) -> [String] {
         var lines: [String] = []
         if !isReady, !isStopping, status.problem == nil || status.age >= Self.patience {
             isReady = true
             lines.append("READY=1")
         }
-        let words = words(for: status)
+        let words = statusText(for: status)
         if words != self.words {
             self.words = words
             lines.append("STATUS=\(words)")
@@ -56,24 +56,24 @@ package struct ServiceReport: Sendable {
     }
 
     private mutating func isAlive(_ status: Status) -> Bool {
-        guard let watchdog, status.age - aliveAt >= watchdog, stuck(status) == nil else { return false }
+        guard let watchdog, status.age - aliveAt >= watchdog, stuckLoop(status) == nil else { return false }
         (aliveAt, heartbeats) = (status.age, status.heartbeats)
         return true
     }
 
     /// The first loop that has not turned since the hub was last reported alive.
-    private func stuck(_ status: Status) -> Int? {
+    private func stuckLoop(_ status: Status) -> Int? {
         zip(status.heartbeats, heartbeats).enumerated().first { $1.0 == $1.1 }?.offset
     }
 
-    private func words(for status: Status) -> String {
+    private func statusText(for status: Status) -> String {
         var words = status.problem.map { isStopping ? $0 : "not ready: \($0)" } ?? "row changes flow"
         // A loop turns once a second; one more second allows for a busy machine.
-        if let watchdog, status.age - aliveAt >= watchdog + .seconds(2), let loop = stuck(status) {
+        if let watchdog, status.age - aliveAt >= watchdog + .seconds(2), let loop = stuckLoop(status) {
             words += "; event loop \(loop) does not turn"
         }
         if let note { words += "; \(note)" }
-        return Self.line(words)
+        return Self.singleLine(words)
     }
 
     // MARK: Reloading and stopping
@@ -81,27 +81,27 @@ package struct ServiceReport: Sendable {
     /// The configuration is about to be reloaded.
     ///
     /// - Parameter microseconds: the monotonic clock, which systemd 253 and later compare with the request.
-    package func reloads(at microseconds: Int64) -> [String] {
+    package func reloadLines(at microseconds: Int64) -> [String] {
         isReady && !isStopping ? ["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"] : []
     }
 
     /// - Parameter outcome: a few words such as `configuration reloaded`; the manager shows them after the status.
-    package mutating func reloaded(_ outcome: String, _ status: Status) -> [String] {
+    package mutating func reloadedLines(_ outcome: String, _ status: Status) -> [String] {
         note = outcome
         // Before the hub is ready, this would end the start and not the reload.
         let ending = isReady && !isStopping ? ["READY=1"] : []
-        return ending + lines(status)
+        return ending + newLines(status)
     }
 
     /// - Parameter limit: the longest time of the drain; the manager waits for it, whatever its own timeout.
-    package mutating func stops(within limit: Duration) -> [String] {
+    package mutating func stoppingLines(within limit: Duration) -> [String] {
         isStopping = true
         note = nil
         return ["STOPPING=1", "EXTEND_TIMEOUT_USEC=\(limit.components.seconds * 1_000_000)"]
     }
 
     /// A line break ends an assignment, and messages of Postgres may contain some.
-    private static func line(_ text: String) -> String {
+    private static func singleLine(_ text: String) -> String {
         text.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 }
@@ -142,7 +142,7 @@ package struct SystemdNotifier: Sendable {
     /// Waits for a second at most.
     ///
     /// - Parameter lines: such as `READY=1`.
-    package func send(_ lines: [String]) throws(Failure) {
+    package func sendLines(_ lines: [String]) throws(Failure) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }

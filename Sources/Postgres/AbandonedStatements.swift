@@ -45,7 +45,7 @@ package final class AbandonedStatements: Sendable {
     /// - Parameters:
     ///   - server: identifies the server, as `serverName` does.
     ///   - level: the log level; a result that is no longer wanted deserves no warning.
-    func abandon(_ connection: OpaquePointer, of server: String, logger: Logger, level: Logger.Level) {
+    func abandonStatement(_ connection: OpaquePointer, of server: String, logger: Logger, level: Logger.Level) {
         let process = PQbackendPID(connection)
         let mayAsk = content.withLock { content in
             content.total += 1
@@ -60,7 +60,7 @@ package final class AbandonedStatements: Sendable {
         guard let handle = PQgetCancel(connection) else { return requestEnded() }
         let request = CancelRequest(handle)
         queue.async {
-            request.send()
+            request.sendCancel()
             self.requestEnded()
         }
     }
@@ -108,7 +108,7 @@ private final class CancelRequest: @unchecked Sendable {
 
     deinit { PQfreeCancel(handle) }
 
-    func send() {
+    func sendCancel() {
         var message = [CChar](repeating: 0, count: 256)
         // Success is judged by looking for the backend, not by this result.
         _ = PQcancel(handle, &message, Int32(message.count))

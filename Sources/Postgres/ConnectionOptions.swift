@@ -11,7 +11,7 @@ package struct ConnectionOptions {
         guard let options = PQconninfoParse(conninfo, &message) else {
             let reason = message.map { String(cString: $0).trimmed } ?? "out of memory"
             PQfreemem(message)
-            throw Self.unreadable(Self.withoutQuotations(reason))
+            throw Self.unreadableError(Self.withoutQuotations(reason))
         }
         defer { PQconninfoFree(options) }
         var option = options
@@ -48,7 +48,8 @@ package struct ConnectionOptions {
                 default: false
                 }
             guard isPiece else { continue }
-            throw Self.unreadable("its \(keyword) looks like a piece of a password, in which @ is %40 and / is %2F")
+            throw Self.unreadableError(
+                "its \(keyword) looks like a piece of a password, in which @ is %40 and / is %2F")
         }
     }
 
@@ -58,7 +59,7 @@ package struct ConnectionOptions {
         return parts.enumerated().map { $0.offset.isMultiple(of: 2) ? String($0.element) : "…" }.joined()
     }
 
-    static func unreadable(_ reason: String) -> PostgresError {
+    static func unreadableError(_ reason: String) -> PostgresError {
         PostgresError(
             .connection, "The database URL cannot be read (\(reason)); correct database.url (ROOST_DATABASE_URL).")
     }
@@ -75,17 +76,19 @@ package struct ConnectionOptions {
         return options
     }
 
-    private func value(_ keyword: String) -> String? { values.first { $0.keyword == keyword }?.value }
+    private func optionValue(_ keyword: String) -> String? { values.first { $0.keyword == keyword }?.value }
 
-    private static func list(_ value: String) -> [String] {
+    private static func splitList(_ value: String) -> [String] {
         value.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     }
 
-    private var hostCount: Int { (value("hostaddr") ?? value("host")).map { Self.list($0).count } ?? 1 }
+    private var hostCount: Int {
+        (optionValue("hostaddr") ?? optionValue("host")).map { Self.splitList($0).count } ?? 1
+    }
 
     /// Time limit for connecting to one host; libpq applies its own `connect_timeout` only when libpq does the waiting.
     var connectLimit: Duration {
-        let seconds = value("connect_timeout").flatMap { Int($0) } ?? 0
+        let seconds = optionValue("connect_timeout").flatMap { Int($0) } ?? 0
         // As in libpq: 0 and below mean no limit, 1 means 2.
         return seconds <= 0 ? .seconds(86_400) : .seconds(max(2, seconds))
     }
@@ -96,7 +99,7 @@ package struct ConnectionOptions {
     var hosts: [ConnectionOptions] {
         guard hostCount > 1 else { return [self] }
         let lists = ["host", "hostaddr", "port"].compactMap { keyword in
-            value(keyword).map { (keyword: keyword, values: Self.list($0)) }
+            optionValue(keyword).map { (keyword: keyword, values: Self.splitList($0)) }
         }
         // libpq reports lists of different lengths.
         guard lists.allSatisfy({ $0.values.count == hostCount || ($0.keyword == "port" && $0.values.count == 1) })
@@ -114,17 +117,17 @@ package struct ConnectionOptions {
     }
 
     /// The host as messages name it.
-    var hostName: String { value("host") ?? value("hostaddr") ?? "its host" }
+    var hostName: String { optionValue("host") ?? optionValue("hostaddr") ?? "its host" }
 
     /// Advice for a refusal that even a reader of Postgres' own message would have to look up.
     func remedy(for reason: String) -> String? {
         guard reason.contains("permission denied for database") else { return nil }
-        let names = ["dbname", "user"].map { (value($0) ?? "…").replacing("\"", with: "\"\"") }
+        let names = ["dbname", "user"].map { (optionValue($0) ?? "…").replacing("\"", with: "\"\"") }
         return " Run `grant connect on database \"\(names[0])\" to \"\(names[1])\"` as the database's owner."
     }
 
     /// Starts connecting without blocking (except for the host name's look-up).
-    func start() -> OpaquePointer? {
+    func startConnecting() -> OpaquePointer? {
         let keywords = values.map { strdup($0.keyword) } + [nil]
         let texts = values.map { strdup($0.value) } + [nil]
         defer { (keywords + texts).forEach { free($0) } }
@@ -143,9 +146,11 @@ extension PostgresConnection {
     ) throws -> OpaquePointer {
         var reasons: [String] = []
         for host in options.hosts {
-            guard let raw = host.start() else { throw PostgresError(.connection, "Out of memory while connecting.") }
+            guard let raw = host.startConnecting() else {
+                throw PostgresError(.connection, "Out of memory while connecting.")
+            }
             do {
-                try establish(raw, host, waiter, within: min(limit, host.connectLimit))
+                try establishConnection(raw, host, waiter, within: min(limit, host.connectLimit))
                 return raw
             } catch {
                 PQfinish(raw)
@@ -156,7 +161,7 @@ extension PostgresConnection {
         throw PostgresError(.connection, reasons.joined(separator: "; "))
     }
 
-    private static func establish(
+    private static func establishConnection(
         _ raw: OpaquePointer, _ host: ConnectionOptions, _ waiter: any SocketWaiter, within limit: Duration
     ) throws {
         let deadline = ContinuousClock.now + limit
@@ -183,10 +188,10 @@ extension PostgresConnection {
 package enum DatabaseURL {
     /// - Throws: `PostgresError` if no connection could ever be made with it. The message quotes no part of the string,
     ///   which contains a password.
-    package static func check(_ conninfo: String) throws {
+    package static func checkConninfo(_ conninfo: String) throws {
         let options = try ConnectionOptions(conninfo: conninfo)
         let ports = options.values.first { $0.keyword == "port" }?.value ?? ""
         let areRight = ports.split(separator: ",").allSatisfy { (1...65_535).contains(Int($0) ?? 0) }
-        guard areRight else { throw ConnectionOptions.unreadable("a port is a number from 1 to 65535") }
+        guard areRight else { throw ConnectionOptions.unreadableError("a port is a number from 1 to 65535") }
     }
 }

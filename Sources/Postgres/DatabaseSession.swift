@@ -17,12 +17,12 @@ package final class DatabaseSession {
     package var backendID: Int32 { connection.backendID }
 
     /// Runs several statements without parameters, as one transaction unless they say otherwise.
-    package func run(_ script: String, within limit: Duration = .seconds(60)) throws {
-        try connection.run(script, within: limit)
+    package func runScript(_ script: String, within limit: Duration = .seconds(60)) throws {
+        try connection.runScript(script, within: limit)
     }
 
     /// - Parameter parameters: values of `$1`, `$2`, …, as text.
-    package func rows(
+    package func queryRows(
         _ sql: String, _ parameters: [String?] = [], within limit: Duration = .seconds(60)
     ) throws -> [[String?]] {
         let rows = try connection.query(sql, parameters, within: limit)
@@ -41,7 +41,7 @@ extension PostgresConnection {
         let silent = Logger(label: "roost.admin") { _ in SwiftLogNoOpLogHandler() }
         try self.init(ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: silent, within: limit)
         // On small catalogs the planner overestimates long statements and would JIT-compile them.
-        try run("set jit = off")
+        try runScript("set jit = off")
     }
 }
 

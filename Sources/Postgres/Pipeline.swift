@@ -32,8 +32,8 @@ package final class BinaryArray {
     package var byteCount: Int { used }
 
     package func append(_ element: UnsafeRawBufferPointer) {
-        put(UInt32(element.count))
-        reserve(element.count)
+        appendLength(UInt32(element.count))
+        reserveBytes(element.count)
         UnsafeMutableRawBufferPointer(rebasing: memory[used...]).copyMemory(from: element)
         used += element.count
         count += 1
@@ -44,7 +44,7 @@ package final class BinaryArray {
     }
 
     package func appendNull() {
-        put(UInt32.max)
+        appendLength(UInt32.max)
         hasNulls = true
         count += 1
     }
@@ -58,9 +58,9 @@ package final class BinaryArray {
     }
 
     /// Copies the elements at these indices to a new array.
-    package func part(_ places: Range<Int>) -> BinaryArray {
+    package func copyElements(_ places: Range<Int>) -> BinaryArray {
         let part = BinaryArray(type: type, of: elementType)
-        visit { place, element in
+        visitElements { place, element in
             guard places.contains(place) else { return }
             if let element { part.append(element) } else { part.appendNull() }
         }
@@ -70,13 +70,13 @@ package final class BinaryArray {
     /// The text of an element whose type has a binary form equal to its text; nil for null.
     package func text(at wanted: Int) -> String? {
         var text: String?
-        visit { place, element in
+        visitElements { place, element in
             if place == wanted { text = element.map { String(decoding: $0, as: UTF8.self) } }
         }
         return text
     }
 
-    private func visit(_ body: (_ place: Int, _ element: UnsafeRawBufferPointer?) -> Void) {
+    private func visitElements(_ body: (_ place: Int, _ element: UnsafeRawBufferPointer?) -> Void) {
         var at = Self.headerSize
         for place in 0..<count {
             let length = UInt32(bigEndian: memory.loadUnaligned(fromByteOffset: at, as: UInt32.self))
@@ -90,15 +90,15 @@ package final class BinaryArray {
         }
     }
 
-    private func put(_ value: UInt32) {
-        reserve(4)
+    private func appendLength(_ value: UInt32) {
+        reserveBytes(4)
         withUnsafeBytes(of: value.bigEndian) {
             UnsafeMutableRawBufferPointer(rebasing: memory[used...]).copyMemory(from: $0)
         }
         used += 4
     }
 
-    private func reserve(_ more: Int) {
+    private func reserveBytes(_ more: Int) {
         guard used + more > memory.count else { return }
         let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(memory.count * 2, used + more), alignment: 8)
         larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[..<used]))
@@ -136,14 +136,16 @@ extension PostgresConnection {
     /// Prepares a statement under a name local to this session.
     ///
     /// - Parameter types: oids of the parameters in pg_type; 0 leaves a type to the statement.
-    package func prepare(_ name: String, _ sql: String, types: [UInt32] = [], within limit: Duration = .seconds(10))
+    package func prepareStatement(
+        _ name: String, _ sql: String, types: [UInt32] = [], within limit: Duration = .seconds(10)
+    )
         throws
     {
-        try usable()
-        guard PQsendPrepare(raw, name, sql, Int32(types.count), types) == 1 else { throw broken() }
+        try demandUsable()
+        guard PQsendPrepare(raw, name, sql, Int32(types.count), types) == 1 else { throw markBroken() }
         var failure: PostgresError?
         while let result = try nextResult(until: .now + limit) { failure = failure ?? result.error }
-        if let failure { throw note(failure) }
+        if let failure { throw recordError(failure) }
     }
 
     /// Runs prepared statements as one transaction in one round trip (libpq's documentation, "Pipeline Mode"): all of them
@@ -152,10 +154,10 @@ extension PostgresConnection {
     /// - Throws: the first `PostgresError`. The transaction was rolled back, unless the error is of kind `connection` or
     ///   `timeout`: then its outcome is unknown.
     package func runTogether(_ calls: [PreparedCall], within limit: Duration) throws {
-        try usable()
-        guard PQenterPipelineMode(raw) == 1 else { throw broken() }
-        for call in calls { try send(call) }
-        guard PQpipelineSync(raw) == 1 else { throw broken() }
+        try demandUsable()
+        guard PQenterPipelineMode(raw) == 1 else { throw markBroken() }
+        for call in calls { try sendCall(call) }
+        guard PQpipelineSync(raw) == 1 else { throw markBroken() }
         let deadline = ContinuousClock.now + limit
         var failure: PostgresError?
         while true {
@@ -164,12 +166,12 @@ extension PostgresConnection {
             if result.status == PGRES_PIPELINE_SYNC { break }
             failure = failure ?? result.error
         }
-        guard PQexitPipelineMode(raw) == 1 else { throw broken() }
-        if let failure { throw note(failure) }
+        guard PQexitPipelineMode(raw) == 1 else { throw markBroken() }
+        if let failure { throw recordError(failure) }
     }
 
     /// Queues the call without waiting or flushing.
-    func send(_ call: PreparedCall) throws {
+    func sendCall(_ call: PreparedCall) throws {
         var texts: [UnsafeMutablePointer<CChar>?] = []
         defer { texts.forEach { free($0) } }
         var values: [UnsafePointer<CChar>?] = []
@@ -193,6 +195,6 @@ extension PostgresConnection {
         let sent = withExtendedLifetime(call) {
             PQsendQueryPrepared(raw, call.name, Int32(values.count), values, lengths, formats, 0)
         }
-        guard sent == 1 else { throw broken() }
+        guard sent == 1 else { throw markBroken() }
     }
 }

@@ -37,22 +37,22 @@ package enum Pooler {
         // When both are used in turn, each gets the session that the other has just given back. Most poolers lend the
         // session that was returned last; for those that lend the longest idle one, each round shifts the turns.
         for round in 0..<4 {
-            let own = try process(of: connection, limit)
-            for _ in 0..<round { _ = try process(of: other, limit) }
+            let own = try backendID(of: connection, limit)
+            for _ in 0..<round { _ = try backendID(of: other, limit) }
             do {
-                try other.run("begin", within: limit)
+                try other.runScript("begin", within: limit)
             } catch let error as PostgresError where error.kind == .server || error.message.contains("pooling mode") {
                 // Statement mode: no transactions at all. PgBouncer closes the connection on `begin`.
                 throw PostgresError(.connection, refusal)
             }
-            guard try process(of: other, limit) != own, try process(of: connection, limit) == own else {
+            guard try backendID(of: other, limit) != own, try backendID(of: connection, limit) == own else {
                 throw PostgresError(.connection, refusal)
             }
-            try other.run("rollback", within: limit)
+            try other.runScript("rollback", within: limit)
         }
     }
 
-    static func process(of connection: PostgresConnection, _ limit: Duration) throws -> Int32? {
+    static func backendID(of connection: PostgresConnection, _ limit: Duration) throws -> Int32? {
         try connection.query("select pg_catalog.pg_backend_pid()", within: limit).integer(0, 0).flatMap {
             Int32(exactly: $0)
         }
@@ -67,7 +67,7 @@ extension PostgresError {
 /// Tells a server that accepts writes from a standby.
 package enum Primary {
     /// - Throws: `PostgresError` if the server is in recovery: a hub there can neither listen nor store its cursor.
-    package static func demand(on connection: PostgresConnection) throws {
+    package static func demandPrimary(on connection: PostgresConnection) throws {
         guard try connection.query("select pg_is_in_recovery()").flag(0, 0) else { return }
         throw PostgresError(
             .connection,

@@ -38,13 +38,13 @@ package final class PostgresConnection {
         _ options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger, within limit: Duration = .seconds(10)
     ) throws {
         try self.init(bare: options, waiter: waiter, logger: logger, within: limit)
-        if let process = try Pooler.process(of: self, limit), process != backendID {
+        if let process = try Pooler.backendID(of: self, limit), process != backendID {
             try Pooler.demandSession(of: self, within: limit) {
                 try PostgresConnection(bare: options, waiter: waiter, logger: logger, within: limit)
             }
             backendID = process
         }
-        try run(SessionSQL.setUp, within: limit)
+        try runScript(SessionSQL.setUp, within: limit)
     }
 
     /// Opens a session without any setup.
@@ -63,7 +63,7 @@ package final class PostgresConnection {
     deinit {
         // Closing the connection would not stop its backend.
         if !isBroken, PQtransactionStatus(raw) == PQTRANS_ACTIVE {
-            AbandonedStatements.shared.abandon(raw, of: serverName, logger: logger, level: .debug)
+            AbandonedStatements.shared.abandonStatement(raw, of: serverName, logger: logger, level: .debug)
         }
         PQfinish(raw)
     }
@@ -72,16 +72,16 @@ package final class PostgresConnection {
     package func query(_ sql: String, _ parameters: [String?] = [], within limit: Duration = .seconds(10)) throws
         -> QueryResult
     {
-        try send(sql, parameters)
-        return try finish(until: .now + limit)
+        try sendQuery(sql, parameters)
+        return try finishStatement(until: .now + limit)
     }
 
     /// Runs a script of several statements without parameters, and returns the last result.
     @discardableResult
-    package func run(_ script: String, within limit: Duration = .seconds(10)) throws -> QueryResult {
-        try usable()
-        guard PQsendQuery(raw, script) == 1 else { throw broken() }
-        return try finish(until: .now + limit)
+    package func runScript(_ script: String, within limit: Duration = .seconds(10)) throws -> QueryResult {
+        try demandUsable()
+        guard PQsendQuery(raw, script) == 1 else { throw markBroken() }
+        return try finishStatement(until: .now + limit)
     }
 
     /// Runs a script of several statements without parameters, and returns the results up to the first failure. `script` is
@@ -89,17 +89,17 @@ package final class PostgresConnection {
     package func results(
         of script: [UInt8], within limit: Duration
     ) throws -> (finished: [QueryResult], failure: PostgresError?) {
-        try usable()
+        try demandUsable()
         let sent = (script + [0]).withUnsafeBytes { bytes in
             PQsendQuery(raw, bytes.assumingMemoryBound(to: CChar.self).baseAddress)
         }
-        guard sent == 1 else { throw broken() }
+        guard sent == 1 else { throw markBroken() }
         let deadline = ContinuousClock.now + limit
         var finished: [QueryResult] = []
         var failure: PostgresError?
         while let result = try nextResult(until: deadline) {
             if let error = result.error {
-                failure = note(error)
+                failure = recordError(error)
             } else {
                 finished.append(result)
             }
@@ -109,28 +109,28 @@ package final class PostgresConnection {
     }
 
     /// Sends without waiting; `takeResult` returns the result once it is complete.
-    package func send(_ sql: String, _ parameters: [String?] = []) throws {
-        try usable()
+    package func sendQuery(_ sql: String, _ parameters: [String?] = []) throws {
+        try demandUsable()
         let texts = parameters.map { $0.map { strdup($0) } ?? nil }
         defer { texts.forEach { free($0) } }
         let sent = texts.map { UnsafePointer($0) }.withUnsafeBufferPointer { values in
             PQsendQueryParams(raw, sql, Int32(parameters.count), nil, values.baseAddress, nil, nil, 0)
         }
-        guard sent == 1 else { throw broken() }
-        guard PQflush(raw) >= 0 else { throw broken() }
+        guard sent == 1 else { throw markBroken() }
+        guard PQflush(raw) >= 0 else { throw markBroken() }
     }
 
     /// Sends a script without parameters, or a replication command, without waiting; `takeResult` returns the result once
     /// it is complete.
     package func send(script: String) throws {
-        try usable()
-        guard PQsendQuery(raw, script) == 1 else { throw broken() }
-        guard PQflush(raw) >= 0 else { throw broken() }
+        try demandUsable()
+        guard PQsendQuery(raw, script) == 1 else { throw markBroken() }
+        guard PQflush(raw) >= 0 else { throw markBroken() }
     }
 
     /// Reads the bytes that have arrived, and returns a finished statement's result; nil while it runs.
     package func takeResult() throws -> QueryResult? {
-        try consume()
+        try consumeInput()
         while PQisBusy(raw) == 0 {
             // Only the null after the last result means that the session can take the next statement.
             guard let result = PQgetResult(raw) else {
@@ -145,26 +145,26 @@ package final class PostgresConnection {
     /// Sends a statement and passes its rows on one at a time, as they arrive.
     ///
     /// - Parameter row: returns false to discard the remaining rows; `limit` starts over with each row.
-    package func stream(
+    package func streamRows(
         _ sql: String, _ parameters: [String?] = [], within limit: Duration, row: (QueryResult) throws -> Bool
     ) throws {
-        try send(sql, parameters)
+        try sendQuery(sql, parameters)
         try streamRows(within: limit, row)
     }
 
     /// Streams the rows of a prepared statement in the same way.
-    package func stream(_ call: PreparedCall, within limit: Duration, row: (QueryResult) throws -> Bool) throws {
-        try usable()
-        try send(call)
-        guard PQflush(raw) >= 0 else { throw broken() }
+    package func streamRows(_ call: PreparedCall, within limit: Duration, row: (QueryResult) throws -> Bool) throws {
+        try demandUsable()
+        try sendCall(call)
+        guard PQflush(raw) >= 0 else { throw markBroken() }
         try streamRows(within: limit, row)
     }
 
     private func streamRows(within limit: Duration, _ row: (QueryResult) throws -> Bool) throws {
-        guard PQsetSingleRowMode(raw) == 1 else { throw broken() }
+        guard PQsetSingleRowMode(raw) == 1 else { throw markBroken() }
         var wantsMore = true
         while let result = try nextResult(until: .now + limit) {
-            if let error = result.error { throw note(error) }
+            if let error = result.error { throw recordError(error) }
             guard result.status == PGRES_SINGLE_TUPLE, wantsMore else { continue }
             wantsMore = try row(result)
         }
@@ -172,8 +172,8 @@ package final class PostgresConnection {
 
     /// Sends a statement whose rows `takeRow` returns.
     package func beginRows(_ sql: String) throws {
-        try send(sql)
-        guard PQsetSingleRowMode(raw) == 1 else { throw broken() }
+        try sendQuery(sql)
+        guard PQsetSingleRowMode(raw) == 1 else { throw markBroken() }
     }
 
     package enum Arrival {
@@ -188,12 +188,12 @@ package final class PostgresConnection {
     package func takeRow() throws -> Arrival {
         while true {
             if PQisBusy(raw) == 1 {
-                guard PQflush(raw) >= 0 else { throw broken() }
-                try consume()
+                guard PQflush(raw) >= 0 else { throw markBroken() }
+                try consumeInput()
                 if PQisBusy(raw) == 1 { return .pending }
             }
             guard let result = PQgetResult(raw).map({ QueryResult(owning: $0) }) else { return .end }
-            if let error = result.error { throw note(error) }
+            if let error = result.error { throw recordError(error) }
             if result.status == PGRES_SINGLE_TUPLE { return .row(result) }
         }
     }
@@ -215,7 +215,7 @@ package final class PostgresConnection {
     }
 
     private func takeRawNotifications(_ each: (PGnotify) -> Void) throws -> Int {
-        try consume()
+        try consumeInput()
         var count = 0
         while let notification = PQnotifies(raw) {
             each(notification.pointee)
@@ -231,53 +231,55 @@ package final class PostgresConnection {
         return poll(&socket, 1, 0) == 0
     }
 
-    private func finish(until deadline: ContinuousClock.Instant) throws -> QueryResult {
+    private func finishStatement(until deadline: ContinuousClock.Instant) throws -> QueryResult {
         var last: QueryResult?
         var error: PostgresError?
         while let result = try nextResult(until: deadline) {
             error = error ?? result.error
             last = result
         }
-        if let error { throw note(error) }
-        guard let last else { throw broken() }
+        if let error { throw recordError(error) }
+        guard let last else { throw markBroken() }
         return last
     }
 
     func nextResult(until deadline: ContinuousClock.Instant) throws -> QueryResult? {
         while PQisBusy(raw) == 1 {
             let unsent = PQflush(raw)
-            guard unsent >= 0 else { throw broken() }
-            try wait(unsent == 1 ? POLLIN | POLLOUT : POLLIN, deadline)
-            try consume()
+            guard unsent >= 0 else { throw markBroken() }
+            try waitForSocket(unsent == 1 ? POLLIN | POLLOUT : POLLIN, deadline)
+            try consumeInput()
         }
         return PQgetResult(raw).map { QueryResult(owning: $0) }
     }
 
-    private func wait(_ events: Int32, _ deadline: ContinuousClock.Instant) throws {
+    private func waitForSocket(_ events: Int32, _ deadline: ContinuousClock.Instant) throws {
         do {
             try waiter.wait(for: descriptor, events: Int16(events), until: deadline)
         } catch {
             // A result that arrives after its caller gave up would be taken for the next statement's.
-            if !isBroken { AbandonedStatements.shared.abandon(raw, of: serverName, logger: logger, level: .warning) }
+            if !isBroken {
+                AbandonedStatements.shared.abandonStatement(raw, of: serverName, logger: logger, level: .warning)
+            }
             isBroken = true
             throw error
         }
     }
 
-    func consume() throws {
-        guard PQconsumeInput(raw) == 1 else { throw broken() }
+    func consumeInput() throws {
+        guard PQconsumeInput(raw) == 1 else { throw markBroken() }
     }
 
-    func usable() throws {
+    func demandUsable() throws {
         if isBroken { throw PostgresError(.connection, "The connection to Postgres is gone.") }
     }
 
-    func note(_ error: PostgresError) -> PostgresError {
+    func recordError(_ error: PostgresError) -> PostgresError {
         if error.kind != .server { isBroken = true }
         return error
     }
 
-    func broken() -> PostgresError {
+    func markBroken() -> PostgresError {
         isBroken = true
         return failure()
     }

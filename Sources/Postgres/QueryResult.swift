@@ -33,7 +33,7 @@ package final class QueryResult {
     package func integer(_ row: Int, _ column: Int) -> Int64? { text(row, column).flatMap { Int64($0) } }
 
     /// A number for arithmetic, such as a time. Clamped to ±2^53, so that sums do not overflow.
-    package func figure(_ row: Int, _ column: Int) -> Int64? {
+    package func boundedInteger(_ row: Int, _ column: Int) -> Int64? {
         integer(row, column).map { min(max($0, -(1 << 53)), 1 << 53) }
     }
 

@@ -22,7 +22,7 @@ extension PostgresConnection {
     /// time, and none that begins with a comment (replication/repl_gram.y in its source).
     package func runOnWalsender(_ script: some NamedStatement, within limit: Duration = .seconds(10)) throws {
         for statement in SQLTemplate.withoutComments(script.text).split(separator: ";\n") {
-            try run(String(statement), within: limit)
+            try runScript(String(statement), within: limit)
         }
     }
 
@@ -30,13 +30,13 @@ extension PostgresConnection {
     ///
     /// - Throws: `PostgresError` with the server's reason for refusing.
     package func beginStream(_ command: String, within limit: Duration = .seconds(10)) throws {
-        try usable()
-        guard PQsendQuery(raw, command) == 1 else { throw broken() }
-        guard let result = try nextResult(until: .now + limit) else { throw broken() }
+        try demandUsable()
+        guard PQsendQuery(raw, command) == 1 else { throw markBroken() }
+        guard let result = try nextResult(until: .now + limit) else { throw markBroken() }
         if result.status == PGRES_COPY_BOTH { return }
         let error = result.error ?? PostgresError(.server, "Postgres did not start a stream.")
         while try nextResult(until: .now + limit) != nil {}
-        throw note(error)
+        throw recordError(error)
     }
 
     package enum StreamArrival {
@@ -53,7 +53,7 @@ extension PostgresConnection {
         var buffer: UnsafeMutablePointer<CChar>?
         var length = PQgetCopyData(raw, &buffer, 1)
         if length == 0 {
-            try consume()
+            try consumeInput()
             length = PQgetCopyData(raw, &buffer, 1)
         }
         if length == 0 { return .pending }
@@ -68,19 +68,19 @@ extension PostgresConnection {
         let status = message.withUnsafeBytes { bytes in
             PQputCopyData(raw, bytes.assumingMemoryBound(to: CChar.self).baseAddress, Int32(bytes.count))
         }
-        guard status >= 0, PQflush(raw) >= 0 else { throw broken() }
+        guard status >= 0, PQflush(raw) >= 0 else { throw markBroken() }
     }
 
     /// Ends the stream, and with it the session's use of the slot. The session cannot be used again.
     package func endStream(within limit: Duration = .seconds(5)) throws {
-        guard PQputCopyEnd(raw, nil) >= 0 else { throw broken() }
+        guard PQputCopyEnd(raw, nil) >= 0 else { throw markBroken() }
         // Messages under way still arrive before the end.
         let deadline = ContinuousClock.now + limit
         while discardArrived() {
             try waiter.wait(for: descriptor, events: Int16(POLLIN), until: deadline)
-            try consume()
+            try consumeInput()
         }
-        _ = broken()
+        _ = markBroken()
     }
 
     /// Discards the messages of the stream that have arrived.
@@ -98,7 +98,7 @@ extension PostgresConnection {
     private func endOfStream() throws -> PostgresError {
         let result = try nextResult(until: .now + .seconds(1))
         // Whatever the reason, this session has stopped streaming.
-        let error = broken()
+        let error = markBroken()
         return result?.error
             ?? (error.message.isEmpty ? PostgresError(.connection, "Postgres ended the stream.") : error)
     }

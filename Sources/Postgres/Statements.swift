@@ -28,7 +28,7 @@ package struct StatementFile: Sendable {
         var faults: [String] = []
         var name: String?
         var lines: [Substring] = []
-        func finish() {
+        func finishStatement() {
             guard let name else { return }
             while lines.last?.allSatisfy(\.isWhitespace) ?? false { lines.removeLast() }
             if lines.isEmpty || texts[name] != nil { faults.append(name) }
@@ -36,7 +36,7 @@ package struct StatementFile: Sendable {
         }
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
             if line.hasPrefix(Self.mark) {
-                finish()
+                finishStatement()
                 let written = line.dropFirst(Self.mark.count)
                 name = written.prefix(1).lowercased() + written.dropFirst()
                 lines = []
@@ -44,7 +44,7 @@ package struct StatementFile: Sendable {
                 lines.append(line)
             }
         }
-        finish()
+        finishStatement()
         self.texts = texts
         self.faults = faults
     }
@@ -85,8 +85,8 @@ extension PostgresConnection {
 
     /// Runs a script of several statements without parameters, and returns the last result.
     @discardableResult
-    package func run(_ script: some NamedStatement, within limit: Duration = .seconds(10)) throws -> QueryResult {
-        try run(script.text, within: limit)
+    package func runScript(_ script: some NamedStatement, within limit: Duration = .seconds(10)) throws -> QueryResult {
+        try runScript(script.text, within: limit)
     }
 }
 

@@ -5,14 +5,14 @@ package struct TextArray {
 
     package init() {}
 
-    package mutating func append(_ flag: Bool) { add([flag ? UInt8(ascii: "t") : UInt8(ascii: "f")]) }
+    package mutating func append(_ flag: Bool) { appendWord([flag ? UInt8(ascii: "t") : UInt8(ascii: "f")]) }
 
-    package mutating func append(_ number: Int64) { add(String(number).utf8) }
+    package mutating func append(_ number: Int64) { appendWord(String(number).utf8) }
 
     /// - Parameter text: UTF-8 without a NUL; nil is NULL.
     @inlinable package mutating func append(_ text: (some Sequence<UInt8>)?) {
-        guard let text else { return add("NULL".utf8) }
-        separate()
+        guard let text else { return appendWord("NULL".utf8) }
+        appendSeparator()
         bytes.append(UInt8(ascii: "\""))
         for byte in text {
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { bytes.append(UInt8(ascii: "\\")) }
@@ -21,12 +21,12 @@ package struct TextArray {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    @usableFromInline mutating func add(_ word: some Sequence<UInt8>) {
-        separate()
+    @usableFromInline mutating func appendWord(_ word: some Sequence<UInt8>) {
+        appendSeparator()
         bytes += word
     }
 
-    @usableFromInline mutating func separate() {
+    @usableFromInline mutating func appendSeparator() {
         if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
     }
 

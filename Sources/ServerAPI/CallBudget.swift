@@ -23,7 +23,7 @@ struct CallBudget {
         case tooManyOpen
     }
 
-    mutating func begin(at now: Int64) -> Verdict {
+    mutating func startCall(at now: Int64) -> Verdict {
         refill(at: now)
         guard open < Self.mostOpen else { return .tooManyOpen }
         guard left > 0 else {
@@ -34,11 +34,11 @@ struct CallBudget {
     }
 
     /// Starts a call of the operator, which is never refused.
-    mutating func enter() { open += 1 }
+    mutating func startOperatorCall() { open += 1 }
 
     /// - Parameter cost: the cost for the hub that it cost most, times the number of hubs asked: each of them grants a
     ///   tenth, so together they cost no hub more.
-    mutating func end(cost: Int, at now: Int64) {
+    mutating func endCall(cost: Int, at now: Int64) {
         refill(at: now)
         open -= 1
         left -= max(Self.least, cost)

@@ -68,7 +68,7 @@ package final class ServerAPI: HTTPHandler {
             return .answered(.message(401, "A token is missing: send the header Authorization: Bearer TOKEN"))
         }
         do {
-            let claims = try verifier.verify(token, at: clock())
+            let claims = try verifier.verifyToken(token, at: clock())
             guard claims.role == "service_role" else {
                 return .answered(.message(403, "This takes a token with the role service_role"))
             }
@@ -84,7 +84,7 @@ package final class ServerAPI: HTTPHandler {
         do { call = try ServerCall(route, request) } catch {
             return .now(.message(error.status, error.sentence))
         }
-        switch budget.withLock({ $0.begin(at: clock().monotonic) }) {
+        switch budget.withLock({ $0.startCall(at: clock().monotonic) }) {
         case .granted: break
         case .spent(let seconds):
             let sentence =
@@ -94,45 +94,45 @@ package final class ServerAPI: HTTPHandler {
             return .now(
                 .message(503, "Too many requests of backends are under way; try again in a moment").retryingAfter(1))
         }
-        perform(call, reply)
+        performCall(call, reply)
         return .later
     }
 
-    private func perform(_ call: ServerCall, _ reply: HTTPReply) {
+    private func performCall(_ call: ServerCall, _ reply: HTTPReply) {
         switch call {
         case .all(let question):
-            ask(question) { answer in
-                if question.isDeed { self.note(question, answer) }
+            askHubs(question) { answer in
+                if question.isDeed { self.logDeed(question, answer) }
                 reply.send(answer.response(to: question))
             }
         case .presence(let key, let after, let limit):
             gateway.presencePage(of: key, after: after, limit: limit) { page, cost in
-                self.end(cost)
+                self.recordCost(cost)
                 reply.send(page.response(for: key, incomplete: self.peers?.unreached() ?? []))
             }
         case .typing(let key):
             gateway.typists(in: key, limit: Self.typists) { typists, cost in
-                self.end(cost)
+                self.recordCost(cost)
                 let incomplete = self.peers?.unreached() ?? []
                 let response = HTTPResponse.served { out in
-                    out.shown(key)
+                    out.addShownKey(key)
                     out.array("typists", typists) { out, typist in
                         out.object {
-                            $0.key("user")
-                            if let user = typist.user { $0.value(user.text) } else { $0.null() }
-                            $0.member("payload", json: typist.payload)
+                            $0.writeKey("user")
+                            if let user = typist.user { $0.writeValue(user.text) } else { $0.writeNull() }
+                            $0.writeMember("payload", json: typist.payload)
                         }
                     }
-                    out.member("incomplete", incomplete)
+                    out.writeMember("incomplete", incomplete)
                 }
                 reply.send(response)
             }
         }
     }
 
-    private func end(_ cost: Int) { budget.withLock { $0.end(cost: cost, at: clock().monotonic) } }
+    private func recordCost(_ cost: Int) { budget.withLock { $0.endCall(cost: cost, at: clock().monotonic) } }
 
-    private func note(_ question: ServerQuestion, _ answer: ServerAnswer) {
+    private func logDeed(_ question: ServerQuestion, _ answer: ServerAnswer) {
         let deed =
             switch question {
             case .disconnect(let user): "disconnected the user \(user)"
@@ -146,11 +146,11 @@ package final class ServerAPI: HTTPHandler {
     }
 
     /// Ends a user's connections for the operator's page, as a backend's call does.
-    package func disconnect(
+    package func disconnectUser(
         _ user: Name, then reply: @escaping @Sendable (_ count: Int, _ silent: [String]) -> Void
     ) {
-        budget.withLock { $0.enter() }
-        ask(.disconnect(user)) { answer in
+        budget.withLock { $0.startOperatorCall() }
+        askHubs(.disconnect(user)) { answer in
             let count = answer.parts.reduce(0) { if case .count(let count) = $1.part { $0 + count } else { $0 } }
             reply(count, answer.incomplete)
         }
@@ -164,7 +164,7 @@ package final class ServerAPI: HTTPHandler {
     }
 
     /// Asks this hub and the others at once.
-    private func ask(_ question: ServerQuestion, then reply: @escaping @Sendable (ServerAnswer) -> Void) {
+    private func askHubs(_ question: ServerQuestion, then reply: @escaping @Sendable (ServerAnswer) -> Void) {
         let collector = AnswerCollector<Heard>(count: peers == nil ? 1 : 2) { heard in
             var answer = ServerAnswer()
             var most = 0
@@ -186,15 +186,15 @@ package final class ServerAPI: HTTPHandler {
                     answer.incomplete.sort()
                 }
             }
-            self.end(max(most, CallBudget.least) * answer.parts.count)
+            self.recordCost(max(most, CallBudget.least) * answer.parts.count)
             reply(answer)
         }
-        own.answer(question) { collector.add(.own($0, cost: $1)) }
+        own.answerQuestion(question) { collector.add(.own($0, cost: $1)) }
         guard let peers else { return }
         // While the link is down the others are not asked.
         let unreached = peers.unreached()
         guard unreached.isEmpty else { return collector.add(.others([], unreached: unreached)) }
-        peers.asking.ask(.backends, question.encoded, of: nil, within: Self.patience) { answers in
+        peers.asking.askHubs(.backends, question.encoded, of: nil, within: Self.patience) { answers in
             collector.add(.others(answers, unreached: answers.isEmpty ? peers.unreached() : []))
         }
     }

@@ -8,7 +8,7 @@ package struct ServerAnswers: Sendable {
     package init(gateway: Gateway) { self.gateway = gateway }
 
     /// - Parameter reply: receives the answer and the cost for the loop that it cost most, in microseconds.
-    func answer(
+    func answerQuestion(
         _ question: ServerQuestion, then reply: @escaping @Sendable (_ part: ServerPart, _ cost: Int) -> Void
     ) {
         switch question {
@@ -37,8 +37,8 @@ package struct ServerAnswers: Sendable {
 }
 
 extension ServerAnswers: PeerAnswering {
-    package func answer(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void) {
+    package func answerQuestion(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void) {
         guard let question = ServerQuestion(question) else { return reply(nil) }
-        answer(question) { reply($0.encoded(cost: $1)) }
+        answerQuestion(question) { reply($0.encoded(cost: $1)) }
     }
 }

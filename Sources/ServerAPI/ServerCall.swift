@@ -36,21 +36,22 @@ enum ServerCall: Equatable {
         case .channels:
             let prefix = ChannelKey.prefix + (request.query["prefix"] ?? "")
             self = .all(
-                .channels(prefix: prefix, after: try Self.channelCursor(request), limit: try Self.limit(request)))
-        case .channel(let topic): self = .all(.channel(try Self.key(topic, request)))
+                .channels(prefix: prefix, after: try Self.channelCursor(request), limit: try Self.pageLimit(request)))
+        case .channel(let topic): self = .all(.channel(try Self.channelKey(topic, request)))
         case .presence(let topic):
             self = .presence(
-                try Self.key(topic, request), after: try Self.presenceCursor(request), limit: try Self.limit(request))
-        case .typing(let topic): self = .typing(try Self.key(topic, request))
+                try Self.channelKey(topic, request), after: try Self.presenceCursor(request),
+                limit: try Self.pageLimit(request))
+        case .typing(let topic): self = .typing(try Self.channelKey(topic, request))
         case .stats: self = .all(.stats)
         case .user(let user): self = .all(.user(user))
         case .disconnect(let user): self = .all(.disconnect(user))
         case .refresh(let user): self = .all(.refresh(user))
-        case .unsubscribe(let user): self = .all(try Self.unsubscribe(user, request))
+        case .unsubscribe(let user): self = .all(try Self.unsubscribeQuestion(user, request))
         }
     }
 
-    private static func key(_ topic: String, _ request: HTTPRequest) throws(Problem) -> ChannelKey {
+    private static func channelKey(_ topic: String, _ request: HTTPRequest) throws(Problem) -> ChannelKey {
         let isPrivate: Bool
         switch request.query["private"] {
         case nil, "false", "0": isPrivate = false
@@ -60,7 +61,7 @@ enum ServerCall: Equatable {
         return ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
     }
 
-    private static func limit(_ request: HTTPRequest) throws(Problem) -> Int {
+    private static func pageLimit(_ request: HTTPRequest) throws(Problem) -> Int {
         guard let text = request.query["limit"] else { return usualLimit }
         guard let limit = Int(text), (1...mostLimit).contains(limit) else {
             throw Problem("limit must be a number from 1 to \(mostLimit)")
@@ -83,7 +84,7 @@ enum ServerCall: Equatable {
     }
 
     /// Parses a body `{"topic": …}` with optional members `private` and `seconds`.
-    private static func unsubscribe(_ user: Name, _ request: HTTPRequest) throws(Problem) -> ServerQuestion {
+    private static func unsubscribeQuestion(_ user: Name, _ request: HTTPRequest) throws(Problem) -> ServerQuestion {
         let body: JSON
         do { body = try JSON(parsing: request.body) } catch {
             throw Problem("The body must be JSON, such as {\"topic\":\"room1\"}")
@@ -114,7 +115,7 @@ enum ServerCall: Equatable {
 /// Cursors: the end of the previous page as URL-safe base64 (RFC 4648, section 5). They reveal nothing that the page
 /// did not.
 enum PageCursor {
-    static func text(_ bytes: [UInt8]) -> String {
+    static func encode(_ bytes: [UInt8]) -> String {
         var out: [UInt8] = []
         Base64.append(bytes, to: &out)
         let text = out.filter { $0 != UInt8(ascii: "=") }.map { byte in
@@ -123,7 +124,7 @@ enum PageCursor {
         return String(decoding: text, as: UTF8.self)
     }
 
-    static func bytes(_ text: String) -> [UInt8]? {
+    static func decode(_ text: String) -> [UInt8]? {
         var bytes = text.utf8.map { byte in
             byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte
         }
@@ -133,10 +134,10 @@ enum PageCursor {
 }
 
 extension ChannelKey {
-    var cursor: String { PageCursor.text([isPrivate ? 1 : 0] + Array(topic.utf8)) }
+    var cursor: String { PageCursor.encode([isPrivate ? 1 : 0] + Array(topic.utf8)) }
 
     init?(cursor: String) {
-        guard let bytes = PageCursor.bytes(cursor), let first = bytes.first, first <= 1,
+        guard let bytes = PageCursor.decode(cursor), let first = bytes.first, first <= 1,
             let topic = String(validating: bytes.dropFirst(), as: UTF8.self)
         else { return nil }
         self.init(topic: topic, isPrivate: first == 1)
@@ -145,10 +146,10 @@ extension ChannelKey {
 
 extension PresencePage.Place {
     /// A ref contains no zero byte: the hub generates it.
-    var cursor: String { PageCursor.text(Array(ref.utf8) + [0] + key) }
+    var cursor: String { PageCursor.encode(Array(ref.utf8) + [0] + key) }
 
     init?(cursor: String) {
-        guard let bytes = PageCursor.bytes(cursor), let end = bytes.firstIndex(of: 0),
+        guard let bytes = PageCursor.decode(cursor), let end = bytes.firstIndex(of: 0),
             let ref = String(validating: bytes[..<end], as: UTF8.self)
         else { return nil }
         self.init(key: Array(bytes[(end + 1)...]), ref: Name(ref))

@@ -36,41 +36,41 @@ enum ServerPart: Sendable, Equatable {
     /// - Parameter cost: the cost for this hub, in microseconds.
     func encoded(cost: Int) -> [UInt8] {
         JSONWriter.object { out in
-            out.member("cost", cost)
+            out.writeMember("cost", cost)
             switch self {
             case .channels(let page):
-                out.member("cut", page.isCut)
-                out.member("unlisted", page.unlisted)
+                out.writeMember("cut", page.isCut)
+                out.writeMember("unlisted", page.unlisted)
                 out.array("channels", page.channels) { out, channel in
                     out.object {
-                        $0.members(of: channel.key)
-                        $0.member("connections", channel.connections)
-                        $0.member("present", channel.members)
-                        $0.member("typing", channel.typing)
+                        $0.addKey(of: channel.key)
+                        $0.writeMember("connections", channel.connections)
+                        $0.writeMember("present", channel.members)
+                        $0.writeMember("typing", channel.typing)
                     }
                 }
             case .user(let report):
                 out.object("user") { out in
-                    out.member("online", report.isOnline)
-                    out.member("count", report.count)
+                    out.writeMember("online", report.isOnline)
+                    out.writeMember("count", report.count)
                     out.array("connections", report.connections) { out, connection in
                         out.object {
-                            $0.member("id", connection.id)
-                            $0.member("seconds", connection.seconds)
-                            if let state = connection.appState { $0.member("state", state.rawValue) }
+                            $0.writeMember("id", connection.id)
+                            $0.writeMember("seconds", connection.seconds)
+                            if let state = connection.appState { $0.writeMember("state", state.rawValue) }
                             $0.array("channels", connection.channels) { out, key in
-                                out.object { $0.members(of: key) }
+                                out.object { $0.addKey(of: key) }
                             }
                         }
                     }
                 }
             case .stats(let counts):
                 out.object("stats") {
-                    $0.member("connections", counts.connections)
-                    $0.member("memberships", counts.memberships)
+                    $0.writeMember("connections", counts.connections)
+                    $0.writeMember("memberships", counts.memberships)
                 }
-            case .count(let count): out.member("count", count)
-            case .full: out.member("full", true)
+            case .count(let count): out.writeMember("count", count)
+            case .full: out.writeMember("full", true)
             }
         }
     }
@@ -80,37 +80,39 @@ enum ServerPart: Sendable, Equatable {
         let json: JSON
         do { json = try JSON(parsing: bytes) } catch { return nil }
         guard let part = ServerPart(json) else { return nil }
-        return (part, json.figure("cost"))
+        return (part, json.nonNegativeInteger("cost"))
     }
 
     private init?(_ json: JSON) {
         if let channels = json["channels"] {
-            var page = ChannelPage(isCut: json["cut"]?.bool ?? false, unlisted: json.figure("unlisted"))
+            var page = ChannelPage(isCut: json["cut"]?.bool ?? false, unlisted: json.nonNegativeInteger("unlisted"))
             for channel in channels.elements {
                 guard let key = ChannelKey(channel) else { return nil }
                 page.channels.append(
                     ChannelCount(
-                        key: key, connections: channel.figure("connections"), members: channel.figure("present"),
-                        typing: channel.figure("typing")))
+                        key: key, connections: channel.nonNegativeInteger("connections"),
+                        members: channel.nonNegativeInteger("present"),
+                        typing: channel.nonNegativeInteger("typing")))
             }
             self = .channels(page)
         } else if let user = json["user"] {
             let connections = user["connections"]?.elements.map { connection in
                 UserConnection(
-                    id: connection["id"]?.string ?? "", seconds: connection.figure("seconds"),
+                    id: connection["id"]?.string ?? "", seconds: connection.nonNegativeInteger("seconds"),
                     appState: connection["state"]?.string.flatMap { ReportedAppState(rawValue: $0) },
                     channels: connection["channels"]?.elements.compactMap { ChannelKey($0) } ?? [])
             }
             self = .user(
                 UserReport(
-                    isOnline: user["online"]?.bool ?? false, count: user.figure("count"),
+                    isOnline: user["online"]?.bool ?? false, count: user.nonNegativeInteger("count"),
                     connections: connections ?? []))
         } else if let stats = json["stats"] {
             self = .stats(
                 HubCounts(
-                    connections: stats.figure("connections"), memberships: stats.figure("memberships")))
+                    connections: stats.nonNegativeInteger("connections"),
+                    memberships: stats.nonNegativeInteger("memberships")))
         } else if json["count"]?.int != nil {
-            self = .count(json.figure("count"))
+            self = .count(json.nonNegativeInteger("count"))
         } else if json["full"]?.bool == true {
             self = .full
         } else {
@@ -121,5 +123,5 @@ enum ServerPart: Sendable, Equatable {
 
 extension JSON {
     /// A number from another hub, bounded so that a sum cannot overflow; 0 if it is missing.
-    fileprivate func figure(_ name: String) -> Int { min(max(0, self[name]?.int ?? 0), 1 << 53) }
+    fileprivate func nonNegativeInteger(_ name: String) -> Int { min(max(0, self[name]?.int ?? 0), 1 << 53) }
 }

@@ -28,19 +28,19 @@ enum ServerQuestion: Sendable, Equatable {
 
     var encoded: [UInt8] {
         JSONWriter.object { out in
-            out.member("ask", name.rawValue)
+            out.writeMember("ask", name.rawValue)
             switch self {
             case .channels(let prefix, let after, let limit):
-                out.member("prefix", prefix)
-                out.member("limit", limit)
-                if let after { out.object("after") { $0.members(of: after) } }
-            case .channel(let key): out.members(of: key)
-            case .user(let user), .disconnect(let user), .refresh(let user): out.member("user", user.text)
+                out.writeMember("prefix", prefix)
+                out.writeMember("limit", limit)
+                if let after { out.object("after") { $0.addKey(of: after) } }
+            case .channel(let key): out.addKey(of: key)
+            case .user(let user), .disconnect(let user), .refresh(let user): out.writeMember("user", user.text)
             case .stats: break
             case .unsubscribe(let user, let key, let seconds):
-                out.member("user", user.text)
-                out.members(of: key)
-                if let seconds { out.member("seconds", seconds) }
+                out.writeMember("user", user.text)
+                out.addKey(of: key)
+                if let seconds { out.writeMember("seconds", seconds) }
             }
         }
     }
@@ -88,15 +88,15 @@ enum ServerQuestion: Sendable, Equatable {
 
 extension JSONWriter {
     /// Between hubs: the topic in the form of clients.
-    mutating func members(of key: ChannelKey) {
-        member("topic", key.topic)
-        member("private", key.isPrivate)
+    mutating func addKey(of key: ChannelKey) {
+        writeMember("topic", key.topic)
+        writeMember("private", key.isPrivate)
     }
 
     /// In responses to backends: the topic without its prefix, as elsewhere in the HTTP API.
-    mutating func shown(_ key: ChannelKey) {
-        member("topic", String(key.name))
-        member("private", key.isPrivate)
+    mutating func addShownKey(_ key: ChannelKey) {
+        writeMember("topic", String(key.name))
+        writeMember("private", key.isPrivate)
     }
 }
 

@@ -24,13 +24,13 @@ enum ServerRoute: Equatable {
         case "channels": self = .channels
         case "stats": self = .stats
         default:
-            if let (topic, word) = Self.parts(of: rest, below: "channels/", words: ["presence", "typing"]) {
+            if let (topic, word) = Self.splitPath(of: rest, below: "channels/", words: ["presence", "typing"]) {
                 switch word {
                 case "presence": self = .presence(topic: topic)
                 case "typing": self = .typing(topic: topic)
                 default: self = .channel(topic: topic)
                 }
-            } else if let (user, word) = Self.parts(
+            } else if let (user, word) = Self.splitPath(
                 of: rest, below: "users/", words: ["disconnect", "unsubscribe", "refresh"])
             {
                 switch word {
@@ -45,7 +45,7 @@ enum ServerRoute: Equatable {
         }
     }
 
-    private static func parts(of path: Substring, below prefix: String, words: [String]) -> (String, String?)? {
+    private static func splitPath(of path: Substring, below prefix: String, words: [String]) -> (String, String?)? {
         guard path.utf8.starts(with: prefix.utf8) else { return nil }
         let rest = Substring(path.utf8.dropFirst(prefix.utf8.count))
         guard !rest.isEmpty else { return nil }

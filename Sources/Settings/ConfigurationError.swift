@@ -15,7 +15,7 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
 enum Quotation {
     private static let longest = 80
 
-    static func of(_ text: String) -> String {
+    static func excerpt(_ text: String) -> String {
         var out = ""
         for scalar in text.unicodeScalars.prefix(longest) {
             switch scalar {
@@ -44,7 +44,7 @@ struct UnknownKey {
         if !inside.isEmpty {
             return "\(key) is a section and takes no value of its own; its keys are \(inside.joined(separator: ", "))."
         }
-        return "there is no key \(Quotation.of(key)); \(advice)"
+        return "there is no key \(Quotation.excerpt(key)); \(advice)"
     }
 
     private var advice: String {

@@ -138,13 +138,13 @@ package enum Kind: Sendable {
     }
 
     /// Nil if `text` is no valid value.
-    func read(_ text: String) -> SettingValue? {
+    func parseValue(_ text: String) -> SettingValue? {
         switch self {
         case .integer(let range):
-            guard let number = Self.integer(text), range.contains(number) else { return nil }
+            guard let number = Self.parseInteger(text), range.contains(number) else { return nil }
             return .integer(number)
         case .toggle:
-            return Self.toggle(text).map { .toggle($0) }
+            return Self.parseToggle(text).map { .toggle($0) }
         case .choice(let words):
             return words.first { $0 == text.lowercased() }.map { .text($0) }
         case .host:
@@ -158,20 +158,20 @@ package enum Kind: Sendable {
         case .secret(let bytes):
             return text.utf8.count >= bytes ? .text(text) : nil
         case .secrets(let bytes):
-            let secrets = Self.words(in: text, separators: "")
+            let secrets = Self.splitWords(in: text, separators: "")
             return secrets.allSatisfy { $0.utf8.count >= bytes } && !secrets.isEmpty ? .text(text) : nil
         case .words(let allowed):
-            let words = Self.words(in: text, separators: ",")
+            let words = Self.splitWords(in: text, separators: ",")
             return words.allSatisfy { allowed?.contains($0) ?? true } && !words.isEmpty ? .text(text) : nil
         case .path:
             return text.contains("\0") ? nil : .text(text)
         case .mode:
             return Self.isMode(text) ? .text(text) : nil
         case .origins:
-            let words = Self.words(in: text, separators: ",")
+            let words = Self.splitWords(in: text, separators: ",")
             return !words.isEmpty && words.allSatisfy(Self.isOrigin) ? .text(text) : nil
         case .networks:
-            let words = Self.words(in: text, separators: ",")
+            let words = Self.splitWords(in: text, separators: ",")
             return !words.isEmpty && words.allSatisfy(Self.isNetwork) ? .text(text) : nil
         case .redisURL:
             let schemes = ["redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://"]
@@ -179,10 +179,10 @@ package enum Kind: Sendable {
         case .webURL:
             return HostText.isWebURL(text) ? .text(text) : nil
         case .windows:
-            let words = Self.words(in: text, separators: ",")
+            let words = Self.splitWords(in: text, separators: ",")
             return !words.isEmpty && words.allSatisfy { TopicWindows($0) != nil } ? .text(text) : nil
         case .columns:
-            let words = Self.words(in: text, separators: ",")
+            let words = Self.splitWords(in: text, separators: ",")
             let areColumns = words.allSatisfy { word in
                 let parts = word.split(separator: ".", omittingEmptySubsequences: false)
                 return parts.count == 3 && !parts.contains("")
@@ -205,7 +205,7 @@ package enum Kind: Sendable {
         case .pem:
             return text.contains("-----BEGIN") && text.contains("PRIVATE KEY-----") ? .text(text) : nil
         case .tables:
-            let words = Self.words(in: text, separators: ",")
+            let words = Self.splitWords(in: text, separators: ",")
             let areTables = words.allSatisfy { word in
                 let parts = word.split(separator: ".", omittingEmptySubsequences: false)
                 return parts.count == 2 && !parts.contains("")
@@ -234,17 +234,17 @@ package enum Kind: Sendable {
     }
 
     /// Splits a text at `separators` and white space.
-    static func words(in text: String, separators: String) -> [String] {
+    static func splitWords(in text: String, separators: String) -> [String] {
         text.split { $0.isWhitespace || separators.contains($0) }.map(String.init)
     }
 
     /// Digits, optionally with underscores between them: 5_000_000.
-    private static func integer(_ text: String) -> Int? {
+    private static func parseInteger(_ text: String) -> Int? {
         guard !text.hasPrefix("_"), !text.hasSuffix("_"), !text.contains("__") else { return nil }
         return Int(text.replacing("_", with: ""))
     }
 
-    private static func toggle(_ text: String) -> Bool? {
+    private static func parseToggle(_ text: String) -> Bool? {
         switch text.lowercased() {
         case "true", "yes", "on", "1": true
         case "false", "no", "off", "0": false

@@ -20,9 +20,9 @@ extension RoostConfiguration {
         let variable = environment[Setting.fileVariable].flatMap { $0.isEmpty ? nil : $0 }
         let path = try SettingsPath.find(flag: file, variable: variable, files: files)
         var layers = [Layer(flags: flags), variables]
-        if let path { layers.append(try SettingsFile(path: path).layer()) }
+        if let path { layers.append(try SettingsFile(path: path).readLayer()) }
         var values: [EffectiveValue] = []
-        for setting in Setting.all { values.append(try effective(setting, layers)) }
+        for setting in Setting.all { values.append(try effectiveValue(setting, layers)) }
         return try RoostConfiguration(
             values: EffectiveValues(values), file: path, cores: cores,
             warnings: UnknownVariables(in: environment).sentences)
@@ -30,7 +30,9 @@ extension RoostConfiguration {
 
     /// The first layer that sets the value wins, but an invalid value in a lower layer is an error all the same:
     /// otherwise it would come to light at the worst moment, when the layer above is removed.
-    private static func effective(_ setting: Setting, _ layers: [Layer]) throws(ConfigurationError) -> EffectiveValue {
+    private static func effectiveValue(_ setting: Setting, _ layers: [Layer]) throws(ConfigurationError)
+        -> EffectiveValue
+    {
         var winner: EffectiveValue?
         for layer in layers {
             guard let found = try layer.value(of: setting), winner == nil else { continue }
@@ -88,23 +90,24 @@ struct Layer {
     /// Nil if this layer does not set it.
     func value(of setting: Setting) throws(ConfigurationError) -> EffectiveValue? {
         guard let entry = entries[setting.key] else { return nil }
-        guard case .text(let text) = entry.content else { throw wrong(setting, entry, found: "is a list") }
-        guard let value = setting.kind.read(text) else {
-            let found = setting.isSecret ? "has \(text.utf8.count) bytes" : "is '\(Quotation.of(text))'"
-            throw wrong(setting, entry, found: found, hint: hint(entry, text))
+        guard case .text(let text) = entry.content else { throw valueError(setting, entry, found: "is a list") }
+        guard let value = setting.kind.parseValue(text) else {
+            let found = setting.isSecret ? "has \(text.utf8.count) bytes" : "is '\(Quotation.excerpt(text))'"
+            throw valueError(setting, entry, found: found, hint: serviceLinkHint(entry, text))
         }
         return EffectiveValue(setting: setting, value: value, origin: entry.origin)
     }
 
     /// Kubernetes sets variables for each service; those for one named `roost-http` collide with Roost's.
-    private func hint(_ entry: Entry, _ text: String) -> String {
+    private func serviceLinkHint(_ entry: Entry, _ text: String) -> String {
         guard case .variable(let name) = entry.origin, ServiceLink.isOne(name, text) else { return "" }
         return "; Kubernetes sets it for a service of that name, and `enableServiceLinks: false` in the pod stops that"
     }
 
-    private func wrong(_ setting: Setting, _ entry: Entry, found: String, hint: String = "") -> ConfigurationError {
+    private func valueError(_ setting: Setting, _ entry: Entry, found: String, hint: String = "") -> ConfigurationError
+    {
         ConfigurationError(
-            message: "\(entry.origin.subject(setting)) \(found), expected \(setting.kind.expectation)\(hint).")
+            message: "\(entry.origin.errorSubject(setting)) \(found), expected \(setting.kind.expectation)\(hint).")
     }
 }
 
@@ -127,7 +130,7 @@ package enum Origin: Sendable, Equatable, CustomStringConvertible {
 
     /// The beginning of an error about a setting's value: for a file its place and the key; a flag or variable names
     /// both.
-    func subject(_ setting: Setting) -> String {
+    func errorSubject(_ setting: Setting) -> String {
         switch self {
         case .flag(let name), .variable(let name): name
         case .file: "\(self): \(setting.key)"
@@ -183,7 +186,7 @@ struct EffectiveValues {
 
     /// Empty if it is not set.
     func words(_ setting: Setting, separators: String = ",") -> [String] {
-        text(setting).map { Kind.words(in: $0, separators: separators) } ?? []
+        text(setting).map { Kind.splitWords(in: $0, separators: separators) } ?? []
     }
 
     func requiredText(_ setting: Setting) -> String {
@@ -204,7 +207,7 @@ struct EffectiveValues {
     }
 
     /// "timeouts.ping_after (25, default) must be less than timeouts.idle (20, ROOST_TIMEOUTS_IDLE), or …"
-    func conflict(_ one: Setting, _ other: Setting, _ relation: String, _ why: String) -> ConfigurationError {
+    func conflictError(_ one: Setting, _ other: Setting, _ relation: String, _ why: String) -> ConfigurationError {
         ConfigurationError(
             message: "\(one.key) (\(self[one].printed), \(self[one].origin)) \(relation) \(other.key) "
                 + "(\(self[other].printed), \(self[other].origin)), \(why).")

@@ -65,7 +65,7 @@ package struct PushSettings: Sendable {
     package let receiptsTables: [String]
 
     init(_ values: EffectiveValues) throws(ConfigurationError) {
-        topic = values.text(.apnsTopic).map(Self.bundle)
+        topic = values.text(.apnsTopic).map(Self.bundleID)
         let team = values.text(.apnsTeam)
         let id = values.text(.apnsKeyID)
         let pem = values.text(.apnsPrivateKey)
@@ -92,9 +92,9 @@ package struct PushSettings: Sendable {
         title = values.requiredText(.alertTitle)
         body = values.requiredText(.alertBody)
         titleKey = values.text(.alertTitleKey)
-        titleArguments = Self.list(values.text(.alertTitleArguments))
+        titleArguments = Self.splitList(values.text(.alertTitleArguments))
         bodyKey = values.text(.alertBodyKey)
-        bodyArguments = Self.list(values.text(.alertBodyArguments))
+        bodyArguments = Self.splitList(values.text(.alertBodyArguments))
         sound = values.requiredText(.alertSound)
         alertHours = values.integer(.alertHours)
         alertWhen = values.requiredText(.alertWhen)
@@ -123,18 +123,18 @@ package struct PushSettings: Sendable {
                     + "apns.key_id and apns.private_key.")
         }
         if values.integer(.activityCeiling) < values.integer(.activityDebounce) {
-            throw values.conflict(
+            throw values.conflictError(
                 .activityCeiling, .activityDebounce, "must not be less than", "which it is the ceiling of")
         }
     }
 
     /// Some users configure the topic of Live Activity requests, which is the bundle ID with a suffix.
-    private static func bundle(_ text: String) -> String {
+    private static func bundleID(_ text: String) -> String {
         let suffix = ".push-type.liveactivity"
         return text.hasSuffix(suffix) ? String(text.dropLast(suffix.count)) : text
     }
 
-    private static func list(_ text: String?) -> [String] {
+    private static func splitList(_ text: String?) -> [String] {
         text?.split(separator: "|", omittingEmptySubsequences: false).map(String.init) ?? []
     }
 }

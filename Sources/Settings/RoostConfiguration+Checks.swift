@@ -3,13 +3,14 @@ extension RoostConfiguration {
     /// Rejects values that are valid one by one and contradictory together.
     static func checkTogether(_ values: EffectiveValues) throws(ConfigurationError) {
         if values.integer(.pingAfter) >= values.integer(.idleTimeout) {
-            throw values.conflict(.pingAfter, .idleTimeout, "must be less than", "or no ping is sent in time")
+            throw values.conflictError(.pingAfter, .idleTimeout, "must be less than", "or no ping is sent in time")
         }
         if values.integer(.payloadBytes) > values.integer(.messageBytes) {
-            throw values.conflict(.payloadBytes, .messageBytes, "must not be more than", "which it has to fit into")
+            throw values.conflictError(
+                .payloadBytes, .messageBytes, "must not be more than", "which it has to fit into")
         }
         if values.integer(.httpPort) == values.integer(.opsPort) {
-            throw values.conflict(.opsPort, .httpPort, "must not be", "also where the hosts differ")
+            throw values.conflictError(.opsPort, .httpPort, "must not be", "also where the hosts differ")
         }
         try checkListening(values)
         try checkKeys(values)
@@ -47,7 +48,7 @@ extension RoostConfiguration {
         let hasSecret = values.text(.jwtSecret) != nil
         let hasSet = values.text(.jwksFile) != nil || values.text(.jwksURL) != nil
         if hasSecret, !hasSet, !algorithms.isEmpty, !algorithms.contains(where: { $0.hasPrefix("HS") }) {
-            throw values.conflict(
+            throw values.conflictError(
                 .jwtAlgorithms, .jwtSecret, "allows nothing that can be verified with",
                 "so nobody could come in; add HS256, or name a key set in jwks.file or jwks.url")
         }
@@ -58,15 +59,15 @@ extension RoostConfiguration {
 extension RoostConfiguration {
     /// - Parameter command: the name in the error: `roost serve`.
     package func requireDatabaseURL(for command: String) throws(ConfigurationError) -> String {
-        try require(.databaseURL, databaseURL, for: command)
+        try requireValue(.databaseURL, databaseURL, for: command)
     }
 
     /// - Parameter command: the name in the error: `roost serve`.
     package func requireJWTSecret(for command: String) throws(ConfigurationError) -> String {
-        try require(.jwtSecret, jwtSecret, for: command)
+        try requireValue(.jwtSecret, jwtSecret, for: command)
     }
 
-    private func require(
+    private func requireValue(
         _ setting: Setting, _ value: String?, for command: String
     ) throws(ConfigurationError) -> String {
         if let value { return value }

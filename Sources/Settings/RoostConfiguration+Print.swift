@@ -104,7 +104,7 @@ package enum Mask {
             guard rest[spaces.endIndex...].first == "=" else { continue }
             let value = rest[spaces.endIndex...].dropFirst().drop { $0 == " " }
             out += rest[..<value.startIndex] + hidden
-            rest = value[end(of: value)...]
+            rest = value[valueEnd(of: value)...]
         }
         return out + rest
     }
@@ -120,7 +120,7 @@ package enum Mask {
         return value.endIndex
     }
 
-    private static func end(of value: Substring) -> Substring.Index {
+    private static func valueEnd(of value: Substring) -> Substring.Index {
         guard value.first == "'" else { return endOfPlain(value) }
         var index = value.index(after: value.startIndex)
         while index < value.endIndex, value[index] != "'" {

@@ -13,12 +13,12 @@ extension RoostConfiguration {
                 return
                     "\(setting.key) needs a restart: it was changed (\(future.origin)), and the old one is in force until then."
             }
-            return "\(setting.key) needs a restart: it is \(Self.shown(present)) until then, and is to be "
-                + "\(Self.shown(future)) (\(future.origin))."
+            return "\(setting.key) needs a restart: it is \(Self.printedValue(present)) until then, and is to be "
+                + "\(Self.printedValue(future)) (\(future.origin))."
         }
 
-        private static func shown(_ value: EffectiveValue) -> String {
-            value.value == nil ? "not set" : Quotation.of(value.printed)
+        private static func printedValue(_ value: EffectiveValue) -> String {
+            value.value == nil ? "not set" : Quotation.excerpt(value.printed)
         }
     }
 
@@ -46,8 +46,8 @@ extension RoostConfiguration {
     }
 
     /// The beginning of an error about the value of `key`: its origin, and the key.
-    package func subject(_ key: String) -> String {
+    package func errorSubject(_ key: String) -> String {
         guard let value = values.first(where: { $0.setting.key == key }) else { return key }
-        return value.origin.subject(value.setting)
+        return value.origin.errorSubject(value.setting)
     }
 }

@@ -20,7 +20,7 @@ struct SettingObject {
                 guard let name = name.scalar else {
                     throw ConfigurationError(message: "\(path): a key in \(key) is no text; write it as one.")
                 }
-                members.append(Self.quoted(name.string) + ":" + (try json(of: value)))
+                members.append(Self.jsonString(name.string) + ":" + (try json(of: value)))
             }
             return "{" + members.joined(separator: ",") + "}"
         case .sequence(let sequence):
@@ -28,9 +28,9 @@ struct SettingObject {
             for element in sequence { elements.append(try json(of: element)) }
             return "[" + elements.joined(separator: ",") + "]"
         case .scalar(let scalar):
-            guard scalar.style == .plain || scalar.style == .any else { return Self.quoted(scalar.string) }
+            guard scalar.style == .plain || scalar.style == .any else { return Self.jsonString(scalar.string) }
             if Self.blanks.contains(scalar.string) { return "null" }
-            return Self.isLiteral(scalar.string) ? scalar.string : Self.quoted(scalar.string)
+            return Self.isLiteral(scalar.string) ? scalar.string : Self.jsonString(scalar.string)
         case .alias: preconditionFailure("the parser puts what an alias stands for in its place")
         }
     }
@@ -42,7 +42,7 @@ struct SettingObject {
     }
 
     /// RFC 8259, section 7.
-    private static func quoted(_ text: String) -> String {
+    private static func jsonString(_ text: String) -> String {
         var out = "\""
         for scalar in text.unicodeScalars {
             switch scalar {

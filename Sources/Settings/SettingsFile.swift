@@ -38,15 +38,15 @@ struct SettingsFile {
     }
 
     /// The values in the file. Unknown keys are refused: a misspelled key would otherwise be ignored silently.
-    func layer() throws(ConfigurationError) -> Layer {
+    func readLayer() throws(ConfigurationError) -> Layer {
         var entries: [String: Layer.Entry] = [:]
         var seen: Set<String> = []
-        let values = try values()
+        let values = try parseValues()
         for value in values.sorted(by: { ($0.key, $0.line) < ($1.key, $1.line) }) {
-            try check(value)
+            try checkKey(value)
             // A key below its section and again with dots is no duplicate to YAML.
             guard seen.insert(value.key).inserted else {
-                throw twice(value.key, values.filter { $0.key == value.key }.map(\.line).sorted())
+                throw setTwiceError(value.key, values.filter { $0.key == value.key }.map(\.line).sorted())
             }
             if value.isBlank { continue }
             entries[value.key] = Layer.Entry(content: value.content, origin: .file(path, line: value.line))
@@ -54,7 +54,7 @@ struct SettingsFile {
         return Layer(entries)
     }
 
-    private func check(_ value: Value) throws(ConfigurationError) {
+    private func checkKey(_ value: Value) throws(ConfigurationError) {
         if Setting.all.contains(where: { $0.key == value.key }) { return }
         // A section whose keys are all commented out.
         if value.isBlank, Setting.all.contains(where: { $0.key.hasPrefix(value.key + ".") }) { return }
@@ -64,24 +64,24 @@ struct SettingsFile {
 
     // MARK: YAML
 
-    private func values() throws(ConfigurationError) -> [Value] {
+    private func parseValues() throws(ConfigurationError) -> [Value] {
         // The parser finds no mapping in a file with nothing but comments; such a file has no settings.
         if Self.isComment(text) { return [] }
         let root: Node?
         do {
             root = try Parser(yaml: text).singleRoot()
         } catch {
-            throw unreadable(error)
+            throw unreadableError(error)
         }
         guard let mapping = root?.mapping else {
             throw ConfigurationError(
                 message:
                     "\(path) has no keys with values, such as `loops: 2`; config/roost.yaml shows how it is written.")
         }
-        return try values(of: mapping, below: "")
+        return try parseValues(of: mapping, below: "")
     }
 
-    private func values(of mapping: Node.Mapping, below section: String) throws(ConfigurationError) -> [Value] {
+    private func parseValues(of mapping: Node.Mapping, below section: String) throws(ConfigurationError) -> [Value] {
         var values: [Value] = []
         for (name, node) in mapping {
             guard let name = name.scalar else {
@@ -97,7 +97,7 @@ struct SettingsFile {
                 let object = try SettingObject(key: key, path: path).json(of: node)
                 values.append(Value(key: key, line: line, content: .text(object)))
             case .mapping(let mapping):
-                values += try self.values(of: mapping, below: key + ".")
+                values += try self.parseValues(of: mapping, below: key + ".")
             case .sequence(let items):
                 guard items.allSatisfy({ $0.scalar != nil }) else {
                     throw ConfigurationError(
@@ -124,10 +124,10 @@ struct SettingsFile {
 
     /// The parser's errors span several lines and quote the file, which may contain secrets; only the place and the
     /// reason are kept.
-    private func unreadable(_ error: any Error) -> ConfigurationError {
+    private func unreadableError(_ error: any Error) -> ConfigurationError {
         switch error as? YamlError {
         case .duplicatedKeysInMapping(let names, let context)?:
-            if let name = names.first, let error = twice(name, at: context.mark) { return error }
+            if let name = names.first, let error = setTwiceError(name, at: context.mark) { return error }
         case .scanner(_, let problem, let mark, _)?, .parser(_, let problem, let mark, _)?,
             .composer(_, let problem, let mark, _)?:
             return notYAML(mark.line, problem)
@@ -136,7 +136,8 @@ struct SettingsFile {
         default: break
         }
         let said = "\(error)".split(whereSeparator: \.isNewline).first ?? ""
-        return ConfigurationError(message: "\(path) cannot be read: \(Self.unended(Quotation.of(String(said)))).")
+        return ConfigurationError(
+            message: "\(path) cannot be read: \(Self.trimmedEnd(Quotation.excerpt(String(said)))).")
     }
 
     private func notYAML(_ line: Int, _ problem: String) -> ConfigurationError {
@@ -144,10 +145,10 @@ struct SettingsFile {
         if lines.indices.contains(line - 1), lines[line - 1].first(where: { $0 != " " }) == "\t" {
             return ConfigurationError(message: "\(place): the line is indented with a tab; YAML takes spaces alone.")
         }
-        return ConfigurationError(message: "\(place): this is not YAML: \(Self.unended(problem)).")
+        return ConfigurationError(message: "\(place): this is not YAML: \(Self.trimmedEnd(problem)).")
     }
 
-    private func twice(_ key: String, _ places: [Int]) -> ConfigurationError {
+    private func setTwiceError(_ key: String, _ places: [Int]) -> ConfigurationError {
         guard places.count > 1, places[0] != places[1] else {
             return ConfigurationError(
                 message: "\(path): \(key) is set twice, as `\(key):` and below its section; keep one of them.")
@@ -161,12 +162,12 @@ struct SettingsFile {
     /// derived from the text before that place; the other places are the lines below with the same indentation and key.
     ///
     /// - Returns: nil if the section is not written in lines, as in `{a: 1, a: 2}`.
-    private func twice(_ name: String, at first: Mark) -> ConfigurationError? {
+    private func setTwiceError(_ name: String, at first: Mark) -> ConfigurationError? {
         guard lines.indices.contains(first.line - 1) else { return nil }
         let indent = first.column - 1
         let before = lines[..<(first.line - 1)] + [lines[first.line - 1].prefix(indent) + "'\(name)':"]
         let above: [Value]
-        do { above = try SettingsFile(path: path, text: before.joined(separator: "\n")).values() } catch {
+        do { above = try SettingsFile(path: path, text: before.joined(separator: "\n")).parseValues() } catch {
             return error.message.contains("set twice") ? error : nil
         }
         guard let key = above.last(where: { $0.line == first.line })?.key else { return nil }
@@ -176,12 +177,12 @@ struct SettingsFile {
             guard let character = content.first, character != "#" else { continue }
             let depth = line.count - content.count
             if depth < indent { break }
-            if depth == indent, Self.begins(content, with: name) { places.append(index + 1) }
+            if depth == indent, Self.lineBegins(content, with: name) { places.append(index + 1) }
         }
-        return places.count > 1 ? twice(key, places) : nil
+        return places.count > 1 ? setTwiceError(key, places) : nil
     }
 
-    private static func begins(_ content: Substring, with key: String) -> Bool {
+    private static func lineBegins(_ content: Substring, with key: String) -> Bool {
         [key, "\"\(key)\"", "'\(key)'"].contains { spelling in
             content.hasPrefix(spelling) && content.dropFirst(spelling.count).first { $0 != " " } == ":"
         }
@@ -195,7 +196,7 @@ struct SettingsFile {
     private var lines: [Substring] { text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) }
 
     /// Removes punctuation from the end.
-    private static func unended(_ text: String) -> String {
+    private static func trimmedEnd(_ text: String) -> String {
         let end = text.lastIndex { $0 != "." && $0 != ":" && !$0.isWhitespace }
         return end.map { String(text[...$0]) } ?? ""
     }
@@ -218,13 +219,13 @@ enum SettingsPath {
         var status = stat()
         guard stat(path, &status) == 0 else {
             throw ConfigurationError(
-                message: "\(named?.1 ?? "the standard place") names \(path), which \(reason(errno)).")
+                message: "\(named?.1 ?? "the standard place") names \(path), which \(openFailure(errno)).")
         }
-        try check(path, status)
+        try checkFile(path, status)
         return path
     }
 
-    private static func check(_ path: String, _ status: stat) throws(ConfigurationError) {
+    private static func checkFile(_ path: String, _ status: stat) throws(ConfigurationError) {
         switch status.st_mode & S_IFMT {
         case S_IFDIR: throw ConfigurationError(message: "\(path) is a folder; name a YAML file.")
         case S_IFREG: break
@@ -238,7 +239,7 @@ enum SettingsPath {
         }
     }
 
-    private static func reason(_ number: Int32) -> String {
+    private static func openFailure(_ number: Int32) -> String {
         switch number {
         case ENOENT: "does not exist"
         case EACCES: "is in a folder that this user may not enter"

@@ -23,20 +23,20 @@ struct UnknownVariables {
     }
 
     /// One for each that may be misspelled, and one for all of Kubernetes'.
-    var sentences: [String] { misspelt.map(sentence) + linkSentence }
+    var sentences: [String] { misspelt.map(misspellingSentence) + linkSentence }
 
-    private func sentence(_ name: String) -> String {
+    private func misspellingSentence(_ name: String) -> String {
         let advice =
             NearestName.find(name, among: Self.known).map { "did you mean \($0)?" }
             ?? "a variable is named after its key, as ROOST_HTTP_PORT after http.port, and `roost config print` shows the keys."
-        return "There is no setting \(Quotation.of(name)), so it is ignored; \(advice)"
+        return "There is no setting \(Quotation.excerpt(name)), so it is ignored; \(advice)"
     }
 
     private var linkSentence: [String] {
         guard let first = links.first else { return [] }
         let others = links.count == 1 ? "" : " and \(links.count - 1) more"
         return [
-            "\(Quotation.of(first))\(others) \(links.count == 1 ? "is" : "are") ignored: Kubernetes makes such variables for a "
+            "\(Quotation.excerpt(first))\(others) \(links.count == 1 ? "is" : "are") ignored: Kubernetes makes such variables for a "
                 + "service, and `enableServiceLinks: false` in the pod stops that."
         ]
     }

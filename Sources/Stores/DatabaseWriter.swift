@@ -6,7 +6,7 @@ import Workers
 /// The work of a thread that repeatedly writes to the database (`WriterThread`).
 protocol DatabaseWriter: ~Copyable {
     /// Prepares a new connection.
-    mutating func begin(on connection: PostgresConnection) throws
+    mutating func startSession(on connection: PostgresConnection) throws
 
     /// Writes what is waiting.
     ///
@@ -15,13 +15,13 @@ protocol DatabaseWriter: ~Copyable {
     ///   - isLast: true for the last write.
     /// - Returns: true if nothing is waiting any more.
     /// - Throws: if the connection has to be abandoned.
-    mutating func write(on connection: PostgresConnection?, isLast: Bool) throws -> Bool
+    mutating func writeWaiting(on connection: PostgresConnection?, isLast: Bool) throws -> Bool
 
     /// Notes that a connection was lost, or could not be opened.
-    mutating func lost()
+    mutating func connectionLost()
 
     /// Publishes the result of a pass to other threads.
-    mutating func publish(isAllWritten: Bool)
+    mutating func publishReport(isAllWritten: Bool)
 
     /// Whether anything is waiting to be written.
     var isWaiting: Bool { get }
@@ -54,45 +54,46 @@ struct WriterThread<Writer: DatabaseWriter & ~Copyable>: ~Copyable {
     }
 
     /// - Returns: true if everything was written at the end.
-    mutating func run() -> Bool {
+    mutating func runUntilStopped() -> Bool {
         while !stopSignal.isStopping {
             let begin = ContinuousClock.now
             if connection == nil, reconnector.isDue { connect() }
-            let isAllWritten = write(isLast: false)
-            writer.publish(isAllWritten: isAllWritten)
-            rest(until: begin + interval)
+            let isAllWritten = writePass(isLast: false)
+            writer.publishReport(isAllWritten: isAllWritten)
+            waitForPass(until: begin + interval)
         }
         defer { connection = nil }
-        return finish()
+        return writeRest()
     }
 
     private mutating func connect() {
         do {
-            let fresh = try PresenceSession.open(conninfo, waiter: PlainWaiter(until: stopSignal), logger: logger)
-            try writer.begin(on: fresh)
+            let fresh = try PresenceSession.openSession(
+                conninfo, waiter: PlainWaiter(until: stopSignal), logger: logger)
+            try writer.startSession(on: fresh)
             connection = fresh
-            reconnector.connected()
+            reconnector.connectionOpened()
         } catch {
-            lost(because: error)
+            connectionLost(because: error)
         }
     }
 
-    private mutating func lost(because error: any Error) {
+    private mutating func connectionLost(because error: any Error) {
         connection = nil
-        writer.lost()
-        reconnector.failed(error, isStopping: stopSignal.isStopping)
+        writer.connectionLost()
+        reconnector.connectionFailed(error, isStopping: stopSignal.isStopping)
     }
 
-    private mutating func write(isLast: Bool) -> Bool {
-        do { return try writer.write(on: connection, isLast: isLast) } catch {
-            lost(because: error)
+    private mutating func writePass(isLast: Bool) -> Bool {
+        do { return try writer.writeWaiting(on: connection, isLast: isLast) } catch {
+            connectionLost(because: error)
             return false
         }
     }
 
     /// Waits for the next pass, or for the stop. A lost connection is noticed at once: data written on it may be gone
     /// then, even though nothing has changed here.
-    private mutating func rest(until end: ContinuousClock.Instant) {
+    private mutating func waitForPass(until end: ContinuousClock.Instant) {
         while !stopSignal.isStopping, ContinuousClock.now < end {
             var polled = [
                 pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
@@ -101,21 +102,21 @@ struct WriterThread<Writer: DatabaseWriter & ~Copyable>: ~Copyable {
             guard poll(&polled, nfds_t(polled.count), milliseconds(until: end)) > 0, polled[1].revents != 0 else {
                 continue
             }
-            do { _ = try connection?.takeNotifications() } catch { lost(because: error) }
+            do { _ = try connection?.takeNotifications() } catch { connectionLost(because: error) }
         }
     }
 
     /// Writes the rest, as far as time permits.
-    private mutating func finish() -> Bool {
+    private mutating func writeRest() -> Bool {
         guard writer.isWaiting || connection != nil else { return true }
         if connection == nil { connect() }
-        var isAllWritten = write(isLast: true)
+        var isAllWritten = writePass(isLast: true)
         if connection == nil {
             // The connection had been lost earlier, unnoticed.
             connect()
-            isAllWritten = write(isLast: true)
+            isAllWritten = writePass(isLast: true)
         }
-        writer.publish(isAllWritten: isAllWritten)
+        writer.publishReport(isAllWritten: isAllWritten)
         return isAllWritten || !writer.isWaiting
     }
 }

@@ -94,7 +94,7 @@ package final class FileStreamService: StreamService {
 
     /// Starts the thread. Call it once per service.
     package func start(telling sink: any StreamSink) {
-        thread.start { [self] in worker.run(mailbox, sink) }
+        thread.start { [self] in worker.runUntilStopped(mailbox, sink) }
     }
 
     package func stop() {
@@ -109,7 +109,7 @@ package final class FileStreamService: StreamService {
         return statistics
     }
 
-    package func perform(
+    package func submitRequest(
         _ request: StreamRequest, on name: StreamName, answer: @escaping @Sendable (StreamAnswer) -> Void
     ) {
         let isTaken = mailbox.post { mail in
@@ -136,10 +136,10 @@ package final class FileStreamService: StreamService {
     package var isShared: Bool { isOfSeveralHubs }
 
     package func buffer(of name: StreamName) -> StreamBuffer? { index[name] }
-    @discardableResult package func watch(_ name: StreamName, by loop: Int) -> StreamBuffer? {
-        index.watch(name, by: loop)
+    @discardableResult package func watchStream(_ name: StreamName, by loop: Int) -> StreamBuffer? {
+        index.watchStream(name, by: loop)
     }
-    package func unwatch(_ name: StreamName, by loop: Int) { index.unwatch(name, by: loop) }
+    package func unwatchStream(_ name: StreamName, by loop: Int) { index.unwatchStream(name, by: loop) }
 }
 
 extension FileStreamService.Request {
@@ -170,7 +170,7 @@ final class StreamIndex: Sendable {
     subscript(name: StreamName) -> StreamBuffer? { state.withLock { $0.buffers[name] } }
 
     /// - Returns: the loops that wait for a stream of this name.
-    func add(_ buffer: StreamBuffer) -> [Int] {
+    func addBuffer(_ buffer: StreamBuffer) -> [Int] {
         state.withLock { state in
             state.buffers[buffer.name] = buffer
             let loops = state.watching[buffer.name]?.keys.sorted() ?? []
@@ -180,11 +180,11 @@ final class StreamIndex: Sendable {
     }
 
     /// Leaves another generation of the name in place.
-    func remove(_ buffer: StreamBuffer) {
+    func removeBuffer(_ buffer: StreamBuffer) {
         state.withLock { if $0.buffers[buffer.name] === buffer { $0.buffers[buffer.name] = nil } }
     }
 
-    func watch(_ name: StreamName, by loop: Int) -> StreamBuffer? {
+    func watchStream(_ name: StreamName, by loop: Int) -> StreamBuffer? {
         state.withLock { state in
             state.watching[name, default: [:]][loop, default: 0] += 1
             let buffer = state.buffers[name]
@@ -193,7 +193,7 @@ final class StreamIndex: Sendable {
         }
     }
 
-    func unwatch(_ name: StreamName, by loop: Int) {
+    func unwatchStream(_ name: StreamName, by loop: Int) {
         state.withLock { state in
             guard let count = state.watching[name]?[loop] else { return }
             state.watching[name]?[loop] = count > 1 ? count - 1 : nil
@@ -205,12 +205,13 @@ final class StreamIndex: Sendable {
 }
 
 extension FileStreamService: StreamInspector {
-    package func survey(limit: Int, then reply: @escaping @Sendable (StreamSurvey) -> Void) {
-        mailbox.post { $0.questions.append { reply($0.survey(limit: limit)) } }
+    package func surveyStreams(limit: Int, then reply: @escaping @Sendable (StreamSurvey) -> Void) {
+        mailbox.post { $0.questions.append { reply($0.makeSurvey(limit: limit)) } }
     }
 
-    package func inspect(_ name: StreamName, limit: Int, then reply: @escaping @Sendable (StreamReport?) -> Void) {
-        mailbox.post { $0.questions.append { reply($0.report(on: name, limit: limit)) } }
+    package func inspectStream(_ name: StreamName, limit: Int, then reply: @escaping @Sendable (StreamReport?) -> Void)
+    {
+        mailbox.post { $0.questions.append { reply($0.makeReport(on: name, limit: limit)) } }
     }
 }
 

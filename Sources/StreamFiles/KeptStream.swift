@@ -45,7 +45,7 @@ final class KeptStream {
         log.ending.map { .ended($0) } ?? (lease.isStalled ? .stalled : .open)
     }
 
-    var snapshot: StreamSnapshot { log.snapshot(status) }
+    var snapshot: StreamSnapshot { log.makeSnapshot(status) }
 
     var isTouched: Bool { isChanged || !answers.isEmpty }
 
@@ -53,11 +53,11 @@ final class KeptStream {
     var isChanged: Bool { before != nil }
 
     /// Stages a record; readers and callers learn of it once it is written.
-    func write(_ record: StreamRecord) {
+    func stageRecord(_ record: StreamRecord) {
         before = before ?? log
         RecordFrame.append(record, to: &frames)
-        bytes += record.bytes(of: log)
-        log.apply(record)
+        bytes += record.visibleBytes(of: log)
+        log.applyRecord(record)
     }
 
     /// Counts the last staged record as a producer's append.
@@ -67,7 +67,7 @@ final class KeptStream {
     func content(closing: StreamLog.Closing) -> [UInt8] {
         let whole = StreamBuffer(id: log.id, name: log.name, configuration: log.configuration)
         var bytes: [UInt8] = []
-        buffer.copy(log.start..<log.end, into: &bytes)
+        buffer.copyBytes(log.start..<log.end, into: &bytes)
         _ = whole.append(bytes + closing.bytes)
         return StreamPiece(of: whole, in: whole.snapshot, from: 0, most: .max / 2)?.body ?? []
     }
@@ -79,13 +79,13 @@ final class KeptStream {
     private static let markInterval: Int64 = 1000
 
     /// Records the current end before an append.
-    func mark(at now: Int64) {
+    func markTime(at now: Int64) {
         if let last = marks.last, now - last.at < Self.markInterval { return }
         marks.append((now, log.end))
     }
 
     /// The offset before which everything was appended before a time. Content from before the hub started counts from then on.
-    func end(before time: Int64) -> Int {
+    func endOffset(before time: Int64) -> Int {
         guard let passed = marks.lastIndex(where: { $0.at <= time }) else { return 0 }
         marks.removeFirst(passed)
         return marks[0].end
@@ -94,24 +94,24 @@ final class KeptStream {
     /// Rewrites the file without the content before an offset, and releases that.
     ///
     /// - Returns: the loops to notify; nil if the file could not be written, with the stream unchanged.
-    func drop(before start: Int, _ folder: StreamFolder) -> [Int]? {
+    func dropBytes(before start: Int, _ folder: StreamFolder) -> [Int]? {
         var bytes: [UInt8] = []
-        buffer.copy(start..<log.end, into: &bytes)
+        buffer.copyBytes(start..<log.end, into: &bytes)
         var file: [UInt8] = []
         RecordFrame.append(.created(log.id, log.name, log.configuration, at: log.createdAt), to: &file)
-        RecordFrame.append(.continued(log.checkpoint(at: start)), to: &file)
+        RecordFrame.append(.continued(log.makeCheckpoint(at: start)), to: &file)
         if !bytes.isEmpty { RecordFrame.append(.appended(bytes, nil, producer: nil, sequence: nil), to: &file) }
         guard folder.replace(self.file, with: file) else { return nil }
         length = self.file.length
-        log.drop(before: start)
-        return buffer.drop(before: start)
+        log.dropBytes(before: start)
+        return buffer.dropBytes(before: start)
     }
 
     /// Bytes added by the batch.
     var added: Int { bytes.count }
 
     /// An answer may depend on unwritten records, so it is sent once they are written.
-    func answer(_ answer: StreamAnswer, _ request: FileStreamService.Request) { answers.append((answer, request)) }
+    func stageAnswer(_ answer: StreamAnswer, _ request: FileStreamService.Request) { answers.append((answer, request)) }
 
     /// The reason if the current batch ends the stream.
     var ends: StreamEnding.Reason? { before?.ending == nil && before != nil ? log.ending?.reason : nil }
@@ -120,13 +120,13 @@ final class KeptStream {
     ///
     /// - Parameter isSynced: whether the batch must be on the disk, not only in the kernel's hands.
     /// - Returns: the loops to notify; nil if the batch could not be written, with the stream unchanged.
-    func commit(to folder: StreamFolder, isSynced: Bool) -> [Int]? {
+    func commitBatch(to folder: StreamFolder, isSynced: Bool) -> [Int]? {
         let bytes = self.bytes
         if let before {
             let length = file.length
             var isWritten = folder.append(frames, to: file)
-            if isWritten, isSynced, !folder.sync(file) {
-                folder.cut(file, at: length)
+            if isWritten, isSynced, !folder.syncFile(file) {
+                folder.cutFile(file, at: length)
                 isWritten = false
             }
             if !isWritten { log = before }
@@ -137,10 +137,10 @@ final class KeptStream {
             appended.count = 0
             guard isWritten else { return nil }
             self.length = file.length
-            count.add(news.count, at: news.at)
+            count.addAppends(news.count, at: news.at)
         }
         let loops = bytes.isEmpty ? [] : buffer.append(bytes)
-        return loops + show()
+        return loops + publishStatus()
     }
 
     // MARK: Streams shared between hubs
@@ -155,28 +155,28 @@ final class KeptStream {
     /// The shared log has accepted the batch: copies it to the folder, and shows it to readers. Its answers must be sent afterwards.
     ///
     /// - Returns: the loops to notify.
-    func commit(copyingTo folder: StreamFolder, isSynced: Bool) -> [Int] {
+    func commitBatch(copyingTo folder: StreamFolder, isSynced: Bool) -> [Int] {
         let (frames, bytes, news) = (frames, bytes, appended)
         before = nil
         self.frames = []
         self.bytes = []
         appended.count = 0
-        if !frames.isEmpty { count.add(news.count, at: news.at) }
-        copy(frames, to: folder, isSynced: isSynced)
-        return (bytes.isEmpty ? [] : buffer.append(bytes)) + show()
+        if !frames.isEmpty { count.addAppends(news.count, at: news.at) }
+        copyFrames(frames, to: folder, isSynced: isSynced)
+        return (bytes.isEmpty ? [] : buffer.append(bytes)) + publishStatus()
     }
 
     /// An incomplete copy is not extended.
-    private func copy(_ frames: [UInt8], to folder: StreamFolder, isSynced: Bool) {
+    private func copyFrames(_ frames: [UInt8], to folder: StreamFolder, isSynced: Bool) {
         guard !frames.isEmpty else { return }
-        if file.length == length, folder.append(frames, to: file), isSynced { _ = folder.sync(file) }
+        if file.length == length, folder.append(frames, to: file), isSynced { _ = folder.syncFile(file) }
         length += frames.count
     }
 
     /// The shared log differs from what the batch assumed, or cannot be reached: restores the stream as it was before.
     ///
     /// - Returns: the requests of the batch, in order, with their intended answers, and the requests that waited for it.
-    func undo() -> [(answer: StreamAnswer?, request: FileStreamService.Request)] {
+    func undoBatch() -> [(answer: StreamAnswer?, request: FileStreamService.Request)] {
         log = before ?? log
         before = nil
         frames = []
@@ -200,42 +200,42 @@ final class KeptStream {
     func takeIn(_ records: ArraySlice<StreamRecord>, _ frames: [UInt8], _ folder: StreamFolder) -> [Int] {
         var loops: [Int] = []
         for record in records {
-            let more = record.bytes(of: log)
-            log.apply(record)
+            let more = record.visibleBytes(of: log)
+            log.applyRecord(record)
             if !more.isEmpty { loops += buffer.append(more) }
         }
-        copy(frames, to: folder, isSynced: false)
-        count.begin(at: log.end)
-        return loops + show()
+        copyFrames(frames, to: folder, isSynced: false)
+        count.startGrowth(at: log.end)
+        return loops + publishStatus()
     }
 
     /// The number of answers in this batch.
     var answerCount: Int { answers.count }
 
     /// Answers the requests of this batch.
-    func say(isWritten: Bool) {
+    func sendAnswers(isWritten: Bool) {
         let answers = self.answers
         self.answers = []
         for (answer, request) in answers { request.answer(isWritten ? answer : .refused(.noRoom)) }
     }
 
     /// - Returns: the loops to notify.
-    func show() -> [Int] {
+    func publishStatus() -> [Int] {
         guard status != shown else { return [] }
         shown = status
-        return buffer.set(status)
+        return buffer.setStatus(status)
     }
 
     /// Shows all records of a file at once.
-    func restore(_ records: ArraySlice<StreamRecord>) {
+    func restoreRecords(_ records: ArraySlice<StreamRecord>) {
         for record in records {
-            let more = record.bytes(of: log)
-            log.apply(record)
-            if case .continued(let checkpoint) = record { _ = buffer.drop(before: checkpoint.start) }
+            let more = record.visibleBytes(of: log)
+            log.applyRecord(record)
+            if case .continued(let checkpoint) = record { _ = buffer.dropBytes(before: checkpoint.start) }
             if !more.isEmpty { _ = buffer.append(more) }
         }
-        _ = show()
-        count.begin(at: log.end)
+        _ = publishStatus()
+        count.startGrowth(at: log.end)
         length = file.length
     }
 
@@ -250,14 +250,14 @@ struct AppendCount {
     private(set) var lastAt: Int64?
     private var surveyed = (bytes: 0, appends: 0)
 
-    mutating func add(_ count: Int, at now: Int64) {
+    mutating func addAppends(_ count: Int, at now: Int64) {
         guard count > 0 else { return }
         appends += count
         lastAt = now
     }
 
     /// The content of the file does not count as growth.
-    mutating func begin(at end: Int) { surveyed.bytes = end }
+    mutating func startGrowth(at end: Int) { surveyed.bytes = end }
 
     mutating func takeGrowth(upTo end: Int) -> (bytes: Int, appends: Int) {
         defer { surveyed = (end, appends) }
@@ -267,7 +267,7 @@ struct AppendCount {
 
 extension StreamRecord {
     /// The bytes that the record shows to readers.
-    fileprivate func bytes(of log: StreamLog) -> [UInt8] {
+    fileprivate func visibleBytes(of log: StreamLog) -> [UInt8] {
         switch self {
         case .appended(let bytes, _, _, _): bytes
         case .closed: log.closing?.bytes ?? []

@@ -75,10 +75,10 @@ final class SharedStreamLog {
     var deadline: ContinuousClock.Instant? { link.deadline }
 
     /// Writes queued commands, and adds the descriptors to poll.
-    func poll(into descriptors: inout [pollfd]) { link.poll(into: &descriptors) }
+    func preparePoll(into descriptors: inout [pollfd]) { link.preparePoll(into: &descriptors) }
 
     /// Makes whatever progress is possible.
-    func advance() { for event in link.advance(at: .now) { take(event) } }
+    func makeProgress() { for event in link.makeProgress(at: .now) { handleEvent(event) } }
 
     var hasNews: Bool { !news.isEmpty }
 
@@ -97,7 +97,7 @@ final class SharedStreamLog {
         return unreadable
     }
 
-    private func take(_ event: LinkEvent) {
+    private func handleEvent(_ event: LinkEvent) {
         switch event {
         case .whole:
             epoch = nil
@@ -106,8 +106,8 @@ final class SharedStreamLog {
             epoch = nil
             // A waiting request is told by `lost`; a ping would never be answered.
             asked = nil
-            complain(failure.description)
-        case .message(_, let bytes): hear(bytes)
+            logComplaint(failure.description)
+        case .message(_, let bytes): queueNews(bytes)
         case .reply(let tag, let value):
             guard tag == asked else { return }
             reply = value
@@ -118,13 +118,13 @@ final class SharedStreamLog {
     }
 
     /// Logs each reason once, and again if it lasts.
-    private func complain(_ reason: String) {
+    private func logComplaint(_ reason: String) {
         if let complaint, complaint.reason == reason, .now - complaint.at < .seconds(60) { return }
         complaint = (reason, .now)
         logger.warning("Streams are refused, as the other hubs would not have them: \(reason)")
     }
 
-    private func hear(_ bytes: [UInt8]) {
+    private func queueNews(_ bytes: [UInt8]) {
         guard newsBytes + bytes.count <= Self.mostNews else {
             hasLost = true
             return
@@ -140,7 +140,7 @@ final class SharedStreamLog {
     // MARK: Requests
 
     /// - Returns: nil if the link failed or accepts nothing now: the outcome is unknown.
-    private func ask(_ queue: (UInt64, RedisLink.Instant) -> Bool) -> RedisValue? {
+    private func awaitReply(_ queue: (UInt64, RedisLink.Instant) -> Bool) -> RedisValue? {
         lastTag += 1
         let tag = lastTag
         guard queue(tag, .now) else { return nil }
@@ -148,10 +148,10 @@ final class SharedStreamLog {
         asked = tag
         while asked == tag {
             var polled: [pollfd] = []
-            link.poll(into: &polled)
+            link.preparePoll(into: &polled)
             let deadline = min(link.deadline ?? .now + .milliseconds(100), .now + .milliseconds(100))
             _ = Glibc.poll(&polled, nfds_t(polled.count), Workers.milliseconds(until: deadline))
-            advance()
+            makeProgress()
         }
         defer { reply = nil }
         wasWrongType = false
@@ -160,25 +160,27 @@ final class SharedStreamLog {
             if text.hasPrefix("EPOCH") {
                 epoch = nil
             } else if !text.hasPrefix("SETTLING") {
-                complain(text)
+                logComplaint(text)
             }
             return nil
         }
         return reply
     }
 
-    private func command(_ words: [RedisArgument]) -> RedisValue? {
-        ask { link.command(words, tag: $0, at: $1) }
+    private func runCommand(_ words: [RedisArgument]) -> RedisValue? {
+        awaitReply { link.queueCommand(words, tag: $0, at: $1) }
     }
 
     /// Opens the streams on this connection, and clears the signs of loss: the caller looks everything up.
     ///
     /// - Parameter least: the lowest number for a new epoch: the clock in milliseconds, and more than any known epoch.
-    func open(least: UInt64) -> SharedStreamsOpening? {
+    func openStreams(least: UInt64) -> SharedStreamsOpening? {
         hasLost = false
         isNew = false
-        let opening = ask { scripts.open(leastEpoch: least, settling: Self.settling, on: link, tag: $0, at: $1) }
-            .flatMap { StreamScripts.opening($0) }
+        let opening = awaitReply {
+            scripts.queueOpening(leastEpoch: least, settling: Self.settling, on: link, tag: $0, at: $1)
+        }
+        .flatMap { StreamScripts.parseOpening($0) }
         epoch = opening?.epoch
         if opening != nil, complaint != nil {
             logger.info("Connected to Redis: \(place) has the streams.")
@@ -188,18 +190,18 @@ final class SharedStreamLog {
     }
 
     /// - Returns: nil if the outcome is unknown.
-    func write(_ changes: [SharedStreamChange], isReturned: Bool = false) -> [SharedStreamOutcome]? {
+    func writeChanges(_ changes: [SharedStreamChange], isReturned: Bool = false) -> [SharedStreamOutcome]? {
         guard let epoch else { return nil }
-        let outcomes = ask {
-            scripts.write(
+        let outcomes = awaitReply {
+            scripts.queueChanges(
                 changes, in: epoch, by: process, isReturned: isReturned, on: link, tag: $0, at: $1)
-        }.flatMap { StreamScripts.outcomes($0) }
+        }.flatMap { StreamScripts.parseOutcomes($0) }
         return outcomes?.count == changes.count ? outcomes : nil
     }
 
     /// All existing streams, by name.
-    func index() -> [StreamName: SharedStreamPlace]? {
-        command(["HGETALL", .text(keys.streams)]).flatMap { StreamScripts.index($0) }.map { found in
+    func readIndex() -> [StreamName: SharedStreamPlace]? {
+        runCommand(["HGETALL", .text(keys.streams)]).flatMap { StreamScripts.parseIndex($0) }.map { found in
             var index: [StreamName: SharedStreamPlace] = [:]
             for (text, place) in found { if let name = StreamName(text) { index[name] = place } }
             return index
@@ -207,8 +209,8 @@ final class SharedStreamLog {
     }
 
     /// The current state of a stream: nil if unknown, `.some(nil)` if there is none.
-    func place(of name: String) -> SharedStreamPlace?? {
-        switch command(["HGET", .text(keys.streams), .text(name)]) {
+    func readPlace(of name: String) -> SharedStreamPlace?? {
+        switch runCommand(["HGET", .text(keys.streams), .text(name)]) {
         case nil: nil
         case let value?: .some(value.text.flatMap { SharedStreamPlace($0) })
         }
@@ -217,14 +219,14 @@ final class SharedStreamLog {
     /// Reads a part of a log.
     ///
     /// - Returns: nil if it cannot be read, or is shorter (`wasShort`).
-    func read(_ id: UInt64, _ range: Range<Int>) -> [UInt8]? {
+    func readLog(_ id: UInt64, _ range: Range<Int>) -> [UInt8]? {
         wasShort = false
-        let key = keys.stream(String(id, radix: 16))
+        let key = keys.streamLog(String(id, radix: 16))
         var bytes: [UInt8] = []
         while bytes.count < range.count {
             let start = range.lowerBound + bytes.count
             let last = min(range.upperBound, start + Self.piece) - 1
-            let answer = command(["GETRANGE", .text(key), .integer(Int64(start)), .integer(Int64(last))])
+            let answer = runCommand(["GETRANGE", .text(key), .integer(Int64(start)), .integer(Int64(last))])
             guard case .bytes(let more)? = answer, more.count == last - start + 1 else {
                 wasShort = answer != nil || wasWrongType
                 return nil
@@ -236,20 +238,20 @@ final class SharedStreamLog {
 
     /// The count of writes in Redis, once everything published up to it has arrived; nil if Redis has another epoch.
     func settledCount() -> Int? {
-        guard let epoch, let value = command(["GET", .text(keys.streamsHead)]) else { return nil }
-        guard let head = StreamScripts.head(value), head.epoch == epoch else {
+        guard let epoch, let value = runCommand(["GET", .text(keys.streamsHead)]) else { return nil }
+        guard let head = StreamScripts.parseHead(value), head.epoch == epoch else {
             self.epoch = nil
             return nil
         }
-        _ = ask { link.publishPing(tag: $0, at: $1) }
+        _ = awaitReply { link.publishPing(tag: $0, at: $1) }
         return link.isWhole ? head.count : nil
     }
 
     /// Publishes a change that is not stored. It may be lost.
-    func tell(_ change: SharedStreamChange) {
+    func announceChange(_ change: SharedStreamChange) {
         guard let epoch else { return }
         lastTag += 1
         let said = SharedStreamNews(epoch: epoch, count: nil, process: process, changes: [change])
-        _ = link.command(["PUBLISH", .text(keys.streamsChannel), .bytes(said.encoded)], tag: lastTag, at: .now)
+        _ = link.queueCommand(["PUBLISH", .text(keys.streamsChannel), .bytes(said.encoded)], tag: lastTag, at: .now)
     }
 }

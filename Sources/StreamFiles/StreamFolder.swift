@@ -60,7 +60,7 @@ package final class StreamFolder {
     // MARK: Existing files
 
     /// All files of streams, with their content.
-    package func files() throws(Failure) -> [(file: File, bytes: [UInt8])] {
+    package func readFiles() throws(Failure) -> [(file: File, bytes: [UInt8])] {
         guard let names = Self.names(in: path) else {
             throw Failure(description: "streams.directory \(path) cannot be read: \(Self.reason)")
         }
@@ -118,16 +118,16 @@ package final class StreamFolder {
     ///
     /// - Returns: false if the write failed; the file is then as it was.
     package func append(_ bytes: [UInt8], to file: File) -> Bool {
-        guard descriptor(of: file), isWhole(file) else { return false }
+        guard openDescriptor(of: file), isWhole(file) else { return false }
         let head = min(RecordFrame.headBytes, bytes.count)
         let crossesPages = file.length / Self.page != (file.length + bytes.count) / Self.page
         guard
             crossesPages
-                ? write(RecordFrame.unfinished[..<head] + bytes[head...], to: file, at: file.length)
-                    && write(bytes[..<head], to: file, at: file.length)
-                : write(bytes[...], to: file, at: file.length)
+                ? writeBytes(RecordFrame.unfinished[..<head] + bytes[head...], to: file, at: file.length)
+                    && writeBytes(bytes[..<head], to: file, at: file.length)
+                : writeBytes(bytes[...], to: file, at: file.length)
         else {
-            cut(file)
+            cutFile(file)
             return false
         }
         file.length += bytes.count
@@ -136,7 +136,7 @@ package final class StreamFolder {
 
     private static let page = 4096
 
-    private func write(_ bytes: ArraySlice<UInt8>, to file: File, at place: Int) -> Bool {
+    private func writeBytes(_ bytes: ArraySlice<UInt8>, to file: File, at place: Int) -> Bool {
         var written = 0
         while written < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -165,39 +165,40 @@ package final class StreamFolder {
         let new = File(file.path + Self.replacement, length: 0)
         new.descriptor = Glibc.open(new.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard new.descriptor >= 0 else { return false }
-        guard write(bytes[...], to: new, at: 0), fdatasync(new.descriptor) == 0, rename(new.path, file.path) == 0 else {
+        guard writeBytes(bytes[...], to: new, at: 0), fdatasync(new.descriptor) == 0, rename(new.path, file.path) == 0
+        else {
             let reason = errno
             Glibc.close(new.descriptor)
             unlink(new.path)
             errno = reason
             return false
         }
-        close(file)
+        closeFile(file)
         Glibc.close(new.descriptor)
         file.length = bytes.count
         return true
     }
 
     /// Cuts the file at a place, as after a torn write.
-    package func cut(_ file: File, at length: Int) {
-        guard descriptor(of: file) else { return }
+    package func cutFile(_ file: File, at length: Int) {
+        guard openDescriptor(of: file) else { return }
         file.length = length
-        cut(file)
+        cutFile(file)
     }
 
     /// If even this fails, the next write overwrites the excess.
-    private func cut(_ file: File) { _ = ftruncate(file.descriptor, file.length) }
+    private func cutFile(_ file: File) { _ = ftruncate(file.descriptor, file.length) }
 
     /// - Returns: whether everything written is on the disk.
-    package func sync(_ file: File) -> Bool { descriptor(of: file) && fdatasync(file.descriptor) == 0 }
+    package func syncFile(_ file: File) -> Bool { openDescriptor(of: file) && fdatasync(file.descriptor) == 0 }
 
-    package func remove(_ file: File) {
-        close(file)
+    package func removeFile(_ file: File) {
+        closeFile(file)
         unlink(file.path)
     }
 
     /// A part of what was written; nil if it cannot be read.
-    package func read(_ file: File, _ range: Range<Int>) -> [UInt8]? {
+    package func readFile(_ file: File, _ range: Range<Int>) -> [UInt8]? {
         guard range.upperBound <= file.length else { return nil }
         let descriptor = Glibc.open(file.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -229,7 +230,7 @@ package final class StreamFolder {
     }
 
     /// If this cannot be written, the files count as those of a hub that was away.
-    package func note(epoch: UInt64) {
+    package func store(epoch: UInt64) {
         let descriptor = Glibc.open(path + "/epoch.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return }
         let text = Array("\(epoch)\n".utf8)
@@ -242,7 +243,7 @@ package final class StreamFolder {
     ///
     /// - Returns: its new path.
     @discardableResult package func setAside(_ file: File) -> String {
-        close(file)
+        closeFile(file)
         var path = file.path + ".damaged"
         var number = 1
         while access(path, F_OK) == 0 {
@@ -253,7 +254,7 @@ package final class StreamFolder {
         return path
     }
 
-    private func descriptor(of file: File) -> Bool {
+    private func openDescriptor(of file: File) -> Bool {
         writes += 1
         file.writtenAt = writes
         guard file.descriptor < 0 else { return true }
@@ -275,7 +276,7 @@ package final class StreamFolder {
         open.removeFirst(Self.mostOpen / 2)
     }
 
-    private func close(_ file: File) {
+    private func closeFile(_ file: File) {
         guard file.descriptor >= 0 else { return }
         Glibc.close(file.descriptor)
         file.descriptor = -1

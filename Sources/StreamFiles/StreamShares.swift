@@ -24,21 +24,21 @@ struct StreamShares {
 
     func streams(of owner: StreamOwner) -> [KeptStream] { owned[owner].map { Array($0.streams.values) } ?? [] }
 
-    mutating func enter(_ stream: KeptStream) {
-        change(stream.log.configuration.owner, count: 1, bytes: stream.log.kept)
+    mutating func addStream(_ stream: KeptStream) {
+        adjustRoom(stream.log.configuration.owner, count: 1, bytes: stream.log.kept)
         if let owner = stream.log.configuration.owner { owned[owner]?.streams[ObjectIdentifier(stream)] = stream }
     }
 
-    mutating func leave(_ stream: KeptStream) {
+    mutating func removeStream(_ stream: KeptStream) {
         if let owner = stream.log.configuration.owner { owned[owner]?.streams[ObjectIdentifier(stream)] = nil }
-        change(stream.log.configuration.owner, count: -1, bytes: -stream.log.kept)
+        adjustRoom(stream.log.configuration.owner, count: -1, bytes: -stream.log.kept)
     }
 
-    mutating func grow(_ stream: KeptStream, by bytes: Int) {
-        change(stream.log.configuration.owner, count: 0, bytes: bytes)
+    mutating func growStream(_ stream: KeptStream, by bytes: Int) {
+        adjustRoom(stream.log.configuration.owner, count: 0, bytes: bytes)
     }
 
-    private mutating func change(_ owner: StreamOwner?, count: Int, bytes: Int) {
+    private mutating func adjustRoom(_ owner: StreamOwner?, count: Int, bytes: Int) {
         all += (count, bytes)
         guard let owner else { return }
         users += (count, bytes)
@@ -55,7 +55,7 @@ struct StreamShares {
     ///   - kept: the room reserved for the backend, which does not count.
     ///   - measure: the quantity that is exceeded.
     ///   - isEnough: receives the room freed so far.
-    func choose(
+    func chooseStreams(
         _ candidates: some Sequence<KeptStream>, kept: Room, by measure: KeyPath<Room, Int>,
         until isEnough: (Room) -> Bool
     ) -> [KeptStream] {
@@ -93,7 +93,7 @@ extension StreamShares.Room {
     }
 
     /// A fraction of the room, rounded down.
-    func part(_ divisor: Int) -> Self { Self(count: count / divisor, bytes: bytes / divisor) }
+    func dividedBy(_ divisor: Int) -> Self { Self(count: count / divisor, bytes: bytes / divisor) }
 
     /// Whether the additional room fits within the limit.
     func has(roomFor more: Self, within most: Self) -> Bool {

@@ -40,7 +40,7 @@ struct StreamSharing {
         nextBeat = .now
     }
 
-    mutating func note(removed id: UInt64) {
+    mutating func noteStream(removed id: UInt64) {
         guard isRemoved.insert(id).inserted else { return }
         removed.append(id)
         guard removed.count > 2 * Self.mostRemoved else { return }
@@ -56,16 +56,16 @@ extension StreamWorker {
     // MARK: Turns
 
     /// Waits for work or publications, and applies what other hubs did.
-    func share(until deadline: ContinuousClock.Instant) {
+    func waitForWork(until deadline: ContinuousClock.Instant) {
         guard let log = sharing?.log, let mailbox else { return }
         var polled = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]
-        log.poll(into: &polled)
+        log.preparePoll(into: &polled)
         var until = [deadline, log.deadline, log.isWhole ? sharing?.nextBeat : nil].compactMap { $0 }.min() ?? deadline
         // Some may have arrived while a reply was awaited.
         if log.hasNews { until = .now }
         _ = Glibc.poll(&polled, nfds_t(polled.count), Workers.milliseconds(until: until))
-        log.advance()
-        hearOthers()
+        log.makeProgress()
+        receiveNews()
         goOnSharing()
         figures.shared?.isOpen = sharing?.mayWrite == true
     }
@@ -85,16 +85,16 @@ extension StreamWorker {
         let changes =
             batch.map(\.change)
             + missing.map { SharedStreamChange(.append, name: $0.key.text, id: 0, before: .absent) }
-        guard sharing?.mayWrite == true, let outcomes = log.write(changes) else {
-            for stream in batch { for (_, request) in takeBack(stream) { request.answer(refused(.unavailable)) } }
-            for (_, requests) in missing { for request in requests { request.answer(refused(.unavailable)) } }
+        guard sharing?.mayWrite == true, let outcomes = log.writeChanges(changes) else {
+            for stream in batch { for (_, request) in takeBack(stream) { request.answer(refusalAnswer(.unavailable)) } }
+            for (_, requests) in missing { for request in requests { request.answer(refusalAnswer(.unavailable)) } }
             return
         }
         figures.writes += batch.count
         var late: [(name: StreamName, place: SharedStreamPlace?, requests: [FileStreamService.Request])] = []
         for (stream, outcome) in zip(batch, outcomes) {
             switch outcome {
-            case .done: isWritten(stream)
+            case .done: finishWrite(stream)
             case .elsewhere(let place):
                 let asked = takeBack(stream)
                 for case (.refused(let refusal)?, _) in asked { figures.refused[refusal.reason, default: 0] -= 1 }
@@ -103,39 +103,39 @@ extension StreamWorker {
         }
         for ((name, requests), outcome) in zip(missing, outcomes.dropFirst(batch.count)) {
             switch outcome {
-            case .done: for request in requests { request.answer(refused(.notFound)) }
+            case .done: for request in requests { request.answer(refusalAnswer(.notFound)) }
             case .elsewhere(let place): late.append((name, place, requests))
             }
         }
         for (name, place, requests) in late {
             figures.shared?.conflicts += 1
-            let isKnown = adopt(name, at: place)
+            let isKnown = copyFromRedis(name, at: place)
             for request in requests {
-                if isKnown, !isLast { perform(request) } else { request.answer(refused(.unavailable)) }
+                if isKnown, !isLast { performRequest(request) } else { request.answer(refusalAnswer(.unavailable)) }
             }
         }
     }
 
-    private func isWritten(_ stream: KeptStream) {
+    private func finishWrite(_ stream: KeptStream) {
         let (added, before, ending) = (stream.added, stream.count.appends, stream.ends)
-        let loops = stream.commit(copyingTo: folder, isSynced: isSynced(stream))
-        wrote(stream, bytes: added, appends: stream.count.appends - before, ending: ending, telling: loops)
-        stream.say(isWritten: true)
-        goOn(with: stream)
+        let loops = stream.commitBatch(copyingTo: folder, isSynced: isSynced(stream))
+        countWrite(stream, bytes: added, appends: stream.count.appends - before, ending: ending, telling: loops)
+        stream.sendAnswers(isWritten: true)
+        continueClose(with: stream)
     }
 
     /// Restores the stream as it was before the batch; a stream that was being created is dropped.
     private func takeBack(_ stream: KeptStream) -> [(answer: StreamAnswer?, request: FileStreamService.Request)] {
-        grow(stream, by: -stream.added)
-        let asked = stream.undo()
-        if stream.length == 0 { leave(stream) }
+        growShare(stream, by: -stream.added)
+        let asked = stream.undoBatch()
+        if stream.length == 0 { unlistStream(stream) }
         return asked
     }
 
     /// Another hub may know the stream.
     func lookElsewhere(_ asked: FileStreamService.Request) {
         // The stream has expired, but is not yet removed.
-        if streams[asked.name] != nil { return asked.answer(refused(.notFound)) }
+        if streams[asked.name] != nil { return asked.answer(refusalAnswer(.notFound)) }
         sharing?.missing[asked.name, default: []].append(asked)
     }
 
@@ -145,13 +145,13 @@ extension StreamWorker {
     func removeShared(_ name: StreamName) -> Bool {
         guard sharing?.mayWrite == true, let stream = streams[name] else { return sharing?.mayWrite == true }
         guard
-            let outcomes = sharing?.log.write([
+            let outcomes = sharing?.log.writeChanges([
                 SharedStreamChange(.remove, name: name.text, id: stream.log.id.number, before: .any)
             ])
         else { return false }
-        sharing?.note(removed: stream.log.id.number)
+        sharing?.noteStream(removed: stream.log.id.number)
         // Another stream of this name has replaced it.
-        if case .elsewhere(let place) = outcomes[0] { return adopt(name, at: place) && streams[name] == nil }
+        if case .elsewhere(let place) = outcomes[0] { return copyFromRedis(name, at: place) && streams[name] == nil }
         return true
     }
 
@@ -161,7 +161,7 @@ extension StreamWorker {
     /// - Returns: false if the outcome is unknown.
     func removeShared(_ over: [KeptStream], isSuperseded: Bool = false) -> Bool {
         guard sharing?.mayWrite == true,
-            let outcomes = sharing?.log.write(
+            let outcomes = sharing?.log.writeChanges(
                 over.map {
                     SharedStreamChange(
                         isSuperseded ? .supersede : .remove, name: $0.log.name.text, id: $0.log.id.number,
@@ -171,10 +171,10 @@ extension StreamWorker {
         for (stream, outcome) in zip(over, outcomes) {
             switch outcome {
             case .done:
-                sharing?.note(removed: stream.log.id.number)
+                sharing?.noteStream(removed: stream.log.id.number)
                 guard streams[stream.log.name] === stream else { continue }
-                if isSuperseded { supersede(stream) } else { remove(stream) }
-            case .elsewhere(let place): _ = adopt(stream.log.name, at: place)
+                if isSuperseded { supersedeStream(stream) } else { removeStream(stream) }
+            case .elsewhere(let place): _ = copyFromRedis(stream.log.name, at: place)
             }
         }
         return true
@@ -193,7 +193,7 @@ extension StreamWorker {
     }
 
     func tellOthers(_ kind: SharedStreamChange.Kind, of stream: KeptStream) {
-        sharing?.log.tell(
+        sharing?.log.announceChange(
             SharedStreamChange(kind, name: stream.log.name.text, id: stream.log.id.number, before: .any))
     }
 }

@@ -12,14 +12,14 @@ extension StreamWorker {
 
     /// Queues a request whose answer depends on an end that is being committed, and returns whether it did. The request
     /// is performed or refused once the outcome is known.
-    func waits(_ asked: FileStreamService.Request) -> Bool {
+    func queueIfClosing(_ asked: FileStreamService.Request) -> Bool {
         guard asked.dependsOnCloses, let stream = streams[asked.name], let waiting = stream.waiting else {
             return false
         }
         if waiting.requests.count < StreamWaiters.most {
             stream.waiting?.requests.append(asked)
         } else {
-            asked.answer(refused(.unavailable))
+            asked.answer(refusalAnswer(.unavailable))
         }
         return true
     }
@@ -38,7 +38,7 @@ extension StreamWorker {
             let rule = setup.closeRules.first(for: stream.log.name, ending.reason),
             let bearer = rule.bearer ?? bearer
         else { return false }
-        begin(
+        startClosing(
             .closing(bytes, ending, producer: producer, sequence: sequence), of: stream,
             .init(rule: rule, bearer: bearer, stamp: stamp, request: asked))
         return true
@@ -47,53 +47,53 @@ extension StreamWorker {
     /// Ends the stream as cancelled, with a row if a rule applies.
     ///
     /// - Parameter bearer: the canceller; the row is written with its rights unless the rule names a role. Nil for an operator.
-    func cancel(
+    func cancelStream(
         _ stream: KeptStream, by bearer: StreamBearer?, _ asked: FileStreamService.Request, at now: Int64
     ) {
         guard stream.log.ending == nil, let rule = setup.closeRules.first(for: stream.log.name, .cancelled) else {
-            if stream.log.ending == nil { end(stream, .cancelled, at: now) }
+            if stream.log.ending == nil { endStream(stream, .cancelled, at: now) }
             stream.trouble = nil
-            return stream.answer(.done(stream.snapshot), asked)
+            return stream.stageAnswer(.done(stream.snapshot), asked)
         }
         guard let bearer = rule.bearer ?? bearer else {
-            let sentence = rule.failure("an operator has no token: the entry needs a role")
-            return stream.answer(refused(.closeFailed(sentence)), asked)
+            let sentence = rule.failureText("an operator has no token: the entry needs a role")
+            return stream.stageAnswer(refusalAnswer(.closeFailed(sentence)), asked)
         }
-        begin(
+        startClosing(
             .closing([], StreamEnding(.cancelled, at: now), producer: nil, sequence: nil), of: stream,
             .init(rule: rule, bearer: bearer, stamp: nil, request: asked))
     }
 
     /// Ends a stream whose producer is gone, with a row if a rule applies. While the row cannot be written, the stream
     /// stays as it is, and the end is retried.
-    func abort(_ stream: KeptStream, at now: Int64) {
+    func abortStream(_ stream: KeptStream, at now: Int64) {
         guard let rule = setup.closeRules.first(for: stream.log.name, .aborted), let bearer = rule.bearer else {
-            touch(stream)
-            end(stream, .aborted, at: now)
+            addToBatch(stream)
+            endStream(stream, .aborted, at: now)
             if let trouble = stream.trouble { reportUnclosed(stream, .aborted, trouble.sentence) }
             return
         }
         guard stream.trouble.map({ $0.retryAt <= .now }) ?? true else { return }
-        touch(stream)
-        begin(
+        addToBatch(stream)
+        startClosing(
             .closing([], StreamEnding(.aborted, at: now), producer: nil, sequence: nil), of: stream,
             .init(rule: rule, bearer: bearer, stamp: nil, request: nil))
     }
 
-    private func begin(_ record: StreamRecord, of stream: KeptStream, _ closer: StreamWaiters.Closer) {
-        stream.write(record)
+    private func startClosing(_ record: StreamRecord, of stream: KeptStream, _ closer: StreamWaiters.Closer) {
+        stream.stageRecord(record)
         stream.waiting = StreamWaiters(closer: closer)
     }
 
     // MARK: Commits
 
     /// Passes a recorded end to the committer.
-    func goOn(with stream: KeptStream) {
+    func continueClose(with stream: KeptStream) {
         guard let waiting = stream.waiting, !waiting.isAsked, let closer = waiting.closer else { return }
         guard let closing = stream.log.closing, let committer = setup.committer else {
             // The end could not be written.
-            closer.request?.answer(refused(.noRoom))
-            return release(stream)
+            closer.request?.answer(refusalAnswer(.noRoom))
+            return releaseWaiters(stream)
         }
         stream.waiting?.isAsked = true
         let name = stream.log.name
@@ -101,66 +101,68 @@ extension StreamWorker {
             key: closing.key, name: name, content: stream.content(closing: closing),
             isBinary: stream.log.configuration.content == .binary, status: closing.ending.reason,
             startedAt: stream.log.createdAt, endedAt: closing.ending.at, bearer: closer.bearer, rule: closer.rule)
-        committer.commit(commit) { [mailbox] outcome in
+        committer.commitEnd(commit) { [mailbox] outcome in
             mailbox?.post { $0.outcomes.append((commit.key, name, outcome)) }
         }
     }
 
     /// Handles the outcome of a commit.
-    func take(_ outcome: StreamCommitOutcome, of key: StreamCommitKey, _ name: StreamName) {
+    func receiveOutcome(_ outcome: StreamCommitOutcome, of key: StreamCommitKey, _ name: StreamName) {
         guard let stream = streams[name], let closing = stream.log.closing, closing.key == key else { return }
-        touch(stream)
+        addToBatch(stream)
         let closer = stream.waiting?.closer
         switch outcome {
         case .committed(let row):
-            stream.write(.closed(row: row))
+            stream.stageRecord(.closed(row: row))
             if closing.ending.reason == .complete { stream.countAppend(at: Self.unix) }
-            grow(stream, by: closing.bytes.count)
-            if let closer, let request = closer.request { stream.answer(answer(to: closer, of: stream), request) }
-            stream.trouble = nil
-            settles(stream, key)
-        case .refused(let sentence):
-            stream.write(.reopened)
-            if let closer {
-                let sentence = closer.rule.failure(sentence)
-                stream.noteTrouble(sentence, at: Self.unix)
-                if let request = closer.request { stream.answer(refused(.closeFailed(sentence)), request) }
+            growShare(stream, by: closing.bytes.count)
+            if let closer, let request = closer.request {
+                stream.stageAnswer(closeAnswer(to: closer, of: stream), request)
             }
-            settles(stream, key)
+            stream.trouble = nil
+            finishClose(stream, key)
+        case .refused(let sentence):
+            stream.stageRecord(.reopened)
+            if let closer {
+                let sentence = closer.rule.failureText(sentence)
+                stream.noteTrouble(sentence, at: Self.unix)
+                if let request = closer.request { stream.stageAnswer(refusalAnswer(.closeFailed(sentence)), request) }
+            }
+            finishClose(stream, key)
         case .unknown:
-            if let request = closer?.request { stream.answer(refused(.unavailable), request) }
-            for request in stream.waiting?.requests ?? [] { stream.answer(refused(.unavailable), request) }
+            if let request = closer?.request { stream.stageAnswer(refusalAnswer(.unavailable), request) }
+            for request in stream.waiting?.requests ?? [] { stream.stageAnswer(refusalAnswer(.unavailable), request) }
             askLater(of: stream)
             stream.waiting?.isUnknown = true
-            commit()
+            commitBatches()
         }
     }
 
     /// The answer for the request that ended the stream.
-    private func answer(to closer: StreamWaiters.Closer, of stream: KeptStream) -> StreamAnswer {
+    private func closeAnswer(to closer: StreamWaiters.Closer, of stream: KeptStream) -> StreamAnswer {
         if case .cancel? = closer.request?.request { return .done(stream.snapshot) }
         return .appended(stream.snapshot, isRepeated: false, stamp: closer.stamp)
     }
 
     /// Writes the outcome of a commit; after that, waiting requests continue. If the write fails, asking again reveals what was committed.
-    private func settles(_ stream: KeptStream, _ key: StreamCommitKey) {
+    private func finishClose(_ stream: KeptStream, _ key: StreamCommitKey) {
         stream.waiting?.closer = nil
-        commit()
+        commitBatches()
         guard stream.log.closing == nil else {
             return askLater(of: stream)
         }
-        setup.committer?.forget(key)
-        tidy(stream)
-        release(stream)
+        setup.committer?.forgetAttempt(key)
+        compactFile(stream)
+        releaseWaiters(stream)
     }
 
     /// Failed attempts leave their content in the file, which is rewritten if that is much. The shared log is not.
-    private func tidy(_ stream: KeptStream) {
+    private func compactFile(_ stream: KeptStream) {
         guard sharing == nil, stream.log.ending == nil, !stream.isChanged,
             stream.length - stream.log.kept > Self.mostLeft
         else { return }
         // If the write fails, the file stays as it was.
-        _ = stream.drop(before: stream.log.start, folder)
+        _ = stream.dropBytes(before: stream.log.start, folder)
     }
 
     private static let mostLeft = 16_777_216
@@ -174,16 +176,16 @@ extension StreamWorker {
     func closedElsewhere(_ stream: KeptStream) {
         if let closer = stream.waiting?.closer {
             closer.request?.answer(
-                stream.log.ending != nil ? answer(to: closer, of: stream) : refused(.unavailable))
+                stream.log.ending != nil ? closeAnswer(to: closer, of: stream) : refusalAnswer(.unavailable))
         }
-        release(stream)
+        releaseWaiters(stream)
     }
 
     /// Performs the requests that waited for the end.
-    private func release(_ stream: KeptStream) {
+    private func releaseWaiters(_ stream: KeptStream) {
         let requests = stream.waiting?.requests ?? []
         stream.waiting = nil
-        for request in requests { perform(request) }
+        for request in requests { performRequest(request) }
     }
 
     // MARK: Unknown outcomes
@@ -193,12 +195,12 @@ extension StreamWorker {
     }
 
     /// Asks for the unknown outcome of a commit, for example after a restart, once that is due.
-    func askWhatBecame(of stream: KeptStream) {
+    func askOutcome(of stream: KeptStream) {
         guard let time = stream.waiting?.settleAt, time <= .now, let key = stream.log.closing?.key else { return }
         guard let committer = setup.committer else { return }
         stream.waiting?.settleAt = nil
         let name = stream.log.name
-        committer.settle(key) { [mailbox] outcome in mailbox?.post { $0.outcomes.append((key, name, outcome)) } }
+        committer.settleAttempt(key) { [mailbox] outcome in mailbox?.post { $0.outcomes.append((key, name, outcome)) } }
     }
 
     // MARK: Ends that fail
@@ -220,11 +222,11 @@ extension StreamWorker {
         } else {
             guard let trouble = stream.trouble, now - trouble.since >= setup.limits.closedWithin else { return false }
         }
-        touch(stream)
-        if closing != nil { stream.write(.reopened) }
+        addToBatch(stream)
+        if closing != nil { stream.stageRecord(.reopened) }
         let reason = closing?.ending.reason == .cancelled ? StreamEnding.Reason.cancelled : .aborted
-        end(stream, reason, at: now)
-        commit()
+        endStream(stream, reason, at: now)
+        commitBatches()
         guard streams[stream.log.name] === stream, stream.log.ending != nil, stream.log.closing == nil else {
             return true
         }
@@ -233,7 +235,7 @@ extension StreamWorker {
             stream.trouble?.sentence
                 ?? "the database could not be asked whether attempt \(closing?.key.attempt ?? 0) of the stream "
                 + "\(Int64(bitPattern: stream.log.id.number)) in roost.stream_commit is committed")
-        release(stream)
+        releaseWaiters(stream)
         return true
     }
 

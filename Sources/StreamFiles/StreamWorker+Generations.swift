@@ -3,41 +3,42 @@ import Streams
 /// Generations of a name: the next one replaces one that has ended, whose readers are shown the rest of it.
 extension StreamWorker {
     /// Creates a stream, returns the existing one, or replaces that with the next generation.
-    func create(
+    func createStream(
         _ asked: FileStreamService.Request, _ configuration: StreamConfiguration, _ body: [UInt8], closes: Bool,
         isNext: Bool, at now: Int64
     ) {
         // An end of the previous generation counts once it is written.
-        if isNext, streams[asked.name]?.isTouched == true { commit() }
+        if isNext, streams[asked.name]?.isTouched == true { commitBatches() }
         var before: KeptStream?
         if let stream = streams[asked.name] {
             before = isNext && stream.log.ending != nil ? stream : nil
             guard before != nil || isExpired(stream, at: now) else {
-                touch(stream)
+                addToBatch(stream)
                 let isSame = stream.log.configuration.isAlike(configuration) && (stream.log.ending != nil) == closes
-                return stream.answer(isSame ? .existed(stream.snapshot) : refused(.otherConfiguration), asked)
+                return stream.stageAnswer(
+                    isSame ? .existed(stream.snapshot) : refusalAnswer(.otherConfiguration), asked)
             }
-            commit()
+            commitBatches()
             if sharing != nil {
                 _ = removeShared([stream], isSuperseded: before != nil)
             } else if before == nil {
-                remove(stream)
+                removeStream(stream)
             }
             // Another hub still has it, or the outcome is unknown.
             guard before != nil && sharing == nil || streams[asked.name] == nil else {
-                return asked.answer(refused(.unavailable))
+                return asked.answer(refusalAnswer(.unavailable))
             }
         }
-        if sharing == nil, let before { leave(before) }
+        if sharing == nil, let before { unlistStream(before) }
         let bytes: [UInt8]
         do throws(StreamRefusal) {
-            bytes = try configuration.content.stored(body, isFirst: true)
+            bytes = try configuration.content.storedBytes(body, isFirst: true)
             let limit = bound(of: asked.name, configuration).bytes
             guard bytes.count <= limit else { throw .streamTooLarge(limit: limit) }
             try makeRoom(for: .init(count: 1, bytes: bytes.count), of: configuration.owner)
         } catch {
-            if sharing == nil, let before { enter(before) }
-            return asked.answer(refused(error))
+            if sharing == nil, let before { listStream(before) }
+            return asked.answer(refusalAnswer(error))
         }
         let id = StreamID(random.next())
         // Of two files with one name, the later one counts (`precedence`).
@@ -47,14 +48,14 @@ extension StreamWorker {
         let stream = KeptStream(
             log, folder.file(of: id), StreamLease(configuration, at: Self.monotonic), at: now)
         if sharing == nil { stream.superseded = before }
-        stream.write(created)
+        stream.stageRecord(created)
         if !bytes.isEmpty || closes {
             let ending = closes ? StreamEnding(.complete, at: now) : nil
-            stream.write(.appended(bytes, ending, producer: nil, sequence: nil))
+            stream.stageRecord(.appended(bytes, ending, producer: nil, sequence: nil))
         }
-        enter(stream)
-        touch(stream)
-        stream.answer(.created(stream.snapshot), asked)
+        listStream(stream)
+        addToBatch(stream)
+        stream.stageAnswer(.created(stream.snapshot), asked)
     }
 
     /// Which of two files with one name counts: the hub may have been killed while the name was opened for its next turn.
@@ -72,15 +73,15 @@ extension StreamWorker {
     }
 
     /// For shared streams: the next generation follows.
-    func supersede(_ stream: KeptStream) {
-        forget(stream)
-        retire(stream.buffer)
+    func supersedeStream(_ stream: KeptStream) {
+        forgetStream(stream)
+        retireBuffer(stream.buffer)
     }
 
     /// The next generation has taken the name: readers of this one are shown the rest, which counts for no owner. Each
     /// name has one such generation; readers of an earlier one end.
-    func retire(_ buffer: StreamBuffer) {
-        if let other = retired[buffer.name]?.buffer, other !== buffer { tell(other.setGone(), of: other) }
+    func retireBuffer(_ buffer: StreamBuffer) {
+        if let other = retired[buffer.name]?.buffer, other !== buffer { notifyLoops(other.setGone(), of: other) }
         retired[buffer.name] = RetiredBuffer(buffer: buffer)
     }
 }

@@ -5,7 +5,7 @@ extension StreamWorker {
     /// A survey that comes longer than this after the last one reports no rates, which would cover an unobserved time.
     private static let longestPause = Duration.seconds(10)
 
-    func survey(limit: Int) -> StreamSurvey {
+    func makeSurvey(limit: Int) -> StreamSurvey {
         let seconds = surveyedAt.map { ContinuousClock.now - $0 }.flatMap {
             $0 <= Self.longestPause ? $0 / .seconds(1) : nil
         }
@@ -18,29 +18,29 @@ extension StreamWorker {
             let rates = seconds.map {
                 StreamLine.Rates(bytes: Double(growth.bytes) / $0, appends: Double(growth.appends) / $0)
             }
-            if growth.bytes > 0 { busiest.enter((stream, rates), at: Int64(growth.bytes)) }
-            newest.enter((stream, rates), at: stream.log.createdAt)
+            if growth.bytes > 0 { busiest.insertElement((stream, rates), at: Int64(growth.bytes)) }
+            newest.insertElement((stream, rates), at: stream.log.createdAt)
             guard stream.log.ending == nil else { continue }
             survey.open += 1
             if stream.lease.isStalled { survey.stalled += 1 }
         }
         survey.streams = streams.count
         survey.bytes = shares.all.bytes
-        survey.busiest = busiest.elements.map { line(of: $0, $1) }
-        survey.newest = newest.elements.map { line(of: $0, $1) }
+        survey.busiest = busiest.elements.map { streamLine(of: $0, $1) }
+        survey.newest = newest.elements.map { streamLine(of: $0, $1) }
         return survey
     }
 
-    func report(on name: StreamName, limit: Int) -> StreamReport? {
+    func makeReport(on name: StreamName, limit: Int) -> StreamReport? {
         guard let stream = streams[name] else { return nil }
         return StreamReport(
-            line(of: stream, nil), producers: stream.log.newestProducers(limit: limit),
+            streamLine(of: stream, nil), producers: stream.log.newestProducers(limit: limit),
             producerCount: stream.log.producerCount, limit: bound(of: stream).bytes,
             waiting: stream.waiting?.requests.count ?? 0, trouble: stream.trouble?.sentence,
-            excerpt: stream.buffer.excerpt())
+            excerpt: stream.buffer.makeExcerpt())
     }
 
-    private func line(of stream: KeptStream, _ rates: StreamLine.Rates?) -> StreamLine {
+    private func streamLine(of stream: KeptStream, _ rates: StreamLine.Rates?) -> StreamLine {
         StreamLine(
             stream.snapshot, createdAt: stream.log.createdAt, appends: stream.count.appends,
             appendedAt: stream.count.lastAt, rates: rates, isClosing: stream.waiting != nil,
@@ -57,7 +57,7 @@ private struct Highest<Element> {
 
     var elements: [Element] { all.map(\.element) }
 
-    mutating func enter(_ element: Element, at height: Int64) {
+    mutating func insertElement(_ element: Element, at height: Int64) {
         if all.count == limit, let last = all.last, height <= last.height { return }
         all.insert((element, height), at: all.firstIndex { $0.height < height } ?? all.count)
         if all.count > limit { all.removeLast() }

@@ -13,7 +13,7 @@ extension StreamWorker {
         guard let owner else { return try makeRoom(for: more, within: all) }
         let most = StreamShares.Room(count: setup.limits.countPerUser, bytes: setup.limits.bytesPerUser)
         try makeRoom(for: more, of: owner, within: most)
-        try makeRoom(for: more, ofUsersWithin: all - all.part(Self.backendsPart))
+        try makeRoom(for: more, ofUsersWithin: all - all.dividedBy(Self.backendsPart))
         try makeRoom(for: more, within: all)
     }
 
@@ -22,7 +22,7 @@ extension StreamWorker {
     ) throws(StreamRefusal) {
         let has = shares.room(of: owner)
         guard !has.has(roomFor: more, within: most) else { return }
-        letGo(shares.streams(of: owner), for: more, has, within: most)
+        evictStreams(shares.streams(of: owner), for: more, has, within: most)
         guard !shares.room(of: owner).has(roomFor: more, within: most) else { return }
         let isFull = more.count > 0 && shares.room(of: owner).count >= most.count
         throw .overShare(limit: isFull ? "streams.count_per_user" : "streams.bytes_per_user")
@@ -30,17 +30,17 @@ extension StreamWorker {
 
     private func makeRoom(for more: StreamShares.Room, ofUsersWithin most: StreamShares.Room) throws(StreamRefusal) {
         guard !shares.users.has(roomFor: more, within: most) else { return }
-        letGo(streams.values.filter { $0.log.configuration.owner != nil }, for: more, shares.users, within: most)
-        try check(shares.users, for: more, within: most)
+        evictStreams(streams.values.filter { $0.log.configuration.owner != nil }, for: more, shares.users, within: most)
+        try checkRoom(shares.users, for: more, within: most)
     }
 
     private func makeRoom(for more: StreamShares.Room, within most: StreamShares.Room) throws(StreamRefusal) {
         guard !shares.all.has(roomFor: more, within: most) else { return }
-        letGo(streams.values, for: more, shares.all, within: most)
-        try check(shares.all, for: more, within: most)
+        evictStreams(streams.values, for: more, shares.all, within: most)
+        try checkRoom(shares.all, for: more, within: most)
     }
 
-    private func check(
+    private func checkRoom(
         _ has: StreamShares.Room, for more: StreamShares.Room, within most: StreamShares.Room
     ) throws(StreamRefusal) {
         guard !has.has(roomFor: more, within: most) else { return }
@@ -49,19 +49,19 @@ extension StreamWorker {
     }
 
     /// - Parameter has: the room taken by the owners of these streams.
-    private func letGo(
+    private func evictStreams(
         _ streams: some Sequence<KeptStream>, for more: StreamShares.Room, _ has: StreamShares.Room,
         within most: StreamShares.Room
     ) {
         let isShort = has.bytes + more.bytes > most.bytes
         let all = StreamShares.Room(count: setup.limits.count, bytes: setup.limits.totalBytes)
-        let chosen = shares.choose(
-            streams.filter(\.mayGiveWay), kept: all.part(Self.backendsPart), by: isShort ? \.bytes : \.count
+        let chosen = shares.chooseStreams(
+            streams.filter(\.mayGiveWay), kept: all.dividedBy(Self.backendsPart), by: isShort ? \.bytes : \.count
         ) { freed in
-            (has - freed).has(roomFor: more, within: most - most.part(Self.slack))
+            (has - freed).has(roomFor: more, within: most - most.dividedBy(Self.slack))
         }
         guard !chosen.isEmpty else { return }
-        if sharing == nil { for stream in chosen { remove(stream) } } else if !removeShared(chosen) { return }
+        if sharing == nil { for stream in chosen { removeStream(stream) } } else if !removeShared(chosen) { return }
         figures.evicted += chosen.count
     }
 }

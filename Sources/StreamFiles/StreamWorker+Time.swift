@@ -12,7 +12,7 @@ extension StreamWorker {
         }
     }
 
-    func sweep() {
+    func sweepStreams() {
         sweepAt = .now + Self.sweepInterval
         hasWarned = false
         if !retired.isEmpty { retired = retired.filter { $0.value.buffer != nil } }
@@ -24,7 +24,7 @@ extension StreamWorker {
             if stream.buffer.isWatched { noteUse(of: stream, at: now) }
             if stream.waiting != nil {
                 figures.open += 1
-                if !giveUpClosing(stream, at: now) { askWhatBecame(of: stream) }
+                if !giveUpClosing(stream, at: now) { askOutcome(of: stream) }
             } else if isExpired(stream, at: now) {
                 over.append(stream)
             } else if let ending = stream.log.ending {
@@ -37,8 +37,12 @@ extension StreamWorker {
                 figures.connectedProducers += stream.lease.connections.count
             }
         }
-        if sharing == nil { for stream in over { remove(stream) } } else if !over.isEmpty { _ = removeShared(over) }
-        commit()
+        if sharing == nil {
+            for stream in over { removeStream(stream) }
+        } else if !over.isEmpty {
+            _ = removeShared(over)
+        }
+        commitBatches()
     }
 
     /// Whether the stream was kept long enough after its end.
@@ -51,12 +55,12 @@ extension StreamWorker {
     }
 
     private func look(after stream: KeptStream, at now: Int64, _ monotonic: Int64) {
-        switch stream.lease.advance(to: monotonic, setup.lease, hasProducer: stream.log.hasProducer) {
+        switch stream.lease.advanceClock(to: monotonic, setup.lease, hasProducer: stream.log.hasProducer) {
         case .aborted:
             // A hub that is cut off knows nothing of producers elsewhere.
             guard sharing?.mayWrite != false else { break }
-            abort(stream, at: now)
-        case .stalled, .open: tell(stream.show(), of: stream.buffer)
+            abortStream(stream, at: now)
+        case .stalled, .open: notifyLoops(stream.publishStatus(), of: stream.buffer)
         case nil: break
         }
     }

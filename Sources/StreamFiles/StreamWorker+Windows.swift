@@ -8,12 +8,12 @@ extension StreamWorker {
     func moveWindow(of stream: KeptStream) {
         let bound = bound(of: stream)
         guard bound.keepsNewest, stream.log.ending == nil, stream.waiting == nil, !stream.isChanged else { return }
-        let old = bound.age.map { stream.end(before: Self.monotonic - $0) } ?? 0
+        let old = bound.age.map { stream.endOffset(before: Self.monotonic - $0) } ?? 0
         guard let due = bound.beginning(of: stream.log.start..<stream.log.end, old: old) else { return }
         let start = stream.buffer.boundary(behind: due)
         guard start > stream.log.start else { return }
         let dropped = start - stream.log.start
-        guard let loops = stream.drop(before: start, folder) else {
+        guard let loops = stream.dropBytes(before: start, folder) else {
             figures.failures += 1
             if !hasWarned {
                 setup.logger.error(
@@ -23,8 +23,8 @@ extension StreamWorker {
             }
             return
         }
-        grow(stream, by: -dropped)
-        tell(loops, of: stream.buffer)
+        growShare(stream, by: -dropped)
+        notifyLoops(loops, of: stream.buffer)
     }
 
     /// Makes room in a window for an append: writes earlier appends, and drops older content.
@@ -33,8 +33,8 @@ extension StreamWorker {
     func makeWindow(for bytes: Int, in stream: KeptStream) -> Bool {
         let bound = bound(of: stream)
         guard bound.keepsNewest, stream.log.kept + bytes > bound.most else { return true }
-        commit()
-        touch(stream)
+        commitBatches()
+        addToBatch(stream)
         return stream.log.kept + bytes <= bound.most
     }
 }
@@ -48,12 +48,12 @@ extension StreamBuffer {
         case .binary: return offset
         case .text:
             var bytes: [UInt8] = []
-            copy(offset..<min(offset + 4, snapshot.end), into: &bytes)
+            copyBytes(offset..<min(offset + 4, snapshot.end), into: &bytes)
             return offset + bytes.prefix { $0 & 0xC0 == 0x80 }.count
         case .json:
             var bytes: [UInt8] = []
             // A message may end directly before.
-            copy((offset - 1)..<snapshot.end, into: &bytes)
+            copyBytes((offset - 1)..<snapshot.end, into: &bytes)
             return bytes.firstIndex(of: UInt8(ascii: "\n")).map { offset + $0 } ?? snapshot.end
         }
     }

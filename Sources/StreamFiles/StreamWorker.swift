@@ -38,10 +38,10 @@ final class StreamWorker {
         self.index = index
         self.published = published
         folder = try StreamFolder(setup.directory)
-        for (file, bytes) in try folder.files() { restore(file, bytes) }
+        for (file, bytes) in try folder.readFiles() { restoreStream(file, bytes) }
         sharing = setup.shared.map { StreamSharing($0, setup.logger) }
         figures.shared = setup.shared.map { _ in .init() }
-        publish()
+        publishStatistics()
     }
 
     /// Milliseconds since 1970.
@@ -60,36 +60,36 @@ final class StreamWorker {
 
     // MARK: The restart
 
-    private func restore(_ file: StreamFolder.File, _ bytes: [UInt8]) {
+    private func restoreStream(_ file: StreamFolder.File, _ bytes: [UInt8]) {
         let (read, end) = RecordFrame.records(in: bytes)
         var (file, records) = (file, read)
         guard let first = records.first, var log = StreamLog(first) else { return putAside(file) }
         if let other = streams[log.name] {
             var whole = log
-            for record in records.dropFirst() { whole.apply(record) }
+            for record in records.dropFirst() { whole.applyRecord(record) }
             switch precedence(of: other, over: whole) {
-            case .first: return folder.remove(file)
-            case .second: forget(other)
+            case .first: return folder.removeFile(file)
+            case .second: forgetStream(other)
             case .unknown: return putAside(file)
             }
         }
         if end < bytes.count, RecordFrame.isTorn(bytes, at: end) {
-            folder.cut(file, at: end)
+            folder.cutFile(file, at: end)
         } else if end < bytes.count {
             guard let rest = putDamagedAside(file, bytes, upTo: end, log) else { return }
             file = rest
             records.append(.ended(StreamEnding(.aborted, at: Self.unix)))
         }
-        for record in records.dropFirst() { log.apply(record) }
+        for record in records.dropFirst() { log.applyRecord(record) }
         var lease = StreamLease(log.configuration, at: Self.monotonic)
         // With several hubs, another one may have heard the producer all along.
         if setup.shared == nil { lease.restart(hasProducer: log.hasProducer, at: Self.monotonic) }
         guard let fresh = StreamLog(first) else { return }
         let stream = KeptStream(fresh, file, lease, at: Self.unix)
-        stream.restore(records.dropFirst())
+        stream.restoreRecords(records.dropFirst())
         if stream.log.closing != nil { stream.waiting = StreamWaiters(isAsked: true, settleAt: .now) }
-        enter(stream)
-        _ = index.add(stream.buffer)
+        listStream(stream)
+        _ = index.addBuffer(stream.buffer)
     }
 
     /// The intact part of a damaged file is still served, and the stream ends there: what readers saw beyond that point
@@ -115,12 +115,16 @@ final class StreamWorker {
 
     // MARK: Turns
 
-    func run(_ mailbox: WorkerMailbox<FileStreamService.Mail>, _ sink: any StreamSink) {
+    func runUntilStopped(_ mailbox: WorkerMailbox<FileStreamService.Mail>, _ sink: any StreamSink) {
         self.sink = sink
         self.mailbox = mailbox
         while true {
-            if sharing == nil { mailbox.wait(until: streams.isEmpty ? nil : sweepAt) } else { share(until: sweepAt) }
-            let mail = mailbox.take { mail in
+            if sharing == nil {
+                mailbox.wait(until: streams.isEmpty ? nil : sweepAt)
+            } else {
+                waitForWork(until: sweepAt)
+            }
+            let mail = mailbox.takeMail { mail in
                 defer {
                     mail.requests = []
                     mail.outcomes = []
@@ -129,26 +133,26 @@ final class StreamWorker {
                 }
                 return mail
             }
-            for outcome in mail.outcomes { take(outcome.outcome, of: outcome.key, outcome.name) }
+            for outcome in mail.outcomes { receiveOutcome(outcome.outcome, of: outcome.key, outcome.name) }
             var bytes = 0
             for request in mail.requests {
                 // Everything written at once must fit into one call.
                 if sharing != nil, bytes > 0, bytes + request.bytes > StreamSharing.mostBytes {
-                    commit()
+                    commitBatches()
                     bytes = 0
                 }
                 bytes += request.bytes
-                perform(request)
+                performRequest(request)
             }
-            commit()
+            commitBatches()
             for question in mail.questions { question(self) }
-            if sweepAt <= .now { sweep() }
+            if sweepAt <= .now { sweepStreams() }
             if mail.isStopping { return }
         }
     }
 
     /// Writes decided changes, answers their requests and notifies loops.
-    func commit() {
+    func commitBatches() {
         // Requests that waited for a close continue once it is committed, and touch streams again; so do requests that
         // another hub overtook.
         var rounds = 0
@@ -156,25 +160,25 @@ final class StreamWorker {
             let batch = touched
             touched.removeAll(keepingCapacity: true)
             rounds += 1
-            if sharing == nil { commit(batch) } else { commitShared(batch, isLast: rounds > Self.mostRounds) }
+            if sharing == nil { commitBatch(batch) } else { commitShared(batch, isLast: rounds > Self.mostRounds) }
         }
-        publish()
+        publishStatistics()
     }
 
-    private func commit(_ batch: [KeptStream]) {
+    private func commitBatch(_ batch: [KeptStream]) {
         for stream in batch where stream.isTouched {
             let (added, before) = (stream.added, stream.count.appends)
             let ending = stream.ends
-            let loops = stream.commit(to: folder, isSynced: isSynced(stream))
+            let loops = stream.commitBatch(to: folder, isSynced: isSynced(stream))
             figures.writes += 1
             if let loops {
-                wrote(stream, bytes: added, appends: stream.count.appends - before, ending: ending, telling: loops)
+                countWrite(stream, bytes: added, appends: stream.count.appends - before, ending: ending, telling: loops)
             } else {
-                failed(stream, added)
+                writeFailed(stream, added)
             }
             moveWindow(of: stream)
-            stream.say(isWritten: loops != nil)
-            goOn(with: stream)
+            stream.sendAnswers(isWritten: loops != nil)
+            continueClose(with: stream)
         }
     }
 
@@ -187,26 +191,27 @@ final class StreamWorker {
     }
 
     /// Counts a write and shows it.
-    func wrote(
+    func countWrite(
         _ stream: KeptStream, bytes: Int, appends: Int, ending: StreamEnding.Reason?, telling loops: [Int]
     ) {
         figures.appendedBytes += bytes
         figures.appends += appends
         if let ending { figures.ended[ending, default: 0] += 1 }
         // An unwritten stream is not found; until it is written, the generation before it is.
-        tell(index[stream.log.name] !== stream.buffer ? index.add(stream.buffer) : loops, of: stream.buffer)
+        notifyLoops(
+            index[stream.log.name] !== stream.buffer ? index.addBuffer(stream.buffer) : loops, of: stream.buffer)
         if let before = stream.superseded {
             stream.superseded = nil
-            folder.remove(before.file)
-            retire(before.buffer)
+            folder.removeFile(before.file)
+            retireBuffer(before.buffer)
         }
     }
 
     /// Adds the stream to the current batch, for a write or an answer.
-    func touch(_ stream: KeptStream) { touched.append(stream) }
+    func addToBatch(_ stream: KeptStream) { touched.append(stream) }
 
-    private func failed(_ stream: KeptStream, _ added: Int) {
-        grow(stream, by: -added)
+    private func writeFailed(_ stream: KeptStream, _ added: Int) {
+        growShare(stream, by: -added)
         figures.failures += 1
         figures.refused[.disk, default: 0] += stream.answerCount
         if !hasWarned {
@@ -217,15 +222,15 @@ final class StreamWorker {
         }
         // A stream that was being created is dropped.
         guard stream.file.length == 0 else { return }
-        forget(stream)
-        if let before = stream.superseded { enter(before) }
+        forgetStream(stream)
+        if let before = stream.superseded { listStream(before) }
     }
 
-    func tell(_ loops: [Int], of buffer: StreamBuffer) {
+    func notifyLoops(_ loops: [Int], of buffer: StreamBuffer) {
         for loop in loops { sink?.streamChanged(buffer, for: loop) }
     }
 
-    private func publish() {
+    private func publishStatistics() {
         figures.streams = streams.count
         // No sweep counts them while there are none.
         if streams.isEmpty { (figures.open, figures.stalled, figures.connectedProducers) = (0, 0, 0) }
@@ -235,54 +240,54 @@ final class StreamWorker {
 
     // MARK: Requests
 
-    func refused(_ refusal: StreamRefusal) -> StreamAnswer {
+    func refusalAnswer(_ refusal: StreamRefusal) -> StreamAnswer {
         figures.refused[refusal.reason, default: 0] += 1
         return .refused(refusal)
     }
 
-    func perform(_ asked: FileStreamService.Request) {
-        guard !waits(asked) else { return }
+    func performRequest(_ asked: FileStreamService.Request) {
+        guard !queueIfClosing(asked) else { return }
         let (now, monotonic) = (Self.unix, Self.monotonic)
         if case .create(let configuration, let body, let closes, let isNext) = asked.request {
-            return create(asked, configuration, body, closes: closes, isNext: isNext, at: now)
+            return createStream(asked, configuration, body, closes: closes, isNext: isNext, at: now)
         }
         guard let stream = streams[asked.name], !isExpired(stream, at: now) else {
-            guard sharing != nil else { return asked.answer(refused(.notFound)) }
+            guard sharing != nil else { return asked.answer(refusalAnswer(.notFound)) }
             return lookElsewhere(asked)
         }
-        touch(stream)
+        addToBatch(stream)
         switch asked.request {
         case .create: break
         case .append(let append): self.append(append, to: stream, asked, at: now, monotonic)
         case .cancel(let generation?, _) where generation != stream.log.id,
             .delete(let generation?) where generation != stream.log.id,
             .abort(let generation) where generation != stream.log.id:
-            stream.answer(refused(.otherGeneration(stream.snapshot)), asked)
-        case .cancel(_, let bearer): cancel(stream, by: bearer, asked, at: now)
+            stream.stageAnswer(refusalAnswer(.otherGeneration(stream.snapshot)), asked)
+        case .cancel(_, let bearer): cancelStream(stream, by: bearer, asked, at: now)
         case .abort:
-            if stream.log.ending == nil { abort(stream, at: now) }
-            stream.answer(.done(stream.snapshot), asked)
+            if stream.log.ending == nil { abortStream(stream, at: now) }
+            stream.stageAnswer(.done(stream.snapshot), asked)
         case .delete:
-            commit()
+            commitBatches()
             let isDone = sharing == nil || removeShared(asked.name)
-            if isDone, let stream = streams[asked.name] { remove(stream) }
-            asked.answer(isDone ? .done(nil) : refused(.unavailable))
+            if isDone, let stream = streams[asked.name] { removeStream(stream) }
+            asked.answer(isDone ? .done(nil) : refusalAnswer(.unavailable))
         case .hold(let hold):
-            if !stream.log.wasHeld, stream.log.ending == nil { stream.write(.held) }
-            if stream.lease.hold(hold, at: monotonic) != nil { tellOthers(.heard, of: stream) }
-            stream.answer(.done(stream.snapshot), asked)
+            if !stream.log.wasHeld, stream.log.ending == nil { stream.stageRecord(.held) }
+            if stream.lease.addHold(hold, at: monotonic) != nil { tellOthers(.heard, of: stream) }
+            stream.stageAnswer(.done(stream.snapshot), asked)
         case .release(let hold, let isFault):
             if isFault {
-                if stream.lease.release(hold, at: monotonic) != nil { tellOthers(.broken, of: stream) }
+                if stream.lease.releaseHold(hold, at: monotonic) != nil { tellOthers(.broken, of: stream) }
             } else {
-                stream.lease.finish(hold, at: monotonic)
+                stream.lease.finishHold(hold, at: monotonic)
             }
-            stream.answer(.done(stream.snapshot), asked)
+            stream.stageAnswer(.done(stream.snapshot), asked)
         case .touch:
             noteUse(of: stream, at: now)
             // For shared streams, the answer confirms that nothing is missing here.
             if sharing != nil {
-                stream.answer(.done(stream.snapshot), asked)
+                stream.stageAnswer(.done(stream.snapshot), asked)
             } else {
                 asked.answer(.done(stream.snapshot))
             }
@@ -293,36 +298,38 @@ final class StreamWorker {
         _ append: StreamAppend, to stream: KeptStream, _ asked: FileStreamService.Request, at now: Int64,
         _ monotonic: Int64
     ) {
-        guard makeWindow(for: append.body.count, in: stream) else { return stream.answer(refused(.noRoom), asked) }
+        guard makeWindow(for: append.body.count, in: stream) else {
+            return stream.stageAnswer(refusalAnswer(.noRoom), asked)
+        }
         let bound = bound(of: stream)
-        switch stream.log.decide(append, limit: bound.bytes, isWindow: bound.keepsNewest, at: now) {
+        switch stream.log.decideAppend(append, limit: bound.bytes, isWindow: bound.keepsNewest, at: now) {
         case .refused(let refusal):
-            stream.answer(refused(refusal), asked)
+            stream.stageAnswer(refusalAnswer(refusal), asked)
         case .repeated(let stamp):
-            _ = stream.lease.heard(at: monotonic)
+            _ = stream.lease.producerHeard(at: monotonic)
             tellOthers(.heard, of: stream)
-            stream.answer(.appended(stream.snapshot, isRepeated: true, stamp: stamp), asked)
+            stream.stageAnswer(.appended(stream.snapshot, isRepeated: true, stamp: stamp), asked)
         case .write(let record, let stamp):
             guard case .appended(let bytes, _, _, _) = record else { return }
             do throws(StreamRefusal) {
                 try makeRoom(for: .init(bytes: bytes.count), of: stream.log.configuration.owner)
             } catch {
-                return stream.answer(refused(error), asked)
+                return stream.stageAnswer(refusalAnswer(error), asked)
             }
             stream.usedAt = now
-            if bound.age != nil { stream.mark(at: monotonic) }
+            if bound.age != nil { stream.markTime(at: monotonic) }
             if beginClose(of: stream, record, stamp: stamp, bearer: append.bearer, asked) { return }
-            stream.write(record)
+            stream.stageRecord(record)
             stream.countAppend(at: now)
             stream.trouble = nil
-            grow(stream, by: bytes.count)
-            _ = stream.lease.heard(at: monotonic)
-            stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked)
+            growShare(stream, by: bytes.count)
+            _ = stream.lease.producerHeard(at: monotonic)
+            stream.stageAnswer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked)
         }
     }
 
-    func end(_ stream: KeptStream, _ reason: StreamEnding.Reason, at now: Int64) {
-        stream.write(.ended(StreamEnding(reason, at: now)))
+    func endStream(_ stream: KeptStream, _ reason: StreamEnding.Reason, at now: Int64) {
+        stream.stageRecord(.ended(StreamEnding(reason, at: now)))
     }
 
     func bound(of name: StreamName, _ configuration: StreamConfiguration) -> StreamBound {
@@ -341,36 +348,36 @@ final class StreamWorker {
     // MARK: Room
 
     /// Only here: a shared stream is removed in Redis before (`removeShared`).
-    func remove(_ stream: KeptStream) {
+    func removeStream(_ stream: KeptStream) {
         // Another hub removed it while its end was being committed.
         let waiting = stream.waiting
         stream.waiting = nil
         for request in (waiting?.closer?.request.map { [$0] } ?? []) + (waiting?.requests ?? []) {
-            request.answer(refused(.notFound))
+            request.answer(refusalAnswer(.notFound))
         }
-        forget(stream)
-        tell(stream.buffer.setGone(), of: stream.buffer)
+        forgetStream(stream)
+        notifyLoops(stream.buffer.setGone(), of: stream.buffer)
     }
 
-    func forget(_ stream: KeptStream) {
-        folder.remove(stream.file)
-        leave(stream)
-        index.remove(stream.buffer)
+    func forgetStream(_ stream: KeptStream) {
+        folder.removeFile(stream.file)
+        unlistStream(stream)
+        index.removeBuffer(stream.buffer)
     }
 
-    func enter(_ stream: KeptStream) {
+    func listStream(_ stream: KeptStream) {
         streams[stream.log.name] = stream
-        shares.enter(stream)
+        shares.addStream(stream)
     }
 
     /// Called as soon as a change is decided or taken back.
-    func grow(_ stream: KeptStream, by bytes: Int) {
-        if streams[stream.log.name] === stream { shares.grow(stream, by: bytes) }
+    func growShare(_ stream: KeptStream, by bytes: Int) {
+        if streams[stream.log.name] === stream { shares.growStream(stream, by: bytes) }
     }
 
-    func leave(_ stream: KeptStream) {
+    func unlistStream(_ stream: KeptStream) {
         guard streams[stream.log.name] === stream else { return }
         streams[stream.log.name] = nil
-        shares.leave(stream)
+        shares.removeStream(stream)
     }
 }

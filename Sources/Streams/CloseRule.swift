@@ -28,12 +28,12 @@ package struct CloseRule: Sendable, Equatable {
     /// the role's name, because there is no user behind it.
     package var bearer: StreamBearer? {
         role.map { role in
-            StreamBearer(role: role, claims: JSONWriter.object { $0.member("role", role.text) })
+            StreamBearer(role: role, claims: JSONWriter.object { $0.writeMember("role", role.text) })
         }
     }
 
     /// A failure's sentence, with the entry that it comes from.
-    package func failure(_ sentence: String) -> String { pattern.map { "\($0): \(sentence)" } ?? sentence }
+    package func failureText(_ sentence: String) -> String { pattern.map { "\($0): \(sentence)" } ?? sentence }
 
     fileprivate func applies(to name: StreamName, _ reason: StreamEnding.Reason) -> Bool {
         reasons.contains(reason) && names.matches(name.text)

@@ -5,7 +5,7 @@ extension StreamBuffer {
     /// content. It is short, and tokens are hidden as in `Excerpt`.
     ///
     /// If the excerpt begins within a token, the token's end would pass for a word: so bytes that may belong to a token are left out there.
-    package func excerpt() -> [String] {
+    package func makeExcerpt() -> [String] {
         let snapshot = snapshot
         let end = snapshot.end
         let start = max(snapshot.start, end - Self.looked)
@@ -13,7 +13,7 @@ extension StreamBuffer {
         switch configuration.content {
         case .binary: return []
         case .text:
-            copy(start..<end, into: &bytes)
+            copyBytes(start..<end, into: &bytes)
             let isWithinCharacter = bytes.first.map { $0 & 0xC0 == 0x80 } ?? false
             let rest =
                 start == 0
@@ -23,7 +23,7 @@ extension StreamBuffer {
             guard !shown.isEmpty else { return [] }
             return [start > 0 || shown.count < text.count ? "…" + shown : String(shown)]
         case .json:
-            copy(start..<end, into: &bytes)
+            copyBytes(start..<end, into: &bytes)
             var lines = bytes.split(separator: UInt8(ascii: "\n"))
             // The first line may be the end of a message.
             if start > 0, !lines.isEmpty { lines.removeFirst() }

@@ -42,7 +42,7 @@ package final class StreamBuffer: Sendable {
     package var isGone: Bool { state.withLock { $0.isGone } }
 
     /// Appends the bytes of a range to `out`, up to the stream's end; nothing if the range's beginning is no longer kept.
-    package func copy(_ range: Range<Int>, into out: inout [UInt8]) {
+    package func copyBytes(_ range: Range<Int>, into out: inout [UInt8]) {
         state.withLock { state in
             var place = range.lowerBound
             guard place >= state.start else { return }
@@ -70,39 +70,39 @@ package final class StreamBuffer: Sendable {
                 state.end += count
                 rest = rest.dropFirst(count)
             }
-            return Self.news(&state)
+            return Self.loopsToTell(&state)
         }
     }
 
     /// Drops the content before an offset. A stream without bytes then begins there.
     ///
     /// - Returns: the loops to notify.
-    package func drop(before start: Int) -> [Int] {
+    package func dropBytes(before start: Int) -> [Int] {
         state.withLock { state in
             state.start = max(state.start, start)
             state.end = max(state.end, start)
             let first = state.start / Self.blockBytes
             state.blocks.removeFirst(min(state.blocks.count, first - state.firstBlock))
             state.firstBlock = first
-            return Self.news(&state)
+            return Self.loopsToTell(&state)
         }
     }
 
-    package func set(_ status: StreamStatus) -> [Int] {
+    package func setStatus(_ status: StreamStatus) -> [Int] {
         state.withLock { state in
             state.status = status
-            return Self.news(&state)
+            return Self.loopsToTell(&state)
         }
     }
 
     package func setGone() -> [Int] {
         state.withLock { state in
             state.isGone = true
-            return Self.news(&state)
+            return Self.loopsToTell(&state)
         }
     }
 
-    private static func news(_ state: inout State) -> [Int] {
+    private static func loopsToTell(_ state: inout State) -> [Int] {
         var loops: [Int] = []
         for place in state.watching.indices where !state.watching[place].isTold {
             state.watching[place].isTold = true

@@ -52,11 +52,11 @@ package enum StreamCommitOutcome: Sendable, Equatable {
 
 /// Commits rows together with closes. Thread-safe; must not wait. Answers come once, from another thread.
 package protocol StreamCommitter: Sendable {
-    func commit(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void)
+    func commitEnd(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void)
 
     /// Finds the outcome of an attempt left behind. Asking decides it: an attempt that is not yet committed never will be.
-    func settle(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void)
+    func settleAttempt(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void)
 
     /// The outcome is recorded with the stream, and is not asked for again.
-    func forget(_ key: StreamCommitKey)
+    func forgetAttempt(_ key: StreamCommitKey)
 }

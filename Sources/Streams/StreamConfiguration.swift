@@ -25,12 +25,13 @@ package struct StreamConfiguration: Sendable, Equatable {
     package var content: StreamContent { StreamContent(contentType: contentType) }
 
     /// Whether bytes of this type belong in the stream; parameters such as `charset` are ignored (RFC 9110, section 8.3.1).
-    package func takes(_ contentType: String) -> Bool {
+    package func acceptsType(_ contentType: String) -> Bool {
         Self.mediaType(contentType.lowercased()).elementsEqual(Self.mediaType(self.contentType))
     }
 
     package func isAlike(_ other: StreamConfiguration) -> Bool {
-        takes(other.contentType) && lifetime == other.lifetime && lease == other.lease && gathering == other.gathering
+        acceptsType(other.contentType) && lifetime == other.lifetime && lease == other.lease
+            && gathering == other.gathering
     }
 
     static func mediaType(_ text: String) -> Substring.UTF8View {

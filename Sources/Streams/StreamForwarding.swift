@@ -36,14 +36,14 @@ package protocol StreamForwarder: Sendable {
     /// Reserves room for one request. Each reservation is either used to pass the request on, or given back.
     ///
     /// - Returns: false if as many requests as allowed are under way, for this owner or in total.
-    func reserve(for owner: StreamOwner?) -> Bool
-    func giveBack(for owner: StreamOwner?)
+    func reserveRoom(for owner: StreamOwner?) -> Bool
+    func returnRoom(for owner: StreamOwner?)
 
     /// Passes on a request that has a reservation. Its answer is appended to its stream, which then ends.
-    func forward(_ forward: StreamForward)
+    func forwardRequest(_ forward: StreamForward)
 
     /// The rights of a backend that presents a ticket; nil for a ticket that this forwarder did not issue.
-    func verify(_ ticket: String) -> StreamTicket?
+    func verifyTicket(_ ticket: String) -> StreamTicket?
 }
 
 /// The right to write one generation of one stream, for the backend that received the request.

@@ -1,10 +1,10 @@
 /// An operator's questions to the keeper of streams. Thread-safe; must not wait. The answer comes once, from another thread.
 package protocol StreamInspector: Sendable {
     /// Figures of all streams, and up to `limit` each of those that grew most and of the newest.
-    func survey(limit: Int, then reply: @escaping @Sendable (StreamSurvey) -> Void)
+    func surveyStreams(limit: Int, then reply: @escaping @Sendable (StreamSurvey) -> Void)
 
     /// One stream with up to `limit` of its producers. The answer is nil if there is no such stream.
-    func inspect(_ name: StreamName, limit: Int, then reply: @escaping @Sendable (StreamReport?) -> Void)
+    func inspectStream(_ name: StreamName, limit: Int, then reply: @escaping @Sendable (StreamReport?) -> Void)
 }
 
 /// All streams at one moment, and some of them in detail.

@@ -30,24 +30,24 @@ package struct StreamLease: Sendable {
     }
 
     /// The producer appended something.
-    package mutating func heard(at now: Int64) -> Change? {
+    package mutating func producerHeard(at now: Int64) -> Change? {
         heardAt = now
         defer { isStalled = false }
         return isStalled ? .open : nil
     }
 
-    package mutating func hold(_ hold: StreamHold, at now: Int64) -> Change? {
+    package mutating func addHold(_ hold: StreamHold, at now: Int64) -> Change? {
         holds.insert(hold)
-        return heard(at: now)
+        return producerHeard(at: now)
     }
 
     /// A producer finished with a connection properly: it may continue on another.
-    package mutating func finish(_ hold: StreamHold, at now: Int64) {
+    package mutating func finishHold(_ hold: StreamHold, at now: Int64) {
         if holds.remove(hold) != nil { heardAt = now }
     }
 
     /// A connection that had appended ended without notice.
-    package mutating func release(_ hold: StreamHold, at now: Int64) -> Change? {
+    package mutating func releaseHold(_ hold: StreamHold, at now: Int64) -> Change? {
         guard holds.remove(hold) != nil, holds.isEmpty, seconds != 0, !isStalled else { return nil }
         // Recent signs by other ways do not count: the producer was writing on this connection.
         heardAt = now
@@ -63,7 +63,7 @@ package struct StreamLease: Sendable {
     }
 
     /// The producer's recent signs may have been missed: its time starts over.
-    package mutating func postpone(at now: Int64) { heardAt = now }
+    package mutating func restartClock(at now: Int64) { heardAt = now }
 
     /// After a restart no producer is connected: one with a lease begins as stalled, with its full time.
     package mutating func restart(hasProducer: Bool, at now: Int64) {
@@ -71,7 +71,7 @@ package struct StreamLease: Sendable {
         isStalled = hasProducer && seconds != 0 || (seconds ?? 0) > 0
     }
 
-    private func silence(_ rules: Rules, hasProducer: Bool) -> Int64? {
+    private func allowedSilence(_ rules: Rules, hasProducer: Bool) -> Int64? {
         switch seconds {
         case 0?: nil
         case let seconds?: Int64(seconds) * 1000
@@ -80,8 +80,8 @@ package struct StreamLease: Sendable {
     }
 
     /// - Parameter hasProducer: as in `StreamLog`.
-    package mutating func advance(to now: Int64, _ rules: Rules, hasProducer: Bool) -> Change? {
-        guard let silence = silence(rules, hasProducer: hasProducer) else {
+    package mutating func advanceClock(to now: Int64, _ rules: Rules, hasProducer: Bool) -> Change? {
+        guard let silence = allowedSilence(rules, hasProducer: hasProducer) else {
             return seconds != 0 && rules.abandonedAfter > 0 && now - heardAt >= rules.abandonedAfter ? .aborted : nil
         }
         if isStalled || now - heardAt >= silence {

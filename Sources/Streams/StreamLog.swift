@@ -72,7 +72,7 @@ package struct StreamLog: Sendable, Equatable {
         return newest
     }
 
-    package func snapshot(_ status: StreamStatus) -> StreamSnapshot {
+    package func makeSnapshot(_ status: StreamStatus) -> StreamSnapshot {
         StreamSnapshot(
             id: id, name: name, configuration: configuration, start: start, end: end,
             status: ending.map { .ended($0) } ?? status)
@@ -84,15 +84,15 @@ package struct StreamLog: Sendable, Equatable {
     ///   - limit: the bytes that may be kept of the stream.
     ///   - isWindow: older bytes make room, so only a single append is limited.
     ///   - now: milliseconds since 1970.
-    package func decide(_ append: StreamAppend, limit: Int, isWindow: Bool = false, at now: Int64) -> Decision {
-        if let meant = append.generation, meant != id { return .refused(.otherGeneration(snapshot(.open))) }
+    package func decideAppend(_ append: StreamAppend, limit: Int, isWindow: Bool = false, at now: Int64) -> Decision {
+        if let meant = append.generation, meant != id { return .refused(.otherGeneration(makeSnapshot(.open))) }
         // A fenced producer is told so even if the stream has ended; otherwise the end takes precedence over everything else (section 5.2).
         if let stamp = append.producer, let known = producers[stamp.id], stamp.epoch < known.epoch {
             return .refused(.staleEpoch(current: known.epoch))
         }
-        if let ending { return decide(append, behind: ending) }
+        if let ending { return decideAppend(append, behind: ending) }
         if append.body.isEmpty, !append.closes { return .refused(.emptyBody) }
-        if !append.body.isEmpty, let type = append.contentType, !configuration.takes(type) {
+        if !append.body.isEmpty, let type = append.contentType, !configuration.acceptsType(type) {
             return .refused(.contentType(expected: configuration.contentType))
         }
         if let stamp = append.producer {
@@ -107,7 +107,7 @@ package struct StreamLog: Sendable, Equatable {
         }
         let bytes: [UInt8]
         do throws(StreamRefusal) {
-            bytes = try configuration.content.stored(append.body, isFirst: false)
+            bytes = try configuration.content.storedBytes(append.body, isFirst: false)
         } catch {
             return .refused(error)
         }
@@ -118,12 +118,12 @@ package struct StreamLog: Sendable, Equatable {
     }
 
     /// A close may be repeated by its producer, and by any client that sends only a close.
-    private func decide(_ append: StreamAppend, behind ending: StreamEnding) -> Decision {
+    private func decideAppend(_ append: StreamAppend, behind ending: StreamEnding) -> Decision {
         if let stamp = append.producer, stamp == closer { return .repeated(stamp) }
         if append.closes, append.body.isEmpty, append.producer == nil, ending.reason == .complete {
             return .repeated(nil)
         }
-        return .refused(.ended(snapshot(.open)))
+        return .refused(.ended(makeSnapshot(.open)))
     }
 
     private enum Order {
@@ -164,7 +164,7 @@ package struct StreamLog: Sendable, Equatable {
 
     // MARK: Records
 
-    package mutating func apply(_ record: StreamRecord) {
+    package mutating func applyRecord(_ record: StreamRecord) {
         switch record {
         case .created: break
         case .continued(let checkpoint):
@@ -182,7 +182,7 @@ package struct StreamLog: Sendable, Equatable {
             self.closing = nil
             var ending = closing.ending
             ending.row = row
-            apply(.appended(closing.bytes, ending, producer: closing.producer, sequence: closing.sequence))
+            applyRecord(.appended(closing.bytes, ending, producer: closing.producer, sequence: closing.sequence))
         case .reopened: closing = nil
         case .appended(let bytes, let ending, let producer, let sequence):
             end += bytes.count
@@ -200,13 +200,13 @@ package struct StreamLog: Sendable, Equatable {
     }
 
     /// The first content of a file that no longer keeps anything before an offset.
-    package func checkpoint(at start: Int) -> StreamCheckpoint {
+    package func makeCheckpoint(at start: Int) -> StreamCheckpoint {
         StreamCheckpoint(
             start: start, producers: producers, sequence: sequence, wasHeld: wasHeld, attempts: attempts)
     }
 
     /// Drops the content before an offset.
-    package mutating func drop(before start: Int) { self.start = max(self.start, start) }
+    package mutating func dropBytes(before start: Int) { self.start = max(self.start, start) }
 
     /// A producer that was silent for too long must begin a new epoch.
     private mutating func fenceProducers() {

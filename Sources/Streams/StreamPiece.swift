@@ -22,18 +22,18 @@ package struct StreamPiece: Sendable {
         repeat {
             found.removeAll(keepingCapacity: true)
             let range = (start - margin)..<min(start + length, snapshot.end)
-            stream.copy(range, into: &found)
+            stream.copyBytes(range, into: &found)
             guard found.count == range.count else { return nil }
             let isLast = start + length >= snapshot.end
-            cut = isLast ? found.count : Self.cut(found[margin...], content)
+            cut = isLast ? found.count : Self.cutOffset(found[margin...], content)
             length *= 2
         } while cut == nil
-        guard Self.begins(found, at: margin, content) else { return nil }
+        guard Self.isBoundary(found, at: margin, content) else { return nil }
         bytes = Array(found[margin..<(cut ?? found.count)])
         end = start + bytes.count
     }
 
-    private static func begins(_ found: [UInt8], at start: Int, _ content: StreamContent) -> Bool {
+    private static func isBoundary(_ found: [UInt8], at start: Int, _ content: StreamContent) -> Bool {
         switch content {
         case .binary: true
         case .text: start == found.count || found[start] & 0xC0 != 0x80
@@ -42,7 +42,7 @@ package struct StreamPiece: Sendable {
     }
 
     /// The place where a piece that continues after these bytes may end; nil if they are too few.
-    private static func cut(_ found: ArraySlice<UInt8>, _ content: StreamContent) -> Int? {
+    private static func cutOffset(_ found: ArraySlice<UInt8>, _ content: StreamContent) -> Int? {
         switch content {
         case .binary: return found.endIndex
         case .json: return found.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 }

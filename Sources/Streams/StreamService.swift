@@ -2,7 +2,7 @@
 package protocol StreamService: Sendable {
     /// Requests about one stream are performed in order of arrival. The answer comes once, from another thread:
     /// appended bytes are durable and visible to readers by then.
-    func perform(
+    func submitRequest(
         _ request: StreamRequest, on name: StreamName, answer: @escaping @Sendable (StreamAnswer) -> Void)
 
     /// Several hubs share the streams: this hub's knowledge may be a moment old, and is complete once a `touch` is answered.
@@ -15,8 +15,8 @@ package protocol StreamService: Sendable {
     /// as many times as it was added: `StreamSink.streamChanged`.
     ///
     /// - Returns: nil if there is no such stream yet.
-    @discardableResult func watch(_ name: StreamName, by loop: Int) -> StreamBuffer?
-    func unwatch(_ name: StreamName, by loop: Int)
+    @discardableResult func watchStream(_ name: StreamName, by loop: Int) -> StreamBuffer?
+    func unwatchStream(_ name: StreamName, by loop: Int)
 }
 
 /// Notifies loops of changes to streams. Thread-safe; must not wait.

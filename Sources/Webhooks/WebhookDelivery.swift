@@ -40,26 +40,26 @@ struct WebhookDelivery {
 
     func isDue(at now: ContinuousClock.Instant) -> Bool { schedule.isDue(at: now) }
 
-    mutating func begin(_ message: WebhookMessage) { self.message = message }
+    mutating func startMessage(_ message: WebhookMessage) { self.message = message }
 
-    mutating func settle(_ answer: WebhookAnswer, at now: ContinuousClock.Instant) -> Outcome {
+    mutating func handleAnswer(_ answer: WebhookAnswer, at now: ContinuousClock.Instant) -> Outcome {
         if answer.isTaken {
-            defer { end() }
+            defer { finishMessage() }
             return .taken(failures: failures)
         }
         refusals = answer.isRefusal ? refusals + 1 : 0
         if refusals >= Self.mostRefusals {
-            end()
+            finishMessage()
             return .refused
         }
         failures += 1
-        schedule.failed(at: now)
+        schedule.attemptFailed(at: now)
         return .again(failures: failures)
     }
 
-    private mutating func end() {
+    private mutating func finishMessage() {
         message = nil
         (failures, refusals) = (0, 0)
-        schedule.succeeded()
+        schedule.attemptSucceeded()
     }
 }

@@ -56,40 +56,40 @@ struct WebhookMessage: Sendable {
         random: some RandomNumberGenerator = SystemRandomNumberGenerator()
     ) {
         self.id = id
-        traceparent = Self.traceparent(random)
+        traceparent = Self.makeTraceparent(random)
         count = events.count
         body = JSONWriter.object { writer in
-            writer.member("type", "roost.events")
+            writer.writeMember("type", "roost.events")
             let time = CivilTime(millisecondsSince1970: Int(events.last?.at ?? 0))
-            writer.member("timestamp", "\(time.day)T\(time.clock)Z")
-            writer.key("data")
+            writer.writeMember("timestamp", "\(time.day)T\(time.clock)Z")
+            writer.writeKey("data")
             writer.object { writer in
-                writer.member("node", node)
+                writer.writeMember("node", node)
                 writer.array("events", events) { writer, event in
-                    writer.object { Self.write(event, to: &$0) }
+                    writer.object { Self.writeEvent(event, to: &$0) }
                 }
             }
         }
     }
 
     /// Leaves sampling to the backend. Neither id may be all zeros.
-    private static func traceparent(_ random: some RandomNumberGenerator) -> String {
+    private static func makeTraceparent(_ random: some RandomNumberGenerator) -> String {
         var random = random
         func digits() -> String { Hexadecimal.text(UInt64.random(in: 1 ... .max, using: &random), width: 16) }
         return "00-\(digits())\(digits())-\(digits())-00"
     }
 
-    private static func write(_ event: Happenings.Event, to writer: inout JSONWriter) {
-        writer.member("type", event.kind.rawValue)
-        writer.member("at", event.at)
+    private static func writeEvent(_ event: Happenings.Event, to writer: inout JSONWriter) {
+        writer.writeMember("type", event.kind.rawValue)
+        writer.writeMember("at", event.at)
         if let channel = event.channel {
-            writer.member("channel", String(channel.name))
-            writer.member("private", channel.isPrivate)
+            writer.writeMember("channel", String(channel.name))
+            writer.writeMember("private", channel.isPrivate)
         }
-        if let key = event.key { writer.member("key", key) }
-        if let user = event.user { writer.member("user", user.text) }
-        if let client = event.client { writer.member("client", client) }
-        if let payload = event.payload { writer.member("payload", json: payload) }
-        if let count = event.count { writer.member("count", count) }
+        if let key = event.key { writer.writeMember("key", key) }
+        if let user = event.user { writer.writeMember("user", user.text) }
+        if let client = event.client { writer.writeMember("client", client) }
+        if let payload = event.payload { writer.writeMember("payload", json: payload) }
+        if let count = event.count { writer.writeMember("count", count) }
     }
 }

@@ -3,7 +3,7 @@ import Glibc
 
 /// A POST by libcurl, on the calling thread.
 enum WebhookPost {
-    static func send(
+    static func postBody(
         _ body: [UInt8], to url: String, _ headers: [String], _ requests: OpaquePointer, within limit: Duration
     ) -> WebhookAnswer {
         var problem = [CChar](repeating: 0, count: Int(ROOST_FETCH_PROBLEM_SIZE))

@@ -52,7 +52,7 @@ package final class WebhookService: Sendable {
     }
 
     package func start() {
-        thread.start { [self] in run() }
+        thread.start { [self] in runUntilStopped() }
     }
 
     /// Sends waiting messages for at most this time, and ends the thread.
@@ -63,7 +63,7 @@ package final class WebhookService: Sendable {
     }
 
     package var statistics: Statistics {
-        var statistics = mailbox.look { $0.statistics }
+        var statistics = mailbox.withContent { $0.statistics }
         statistics.waiting += happenings.waiting
         statistics.missed = happenings.missed
         return statistics
@@ -71,7 +71,7 @@ package final class WebhookService: Sendable {
 
     // MARK: The thread
 
-    private func run() {
+    private func runUntilStopped() {
         guard let requests = roost_requests_create() else {
             return logger.error("webhooks.url gets no events: libcurl could not start")
         }
@@ -80,9 +80,9 @@ package final class WebhookService: Sendable {
         var missed = 0
         while true {
             let now = ContinuousClock.now
-            if delivery.message == nil { next(&delivery) }
-            let stopBy = mailbox.take { $0.stopBy }
-            report(&missed)
+            if delivery.message == nil { takeNextMessage(&delivery) }
+            let stopBy = mailbox.takeMail { $0.stopBy }
+            reportMissed(&missed)
             guard let message = delivery.message else {
                 if stopBy != nil { break }
                 mailbox.wait(until: now + Self.gathering)
@@ -95,50 +95,52 @@ package final class WebhookService: Sendable {
             }
             // Once the hub is stopping, no attempt may outlast the remaining time.
             let limit: Duration = stopBy.map { max(.milliseconds(100), $0 - now) } ?? .seconds(10)
-            settle(post(message, requests, within: limit), &delivery)
+            handleAnswer(postMessage(message, requests, within: limit), &delivery)
         }
         let left = (delivery.message?.count ?? 0) + happenings.waiting
         if left > 0 {
-            mailbox.look { $0.statistics.lost += left }
+            mailbox.withContent { $0.statistics.lost += left }
             logger.warning("The hub stops, and \(left) events are not sent to webhooks.url")
         }
     }
 
-    private func next(_ delivery: inout WebhookDelivery) {
-        let events = happenings.take(upTo: Self.eventsOfMessage, mostBytes: Self.bytesOfMessage)
+    private func takeNextMessage(_ delivery: inout WebhookDelivery) {
+        let events = happenings.takeEvents(upTo: Self.eventsOfMessage, mostBytes: Self.bytesOfMessage)
         guard !events.isEmpty else { return }
-        delivery.begin(WebhookMessage(id: Self.newID(), events, node: setup.node))
-        mailbox.look { $0.statistics.waiting = events.count }
+        delivery.startMessage(WebhookMessage(id: Self.newID(), events, node: setup.node))
+        mailbox.withContent { $0.statistics.waiting = events.count }
     }
 
     /// - Returns: the answer's status, or the error that prevented one.
-    private func post(_ message: WebhookMessage, _ requests: OpaquePointer, within limit: Duration) -> WebhookAnswer {
+    private func postMessage(_ message: WebhookMessage, _ requests: OpaquePointer, within limit: Duration)
+        -> WebhookAnswer
+    {
         let timestamp = WebhookClock.seconds()
         let headers = [
             "content-type: application/json", "webhook-id: \(message.id)", "webhook-timestamp: \(timestamp)",
             "traceparent: \(message.traceparent)",
             "webhook-signature: \(setup.secret.signature(of: message.body, id: message.id, timestamp: timestamp))",
         ]
-        return WebhookPost.send(message.body, to: setup.url, headers, requests, within: limit)
+        return WebhookPost.postBody(message.body, to: setup.url, headers, requests, within: limit)
     }
 
-    private func settle(_ answer: WebhookAnswer, _ delivery: inout WebhookDelivery) {
+    private func handleAnswer(_ answer: WebhookAnswer, _ delivery: inout WebhookDelivery) {
         let count = delivery.message?.count ?? 0
-        switch delivery.settle(answer, at: .now) {
+        switch delivery.handleAnswer(answer, at: .now) {
         case .taken(let failures):
-            mailbox.look {
+            mailbox.withContent {
                 $0.statistics.sent += count
                 $0.statistics.waiting = 0
             }
             if failures > 2 { logger.notice("webhooks.url takes events again, after \(failures) attempts") }
         case .again(let failures):
-            mailbox.look { $0.statistics.attemptsFailed += 1 }
+            mailbox.withContent { $0.statistics.attemptsFailed += 1 }
             // The third failure: a backend that restarts is no cause for concern.
             if failures == 3 {
                 logger.warning("webhooks.url takes no events (\(answer)); they wait and are sent again")
             }
         case .refused:
-            mailbox.look {
+            mailbox.withContent {
                 $0.statistics.attemptsFailed += 1
                 $0.statistics.lost += count
                 $0.statistics.waiting = 0
@@ -147,7 +149,7 @@ package final class WebhookService: Sendable {
         }
     }
 
-    private func report(_ told: inout Int) {
+    private func reportMissed(_ told: inout Int) {
         let missed = happenings.missed
         guard missed > told else { return }
         logger.warning(

@@ -98,7 +98,7 @@ package enum Hexadecimal {
 
     /// Parses `width` lower-case digits from `start` on; nil if there is anything else.
     @inlinable @inline(__always)
-    package static func number(_ bytes: UnsafeRawBufferPointer, _ start: Int, width: Int) -> UInt64? {
+    package static func parseNumber(_ bytes: UnsafeRawBufferPointer, _ start: Int, width: Int) -> UInt64? {
         var value: UInt64 = 0
         for at in start..<(start + width) {
             let byte = bytes[at]
@@ -111,7 +111,7 @@ package enum Hexadecimal {
 
     /// Parses Postgres' hex format of bytea (documentation, section 8.4.1): `\x00ff`.
     @inlinable
-    package static func bytea(_ text: some RandomAccessCollection<UInt8>) -> [UInt8]? {
+    package static func parseBytea(_ text: some RandomAccessCollection<UInt8>) -> [UInt8]? {
         guard text.starts(with: "\\x".utf8), text.count % 2 == 0 else { return nil }
         var out: [UInt8] = []
         out.reserveCapacity(text.count / 2 - 1)
@@ -151,7 +151,7 @@ package enum UUIDText {
     }
 
     /// Returns the digits as 8-4-4-4-12 in lower case.
-    package static func write(_ value: UInt128) -> String {
+    package static func formatUUID(_ value: UInt128) -> String {
         String(unsafeUninitializedCapacity: 36) { out in
             var at = 0
             for place in 0..<32 {
@@ -167,8 +167,8 @@ package enum UUIDText {
     }
 
     /// Returns a UUID of a version in RFC 9562's variant; its other bits are the given ones.
-    package static func write(_ bits: UInt128, version: UInt8) -> String {
+    package static func formatUUID(_ bits: UInt128, version: UInt8) -> String {
         let fixed: UInt128 = 0xF << 76 | 0b11 << 62
-        return write(bits & ~fixed | UInt128(version) << 76 | 0b10 << 62)
+        return formatUUID(bits & ~fixed | UInt128(version) << 76 | 0b10 << 62)
     }
 }

@@ -97,17 +97,17 @@ package struct ClientFrame: Sendable {
         guard binary.count >= 7 else { throw .truncated }
         let start = binary.startIndex
         var at = start + 7
-        func field(_ length: Int) throws(Malformed) -> ArraySlice<UInt8> {
+        func takeField(_ length: Int) throws(Malformed) -> ArraySlice<UInt8> {
             guard at + length <= binary.endIndex else { throw .truncated }
             defer { at += length }
             guard UTF8Scanner.isValid(binary[at..<(at + length)].span) else { throw .notUTF8 }
             return binary[at..<(at + length)]
         }
-        let joinRef = try field(Int(binary[start + 1]))
-        let ref = try field(Int(binary[start + 2]))
-        let topic = try field(Int(binary[start + 3]))
-        let event = try field(Int(binary[start + 4]))
-        let metadata = try field(Int(binary[start + 5]))
+        let joinRef = try takeField(Int(binary[start + 1]))
+        let ref = try takeField(Int(binary[start + 2]))
+        let topic = try takeField(Int(binary[start + 3]))
+        let event = try takeField(Int(binary[start + 4]))
+        let metadata = try takeField(Int(binary[start + 5]))
         guard let encoding = UserBroadcast.Encoding(rawValue: binary[start + 6]) else { throw .wrongType("encoding") }
 
         func refJSON(_ bytes: ArraySlice<UInt8>) -> JSON {
@@ -117,14 +117,14 @@ package struct ClientFrame: Sendable {
         self.ref = refJSON(ref)
         self.topic = String(decoding: topic, as: UTF8.self)
         self.event = "broadcast"
-        self.metadata = Self.object(in: metadata)
+        self.metadata = Self.parseObject(in: metadata)
         self.body = .userBroadcast(
             UserBroadcast(
                 event: String(decoding: event, as: UTF8.self), encoding: encoding, payload: binary[at...], metadata: nil
             ))
     }
 
-    private static func object(in bytes: ArraySlice<UInt8>) -> JSON? {
+    private static func parseObject(in bytes: ArraySlice<UInt8>) -> JSON? {
         guard !bytes.isEmpty else { return nil }
         do {
             let json = try JSON(parsing: bytes)

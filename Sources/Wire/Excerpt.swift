@@ -10,7 +10,7 @@ package struct Excerpt {
     private let limit: Int
 
     /// Returns a value's text, cut to this many bytes.
-    package static func of(_ json: JSON, bytes limit: Int = 200) -> String {
+    package static func makeText(_ json: JSON, bytes limit: Int = 200) -> String {
         var excerpt = Excerpt(limit: limit)
         excerpt.append(json)
         return excerpt.text
@@ -174,7 +174,7 @@ package struct FrameHead: Sendable, Equatable {
             parts.count == 5 ? (parts[2], parts[3], parts[4]) : (json["topic"], json["event"], json["payload"])
         self.init(
             topic: Excerpt.redacted(topic?.string ?? ""), event: Excerpt.redacted(event?.string ?? ""),
-            excerpt: payload.map { Excerpt.of($0) } ?? "")
+            excerpt: payload.map { Excerpt.makeText($0) } ?? "")
     }
 
     /// Kind 3 has six length bytes after the kind, kind 4 has four (see `ClientFrame` and `ServerFrame`).
@@ -187,11 +187,11 @@ package struct FrameHead: Sendable, Equatable {
         }
         let lengths = (isClients ? bytes[1...5] : [0, 0, bytes[1], bytes[2], bytes[3]]).map { Int($0) }
         var rest = binary.dropFirst(isClients ? 7 : 5)
-        func field(_ length: Int) -> String {
+        func takeField(_ length: Int) -> String {
             defer { rest = rest.dropFirst(length) }
             return Excerpt.redacted(String(decoding: rest.prefix(length), as: UTF8.self))
         }
-        let fields = lengths.map(field)
+        let fields = lengths.map(takeField)
         let isJSON = bytes[isClients ? 6 : 4] == UserBroadcast.Encoding.json.rawValue
         self.init(
             topic: fields[2], event: fields[3],
@@ -200,6 +200,8 @@ package struct FrameHead: Sendable, Equatable {
 
     /// The bytes have not been validated, so they may be anything.
     package static func excerpt(ofJSON bytes: ArraySlice<UInt8>) -> String {
-        do { return Excerpt.of(try JSON(parsing: bytes)) } catch { return "\(bytes.count) bytes that are not JSON" }
+        do { return Excerpt.makeText(try JSON(parsing: bytes)) } catch {
+            return "\(bytes.count) bytes that are not JSON"
+        }
     }
 }

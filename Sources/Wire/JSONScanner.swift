@@ -97,7 +97,7 @@ package enum JSONScanner {
     }
 
     private static func checkNumber(in bytes: Span<UInt8>, from at: inout Int) throws(JSON.SyntaxError) {
-        func digits(_ at: inout Int) throws(JSON.SyntaxError) {
+        func checkDigits(_ at: inout Int) throws(JSON.SyntaxError) {
             let start = at
             while at < bytes.count, bytes[at] &- 0x30 < 10 { at += 1 }
             guard at > start else { throw JSON.SyntaxError(offset: at) }
@@ -106,16 +106,16 @@ package enum JSONScanner {
         if at < bytes.count, bytes[at] == UInt8(ascii: "0") {
             at += 1
         } else {
-            try digits(&at)
+            try checkDigits(&at)
         }
         if at < bytes.count, bytes[at] == UInt8(ascii: ".") {
             at += 1
-            try digits(&at)
+            try checkDigits(&at)
         }
         if at < bytes.count, bytes[at] | 0x20 == UInt8(ascii: "e") {
             at += 1
             if at < bytes.count, bytes[at] == UInt8(ascii: "+") || bytes[at] == UInt8(ascii: "-") { at += 1 }
-            try digits(&at)
+            try checkDigits(&at)
         }
     }
 
@@ -129,7 +129,7 @@ package enum JSONScanner {
                 return
             case UInt8(ascii: "\\"): try checkEscape(in: bytes, from: &at)
             case 0x20..<0x80: at = PlainRun.endOfASCII(in: bytes, from: at + 1)
-            case 0x80...: try UTF8Scanner.step(in: bytes, from: &at)
+            case 0x80...: try UTF8Scanner.skipCharacter(in: bytes, from: &at)
             default: throw JSON.SyntaxError(offset: at)
             }
         }

@@ -15,10 +15,10 @@ package struct JSONWriter: Sendable {
 
     // MARK: Objects and arrays
 
-    package mutating func openObject() { open(UInt8(ascii: "{")) }
-    package mutating func closeObject() { close(UInt8(ascii: "}")) }
-    package mutating func openArray() { open(UInt8(ascii: "[")) }
-    package mutating func closeArray() { close(UInt8(ascii: "]")) }
+    package mutating func openObject() { openBracket(UInt8(ascii: "{")) }
+    package mutating func closeObject() { closeBracket(UInt8(ascii: "}")) }
+    package mutating func openArray() { openBracket(UInt8(ascii: "[")) }
+    package mutating func closeArray() { closeBracket(UInt8(ascii: "]")) }
 
     package mutating func object<Failure>(
         _ members: (inout JSONWriter) throws(Failure) -> Void
@@ -48,131 +48,131 @@ package struct JSONWriter: Sendable {
     // MARK: Keys
 
     /// Writes the key of the next value.
-    package mutating func key(_ name: String) {
-        separate()
+    package mutating func writeKey(_ name: String) {
+        writeSeparator()
         JSONString.encode(name, into: &bytes)
-        colon()
+        writeColon()
     }
 
     /// - Parameter rawKey: the key in its JSON form, without quotes.
-    package mutating func key(raw rawKey: ArraySlice<UInt8>) {
-        separate()
+    package mutating func writeKey(raw rawKey: ArraySlice<UInt8>) {
+        writeSeparator()
         bytes.append(UInt8(ascii: "\""))
         bytes.append(contentsOf: rawKey)
         bytes.append(UInt8(ascii: "\""))
-        colon()
+        writeColon()
     }
 
     // MARK: Values
 
-    package mutating func value(_ text: String) {
-        separate()
+    package mutating func writeValue(_ text: String) {
+        writeSeparator()
         JSONString.encode(text, into: &bytes)
     }
 
-    package mutating func value(_ number: some BinaryInteger) {
-        separate()
+    package mutating func writeValue(_ number: some BinaryInteger) {
+        writeSeparator()
         bytes.append(contentsOf: String(number).utf8)
     }
 
-    package mutating func value(_ flag: Bool) {
-        separate()
+    package mutating func writeValue(_ flag: Bool) {
+        writeSeparator()
         bytes.append(contentsOf: (flag ? "true" : "false").utf8)
     }
 
     /// Writes the shortest digits that denote exactly this number; NaN and infinities, which JSON lacks, become null.
-    package mutating func value(_ number: Double) {
-        separate()
+    package mutating func writeValue(_ number: Double) {
+        writeSeparator()
         let digits = number.isFinite ? "\(number)" : "null"
         bytes.append(contentsOf: digits.hasSuffix(".0") ? digits.dropLast(2).utf8 : digits[...].utf8)
     }
 
-    package mutating func null() {
-        separate()
+    package mutating func writeNull() {
+        writeSeparator()
         bytes.append(contentsOf: "null".utf8)
     }
 
     /// - Parameter json: an encoded value.
-    package mutating func value(json: ArraySlice<UInt8>) {
-        separate()
+    package mutating func writeValue(json: ArraySlice<UInt8>) {
+        writeSeparator()
         bytes.append(contentsOf: json)
     }
 
-    package mutating func value(json: [UInt8]) { value(json: json[...]) }
+    package mutating func writeValue(json: [UInt8]) { writeValue(json: json[...]) }
 
     // MARK: Members
 
-    package mutating func member(_ key: String, _ text: String) {
-        self.key(key)
-        value(text)
+    package mutating func writeMember(_ key: String, _ text: String) {
+        self.writeKey(key)
+        writeValue(text)
     }
 
-    package mutating func member(_ key: String, _ number: some BinaryInteger) {
-        self.key(key)
-        value(number)
+    package mutating func writeMember(_ key: String, _ number: some BinaryInteger) {
+        self.writeKey(key)
+        writeValue(number)
     }
 
-    package mutating func member(_ key: String, _ number: Double) {
-        self.key(key)
-        value(number)
+    package mutating func writeMember(_ key: String, _ number: Double) {
+        self.writeKey(key)
+        writeValue(number)
     }
 
-    package mutating func member(_ key: String, _ flag: Bool) {
-        self.key(key)
-        value(flag)
+    package mutating func writeMember(_ key: String, _ flag: Bool) {
+        self.writeKey(key)
+        writeValue(flag)
     }
 
-    package mutating func member(_ key: String, _ texts: [String]) {
-        self.key(key)
-        array(texts) { $0.value($1) }
+    package mutating func writeMember(_ key: String, _ texts: [String]) {
+        self.writeKey(key)
+        array(texts) { $0.writeValue($1) }
     }
 
-    package mutating func member(_ key: String, json: ArraySlice<UInt8>) {
-        self.key(key)
-        value(json: json)
+    package mutating func writeMember(_ key: String, json: ArraySlice<UInt8>) {
+        self.writeKey(key)
+        writeValue(json: json)
     }
 
-    package mutating func member(_ key: String, json: [UInt8]) { member(key, json: json[...]) }
+    package mutating func writeMember(_ key: String, json: [UInt8]) { writeMember(key, json: json[...]) }
 
     /// Writes a member of another object unchanged.
-    package mutating func member(_ member: JSON.Member) {
-        key(raw: member.rawKey)
-        value(json: member.value.bytes)
+    package mutating func writeMember(_ member: JSON.Member) {
+        writeKey(raw: member.rawKey)
+        writeValue(json: member.value.bytes)
     }
 
     package mutating func object<Failure>(
         _ key: String, _ members: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
-        self.key(key)
+        self.writeKey(key)
         try object(members)
     }
 
     package mutating func array<Elements: Sequence>(
         _ key: String, _ elements: Elements, _ each: (inout JSONWriter, Elements.Element) -> Void
     ) {
-        self.key(key)
+        self.writeKey(key)
         array(elements, each)
     }
 
     // MARK: Punctuation
 
-    private mutating func open(_ bracket: UInt8) {
-        separate()
+    private mutating func openBracket(_ bracket: UInt8) {
+        writeSeparator()
         bytes.append(bracket)
         needsComma = false
     }
 
-    private mutating func close(_ bracket: UInt8) {
+    private mutating func closeBracket(_ bracket: UInt8) {
         bytes.append(bracket)
         needsComma = true
     }
 
-    private mutating func colon() {
+    private mutating func writeColon() {
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
-    private mutating func separate() {
+    private mutating func writeSeparator() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
         needsComma = true
     }

@@ -3,7 +3,7 @@
 package enum PlainRun {
     /// Returns the first offset from `start` on with a quote, a backslash, a control character or a non-ASCII byte.
     static func endOfASCII(in bytes: Span<UInt8>, from start: Int) -> Int {
-        skip(in: bytes, from: start) { word in
+        findStop(in: bytes, from: start) { word in
             word & high | less(than: 0x20, word) | equal(to: UInt8(ascii: "\""), word)
                 | equal(to: UInt8(ascii: "\\"), word)
         }
@@ -11,19 +11,19 @@ package enum PlainRun {
 
     /// Returns the first offset from `start` on with a quote or a backslash.
     static func endOfText(in bytes: Span<UInt8>, from start: Int) -> Int {
-        skip(in: bytes, from: start) { word in
+        findStop(in: bytes, from: start) { word in
             equal(to: UInt8(ascii: "\""), word) | equal(to: UInt8(ascii: "\\"), word)
         }
     }
 
     /// Returns the first offset from `start` on with a line feed.
     package static func endOfLine(in bytes: Span<UInt8>, from start: Int) -> Int {
-        skip(in: bytes, from: start) { equal(to: UInt8(ascii: "\n"), $0) }
+        findStop(in: bytes, from: start) { equal(to: UInt8(ascii: "\n"), $0) }
     }
 
     /// Returns the first offset from `start` on with a control character, including a tab, or a non-ASCII byte.
     package static func endOfVisible(in bytes: Span<UInt8>, from start: Int) -> Int {
-        skip(in: bytes, from: start) { word in
+        findStop(in: bytes, from: start) { word in
             word & high | less(than: 0x20, word) | equal(to: 0x7F, word)
         }
     }
@@ -34,7 +34,7 @@ package enum PlainRun {
     /// - Parameter stops: returns the highest bit of each byte to stop at; bytes after the first of them may be wrong.
     /// - Returns: the offset to stop at, or one among the last seven bytes, which the caller inspects one by one.
     @inline(__always)
-    private static func skip(in bytes: Span<UInt8>, from start: Int, _ stops: (UInt64) -> UInt64) -> Int {
+    private static func findStop(in bytes: Span<UInt8>, from start: Int, _ stops: (UInt64) -> UInt64) -> Int {
         var at = start
         while at + 8 <= bytes.count {
             // The eight bytes are within the span.

@@ -5,8 +5,8 @@ extension Refusal {
     /// The JSON object carried by the error reply.
     package var broadcastResponse: [UInt8] {
         JSONWriter.object {
-            $0.member("error", broadcastCode)
-            $0.member("reason", reason)
+            $0.writeMember("error", broadcastCode)
+            $0.writeMember("reason", reason)
         }
     }
 

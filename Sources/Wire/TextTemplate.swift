@@ -24,7 +24,7 @@ package struct TextTemplate: Sendable, Equatable {
         var pieces: [Piece] = []
         var plain = ""
         var at = source.startIndex
-        func place(_ index: String.Index) -> String {
+        func describePlace(_ index: String.Index) -> String {
             "character \(source.distance(from: source.startIndex, to: index) + 1)"
         }
         while at < source.endIndex {
@@ -34,14 +34,14 @@ package struct TextTemplate: Sendable, Equatable {
                 plain.append(character)
                 at = source.index(after: next)
             } else if character == "}" {
-                throw TemplateError(place: place(at), problem: "a } without a {; write }} for a brace")
+                throw TemplateError(place: describePlace(at), problem: "a } without a {; write }} for a brace")
             } else if character == "{" {
                 guard let end = source[next...].firstIndex(of: "}") else {
-                    throw TemplateError(place: place(at), problem: "a { without a }; write {{ for a brace")
+                    throw TemplateError(place: describePlace(at), problem: "a { without a }; write {{ for a brace")
                 }
                 let name = String(source[next..<end])
                 if let problem = Self.problem(withName: name, known, hasPaths) {
-                    throw TemplateError(place: place(at), problem: problem)
+                    throw TemplateError(place: describePlace(at), problem: problem)
                 }
                 if !plain.isEmpty { pieces.append(.text(plain)) }
                 plain = ""

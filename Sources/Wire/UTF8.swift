@@ -1,7 +1,7 @@
 /// UTF-8 as RFC 3629 defines it: shortest forms only, no surrogates, nothing above U+10FFFF.
 package enum UTF8Scanner {
     /// Steps over one character of two to four bytes.
-    static func step(in bytes: Span<UInt8>, from at: inout Int) throws(JSON.SyntaxError) {
+    static func skipCharacter(in bytes: Span<UInt8>, from at: inout Int) throws(JSON.SyntaxError) {
         let lead = bytes[at]
         let second: ClosedRange<UInt8>
         let length: Int
@@ -22,7 +22,7 @@ package enum UTF8Scanner {
 
     /// Returns the number of bytes at the end that begin an incomplete character. Bytes that are not UTF-8 at all count
     /// as complete.
-    package static func unfinished(in bytes: [UInt8]) -> Int {
+    package static func unfinishedCount(in bytes: [UInt8]) -> Int {
         for count in 1...3 where count <= bytes.count {
             let lead = bytes[bytes.count - count]
             guard lead & 0xC0 == 0x80 else {
@@ -39,7 +39,7 @@ package enum UTF8Scanner {
             if bytes[at] < 0x80 {
                 at += 1
             } else {
-                do { try step(in: bytes, from: &at) } catch { return false }
+                do { try skipCharacter(in: bytes, from: &at) } catch { return false }
             }
         }
         return true

@@ -32,7 +32,7 @@ package struct BatchTrials<Place: Equatable> {
     /// - Parameters:
     ///   - place: where the batch begins.
     ///   - mayPass: whether the error says that retrying helps.
-    package mutating func failed(at place: Place, rows: Int, mayPass: Bool = false, at now: Instant) {
+    package mutating func batchFailed(at place: Place, rows: Int, mayPass: Bool = false, at now: Instant) {
         if place != self.place || losses == 0 { (losses, since) = (0, now) }
         self.place = place
         losses += 1
@@ -43,7 +43,7 @@ package struct BatchTrials<Place: Equatable> {
         (losses, isCertain) = (0, false)
     }
 
-    package mutating func done(rows: Int) {
+    package mutating func batchSucceeded(rows: Int) {
         place = nil
         (losses, isCertain) = (0, false)
         singles = max(0, singles - rows)
@@ -63,7 +63,7 @@ package struct RepeatedRefusal<Place: Equatable> {
     /// - Parameter patience: how long the refusal must recur to count as lasting.
     package init(patience: Duration) { self.patience = patience }
 
-    package mutating func refused(at place: Place, at now: Instant) {
+    package mutating func requestRefused(at place: Place, at now: Instant) {
         if place != self.place { (count, since) = (0, now) }
         self.place = place
         count += 1
@@ -74,5 +74,5 @@ package struct RepeatedRefusal<Place: Equatable> {
         count >= least && since.map { now - $0 >= patience } ?? false
     }
 
-    package mutating func passed() { (place, count) = (nil, 0) }
+    package mutating func requestPassed() { (place, count) = (nil, 0) }
 }

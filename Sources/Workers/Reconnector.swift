@@ -22,13 +22,13 @@ package struct RetrySchedule: Sendable {
     package func isDue(at now: Instant) -> Bool { retryAt.map { $0 <= now } ?? true }
 
     /// A connection was made. It shortens the waits only once it has lasted for 10 s: one that breaks at once is no success.
-    package mutating func connected(at now: Instant) {
+    package mutating func connectionOpened(at now: Instant) {
         connectedAt = now
         retryAt = nil
     }
 
     /// The attempt succeeded; the waits start over with the next failure.
-    package mutating func succeeded() { self = RetrySchedule(first: first) }
+    package mutating func attemptSucceeded() { self = RetrySchedule(first: first) }
 
     /// Makes the next attempt due at once, however long the waits have become.
     package mutating func retryNow() { retryAt = nil }
@@ -36,7 +36,7 @@ package struct RetrySchedule: Sendable {
     /// - Parameter random: in 0..<1. Full jitter, so that many hubs do not come back to a database at once.
     /// - Returns: how long to wait.
     @discardableResult
-    package mutating func failed(at now: Instant, random: Double = .random(in: 0..<1)) -> Duration {
+    package mutating func attemptFailed(at now: Instant, random: Double = .random(in: 0..<1)) -> Duration {
         if let connectedAt, now - connectedAt >= .seconds(10) { ceiling = first }
         connectedAt = nil
         defer { ceiling = min(ceiling * 2, longest) }
@@ -69,8 +69,8 @@ package struct Reconnector: Sendable {
 
     package var isDue: Bool { schedule.isDue(at: .now) }
 
-    package mutating func connected() {
-        schedule.connected(at: .now)
+    package mutating func connectionOpened() {
+        schedule.connectionOpened(at: .now)
         if isAway { logger.info("\(regained)") }
         isAway = false
     }
@@ -78,14 +78,14 @@ package struct Reconnector: Sendable {
     /// The connection failed or was lost.
     ///
     /// - Parameter isStopping: suppresses the log line.
-    package mutating func failed(_ error: any Error, isStopping: Bool = false) {
-        schedule.failed(at: .now)
+    package mutating func connectionFailed(_ error: any Error, isStopping: Bool = false) {
+        schedule.attemptFailed(at: .now)
         if !isAway, !isStopping { logger.warning("\(lost): \(error)") }
         isAway = true
     }
 
     /// The connection is given up deliberately, which is no outage: the next attempt follows after the usual wait.
-    package mutating func givenUp() { schedule.failed(at: .now) }
+    package mutating func givenUp() { schedule.attemptFailed(at: .now) }
 
     package mutating func retryNow() { schedule.retryNow() }
 }
@@ -103,7 +103,7 @@ package struct RateLimitedLog: ~Copyable {
     }
 
     /// - Parameter subject: nil if the sentence itself is the subject.
-    package mutating func note(_ sentence: String, about subject: String? = nil) {
+    package mutating func logWarning(_ sentence: String, about subject: String? = nil) {
         let now = ContinuousClock.now
         if let before = said[subject ?? sentence], before + Self.silence > now { return }
         if said.count >= Self.capacity { said.removeAll() }

@@ -30,7 +30,7 @@ package final class WorkerMailbox<Content: Sendable>: Sendable {
     }
 
     /// For the worker: takes its work out of the content. Later posts wake it again.
-    package func take<Result: Sendable>(_ change: (inout Content) -> Result) -> Result {
+    package func takeMail<Result: Sendable>(_ change: (inout Content) -> Result) -> Result {
         // Cleared first: a later post signals again, or is seen below.
         news.clear()
         return state.withLock { state in
@@ -40,7 +40,7 @@ package final class WorkerMailbox<Content: Sendable>: Sendable {
     }
 
     /// Reads or changes the content without waking the worker.
-    package func look<Result: Sendable>(_ body: (inout Content) -> Result) -> Result {
+    package func withContent<Result: Sendable>(_ body: (inout Content) -> Result) -> Result {
         state.withLock { body(&$0.content) }
     }
 

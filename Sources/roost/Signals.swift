@@ -13,7 +13,7 @@ enum Signals {
 
     /// Handles these signals instead of letting them end the process; early ones are kept until something waits for
     /// them. May be called again to add signals; on one thread.
-    static func listen(to numbers: [Int32]) {
+    static func handleSignals(to numbers: [Int32]) {
         if descriptor.load(ordering: .relaxed) < 0 { openPipe() }
         for number in numbers {
             signal(number) { number in
@@ -32,7 +32,7 @@ enum Signals {
 
     /// Returns after the first SIGINT or SIGTERM since their handlers were set, or when the task is cancelled. Afterwards
     /// another one ends the process: a user who asks twice does not want to wait. For one waiter.
-    static func interruption() async {
+    static func waitForInterruption() async {
         for await _ in interruptions.stream { break }
         for number in [SIGINT, SIGTERM] { signal(number, SIG_DFL) }
     }

@@ -3,7 +3,7 @@ import Glibc
 
 /// Lines that scripts wait for: written at once, also into a pipe, whereas `print` would buffer them.
 enum StandardOutput {
-    static func line(_ text: String) {
+    static func writeLine(_ text: String) {
         var text = text + "\n"
         text.withUTF8 { _ = Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
     }
@@ -14,7 +14,7 @@ enum StandardOutput {
     ///
     /// - Returns: false if the output is closed.
     @discardableResult static func write(_ bytes: [UInt8]) -> Bool {
-        var rest = (isTerminal ? Self.harmless(bytes) : bytes)[...]
+        var rest = (isTerminal ? Self.withoutControls(bytes) : bytes)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
             guard count > 0 else { return false }
@@ -27,7 +27,7 @@ enum StandardOutput {
 extension StandardOutput {
     /// Replaces control characters except line feeds and tabs by question marks: the writer of a stream must not be
     /// able to move the cursor, change the title or send replies from the reader's terminal (ECMA-48).
-    static func harmless(_ bytes: [UInt8]) -> [UInt8] {
+    static func withoutControls(_ bytes: [UInt8]) -> [UInt8] {
         var out = bytes
         for place in out.indices {
             let byte = out[place]
@@ -64,10 +64,10 @@ final class ProgressLine {
     private static let unwrapped = "\u{1B}[?7l"
     private static let wrapped = "\u{1B}[?7h"
 
-    func show(_ progress: AdminProgress) {
+    func showProgress(_ progress: AdminProgress) {
         let now = ContinuousClock.now
         guard now >= sayAt else { return }
-        let text = text(of: progress, after: now - began)
+        let text = progressText(of: progress, after: now - began)
         if isTerminal {
             StandardError.write(Self.anew + Self.unwrapped + text + Self.wrapped)
             isShown = true
@@ -83,7 +83,7 @@ final class ProgressLine {
         return try body()
     }
 
-    private func text(of progress: AdminProgress, after time: Duration) -> String {
+    private func progressText(of progress: AdminProgress, after time: Duration) -> String {
         let steps = progress.total > 1 ? ", \(progress.done) of \(progress.total) done" : ""
         let detail = progress.detail.map { "; \($0)" } ?? ""
         return "\(progress.task)\(steps), \(time.components.seconds) s\(detail)"

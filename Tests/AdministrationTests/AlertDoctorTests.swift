@@ -12,7 +12,7 @@ extension CommandTests {
         init() throws { database = try PostgresCluster.shared.migratedDatabase().prepared("select 1") }
 
         private func findings(_ condition: String = "unseen", many: Int = 3) -> [Finding] {
-            Doctor.examine(alertsWhen: condition, proofSeconds: 5, conninfo: database.conninfo, many: many)
+            Doctor.examineAlerts(alertsWhen: condition, proofSeconds: 5, conninfo: database.conninfo, many: many)
         }
 
         private func warnings(_ condition: String = "unseen", many: Int = 3) -> [String] {
@@ -39,7 +39,7 @@ extension CommandTests {
             }
             #expect(findings("away").count == 2, "nobody is asked for a proof")
             #expect(
-                Doctor.examine(alertsWhen: "unseen", proofSeconds: 5, conninfo: "host=/nowhere").map(\.severity)
+                Doctor.examineAlerts(alertsWhen: "unseen", proofSeconds: 5, conninfo: "host=/nowhere").map(\.severity)
                     == [.error])
         }
 

@@ -11,7 +11,7 @@ extension CommandTests {
         private func complaints(
             _ database: Database, readsWAL: Bool = true, about subjects: Set<String> = ["capture", "tables"]
         ) -> [String] {
-            Doctor.examine(conninfo: database.conninfo, for: ExaminedHub(readsWAL: readsWAL))
+            Doctor.examineDatabase(conninfo: database.conninfo, for: ExaminedHub(readsWAL: readsWAL))
                 .filter { subjects.contains($0.subject) && $0.severity != .good }
                 .map { "\($0.severity.rawValue): \($0.message)" }
                 // The cluster that the tests share has no bound.
@@ -40,14 +40,14 @@ extension CommandTests {
             try eventually("a hub that reads") { capture.current.state == .leading }
             #expect(complaints(database).isEmpty)
             #expect(complaints(database, readsWAL: false).isEmpty)
-            let all = Doctor.examine(conninfo: database.conninfo, for: ExaminedHub(readsWAL: true))
+            let all = Doctor.examineDatabase(conninfo: database.conninfo, for: ExaminedHub(readsWAL: true))
             #expect(
                 all.contains { $0.message.contains("max_slot_wal_keep_size is not set") && $0.severity == .warning })
             // The last table takes the slot with it.
             #expect(try Watcher.unwatch("t", conninfo: database.conninfo).notes.isEmpty)
             let session = try database.session()
             try eventually("the hub to drop the slot") {
-                try session.rows("select from pg_replication_slots where slot_name = roost.slot_name()").isEmpty
+                try session.queryRows("select from pg_replication_slots where slot_name = roost.slot_name()").isEmpty
             }
         }
 

@@ -25,7 +25,7 @@ extension CommandTests {
         }
 
         private func noted() throws -> [[String?]] {
-            try database.session().rows(
+            try database.session().queryRows(
                 "select relid, scope_column, members, derived from roost.scope order by 1::text")
         }
 
@@ -44,10 +44,10 @@ extension CommandTests {
             try database.run(
                 "alter policy members on messages using (\"Odd, Name\" is null and conversation_id in (select mine()))")
             // The hub reads it like this, without anybody watching again.
-            var scope = try DeclaredScope.read(on: PostgresConnection(database.conninfo)).first
+            var scope = try DeclaredScope.readScopes(on: PostgresConnection(database.conninfo)).first
             #expect(scope?.columns == ["conversation_id", "Odd, Name"] && scope?.problems == [])
             try database.run("alter policy members on messages using (id in (select mine()))")
-            scope = try DeclaredScope.read(on: PostgresConnection(database.conninfo)).first
+            scope = try DeclaredScope.readScopes(on: PostgresConnection(database.conninfo)).first
             #expect(scope?.problems.map(\.text) == ["no two of its rows have the same id, which the policies read"])
             let outcome = try derive()
             #expect(outcome.scope == nil && outcome.obstacles == scope?.problems.map(\.text))
@@ -62,11 +62,11 @@ extension CommandTests {
                 grant select on blocks to authenticated;
                 create policy no_blocks on messages as restrictive for select using (not exists (select from blocks));
                 """)
-            var scope = try DeclaredScope.read(on: PostgresConnection(database.conninfo)).first
+            var scope = try DeclaredScope.readScopes(on: PostgresConnection(database.conninfo)).first
             #expect(scope?.problems.map(\.kind) == [.watch])
             let outcome = try derive()
             #expect(outcome.scope?.members == "public.blocks, public.participants", "\(outcome.obstacles)")
-            scope = try DeclaredScope.read(on: PostgresConnection(database.conninfo)).first
+            scope = try DeclaredScope.readScopes(on: PostgresConnection(database.conninfo)).first
             #expect(scope?.problems == [])
         }
 
@@ -85,7 +85,7 @@ extension CommandTests {
         @Test func doctorNamesTablesThatHaveNone() throws {
             try Watcher.watch("messages", conninfo: database.conninfo)
             func findings() -> [String] {
-                Doctor.examine(conninfo: database.conninfo).filter { $0.subject == "scope" }.map(\.message)
+                Doctor.examineDatabase(conninfo: database.conninfo).filter { $0.subject == "scope" }.map(\.message)
             }
             #expect(findings().first?.hasPrefix("public.messages has no scope, so its policies are asked") ?? false)
             _ = try derive()

@@ -7,7 +7,9 @@ import Testing
 extension CommandTests {
     @Suite struct DoctorTests {
         func complaints(_ conninfo: String) -> [String] {
-            Doctor.examine(conninfo: conninfo).filter { $0.severity != .good }.map { "\($0.subject): \($0.message)" }
+            Doctor.examineDatabase(conninfo: conninfo).filter { $0.severity != .good }.map {
+                "\($0.subject): \($0.message)"
+            }
         }
 
         @Test func unreachable() {
@@ -37,14 +39,18 @@ extension CommandTests {
             try database.run("create role authenticated")
             #expect(roles() == [missing("anon"), missing("service_role")])
             #expect(
-                Doctor.examine(conninfo: database.conninfo).contains { $0.subject == "roles" && $0.severity == .error })
+                Doctor.examineDatabase(conninfo: database.conninfo).contains {
+                    $0.subject == "roles" && $0.severity == .error
+                })
             // Tokens may name roles of one's own.
             try database.run("create role web_user; grant web_user to postgres")
             #expect(roles() == [missing("anon"), missing("service_role")])
             #expect(
-                !Doctor.examine(conninfo: database.conninfo).contains { $0.subject == "roles" && $0.severity == .error }
+                !Doctor.examineDatabase(conninfo: database.conninfo).contains {
+                    $0.subject == "roles" && $0.severity == .error
+                }
             )
-            _ = try ClientRoles.create(ClientRoles.Request(), conninfo: database.conninfo)
+            _ = try ClientRoles.createRoles(ClientRoles.Request(), conninfo: database.conninfo)
             #expect(roles().isEmpty)
             #expect(try ClientRoles.plan(ClientRoles.Request(), conninfo: database.conninfo).statements == [])
         }
@@ -63,7 +69,7 @@ extension CommandTests {
             try database.run("grant select (n) on hidden to anon")
             #expect(readers() == [nobody("seen")])
             let request = ClientRoles.Request(tables: ["seen"], includesVisitors: true)
-            let done = try ClientRoles.create(request, conninfo: database.conninfo)
+            let done = try ClientRoles.createRoles(request, conninfo: database.conninfo)
             #expect(done.statements.last == "grant select on public.seen to anon, authenticated, service_role")
             #expect(readers().isEmpty)
         }

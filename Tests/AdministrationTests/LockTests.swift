@@ -16,7 +16,7 @@ extension CommandTests {
         /// A transaction that keeps triggers from being put on the table.
         func writer() throws -> DatabaseSession {
             let session = try Database(conninfo: database.conninfo + " application_name=import").session()
-            try session.run("begin; insert into t values (0)")
+            try session.runScript("begin; insert into t values (0)")
             return session
         }
 
@@ -41,7 +41,7 @@ extension CommandTests {
                 var count = 0
                 while longest.all.isEmpty {
                     let began = ContinuousClock.now
-                    try session.run("insert into t values (1)")
+                    try session.runScript("insert into t values (1)")
                     slowest = max(slowest, .now - began)
                     count += 1
                     usleep(2000)
@@ -51,20 +51,20 @@ extension CommandTests {
                 #expect(count > 100, "\(count)")
             }
             #expect(told.all.contains { $0.hasPrefix("waits for a lock held by process \(id) (import") }, "\(told.all)")
-            try holder.run("commit")
+            try holder.runScript("commit")
             #expect(try Watcher.watch("t", conninfo: database.conninfo).changed == ["t"])
         }
 
         @Test func readersAreInTheWayOfUnwatching() throws {
             try Watcher.watch("t", conninfo: database.conninfo)
             let reader = try Database(conninfo: database.conninfo + " application_name=report").session()
-            try reader.run("begin; select * from t")
+            try reader.runScript("begin; select * from t")
             let id = reader.backendID
             #expect {
                 try Watcher.unwatch(
                     "t", conninfo: database.conninfo, patience: LockPatience(total: .milliseconds(500)))
             } throws: { "\($0)".contains("process \(id) (report") }
-            try reader.run("commit")
+            try reader.runScript("commit")
             #expect(try Watcher.unwatch("t", conninfo: database.conninfo).changed == ["t"])
         }
 
@@ -79,10 +79,10 @@ extension CommandTests {
                     try Migrator.migrate(conninfo: database.conninfo) { told.add($0.detail ?? "") }
                 } else {
                     let holder = try Database(conninfo: database.conninfo + " application_name=\(name)").session()
-                    try holder.run(take)
+                    try holder.runScript(take)
                     held.add("held")
                     try eventually("it says what it waits for") { told.all.contains { $0.contains(isTold) } }
-                    try holder.run(giveBack)
+                    try holder.runScript(giveBack)
                 }
             }
         }
@@ -93,7 +93,7 @@ extension CommandTests {
                 database, whileHeldBy: "dump", "begin; lock table roost.meta in access exclusive mode", until: "commit",
                 isTold: "(dump")
             let holder = try Database(conninfo: database.conninfo + " application_name=dump").session()
-            try holder.run("begin; lock table roost.meta in access exclusive mode")
+            try holder.runScript("begin; lock table roost.meta in access exclusive mode")
             let id = holder.backendID
             #expect {
                 try Migrator.migrate(conninfo: database.conninfo, patience: LockPatience(total: .zero))
@@ -116,7 +116,7 @@ extension CommandTests {
                 """)
             let stranger = try Database(conninfo: database.role("bystander").conninfo + " application_name=dashboard")
                 .session()
-            try stranger.run("select pg_advisory_lock(1919905651, 0)")
+            try stranger.runScript("select pg_advisory_lock(1919905651, 0)")
             let (id, told) = (stranger.backendID, Notes())
             #expect {
                 try Migrator.migrate(conninfo: database.conninfo, patience: LockPatience(total: .seconds(3))) {

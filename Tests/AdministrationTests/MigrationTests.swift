@@ -41,7 +41,7 @@ extension CommandTests {
                 "\($0)".contains("drop schema roost")
             }
             #expect(
-                Doctor.examine(conninfo: database.conninfo).contains {
+                Doctor.examineDatabase(conninfo: database.conninfo).contains {
                     $0.subject == "schema" && $0.message.contains("drop schema roost")
                 })
         }
@@ -70,7 +70,7 @@ extension CommandTests {
             try own.run("create table t (id int primary key); grant select on t to authenticated")
             try Watcher.watch("t", conninfo: conninfo)
             #expect(try own.changes(of: "insert into t values (1)", count: 1) == ["INSERT {\"id\":1}"])
-            #expect(Doctor.examine(conninfo: conninfo).allSatisfy { $0.severity == .good })
+            #expect(Doctor.examineDatabase(conninfo: conninfo).allSatisfy { $0.severity == .good })
         }
 
         /// What every hub calls, whichever role it is.

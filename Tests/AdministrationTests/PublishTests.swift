@@ -45,13 +45,13 @@ extension CommandTests {
                 """)
             let session = try database.session()
             try eventually("the slot to be dropped") {
-                try session.rows(
+                try session.queryRows(
                     """
                     select pg_drop_replication_slot(slot_name) from pg_replication_slots
                     where slot_name = roost.slot_name() and not active
                     """
                 ).count == 1
-                    || session.rows("select from pg_replication_slots where slot_name = roost.slot_name()").isEmpty
+                    || session.queryRows("select from pg_replication_slots where slot_name = roost.slot_name()").isEmpty
             }
         }
 
@@ -67,17 +67,17 @@ extension CommandTests {
         /// The names of the published tables, and of the triggers that there are.
         func state() throws -> (published: [String], triggers: Int, slots: Int) {
             let session = try database.session()
-            let published = try session.rows(
+            let published = try session.queryRows(
                 """
                 select prrelid::regclass from pg_publication_rel r join pg_publication p on p.oid = prpubid
                 where pubname = 'roost' order by prrelid::regclass::text
                 """)
-            let triggers = try session.rows(
+            let triggers = try session.queryRows(
                 """
                 select from pg_trigger t join pg_proc p on p.oid = tgfoid
                 where pronamespace = 'roost'::regnamespace and proname in ('on_insert', 'on_update', 'on_delete', 'on_truncate')
                 """)
-            let slots = try session.rows("select from pg_replication_slots where slot_name = roost.slot_name()")
+            let slots = try session.queryRows("select from pg_replication_slots where slot_name = roost.slot_name()")
             return (published.compactMap { $0[0] }, triggers.count, slots.count)
         }
 
@@ -87,15 +87,15 @@ extension CommandTests {
             #expect(try watch("t").changed.isEmpty)
             let session = try database.session()
             #expect(
-                try session.rows(
+                try session.queryRows(
                     "select pubviaroot and pubinsert and pubupdate and pubdelete and pubtruncate from pg_publication")
                     == [["t"]])
-            #expect(try session.rows("select count(lsn) from roost.capture") == [["1"]])
+            #expect(try session.queryRows("select count(lsn) from roost.capture") == [["1"]])
             let outcome = try unwatch("t")
             #expect(outcome.changed == ["public.t"])
             #expect(outcome.notes.first?.contains("it was dropped now") ?? false)
             #expect(try state() == ([], 0, 0))
-            #expect(try session.rows("select from roost.capture").isEmpty)
+            #expect(try session.queryRows("select from roost.capture").isEmpty)
             #expect(try unwatch("t").changed.isEmpty)
         }
 
@@ -127,13 +127,13 @@ extension CommandTests {
         @Test func theSlotWaitsForWriters() throws {
             defer { #expect(throws: Never.self) { try cleanUp() } }
             let writer = try database.session()
-            try writer.run("begin; insert into keyless values (1, 'a')")
+            try writer.runScript("begin; insert into keyless values (1, 'a')")
             #expect { try watch("t", patience: LockPatience(total: .milliseconds(300))) } throws: {
                 "\($0)".contains("once all transactions that write have ended")
                     && "\($0)".contains("pg_terminate_backend(\(writer.backendID))")
             }
             #expect(try state() == ([], 0, 0))
-            try writer.run("commit")
+            try writer.runScript("commit")
             #expect(try watch("t").changed.count == 1)
         }
 
@@ -176,7 +176,7 @@ extension CommandTests {
                         n += 1
                         // Some are still open when their table is asked for.
                         let pause = n % 20 == 0 ? "select pg_sleep(0.1);" : ""
-                        try session.run(
+                        try session.runScript(
                             """
                             begin; insert into t values (\(index), \(n)) on conflict (id) do update set n = excluded.n;
                             \(pause) commit
@@ -188,7 +188,7 @@ extension CommandTests {
             let session = try database.session()
             #expect(try state().triggers == 4)
             for (index, count) in written.withLock({ $0 }).enumerated() {
-                let stored = try session.rows(
+                let stored = try session.queryRows(
                     """
                     select record ->> 'n' from roost.change
                     where relid = 't'::regclass and record ->> 'id' = $1 order by id
@@ -196,7 +196,7 @@ extension CommandTests {
                     [String(index)])
                 #expect(stored.compactMap { $0[0].flatMap { Int($0) } } == Array(1...max(1, count)))
             }
-            let ways = try session.rows(
+            let ways = try session.queryRows(
                 """
                 select count(*) filter (where lsn is null) > 0, count(lsn) > 0
                 from roost.change where relid = 't'::regclass
@@ -216,24 +216,29 @@ extension CommandTests {
                         select from pg_locks where relation = 't'::regclass and mode = 'ShareRowExclusiveLock' and granted = $1::bool
                         """
                     if index == 0 {
-                        try session.run("begin; insert into t values (1)")
-                        try eventually("the command to wait") { try !session.rows(waiting, ["false"]).isEmpty }
-                        try session.run("insert into t values (2); commit")
+                        try session.runScript("begin; insert into t values (1)")
+                        try eventually("the command to wait") { try !session.queryRows(waiting, ["false"]).isEmpty }
+                        try session.runScript("insert into t values (2); commit")
                     } else {
                         try eventually("the table to be in use") {
-                            try !session.rows("select from pg_locks where relation = 't'::regclass and granted").isEmpty
+                            try !session.queryRows("select from pg_locks where relation = 't'::regclass and granted")
+                                .isEmpty
                         }
                         try watch("t")
-                        try session.run("insert into t values (3)")
+                        try session.runScript("insert into t values (3)")
                     }
                 }
                 let session = try database.session()
                 try eventually("the row to be stored") {
-                    try !session.rows("select from roost.change where relid = 't'::regclass and record ->> 'id' = '3'")
-                        .isEmpty
+                    try !session.queryRows(
+                        "select from roost.change where relid = 't'::regclass and record ->> 'id' = '3'"
+                    )
+                    .isEmpty
                 }
                 #expect(
-                    try session.rows("select record ->> 'id' from roost.change where relid = 't'::regclass") == [["3"]])
+                    try session.queryRows("select record ->> 'id' from roost.change where relid = 't'::regclass") == [
+                        ["3"]
+                    ])
             }
         }
 
@@ -245,8 +250,8 @@ extension CommandTests {
             try watch("keyless")
             let session = try database.session()
             func look() throws -> [[String?]] {
-                _ = try session.rows("select roost.note_captures()")
-                return try session.rows("select pruned_xid, unread_lsn from roost.meta")
+                _ = try session.queryRows("select roost.note_captures()")
+                return try session.queryRows("select pruned_xid, unread_lsn from roost.meta")
             }
             let before = try look()
             try capturing {
@@ -276,26 +281,26 @@ extension CommandTests {
             let waiting =
                 "select from pg_locks where relation = 'tree_high'::regclass and mode = $1 and granted = $2::bool"
             let told = "select pruned_xid from roost.meta"
-            let before = try database.session().rows(told)
+            let before = try database.session().queryRows(told)
             try concurrently(2) { index in
                 let session = try database.session()
                 if index == 0 {
-                    try session.run("begin; insert into tree_high values (12, 'c')")
+                    try session.runScript("begin; insert into tree_high values (12, 'c')")
                     try eventually("the command to wait") {
-                        try !session.rows(waiting, ["ShareRowExclusiveLock", "false"]).isEmpty
+                        try !session.queryRows(waiting, ["ShareRowExclusiveLock", "false"]).isEmpty
                     }
                     try database.run("select roost.note_captures()")
-                    try session.run("commit")
+                    try session.runScript("commit")
                 } else {
                     try eventually("the partition to be in use") {
-                        try !session.rows(waiting, ["RowExclusiveLock", "true"]).isEmpty
+                        try !session.queryRows(waiting, ["RowExclusiveLock", "true"]).isEmpty
                     }
                     let outcome = try watch("tree", .triggers)
                     #expect(outcome.changed == ["tree_low", "tree_high", "tree"])
                 }
             }
             try database.run("select roost.note_captures()")
-            let after = try database.session().rows(told)
+            let after = try database.session().queryRows(told)
             #expect(after == before)
         }
 

@@ -11,7 +11,7 @@ import Testing
     ) -> [Finding] {
         RedisDoctor(
             address, cluster: "roost", node: node, logEntries: 60_000, logBytes: 64 << 20, limits: limits
-        ).examine()
+        ).examineServer()
     }
 
     /// The sentence about a subject, with how bad it is.
@@ -34,7 +34,7 @@ import Testing
         #expect(findings.filter { $0.severity != .good } == [])
         #expect(said(findings, "redis rights").contains("roost may do"))
         #expect(said(findings, "redis readers").contains("not shown to this user"))
-        #expect(try redis.session().ask("KEYS", "*") == .array([]), "it writes nothing")
+        #expect(try redis.session().runCommand("KEYS", "*") == .array([]), "it writes nothing")
         #expect(!"\(findings)".contains("secret"))
         // The default user may ask for more.
         let asDefault = examine(redis.socket, patient)
@@ -89,18 +89,18 @@ import Testing
     @Test func memoryThatMayRunOutIsSaid() throws {
         let redis = try RedisFixture(["maxmemory 64mb", "maxmemory-policy allkeys-lru"])
         #expect(said(examine(redis.address), "redis memory").contains("warning: maxmemory-policy is allkeys-lru"))
-        _ = try redis.session().ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+        _ = try redis.session().runCommand("CONFIG", "SET", "maxmemory-policy", "noeviction")
         #expect(said(examine(redis.address), "redis memory").hasPrefix("good: The log is empty"))
         let keys = LogKeys(cluster: "roost")
         // Two epochs of three entries and two.
         for (id, size) in [("7-1", 10), ("7-2", 10), ("7-3", 10), ("9-0", 5000), ("9-1", 5000)] {
-            _ = try redis.session().ask(
+            _ = try redis.session().runCommand(
                 "XADD", .text(keys.log), .text(id), "p", "1", "t", "2", "b", .text(String(repeating: "x", count: size)))
         }
-        _ = try redis.session().ask("SET", .text(keys.head), "9 1 abc 2 7-3")
+        _ = try redis.session().runCommand("SET", .text(keys.head), "9 1 abc 2 7-3")
         let finding = said(examine(redis.address), "redis memory")
         #expect(finding.contains("warning: The log has about 5 entries") && finding.contains("grows to "), "\(finding)")
-        _ = try redis.session().ask("CONFIG", "SET", "maxmemory", "1")
+        _ = try redis.session().runCommand("CONFIG", "SET", "maxmemory", "1")
         #expect(said(examine(redis.address), "redis").contains("Redis refuses xadd: OOM"))
     }
 
@@ -150,9 +150,9 @@ import Testing
     private func untilWhole(_ links: [RedisLink]) throws {
         try eventuallyOnRedis("the hubs are connected") {
             for link in links {
-                _ = link.advance(at: .now)
+                _ = link.makeProgress(at: .now)
                 var polled: [pollfd] = []
-                link.poll(into: &polled)
+                link.preparePoll(into: &polled)
             }
             return links.allSatisfy(\.isWhole)
         }

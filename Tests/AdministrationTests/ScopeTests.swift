@@ -37,7 +37,7 @@ extension Database {
     }
 
     func scopes() throws -> [[String?]] {
-        try session().rows("select relid, scope_column, members from roost.scope order by 1::text")
+        try session().queryRows("select relid, scope_column, members from roost.scope order by 1::text")
     }
 }
 
@@ -162,7 +162,7 @@ extension CommandTests {
             try database.run(change)
             let found = try Watcher.watch("messages", conninfo: database.conninfo).scope?.problems ?? []
             #expect(found.contains { $0.contains(problem) }, "\(found)")
-            let complaints = Doctor.examine(conninfo: database.conninfo).filter { $0.subject == "scope" }
+            let complaints = Doctor.examineDatabase(conninfo: database.conninfo).filter { $0.subject == "scope" }
             #expect(complaints.contains { $0.severity == .warning && $0.message.contains(problem) }, "\(complaints)")
         }
 
@@ -229,7 +229,7 @@ extension CommandTests {
             ([",", ""], []), ([], []),
         ])
         func listsOfTables(lists: [String], names: [String]) {
-            #expect(ScopeChange.names(in: lists) == names)
+            #expect(ScopeChange.splitNames(in: lists) == names)
         }
     }
 }

@@ -19,7 +19,7 @@ extension CommandTests {
         ) -> [Finding] {
             var limits = DoctorLimits()
             change(&limits)
-            return Doctor.examine(conninfo: database.role(role).conninfo, for: hub, limits: limits)
+            return Doctor.examineDatabase(conninfo: database.role(role).conninfo, for: hub, limits: limits)
                 .filter { $0.subject == subject }
         }
 
@@ -48,7 +48,7 @@ extension CommandTests {
         @Test func transactionsThatAreOpenForLong() throws {
             let open = Database(conninfo: database.conninfo + " application_name=nightly")
             let session = try open.session()
-            try session.run("begin; insert into t values (1)")
+            try session.runScript("begin; insert into t values (1)")
             #expect(findings("transactions").map(\.severity) == [.good])
             let id = session.backendID
             let found = findings("transactions") { $0.transaction = .zero }
@@ -65,10 +65,10 @@ extension CommandTests {
                 """)
             #expect(findings("locks").map(\.severity) == [.good])
             let (stranger, writer) = (try database.role("bystander").session(), try database.session())
-            try writer.run("select pg_advisory_lock(1919905650, 0)")
-            try stranger.run("begin; select pg_advisory_xact_lock_shared(1919905651, 7), pg_advisory_lock(1, 1)")
+            try writer.runScript("select pg_advisory_lock(1919905650, 0)")
+            try stranger.runScript("begin; select pg_advisory_xact_lock_shared(1919905651, 7), pg_advisory_lock(1, 1)")
             #expect(findings("locks").map(\.severity) == [.good], "as a hub, and as a writer")
-            try stranger.run("select pg_advisory_lock(1919905651, 0), pg_advisory_lock(1919905651, 50)")
+            try stranger.runScript("select pg_advisory_lock(1919905651, 0), pg_advisory_lock(1919905651, 50)")
             let found = findings("locks")
             #expect(found.map(\.severity) == [.error])
             #expect(
@@ -136,8 +136,10 @@ extension CommandTests {
 
         @Test func triggersThatDoNotFireAreMended() throws {
             func tables() -> [String] {
-                Doctor.examine(conninfo: database.conninfo).filter { $0.subject == "tables" && $0.severity != .good }
-                    .map { "\($0.severity.rawValue): \($0.message)" }
+                Doctor.examineDatabase(conninfo: database.conninfo).filter {
+                    $0.subject == "tables" && $0.severity != .good
+                }
+                .map { "\($0.severity.rawValue): \($0.message)" }
             }
             func says(_ beginning: String) -> Bool { tables().first?.hasPrefix(beginning) ?? false }
             #expect(tables().isEmpty)
@@ -190,7 +192,7 @@ extension CommandTests {
         @Test("a hub that is connected and whose place does not move, although changes lie behind it")
         func hubsThatDoNotGetOn() throws {
             let session = try database.session()
-            try session.run(
+            try session.runScript(
                 """
                 insert into roost.node (name) values ('stuck'), ('level');
                 insert into roost.cursor (node, system_identifier, snapshot, stored_at)
@@ -200,11 +202,11 @@ extension CommandTests {
             #expect(!findings("hubs").contains { $0.message.contains("does not move") })
             try database.run(
                 "insert into roost.change (relid, op, at) values ('t'::regclass, 'T', now() - interval '3 minutes')")
-            try session.run("update roost.cursor set snapshot = pg_current_snapshot() where node = 'level'")
+            try session.runScript("update roost.cursor set snapshot = pg_current_snapshot() where node = 'level'")
             let found = findings("hubs").filter { $0.severity == .error && $0.message.contains("does not move") }
             #expect(
                 found.count == 1 && found.first?.message.hasPrefix("The hub stuck is connected") == true, "\(found)")
-            try session.run("update roost.cursor set stored_at = now()")
+            try session.runScript("update roost.cursor set stored_at = now()")
             #expect(!findings("hubs").contains { $0.message.contains("does not move") }, "it has just moved")
         }
 

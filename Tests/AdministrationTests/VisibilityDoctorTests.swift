@@ -12,7 +12,7 @@ extension CommandTests {
         init() throws { database = try PostgresCluster.shared.migratedDatabase().preparedForScopes() }
 
         func findings(_ subject: String, as role: String = "postgres") -> [Finding] {
-            Doctor.examine(conninfo: database.role(role).conninfo).filter { $0.subject == subject }
+            Doctor.examineDatabase(conninfo: database.role(role).conninfo).filter { $0.subject == subject }
         }
 
         @Test func aScopeThatHolds() throws {

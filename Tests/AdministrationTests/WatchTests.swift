@@ -43,7 +43,7 @@ extension CommandTests {
             #expect(try database.value("select count(*) from roost.watched") == "0")
             _ = try watch("later")
             try database.run("create table heir () inherits (later)")
-            let found = Doctor.examine(conninfo: database.conninfo).filter { $0.message.contains("inherits") }
+            let found = Doctor.examineDatabase(conninfo: database.conninfo).filter { $0.message.contains("inherits") }
             #expect(
                 found.count == 1 && found.first?.severity == .error
                     && found.first?.message.contains("public.later") == true)
@@ -108,14 +108,14 @@ extension CommandTests {
             try concurrently(2) { index in
                 let session = try database.session()
                 if index == 0 {
-                    try session.run("begin; insert into messages values (1)")
+                    try session.runScript("begin; insert into messages values (1)")
                     try eventually("somebody wants the table") {
-                        try !session.rows(waiting, ["false", "ShareRowExclusiveLock"]).isEmpty
+                        try !session.queryRows(waiting, ["false", "ShareRowExclusiveLock"]).isEmpty
                     }
-                    try session.run("commit")
+                    try session.runScript("commit")
                 } else {
                     try eventually("the table is in use") {
-                        try !session.rows(waiting, ["true", "RowExclusiveLock"]).isEmpty
+                        try !session.queryRows(waiting, ["true", "RowExclusiveLock"]).isEmpty
                     }
                     try Watcher.watch("messages", conninfo: database.conninfo)
                 }

@@ -15,7 +15,7 @@ extension CommandTests {
         }
 
         func writers() -> [String] {
-            Doctor.examine(conninfo: database.conninfo).filter { $0.subject == "writers" }.map {
+            Doctor.examineDatabase(conninfo: database.conninfo).filter { $0.subject == "writers" }.map {
                 "\($0.severity.rawValue): \($0.message)"
             }
         }
@@ -61,7 +61,7 @@ extension CommandTests {
             try database.run("alter role loader in database \(name) reset session_replication_role")
             #expect(writers().count == 1)
             let restoring = try database.session()
-            try restoring.run("set session_replication_role = 'replica'")
+            try restoring.runScript("set session_replication_role = 'replica'")
             #expect(writers().last?.contains("pg_terminate_backend(\(restoring.backendID))") ?? false, "\(writers())")
         }
 
@@ -75,7 +75,7 @@ extension CommandTests {
                 alter database \(other.name) set session_replication_role = replica
                 """)
             let restoring = try other.session()
-            try restoring.run("set session_replication_role = 'replica'")
+            try restoring.runScript("set session_replication_role = 'replica'")
             #expect(writers().isEmpty)
         }
 
@@ -83,7 +83,7 @@ extension CommandTests {
         @Test func aServerWhereAllAreSilent() throws {
             try database.run("alter table t enable trigger all")
             let silent = "\(database.conninfo) options='-c session_replication_role=replica'"
-            let found = Doctor.examine(conninfo: silent).filter { $0.subject == "writers" }.map(\.message)
+            let found = Doctor.examineDatabase(conninfo: silent).filter { $0.subject == "writers" }.map(\.message)
             #expect(found.count == 2)
             #expect(found.first?.contains("`alter system reset session_replication_role`") ?? false)
         }

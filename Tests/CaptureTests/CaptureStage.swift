@@ -71,7 +71,7 @@ struct CaptureStage {
         let session = try database.session()
         var rows: [[String?]] = []
         try eventually("\(count) rows of \(table), not \(rows.count)") {
-            rows = try session.rows(
+            rows = try session.queryRows(
                 """
                 select id, op, record, old_record, reduced, row_text, old_row_text
                 from roost.change where relid = $1::regclass order by id
@@ -89,9 +89,9 @@ struct CaptureStage {
     /// Waits until all that was committed is stored.
     func settle() throws {
         let session = try database.session()
-        let place = try session.rows("select pg_current_wal_insert_lsn()").first?.first ?? nil
+        let place = try session.queryRows("select pg_current_wal_insert_lsn()").first?.first ?? nil
         try eventually("all to be stored up to \(place ?? "")") {
-            try session.rows(
+            try session.queryRows(
                 "select from pg_replication_slots where slot_name = roost.slot_name() and confirmed_flush_lsn >= $1::pg_lsn",
                 [place]
             ).count == 1

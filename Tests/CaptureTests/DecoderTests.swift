@@ -34,7 +34,7 @@ import Testing
 
     private func feed(_ messages: [UInt8]..., to decoder: inout CaptureDecoder, _ batch: CaptureBatch) throws {
         for message in messages {
-            try message.withUnsafeBytes { try decoder.take(PgoutputMessage($0), into: batch) }
+            try message.withUnsafeBytes { try decoder.decodeMessage(PgoutputMessage($0), into: batch) }
         }
     }
 

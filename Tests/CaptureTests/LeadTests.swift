@@ -37,13 +37,13 @@ extension CaptureTests {
             // In place of a hub that is frozen: it leads, and is silent; another session reads the slot.
             let frozen = try stage.database.session()
             try eventually("the lead") {
-                try frozen.rows("select pg_try_advisory_lock(1919905648, 1)").first?.first == "t"
+                try frozen.queryRows("select pg_try_advisory_lock(1919905648, 1)").first?.first == "t"
             }
             try stage.database.run("insert into t values (1)")
             let notes = Notes()
             try stage.capturing(silence: .seconds(1), notes: notes) { _ in _ = try stage.stored(1) }
             #expect(notes.all.contains { $0.contains("this one takes over") })
-            #expect(throws: PostgresError.self) { try frozen.run("select 1") }
+            #expect(throws: PostgresError.self) { try frozen.runScript("select 1") }
         }
 
         @Test("a leader's backend that is frozen cannot be ended: that is said once, and tried until it can")
@@ -52,10 +52,10 @@ extension CaptureTests {
             try stage.capturing { _ in }
             let leader = try stage.database.session()
             try eventually("the lead") {
-                try leader.rows("select pg_try_advisory_lock(1919905648, 1)").first?.first == "t"
+                try leader.queryRows("select pg_try_advisory_lock(1919905648, 1)").first?.first == "t"
             }
             let backend = try #require(
-                try leader.rows("select pg_backend_pid()").first?.first.flatMap { $0.flatMap { pid_t($0) } })
+                try leader.queryRows("select pg_backend_pid()").first?.first.flatMap { $0.flatMap { pid_t($0) } })
             try stage.database.run("insert into t values (1)")
             let notes = Notes()
             let other = WALCapture(
@@ -105,8 +105,8 @@ extension CaptureTests {
                 try stage.settle()
                 let session = try stage.database.session()
                 try eventually("less WAL to be kept") {
-                    try session.run("checkpoint; insert into busy values (1)")
-                    return try session.rows(
+                    try session.runScript("checkpoint; insert into busy values (1)")
+                    return try session.queryRows(
                         """
                         select restart_lsn > $1::pg_lsn and pg_current_wal_lsn() - restart_lsn < 1000000
                         from pg_replication_slots where slot_name = roost.slot_name()
@@ -127,27 +127,28 @@ extension CaptureTests {
                 try stage.database.run("insert into t values (1)")
                 _ = try stage.stored(1)
             }
-            #expect(try session.rows("select count(*) from roost.change where op = 'X'").first?.first == "0")
+            #expect(try session.queryRows("select count(*) from roost.change where op = 'X'").first?.first == "0")
             // Its walsender ends a moment after the capture.
             try eventually("a slot that nobody reads") {
-                try session.rows("select from pg_replication_slots where slot_name = roost.slot_name() and active")
+                try session.queryRows("select from pg_replication_slots where slot_name = roost.slot_name() and active")
                     .isEmpty
             }
-            try session.run("select pg_drop_replication_slot(roost.slot_name())")
-            try session.run("insert into t values (2)")
+            try session.runScript("select pg_drop_replication_slot(roost.slot_name())")
+            try session.runScript("insert into t values (2)")
             // As it may come with another server's dump: nothing of it is in a new slot.
-            try session.run("update roost.meta set unread_lsn = 'FFFFFFFF/0'")
+            try session.runScript("update roost.meta set unread_lsn = 'FFFFFFFF/0'")
             let notes = Notes()
             try stage.capturing(notes: notes) { _ in
-                try session.run("insert into t values (3)")
+                try session.runScript("insert into t values (3)")
                 try stage.settle()
             }
-            #expect(try session.rows("select unread_lsn is null from roost.meta").first == ["t"])
+            #expect(try session.queryRows("select unread_lsn is null from roost.meta").first == ["t"])
             #expect(notes.all.contains { $0.contains("changes that were committed in between are missing") })
-            let ids = try session.rows("select record ->> 'id' from roost.change where record is not null order by id")
+            let ids = try session.queryRows(
+                "select record ->> 'id' from roost.change where record is not null order by id")
             #expect(ids.map(\.first) == ["1", "3"])
             // A cursor of before does not see the transaction that noted it; one of after does.
-            let noted = try session.rows(
+            let noted = try session.queryRows(
                 """
                 select (select xid from roost.change where op = 'X') = pruned_xid,
                        pg_visible_in_snapshot(pruned_xid, pg_current_snapshot())
@@ -163,14 +164,14 @@ extension CaptureTests {
             // From 18 on Postgres reads on, as if the table had not been published meanwhile.
             if try stage.database.serverVersion() >= 180_000 { return }
             try stage.capturing { _ in try stage.settle() }
-            try session.run("drop publication roost; insert into t values (1)")
-            try session.run("create publication roost for table t with (publish_via_partition_root = true)")
+            try session.runScript("drop publication roost; insert into t values (1)")
+            try session.runScript("create publication roost for table t with (publish_via_partition_root = true)")
             let notes = Notes()
             try stage.capturing(notes: notes) { capture in
                 try eventually("another slot: \(notes.all)") { notes.all.contains { $0.contains("are missing") } }
-                try session.run("insert into t values (2)")
+                try session.runScript("insert into t values (2)")
                 try eventually("the change") {
-                    try session.rows("select from roost.change where record ->> 'id' = '2'").count == 1
+                    try session.queryRows("select from roost.change where record ->> 'id' = '2'").count == 1
                 }
             }
         }
@@ -179,14 +180,14 @@ extension CaptureTests {
         func oldTransactions() throws {
             let stage = try CaptureStage("create table t (id int primary key); create table u (id int)", reading: "t")
             let old = try stage.database.session()
-            try old.run("set application_name = 'nightly'; begin; insert into u values (1)")
+            try old.runScript("set application_name = 'nightly'; begin; insert into u values (1)")
             let notes = Notes()
             try stage.capturing(notes: notes, until: .preparing) { capture in
                 try eventually("a word: \(notes.all)") {
                     notes.all.contains { $0.contains("it waits for process") && $0.contains("nightly") }
                 }
                 #expect(capture.current.state == .preparing)
-                try old.run("commit")
+                try old.runScript("commit")
                 try eventually("the lead") { capture.current.state == .leading }
             }
         }
@@ -197,25 +198,25 @@ extension CaptureTests {
             let session = try stage.database.session()
             let slots = "select count(*) from pg_replication_slots where slot_name = roost.slot_name()"
             try stage.capturing { capture in
-                try session.run("insert into t values (1)")
-                try session.run("alter publication roost drop table t")
-                try eventually("no slot") { try session.rows(slots).first?.first == "0" }
+                try session.runScript("insert into t values (1)")
+                try session.runScript("alter publication roost drop table t")
+                try eventually("no slot") { try session.queryRows(slots).first?.first == "0" }
                 try eventually("idleness") { capture.current.state == .idle }
-                #expect(try session.rows("select count(*) from roost.capture").first?.first == "0")
-                #expect(try session.rows("select count(*) from roost.change").first?.first == "1")
-                try session.run("alter publication roost add table t")
+                #expect(try session.queryRows("select count(*) from roost.capture").first?.first == "0")
+                #expect(try session.queryRows("select count(*) from roost.change").first?.first == "1")
+                try session.runScript("alter publication roost add table t")
                 try eventually("the lead") { capture.current.state == .leading }
-                try session.run("insert into t values (2)")
+                try session.runScript("insert into t values (2)")
                 _ = try stage.stored(2)
             }
-            #expect(try session.rows("select count(*) from roost.change where op = 'X'").first?.first == "0")
+            #expect(try session.queryRows("select count(*) from roost.change where op = 'X'").first?.first == "0")
             // While nobody reads: what was committed before is read first.
-            try session.run("insert into t values (3); drop table t")
+            try session.runScript("insert into t values (3); drop table t")
             try stage.capturing(until: .idle) { _ in
-                let left = try session.rows(slots)
+                let left = try session.queryRows(slots)
                 #expect(left.first?.first == "0")
             }
-            let stored = try session.rows("select count(*) from roost.change")
+            let stored = try session.queryRows("select count(*) from roost.change")
             #expect(stored.first?.first == "3")
         }
 
@@ -252,12 +253,13 @@ extension CaptureTests {
             try eventually("the lead") { capture.current.state == .leading }
             for round in 0..<4 {
                 let session = try database.session()
-                for n in 0..<50 { try session.run("insert into t values (\(round * 100 + n))") }
+                for n in 0..<50 { try session.runScript("insert into t values (\(round * 100 + n))") }
                 try cluster.stop("immediate")
                 try cluster.start()
             }
             try eventually("all rows, once") {
-                try database.session().rows("select count(*), count(distinct record ->> 'id') from roost.change").first
+                try database.session().queryRows("select count(*), count(distinct record ->> 'id') from roost.change")
+                    .first
                     == ["200", "200"]
             }
         }

@@ -9,7 +9,7 @@ import Testing
         var pacing = StorePacing(at: now)
         for _ in 0..<300 {
             now += .milliseconds(10)
-            pacing.stored(rows: rate / 100, at: now)
+            pacing.noteStored(rows: rate / 100, at: now)
         }
         return pacing.wait
     }
@@ -29,7 +29,7 @@ import Testing
         pacing.rowsCame(at: now)
         pacing.rowsCame(at: now + .seconds(1))
         #expect(pacing.dueAt == now)
-        pacing.stored(rows: 2, at: now + .seconds(1))
+        pacing.noteStored(rows: 2, at: now + .seconds(1))
         #expect(pacing.dueAt == nil)
     }
 
@@ -37,10 +37,10 @@ import Testing
     func quietAgain() {
         var now = ContinuousClock.now
         var pacing = StorePacing(at: now)
-        pacing.stored(rows: 4000, at: now)
+        pacing.noteStored(rows: 4000, at: now)
         #expect(pacing.wait > .zero)
         now += .seconds(2)
-        pacing.stored(rows: 1, at: now)
+        pacing.noteStored(rows: 1, at: now)
         #expect(pacing.wait == .zero)
     }
 }

@@ -105,7 +105,7 @@ extension CaptureTests {
                 let rows = try stage.stored(2, of: "other")
                 #expect(rows.map(\.record) == [#"{"id":1}"#, #"{"id":3}"#])
                 #expect(try stage.stored(1).map(\.record) == [#"{"id":1,"x":null}"#], "what came before it")
-                let noted = try stage.database.session().rows("select count(*) from roost.change where op = 'X'")
+                let noted = try stage.database.session().queryRows("select count(*) from roost.change where op = 'X'")
                 #expect(noted.first == ["1"])
                 try stage.settle()
             }

@@ -24,11 +24,11 @@ extension CaptureTests {
             try stage.capturing { _ in
                 let session = try stage.database.session()
                 for statement in statements {
-                    for table in ["t", "u"] { try session.run(statement.replacing("{t}", with: table)) }
+                    for table in ["t", "u"] { try session.runScript(statement.replacing("{t}", with: table)) }
                     if isSlow { try stage.settle() }
                 }
                 try stage.settle()
-                let wanted = try stage.database.session().rows(
+                let wanted = try stage.database.session().queryRows(
                     """
                     select op, record, old_record, reduced, row_text, old_row_text
                     from roost.change where relid = 'u'::regclass order by id

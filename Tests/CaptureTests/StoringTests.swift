@@ -28,7 +28,7 @@ extension CaptureTests {
                 }
                 let session = try stage.database.session()
                 for n in 0..<rounds {
-                    try session.run(
+                    try session.runScript(
                         n % 10 == 9
                             ? "insert into t (w, n) select \(place), \(n) * 1000 + g from generate_series(1, 300) g"
                             : "insert into t (w, n) values (\(place), \(n) * 1000)")
@@ -37,7 +37,7 @@ extension CaptureTests {
             }
             try stage.capturing { _ in try stage.settle() }
             let session = try stage.database.session()
-            let wrong = try session.rows(
+            let wrong = try session.queryRows(
                 """
                 select count(*), count(distinct (record ->> 'id')),
                        (select count(*) from t), (select count(*) from (
@@ -58,7 +58,7 @@ extension CaptureTests {
             try stage.capturing { _ in try stage.settle() }
             let session = try stage.database.session()
             let error = #expect(throws: PostgresError.self) {
-                try session.rows("select roost.store_begins('0/1', null, 0, '0/2', null, 0, 1, '{}')")
+                try session.queryRows("select roost.store_begins('0/1', null, 0, '0/2', null, 0, 1, '{}')")
             }
             #expect(error?.sqlState == "RS001")
         }
@@ -68,23 +68,23 @@ extension CaptureTests {
             let stage = try CaptureStage("create table t (id int primary key)", reading: "t")
             try stage.capturing { _ in }
             let (writer, session) = (try stage.database.session(), try stage.database.session())
-            try writer.run("begin")
-            let xid = try writer.rows("select pg_current_xact_id()::xid::text").first?.first ?? nil
+            try writer.runScript("begin")
+            let xid = try writer.queryRows("select pg_current_xact_id()::xid::text").first?.first ?? nil
             let store = try PostgresConnection(stage.database.conninfo)
-            try store.send(
+            try store.sendQuery(
                 """
                 select roost.store_begins(lsn, partial_lsn, partial_rows, lsn, partial_lsn, partial_rows, 0, array[$1::bigint])
                 from roost.capture
                 """, [xid])
             try eventually("a store that waits") {
-                try session.rows(
+                try session.queryRows(
                     "select from pg_stat_activity where query like '%store_begins%' and wait_event = 'PgSleep'"
                 )
                 .count == 1
             }
             let early = try store.takeResult()
             #expect(early == nil)
-            try writer.run("commit")
+            try writer.runScript("commit")
             var result: QueryResult?
             try eventually("an end") {
                 result = try store.takeResult()
@@ -101,15 +101,15 @@ extension CaptureTests {
                 try eventually("a piece") { capture.current.rows > 0 }
             }
             let session = try stage.database.session()
-            let stored = try session.rows("select count(*) from roost.change").first?.first ?? nil
+            let stored = try session.queryRows("select count(*) from roost.change").first?.first ?? nil
             #expect(stored != "0")
             try stage.capturing { _ in try stage.settle() }
-            let sum = try session.rows(
+            let sum = try session.queryRows(
                 "select count(*), count(distinct record ->> 'id'), max(id) - min(id), count(distinct xid) > 5 from roost.change"
             )
             #expect(sum.first?.prefix(2) == ["50000", "50000"])
             #expect(sum.first?.last == "t")
-            let order = try session.rows(
+            let order = try session.queryRows(
                 "select bool_and((record ->> 'id')::int = nth) from (select record, row_number() over (order by id) as nth from roost.change) c"
             )
             #expect(order.first?.first == "t")
@@ -121,14 +121,14 @@ extension CaptureTests {
             try stage.capturing { _ in
                 let session = try stage.database.session()
                 for statement in ["begin", "insert into t values (1)", "prepare transaction 'a'"] {
-                    try session.run(statement)
+                    try session.runScript(statement)
                 }
                 for statement in ["begin", "insert into t values (2)", "prepare transaction 'b'"] {
-                    try session.run(statement)
+                    try session.runScript(statement)
                 }
-                try session.run("insert into t values (3)")
-                try session.run("commit prepared 'a'")
-                try session.run("rollback prepared 'b'")
+                try session.runScript("insert into t values (3)")
+                try session.runScript("commit prepared 'a'")
+                try session.runScript("rollback prepared 'b'")
                 #expect(try stage.stored(2).map(\.record) == [#"{"id":3}"#, #"{"id":1}"#])
             }
         }

@@ -17,12 +17,12 @@ extension FeedTests {
         @Test func alteredWhileWatched() throws {
             try database.withFeed { feed, collector in
                 let writer = try database.session()
-                try writer.run("insert into t values (1, 'x')")
-                try writer.run("alter table t add column b int; insert into t values (2, 'y', 5)")
+                try writer.runScript("insert into t values (1, 'x')")
+                try writer.runScript("alter table t add column b int; insert into t values (2, 'y', 5)")
                 try eventually("two rows") { collector.count == 2 }
-                try writer.run("alter table t drop column a; insert into t values (3, 6)")
+                try writer.runScript("alter table t drop column a; insert into t values (3, 6)")
                 try eventually("three rows") { collector.count == 3 }
-                try writer.run("alter table t rename column b to c; insert into t values (4, 7)")
+                try writer.runScript("alter table t rename column b to c; insert into t values (4, 7)")
                 try eventually("four rows") { collector.count == 4 }
                 #expect(
                     collector.seen.map { $0.change.table.columns.map(\.name) } == [
@@ -38,16 +38,16 @@ extension FeedTests {
             try database.withFeed(rhythm: .nervous) { feed, collector in
                 let writer = try database.session()
                 let (composed, parts): (Name, Name) = ("caf\u{e9}", "cafe\u{301}")
-                try writer.run("alter table t rename column a to \"\(composed)\"; insert into t values (1, 'x')")
+                try writer.runScript("alter table t rename column a to \"\(composed)\"; insert into t values (1, 'x')")
                 try eventually("a row") { collector.count == 1 }
-                try writer.run("alter table t rename column \"\(composed)\" to \"\(parts)\"")
-                try writer.run("insert into t values (2, 'y')")
+                try writer.runScript("alter table t rename column \"\(composed)\" to \"\(parts)\"")
+                try writer.runScript("insert into t values (2, 'y')")
                 try eventually("two rows") { collector.count == 2 }
                 let columns = collector.seen.map { $0.change.table.columns.map(\.name) }
                 #expect(columns == [["id", composed], ["id", parts]])
-                try writer.run("alter table t rename to \"\(composed)\"")
+                try writer.runScript("alter table t rename to \"\(composed)\"")
                 try eventually("the new name") { collector.catalog.table(schema: "public", name: composed) != nil }
-                try writer.run("alter table \"\(composed)\" rename to \"\(parts)\"")
+                try writer.runScript("alter table \"\(composed)\" rename to \"\(parts)\"")
                 try eventually("the other name") { collector.catalog.table(schema: "public", name: parts) != nil }
                 #expect(collector.catalog.table(schema: "public", name: composed) == nil)
             }
@@ -66,14 +66,14 @@ extension FeedTests {
         @Test func droppedWhileWatched() throws {
             try database.withFeed(rhythm: .nervous) { feed, collector in
                 let writer = try database.session()
-                try writer.run(
+                try writer.runScript(
                     "begin; insert into t values (1, 'x'); insert into other values (1); drop table t; commit")
                 try eventually("the catalog without t") {
                     collector.catalog.tables.count == 1 && collector.lines.contains(#"INSERT {"id":1}"#)
                 }
                 // A leftover as a hub finds it that was away while the table was dropped.
-                try writer.run("insert into roost.change (relid, op, record) values (999999, 'I', '{}')")
-                try writer.run("insert into other values (2)")
+                try writer.runScript("insert into roost.change (relid, op, record) values (999999, 'I', '{}')")
+                try writer.runScript("insert into other values (2)")
                 try eventually("the other table's rows") { collector.lines.last == #"INSERT {"id":2}"# }
                 try eventually("the leftover is counted") { feed.statistics.orphans >= 1 }
             }

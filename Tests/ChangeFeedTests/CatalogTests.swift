@@ -63,7 +63,7 @@ extension FeedTests {
                 grant select on all tables in schema roost to without_temporary;
                 do $$ begin execute format('revoke temporary on database %I from public', current_database()); end $$
                 """)
-            try session.run("set role without_temporary")
+            try session.runScript("set role without_temporary")
             let asked = try CatalogReader.compileVersion(on: session)
             #expect(try read(asked) == CatalogReader.version(from: session))
         }
@@ -100,12 +100,12 @@ extension FeedTests {
         @Test func workAsksTheDatabase() throws {
             try database.withFeed { feed, collector in
                 let answers = Notes()
-                feed.performWhenIdle { context in
+                feed.postIdleWork { context in
                     answers.add((try? context.query("select 1 = $1::int", ["1"]))?[0][0] ?? "failed")
                     answers.add("\((try? context.tableExists(schema: "public", name: "plain")) ?? false)")
                     do { _ = try context.query("select 'x'::int") } catch { answers.add("\(error)") }
                 }
-                feed.perform { answers.add("\($0.canQuery)") }
+                feed.postWork { answers.add("\($0.canQuery)") }
                 try eventually("answers") { answers.all.count == 4 }
                 #expect(answers.all.contains("t") && answers.all.contains("true") && answers.all.contains("false"))
                 #expect(answers.all.contains { $0.contains("invalid input syntax") })

@@ -18,7 +18,7 @@ extension FeedTests {
                 try concurrently(writers) { _ in
                     let session = try database.session()
                     for n in 0..<each {
-                        try session.run("insert into t values (\(n))")
+                        try session.runScript("insert into t values (\(n))")
                         // Around the time the feed takes to fall asleep.
                         usleep(UInt32.random(in: 0..<8000) / 2)
                     }
@@ -54,7 +54,7 @@ extension FeedTests {
                     let dozes = feed.statistics.dozes
                     try eventually("the feed sleeps") { feed.statistics.dozes > dozes || n == 0 }
                     usleep(500)
-                    try session.run("insert into t values (\(n))")
+                    try session.runScript("insert into t values (\(n))")
                     let at = ContinuousClock.now
                     try eventually("row \(n)") { collector.count == n + 1 }
                     delays.append(collector.seen[n].at - at)

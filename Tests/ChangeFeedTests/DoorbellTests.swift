@@ -53,7 +53,7 @@ import Testing
 
     @Test func ringWakes() {
         var (bell, time) = asleep()
-        #expect(bell.rang(at: at(time + 100)) == .releaseLock)
+        #expect(bell.ringArrived(at: at(time + 100)) == .releaseLock)
         #expect(bell.mode == .awake && bell.pollAt == at(time + 100))
     }
 
@@ -62,7 +62,7 @@ import Testing
         let time = lulled(&bell)
         _ = bell.lockGranted(at: at(time))
         bell.pollBegan()
-        _ = bell.rang(at: at(time))
+        _ = bell.ringArrived(at: at(time))
         #expect(bell.pollEnded(rows: 0, at: at(time + 1)) == .releaseLock)
         #expect(bell.mode == .awake && bell.pollAt == at(time + 1))
     }
@@ -87,14 +87,14 @@ import Testing
             time += 100
         }
         #expect(gaps == [4, 8, 16, 32, 64, 64, 64, 64])
-        _ = bell.rang(at: at(time))
+        _ = bell.ringArrived(at: at(time))
         #expect(bell.pollAt == at(time))
     }
 
     @Test func manyRingsEndTheWaiting() {
         var bell = Doorbell(at: start)
         let time = lulled(&bell)
-        for _ in 0..<16 { #expect(bell.rang(at: at(time)) == nil) }
+        for _ in 0..<16 { #expect(bell.ringArrived(at: at(time)) == nil) }
         bell.pollBegan()
         #expect(bell.pollEnded(rows: 16, at: at(time)) == .cancelRequest)
         // The lock was granted before the cancellation arrived.
@@ -105,7 +105,7 @@ import Testing
 
     @Test func asksAgainOnlyWhenTheLockIsFree() {
         var (bell, time) = asleep()
-        _ = bell.rang(at: at(time))
+        _ = bell.ringArrived(at: at(time))
         #expect(lulled(&bell) == -1)
         bell.lockReleased()
         bell.pollBegan()
@@ -117,7 +117,7 @@ import Testing
         bell.pollBegan()
         #expect(bell.pollEnded(rows: 1, at: at(time + 5000)) == .releaseLock)
         var late = bell
-        _ = late.rang(at: at(time + 5001))
+        _ = late.ringArrived(at: at(time + 5001))
         for ms in [5100, 5400] {
             _ = bell.pollEnded(rows: 0, at: at(time + ms))
             _ = late.pollEnded(rows: 0, at: at(time + ms))

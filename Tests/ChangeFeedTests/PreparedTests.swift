@@ -72,7 +72,7 @@ extension FeedTests {
                 try database.run("begin; insert into t values (0, ''); prepare transaction 'lasting'")
                 let session = try database.session()
                 for n in 1...20 {
-                    try session.run("insert into t values (\(n), '')")
+                    try session.runScript("insert into t values (\(n), '')")
                     try eventually("row \(n)") { collector.count == n }
                 }
                 // Then nothing happens: the hub waits for the lock, and looks now and then.
@@ -132,14 +132,15 @@ extension FeedTests {
                     #"{"event":"*","schema":"public","table":"marker"}"#, as: "ann")
                 let session = try database.session()
                 for n in 1...count {
-                    try session.run("begin; insert into messages values (\(n), 1, 'x'); prepare transaction 'n\(n)'")
+                    try session.runScript(
+                        "begin; insert into messages values (\(n), 1, 'x'); prepare transaction 'n\(n)'")
                     // Gaps between them.
-                    try session.run("insert into messages values (\(1000 + n), 1, 'beside')")
+                    try session.runScript("insert into messages values (\(1000 + n), 1, 'beside')")
                 }
                 try stage.settle(database)
                 #expect(stage.shown("ann", group).count == count + 1)
                 let cursor = try #require(stage.seen.last { $0.group == group }).cursor
-                for n in (1...count).reversed() { try session.run("commit prepared 'n\(n)'") }
+                for n in (1...count).reversed() { try session.runScript("commit prepared 'n\(n)'") }
                 try stage.settle(database)
                 #expect(stage.shown("ann", group).count == 2 * count + 2)
                 let recovered = try stage.recovery(of: group, from: .cursor(cursor))

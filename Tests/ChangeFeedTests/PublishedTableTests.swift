@@ -31,7 +31,7 @@ extension FeedTests {
         private func store(
             _ operation: String, _ record: String?, old: String? = nil, in table: String = "published"
         ) throws {
-            _ = try database.session().rows(
+            _ = try database.session().queryRows(
                 """
                 insert into roost.change (relid, op, lsn, at, record, old_record)
                 values ($1::regclass, $2::"char", '0/1', '2020-01-01 00:00:00.5+00', $3::json, $4::json)
@@ -156,7 +156,7 @@ extension FeedTests {
             }
             let session = try PostgresConnection(database.conninfo)
             func problems() throws -> [String] {
-                try DeclaredScope.read(on: session).flatMap(\.problems).filter { $0.kind == .watch }.map(\.text)
+                try DeclaredScope.readScopes(on: session).flatMap(\.problems).filter { $0.kind == .watch }.map(\.text)
             }
             #expect(try problems().first?.contains("public.participants is read from the WAL") ?? false)
             try database.run("alter publication roost add table messages")

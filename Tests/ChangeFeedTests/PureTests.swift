@@ -46,19 +46,19 @@ import Testing
     @Test func handedChangesAreForgottenWhenTheCursorIsSafe() {
         var handed = DeliveredChanges()
         func key(_ id: Int64) -> DeliveredChanges.Key { .init(id: id, writtenAt: 1) }
-        handed.handed(key(1))
+        handed.addKey(key(1))
         handed.windowCompleted()
-        handed.stored(covering: handed.covered, insertedAt: 100, flushedTo: 90)
-        handed.handed(key(2))
+        handed.cursorStored(covering: handed.covered, insertedAt: 100, flushedTo: 90)
+        handed.addKey(key(2))
         handed.windowCompleted()
-        handed.stored(covering: handed.covered, insertedAt: 200, flushedTo: 150)
+        handed.cursorStored(covering: handed.covered, insertedAt: 200, flushedTo: 150)
         // The first store's commit lies before 200, of which nothing is safe yet.
         #expect(handed.toSkip() == [key(1), key(2)])
-        handed.handed(key(3))
+        handed.addKey(key(3))
         handed.windowCompleted()
-        handed.stored(covering: handed.covered, insertedAt: 300, flushedTo: 200)
+        handed.cursorStored(covering: handed.covered, insertedAt: 300, flushedTo: 200)
         #expect(handed.toSkip() == [key(2), key(3)])
-        handed.stored(covering: handed.covered, insertedAt: 300, flushedTo: 300)
+        handed.cursorStored(covering: handed.covered, insertedAt: 300, flushedTo: 300)
         #expect(handed.toSkip().isEmpty)
     }
 
@@ -66,15 +66,15 @@ import Testing
     @Test func whatABrokenWindowHandedOnIsNotForgotten() {
         var handed = DeliveredChanges()
         func key(_ id: Int64) -> DeliveredChanges.Key { .init(id: id, writtenAt: 1) }
-        handed.handed(key(1))
+        handed.addKey(key(1))
         handed.windowCompleted()
-        handed.handed(key(2))
-        handed.stored(covering: handed.covered, insertedAt: 100, flushedTo: 90)
-        handed.stored(covering: handed.covered, insertedAt: 200, flushedTo: 200)
+        handed.addKey(key(2))
+        handed.cursorStored(covering: handed.covered, insertedAt: 100, flushedTo: 90)
+        handed.cursorStored(covering: handed.covered, insertedAt: 200, flushedTo: 200)
         #expect(handed.toSkip() == [key(2)])
         handed.windowCompleted()
-        handed.stored(covering: handed.covered, insertedAt: 300, flushedTo: 300)
-        handed.stored(covering: handed.covered, insertedAt: 400, flushedTo: 400)
+        handed.cursorStored(covering: handed.covered, insertedAt: 300, flushedTo: 300)
+        handed.cursorStored(covering: handed.covered, insertedAt: 400, flushedTo: 400)
         #expect(handed.toSkip().isEmpty)
     }
 

@@ -38,19 +38,19 @@ extension FeedTests {
                 let session = try database.session()
                 for seed in 1...20 {
                     var random = SeededGenerator(seed: UInt64(seed))
-                    try session.run(
+                    try session.runScript(
                         """
                         drop table if exists t cascade;
                         create table t (id int primary key, n int, note text, v bigint);
                         create trigger zz_next before insert or update on t for each row execute function next();
                         """)
                     try Watcher.watch("t", conninfo: database.conninfo)
-                    for trigger in triggers where random.below(3) == 0 { try session.run(trigger) }
+                    for trigger in triggers where random.below(3) == 0 { try session.runScript(trigger) }
                     let start = collector.count
                     for _ in 0..<12 {
-                        try session.run("begin")
+                        try session.runScript("begin")
                         for statement in Self.statements(&random) { run(statement, on: session) }
-                        try session.run("commit")
+                        try session.runScript("commit")
                     }
                     try database.settle(feed, collector)
                     let replay = ChangeReplay([], key: "id", Array(collector.seen[start...]))
@@ -77,10 +77,10 @@ extension FeedTests {
         /// Keys that collide take the statement back, which is a case too.
         private func run(_ script: String, on session: DatabaseSession) {
             do {
-                try session.run("savepoint before")
-                try session.run(script)
+                try session.runScript("savepoint before")
+                try session.runScript(script)
             } catch {
-                do { try session.run("rollback to before") } catch { Issue.record(error) }
+                do { try session.runScript("rollback to before") } catch { Issue.record(error) }
                 let isExpected = ["duplicate key", "a second time", "already modified"].contains {
                     "\(error)".contains($0)
                 }

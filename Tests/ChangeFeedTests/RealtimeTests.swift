@@ -13,7 +13,7 @@ extension FeedTests {
         init() throws { database = try PostgresCluster.shared.database() }
 
         func names(_ schema: String) throws -> [String] {
-            try database.session().rows(
+            try database.session().queryRows(
                 """
                 select proname from pg_proc where pronamespace = $1::regnamespace
                 union all select relname from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'p')
@@ -81,7 +81,7 @@ extension FeedTests {
                 """)
             let conninfo = database.role("tenant").conninfo
             try Migrator.migrate(conninfo: conninfo)
-            let complaint = Doctor.examine(conninfo: conninfo).first { $0.subject == "realtime" }
+            let complaint = Doctor.examineDatabase(conninfo: conninfo).first { $0.subject == "realtime" }
             #expect(complaint?.severity == .warning)
             #expect(complaint?.message.contains("grant trigger on realtime.messages to tenant") ?? false)
             // That has no effect where nobody is a superuser, so there is more to do than that.
@@ -90,7 +90,7 @@ extension FeedTests {
                 "\(String(describing: complaint))")
             try database.run("grant trigger on realtime.messages to tenant")
             try Migrator.migrate(conninfo: conninfo)
-            #expect(Doctor.examine(conninfo: conninfo).first { $0.subject == "realtime" }?.severity == .good)
+            #expect(Doctor.examineDatabase(conninfo: conninfo).first { $0.subject == "realtime" }?.severity == .good)
             try database.run("select realtime.send('{}', 'e', 'room')")
             #expect(try database.outbox("topic") == ["M realtime.messages room"])
         }
@@ -106,11 +106,11 @@ extension FeedTests {
         @Test func aBusyTableDoesNotStopAMigration() throws {
             try database.createSupabaseRealtime(binary: true)
             let writer = try database.session()
-            try writer.run("begin; insert into realtime.messages (topic, extension) values ('t', 'presence')")
+            try writer.runScript("begin; insert into realtime.messages (topic, extension) values ('t', 'presence')")
             try Migrator.migrate(conninfo: database.conninfo)
-            try writer.run("commit")
+            try writer.runScript("commit")
             #expect(
-                Doctor.examine(conninfo: database.conninfo).contains {
+                Doctor.examineDatabase(conninfo: database.conninfo).contains {
                     $0.subject == "realtime" && $0.severity == .warning
                 })
         }
@@ -151,7 +151,7 @@ extension FeedTests {
             try database.run(
                 "insert into t values (1); insert into t values (2); select realtime.send('{}', 'e', 'room')")
             #expect(try database.outbox("id").map { $0.prefix(5) } == ["I t 1", "I t 2", "M rea"])
-            let complaints = { Doctor.examine(conninfo: database.conninfo).filter { $0.subject == "tables" } }
+            let complaints = { Doctor.examineDatabase(conninfo: database.conninfo).filter { $0.subject == "tables" } }
             #expect(complaints().contains { $0.message.contains("public.t lacks some of roost's triggers") })
             try Watcher.watch("t", conninfo: database.conninfo)
             #expect(complaints().allSatisfy { $0.severity == .good })
@@ -164,10 +164,10 @@ extension FeedTests {
             let session = try database.session()
             let id = "6a7ab4a4-1111-2222-3333-444444444444"
             func set(_ name: String, _ value: String) throws {
-                _ = try session.rows("select set_config($1, $2, false)", [name, value])
+                _ = try session.queryRows("select set_config($1, $2, false)", [name, value])
             }
             func answers() throws -> [String?] {
-                try session.rows("select auth.uid(), auth.role(), auth.jwt() ->> 'x'")[0]
+                try session.queryRows("select auth.uid(), auth.role(), auth.jwt() ->> 'x'")[0]
             }
             #expect(try answers() == [nil, nil, nil])
             try set("request.jwt.claims", #"{"sub":"\#(id)","role":"authenticated","x":"y"}"#)
@@ -180,7 +180,7 @@ extension FeedTests {
             try set("request.jwt.claims", #"{"sub":""}"#)
             #expect(try answers() == [nil, nil, nil])
             // Inlined: a call for each row of a policy would show as one.
-            let plan = try session.rows("explain (verbose) select from realtime.messages where id = auth.uid()")
+            let plan = try session.queryRows("explain (verbose) select from realtime.messages where id = auth.uid()")
             #expect(!plan.contains { $0[0]?.contains("auth.uid()") ?? true })
         }
     }

@@ -16,11 +16,11 @@ extension FeedTests {
                 try concurrently(2) { index in
                     let session = try database.session()
                     if index == 0 {
-                        for n in 0..<total { try session.run("insert into t values (\(n))") }
+                        for n in 0..<total { try session.runScript("insert into t values (\(n))") }
                     } else {
                         for round in 1...3 {
                             try eventually("rows of round \(round)") { collector.count > round * 500 }
-                            try session.run(
+                            try session.runScript(
                                 "select pg_terminate_backend(pid) from pg_stat_activity "
                                     + "where application_name = 'roost' and query ~ 'listen|roost|pg_advisory' "
                                     + "and datname = current_database() and pid <> pg_backend_pid() "
@@ -61,7 +61,7 @@ extension FeedTests {
                     feed.status != .ready || feed.statistics.connections > connections
                 }
                 let posted = Mutex(false)
-                feed.perform { context in posted.withLock { $0 = !context.canQuery } }
+                feed.postWork { context in posted.withLock { $0 = !context.canQuery } }
                 try eventually("posted work runs while the server is away") { posted.withLock { $0 } }
                 if mode != "kill -9" { try cluster.start() }
                 try eventually("Postgres recovered") { (try? database.session()) != nil }
@@ -82,7 +82,7 @@ extension FeedTests {
             try concurrently(2) { index in
                 if index == 0 {
                     let session = try database.session()
-                    for n in 0..<total { try session.run("insert into t values (\(n))") }
+                    for n in 0..<total { try session.runScript("insert into t values (\(n))") }
                 } else {
                     for round in 1...4 {
                         try database.withFeed(collector: collector) { feed, collector in
@@ -120,7 +120,7 @@ extension FeedTests {
             feed.start()
             defer { feed.stop() }
             try eventually("12,000 are gone") { feed.statistics.pruned == 12_000 }
-            #expect(try database.session().rows("select count(*) from roost.change") == [["1"]])
+            #expect(try database.session().queryRows("select count(*) from roost.change") == [["1"]])
         }
     }
 }

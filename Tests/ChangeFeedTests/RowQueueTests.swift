@@ -16,10 +16,10 @@ import Wire
         var waiting: Int { queue.waiting }
         var held: Int { queue.held }
 
-        func add(_ number: Int, of user: RowUser) -> Bool { queue.add(number, of: user) }
-        func next() -> Int? { queue.next() }
-        func isRead(_ user: RowUser, holding bytes: Int) { queue.isRead(user, holding: bytes) }
-        func isTaken(_ user: RowUser, _ bytes: Int) { queue.isTaken(user, bytes) }
+        func add(_ number: Int, of user: RowUser) -> Bool { queue.addReading(number, of: user) }
+        func next() -> Int? { queue.takeNext() }
+        func isRead(_ user: RowUser, holding bytes: Int) { queue.finishReading(user, holding: bytes) }
+        func isTaken(_ user: RowUser, _ bytes: Int) { queue.releaseBytes(user, bytes) }
         func removeAll() -> [Int] { queue.removeAll() }
     }
 

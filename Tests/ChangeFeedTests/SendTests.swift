@@ -29,7 +29,7 @@ extension FeedTests {
                     "M realtime.messages first room true broadcast", "M realtime.messages second room false broadcast",
                     "M realtime.messages third room true broadcast",
                 ])
-            let rows = try database.session().rows(
+            let rows = try database.session().queryRows(
                 """
                 select record -> 'payload' ->> 'n', record -> 'payload' ->> 'id' = record ->> 'id',
                        record -> 'payload' ->> 'id', record ->> 'binary_payload'
@@ -192,7 +192,7 @@ extension FeedTests {
                 create trigger tell after insert or update or delete on other for each row execute function tell();
                 insert into t values (1, 'a'); update t set body = 'b'; delete from t; insert into other values (9, 1);
                 """)
-            let rows = try database.session().rows(
+            let rows = try database.session().queryRows(
                 """
                 select record ->> 'topic', record ->> 'event', record ->> 'private', (record ->> 'payload')::jsonb - 'id'
                 from roost.change order by id

@@ -11,28 +11,28 @@ import Testing
 
     @Test func isNeverBeyondWhatIsNotSettled() throws {
         var settling = StorablePlaces()
-        #expect(settling.storable(settled: 0) == nil)
-        settling.startAnew(at: try place(10))
-        #expect(settling.storable(settled: 0)?.covered == 10)
-        settling.reached(try place(11), taken: 0)
-        settling.reached(try place(12), taken: 5)
-        settling.reached(try place(13), taken: 5)
-        settling.reached(try place(14), taken: 9)
-        #expect(settling.storable(settled: 4)?.covered == 11, "a window without anything to settle may be stored")
+        #expect(settling.storablePlace(settled: 0) == nil)
+        settling.resetPlaces(at: try place(10))
+        #expect(settling.storablePlace(settled: 0)?.covered == 10)
+        settling.addPlace(try place(11), taken: 0)
+        settling.addPlace(try place(12), taken: 5)
+        settling.addPlace(try place(13), taken: 5)
+        settling.addPlace(try place(14), taken: 9)
+        #expect(settling.storablePlace(settled: 4)?.covered == 11, "a window without anything to settle may be stored")
         #expect(settling.isWaiting)
-        #expect(settling.storable(settled: 5)?.covered == 13)
-        #expect(settling.storable(settled: 8)?.covered == 13)
-        #expect(settling.storable(settled: 9)?.covered == 14)
+        #expect(settling.storablePlace(settled: 5)?.covered == 13)
+        #expect(settling.storablePlace(settled: 8)?.covered == 13)
+        #expect(settling.storablePlace(settled: 9)?.covered == 14)
         #expect(!settling.isWaiting)
-        settling.startAnew(at: nil)
-        #expect(settling.storable(settled: 9) == nil)
+        settling.resetPlaces(at: nil)
+        #expect(settling.storablePlace(settled: 9) == nil)
     }
 
     @Test func isBoundedWhereNothingIsSettled() throws {
         var settling = StorablePlaces()
-        for number in 1...5000 { settling.reached(try place(number), taken: number) }
-        #expect(settling.storable(settled: 500)?.covered == 500)
-        #expect(settling.storable(settled: 4999)?.covered == 999, "the newest places are one")
-        #expect(settling.storable(settled: 5000)?.covered == 5000)
+        for number in 1...5000 { settling.addPlace(try place(number), taken: number) }
+        #expect(settling.storablePlace(settled: 500)?.covered == 500)
+        #expect(settling.storablePlace(settled: 4999)?.covered == 999, "the newest places are one")
+        #expect(settling.storablePlace(settled: 5000)?.covered == 5000)
     }
 }

@@ -216,7 +216,8 @@ extension FeedTests {
             )
             try database.run("insert into t values (1, 'fine'), (2, 'P0001')")
             let session = try database.session()
-            let rows = try session.rows("select op, record from roost.change where relid = 't'::regclass order by id")
+            let rows = try session.queryRows(
+                "select op, record from roost.change where relid = 't'::regclass order by id")
             #expect(rows == [["I", #"{"id":1,"s":"fine"}"#], ["L", nil]])
         }
 

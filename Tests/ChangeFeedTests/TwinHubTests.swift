@@ -21,7 +21,9 @@ extension FeedTests {
         }
 
         func hubs(_ node: String = "test") -> [Finding] {
-            Doctor.examine(conninfo: database.conninfo, for: ExaminedHub(node: node)).filter { $0.subject == "hubs" }
+            Doctor.examineDatabase(conninfo: database.conninfo, for: ExaminedHub(node: node)).filter {
+                $0.subject == "hubs"
+            }
         }
 
         @Test func aSecondHubIsNoticed() throws {
@@ -87,36 +89,36 @@ extension FeedTests {
 
     @Test func whoDoesSomethingIsAHub() {
         var claim = NodeClaim(at: start)
-        #expect(claim.judge([session(1, "a")], own: [], at: start) == nil)
+        #expect(claim.findRival([session(1, "a")], own: [], at: start) == nil)
         #expect(claim.lookAt == start + .seconds(2))
-        #expect(claim.judge([session(1, "a")], own: [], at: start + .seconds(2)) == nil)
-        #expect(claim.judge([session(1, "b")], own: [], at: start + .seconds(4))?.place == "at 10.0.0.1")
+        #expect(claim.findRival([session(1, "a")], own: [], at: start + .seconds(2)) == nil)
+        #expect(claim.findRival([session(1, "b")], own: [], at: start + .seconds(4))?.place == "at 10.0.0.1")
         #expect(claim.lookAt == start + .seconds(64), "once a minute")
-        #expect(claim.judge([session(1, "c")], own: [], at: start + .seconds(64)) != nil)
-        #expect(claim.judge([], own: [], at: start + .seconds(124)) == nil)
+        #expect(claim.findRival([session(1, "c")], own: [], at: start + .seconds(64)) != nil)
+        #expect(claim.findRival([], own: [], at: start + .seconds(124)) == nil)
         #expect(claim.lookAt == start + .seconds(184))
     }
 
     @Test func whatIsLeftOfAHubIsNone() {
         var claim = NodeClaim(at: start)
         for second in stride(from: 0, to: 12, by: 2) {
-            #expect(claim.judge([session(1, "a")], own: [], at: start + .seconds(second)) == nil)
+            #expect(claim.findRival([session(1, "a")], own: [], at: start + .seconds(second)) == nil)
         }
-        #expect(claim.judge([], own: [], at: start + .seconds(12)) == nil)
+        #expect(claim.findRival([], own: [], at: start + .seconds(12)) == nil)
         #expect(claim.lookAt == start + .seconds(72))
     }
 
     /// Where it may not be known what a session does, it is a hub if it stays.
     @Test func whoStaysIsAHub() {
         var claim = NodeClaim(at: start)
-        #expect(claim.judge([session(1, nil)], own: [], at: start) == nil)
-        #expect(claim.judge([session(1, nil)], own: [], at: start + .seconds(14)) == nil)
-        #expect(claim.judge([session(1, nil)], own: [], at: start + .seconds(15)) != nil)
+        #expect(claim.findRival([session(1, nil)], own: [], at: start) == nil)
+        #expect(claim.findRival([session(1, nil)], own: [], at: start + .seconds(14)) == nil)
+        #expect(claim.findRival([session(1, nil)], own: [], at: start + .seconds(15)) != nil)
     }
 
     @Test func ownSessionsAreNoHubs() {
         var claim = NodeClaim(at: start)
-        #expect(claim.judge([session(1, "a")], own: [1, 2], at: start) == nil)
+        #expect(claim.findRival([session(1, "a")], own: [1, 2], at: start) == nil)
         #expect(claim.lookAt == start + .seconds(60))
     }
 }
@@ -127,18 +129,18 @@ extension FeedTests {
 
     @Test func shortRoundsAreNotToldOf() {
         var round = PruneReport()
-        #expect(round.took(1000, isLast: false, at: start) == nil)
-        #expect(round.took(5, isLast: true, at: start + .seconds(3)) == nil)
+        #expect(round.addBatch(1000, isLast: false, at: start) == nil)
+        #expect(round.addBatch(5, isLast: true, at: start + .seconds(3)) == nil)
     }
 
     @Test func longOnesAreToldOfNowAndThen() {
         var round = PruneReport()
-        #expect(round.took(1000, isLast: false, at: start) == nil)
+        #expect(round.addBatch(1000, isLast: false, at: start) == nil)
         #expect(
-            round.took(1000, isLast: false, at: start + .seconds(10))
+            round.addBatch(1000, isLast: false, at: start + .seconds(10))
                 == "Old changes are being deleted: 2000 so far, in 10 s.")
-        #expect(round.took(1000, isLast: false, at: start + .seconds(19)) == nil)
-        #expect(round.took(7, isLast: true, at: start + .seconds(21)) == "Old changes are deleted: 3007, in 21 s.")
-        #expect(round.took(0, isLast: true, at: start + .seconds(60)) == nil, "another round")
+        #expect(round.addBatch(1000, isLast: false, at: start + .seconds(19)) == nil)
+        #expect(round.addBatch(7, isLast: true, at: start + .seconds(21)) == "Old changes are deleted: 3007, in 21 s.")
+        #expect(round.addBatch(0, isLast: true, at: start + .seconds(60)) == nil, "another round")
     }
 }

@@ -21,18 +21,18 @@ extension FeedTests {
                 // The last row is empty.
                 for id in 0...most {
                     let chosen = values.map { id < $0.values.count ? $0.values[id] : "null" }
-                    try session.run(
+                    try session.runScript(
                         #"set "TimeZone" = 'Asia/Kolkata'; set extra_float_digits = 0; set bytea_output = 'escape'"#)
-                    try session.run("insert into t values (\(id), \(chosen.joined(separator: ", ")))")
+                    try session.runScript("insert into t values (\(id), \(chosen.joined(separator: ", ")))")
                 }
                 try eventually("all rows") { collector.count == most + 1 }
-                try session.run(
+                try session.runScript(
                     #"set "TimeZone" = 'UTC'; set extra_float_digits = 1; set bytea_output = 'hex'"#)
                 for (id, seen) in collector.seen.enumerated() {
-                    let row = try session.rows("select row_to_json(t)::text from t where id = $1", ["\(id)"])
+                    let row = try session.queryRows("select row_to_json(t)::text from t where id = $1", ["\(id)"])
                     #expect(seen.record == row.first?.first ?? nil)
                 }
-                try session.run("update t set id = id + 100; delete from t")
+                try session.runScript("update t set id = id + 100; delete from t")
                 try eventually("updates and deletes") { collector.count == 3 * (most + 1) }
                 let (inserted, deleted) = (collector.seen.prefix(most + 1), collector.seen.suffix(most + 1))
                 for (one, other) in zip(inserted, deleted) {

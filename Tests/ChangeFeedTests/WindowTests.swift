@@ -25,7 +25,7 @@ extension FeedTests {
             var statements = WindowStatements(OutboxForm(keepsCommitTimes: false, isUTF8: true))
             func rows(_ contents: WindowStatements.Contents) throws -> [String?] {
                 var rows: [String?] = []
-                try statements.stream(contents, after: start, from: session, within: .seconds(10)) { row in
+                try statements.streamWindow(contents, after: start, from: session, within: .seconds(10)) { row in
                     rows.append(row.text(0, 6))
                     return true
                 }
@@ -52,9 +52,9 @@ extension FeedTests {
                     let session = try database.session()
                     if writer == Self.writers {
                         // Wrote, so it holds the doorbell's lock and an old transaction id.
-                        try session.run("begin; insert into t values (-1, 0)")
-                        _ = try session.rows("select pg_sleep(3)")
-                        try session.run("commit")
+                        try session.runScript("begin; insert into t values (-1, 0)")
+                        _ = try session.queryRows("select pg_sleep(3)")
+                        try session.runScript("commit")
                         return
                     }
                     var generator = SystemRandomNumberGenerator()
@@ -64,7 +64,8 @@ extension FeedTests {
                         let values = (next..<(next + rows)).map { "(\(writer), \($0))" }.joined(separator: ", ")
                         next += rows
                         let pause = Double.random(in: 0...0.005, using: &generator)
-                        try session.run("begin; insert into t values \(values); select pg_sleep(\(pause)); commit")
+                        try session.runScript(
+                            "begin; insert into t values \(values); select pg_sleep(\(pause)); commit")
                         let now = ContinuousClock.now
                         committed.withLock { $0["\(writer),\(next - 1)"] = now }
                     }
@@ -106,18 +107,18 @@ extension FeedTests {
                 "create table t (n int)", watching: "t")
             try database.withFeed { feed, collector in
                 let holder = try database.session()
-                try holder.run("begin; insert into t values (-1)")
+                try holder.runScript("begin; insert into t values (-1)")
                 let writer = try database.session()
                 var delays: [Duration] = []
                 for index in 0..<40 {
                     // Long enough for the feed to ask for the lock, which the holder keeps from it.
                     usleep(50_000)
-                    try writer.run("insert into t values (\(index))")
+                    try writer.runScript("insert into t values (\(index))")
                     let at = ContinuousClock.now
                     try eventually("row \(index)") { collector.count == index + 1 }
                     delays.append(ContinuousClock.now - at)
                 }
-                try holder.run("commit")
+                try holder.runScript("commit")
                 try eventually("the holder's row") { collector.lines.last == #"INSERT {"n":-1}"# }
                 delays.sort()
                 #expect(delays[20] < .milliseconds(50))
@@ -132,7 +133,7 @@ extension FeedTests {
             try database.withFeed(collector: slow) { feed, collector in
                 try database.run("insert into t select generate_series(1, 20000)")
                 let posted = Mutex(0)
-                for _ in 0..<10 { feed.perform { _ in posted.withLock { $0 += 1 } } }
+                for _ in 0..<10 { feed.postWork { _ in posted.withLock { $0 += 1 } } }
                 let elapsed = Elapsed()
                 try eventually("posted work is not kept waiting", within: .seconds(20)) { posted.withLock { $0 } == 10 }
                 #expect(elapsed.isAtMost(.seconds(1)), "\(elapsed.time)")

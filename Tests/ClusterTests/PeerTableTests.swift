@@ -23,13 +23,13 @@ import Testing
         let beat = HubBeat(
             hub: hub, number: numbers[hub] ?? 0, since: place, place: place, settled: 0, flags: flags, ended: ended)
         var actions: [PeerTableAction] = []
-        table.heard(beat, at: now, &actions)
+        table.receiveBeat(beat, at: now, &actions)
         return actions
     }
 
     private mutating func leases(_ leases: [String: UInt64?], at now: Int64) -> [PeerTableAction] {
         var actions: [PeerTableAction] = []
-        table.leases(leases, at: now, &actions)
+        table.updateLeases(leases, at: now, &actions)
         return actions
     }
 
@@ -37,7 +37,7 @@ import Testing
         .died(HubBeat.Ended(hub: hub, since: LogPlace(epoch: 1, offset: 0), silence: silence))
     }
 
-    private mutating func whole(_ epoch: UInt64, at now: Int64) { table.linkWhole(epoch: epoch, at: now) }
+    private mutating func whole(_ epoch: UInt64, at now: Int64) { table.linkBecameWhole(epoch: epoch, at: now) }
 
     @Test mutating func hubsJoinByTheirBeats() {
         #expect(beat(zoe, at: 0) == [.joined(zoe)])
@@ -57,7 +57,7 @@ import Testing
         #expect(leases(["ann": gone], at: 5_000) == [died(ann, silence: 5_000)])
         #expect(leases(["ann": gone], at: 5_500) == [])
         #expect(table.living == [])
-        #expect(table.ended(at: 6_000).map(\.silence) == [6_000])
+        #expect(table.recentDeaths(at: 6_000).map(\.silence) == [6_000])
         // Nobody asked for it.
         #expect(leases([:], at: 6_000) == [])
     }
@@ -67,7 +67,7 @@ import Testing
         whole(1, at: 0)
         _ = beat(ann, at: 0)
         _ = leases(["ann": gone], at: 4_000)
-        table.linkAway()
+        table.linkWasLost()
         whole(2, at: 5_000)
         for now in stride(from: Int64(5_000), to: 8_500, by: 500) { #expect(leases(["ann": gone], at: now) == []) }
         #expect(leases(["ann": gone], at: 8_500) == [])
@@ -114,7 +114,7 @@ import Testing
         #expect(table.peers[ann]?.state == .draining)
         #expect(beat(ann, [.draining, .leaving], at: 1_000) == [.left(ann)])
         for now in stride(from: Int64(4_000), to: 8_000, by: 500) { #expect(leases(["ann": gone], at: now) == []) }
-        #expect(table.ended(at: 8_000) == [])
+        #expect(table.recentDeaths(at: 8_000) == [])
     }
 
     @Test mutating func aHubThatWasFrozenComesBackByItsLease() {
@@ -131,8 +131,8 @@ import Testing
     @Test mutating func aHubOfWhichOnlyMessagesCameIsKnown() {
         whole(1, at: 0)
         var actions: [PeerTableAction] = []
-        table.wrote(ann, since: LogPlace(epoch: 1, offset: 0), at: 100, &actions)
-        table.wrote(ann, since: LogPlace(epoch: 1, offset: 0), at: 900, &actions)
+        table.noteMessages(ann, since: LogPlace(epoch: 1, offset: 0), at: 100, &actions)
+        table.noteMessages(ann, since: LogPlace(epoch: 1, offset: 0), at: 900, &actions)
         #expect(actions == [.joined(ann)])
         _ = leases(["ann": gone], at: 4_000)
         #expect(leases(["ann": gone], at: 4_500) == [died(ann, silence: 3_600)])
@@ -157,9 +157,9 @@ import Testing
         _ = beat(ann, at: 0)
         _ = leases(["ann": gone], at: 4_000)
         _ = leases(["ann": gone], at: 4_500)
-        #expect(table.ended(at: 56_000).map(\.hub) == [ann])
+        #expect(table.recentDeaths(at: 56_000).map(\.hub) == [ann])
         // Nobody is told of it any more, a while before the first may have forgotten it.
-        #expect(table.ended(at: 57_000) == [])
+        #expect(table.recentDeaths(at: 57_000) == [])
         _ = leases([:], at: 64_500)
         #expect(table.peers[ann] == nil)
         let end = HubBeat.Ended(hub: ann, since: LogPlace(epoch: 1, offset: 0), silence: 64_600)
@@ -202,7 +202,7 @@ import Testing
             -> [PeerTableAction]
         {
             var actions: [PeerTableAction] = []
-            table.compared(ann, isEqual: isEqual, hasCopy: hasCopy, at: now, &actions)
+            table.compareDigest(ann, isEqual: isEqual, hasCopy: hasCopy, at: now, &actions)
             return actions
         }
         #expect(compare(false, hasCopy: false, at: 0, &table) == [.askSnapshot(ann)])

@@ -34,13 +34,13 @@ struct LogStage {
 
     mutating func open(_ head: LogHead? = nil) -> [String] {
         let head = head ?? self.head
-        return told { $1.opened(head, now: $0, &$2) }
+        return told { $1.logOpened(head, now: $0, &$2) }
     }
-    mutating func publish(_ entry: LogEntry) -> [String] { told { $1.published(entry, now: $0, &$2) } }
+    mutating func publish(_ entry: LogEntry) -> [String] { told { $1.receivePublished(entry, now: $0, &$2) } }
     mutating func fetched(_ id: UInt64, _ entries: [LogEntry], end: Bool = true) -> [String] {
-        told { $1.fetched(id, entries, reachedEnd: end, now: $0, &$2) }
+        told { $1.receiveFetched(id, entries, reachedEnd: end, now: $0, &$2) }
     }
-    mutating func confirm(_ head: LogHead?) -> [String] { told { $1.headConfirmed(head, now: $0, &$2) } }
+    mutating func confirm(_ head: LogHead?) -> [String] { told { $1.confirmHead(head, now: $0, &$2) } }
     mutating func beat(
         _ hub: HubIdentity, settled: UInt64, at place: LogPlace, since: LogPlace? = nil, digest: UInt64 = 0,
         digestSequence: UInt64 = .max / 4
@@ -48,12 +48,12 @@ struct LogStage {
         let beat = HubBeat(
             hub: hub, number: 1, since: since ?? LogPlace(epoch: epoch, offset: -1), place: place, settled: settled,
             digest: digest, digestSequence: digestSequence)
-        return told { $1.heard(beat, now: $0, &$2) }
+        return told { $1.receiveBeat(beat, now: $0, &$2) }
     }
     mutating func direct(_ hub: HubIdentity, after sequence: UInt64?, bytes: Int = 1) -> [String] {
         let payload = [UInt8](repeating: 0x78, count: bytes)
         let message = DirectMessage(sender: hub, receiver: 1, afterSequence: sequence, payload: payload[...])
-        return told { _, reader, actions in reader.received(message, &actions) }
+        return told { _, reader, actions in reader.receiveDirect(message, &actions) }
     }
     mutating func ended(_ hub: HubIdentity, since: LogPlace, silence: Int64 = 0) -> [String] {
         told { $1.publisherEnded(HubBeat.Ended(hub: hub, since: since, silence: silence), now: $0, &$2) }
@@ -153,7 +153,7 @@ struct LogStage {
         let told = log.fetched(1, Array(entries[..<1]), end: false)
         #expect(told.last == "fetch 2 after 100-2")
         #expect(log.fetched(2, Array(entries[3...])).last == "caught up 100-19 own 0")
-        #expect(log.reader.applied(ann) == 20)
+        #expect(log.reader.appliedSequence(ann) == 20)
     }
 
     @Test mutating func whatWasTrimmedIsTold() {
@@ -188,7 +188,7 @@ struct LogStage {
         _ = log.publish(log.write(ann, 1))
         let rest = log.write(ann, 2)
         let old = log.head.place
-        log.reader.linkAway()
+        log.reader.linkWasLost()
         (log.epoch, log.next, log.tag) = (200, 0, 0)
         let new = log.write(ann, 3)
         // Of two epochs one had no entry.

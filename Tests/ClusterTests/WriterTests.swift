@@ -21,14 +21,16 @@ import Testing
     }
 
     private mutating func open(_ place: LogPlace, own: UInt64?) -> [String] {
-        told { $1.reopened(place, ownSequence: own, at: $0, &$2) }
+        told { $1.logReopened(place, ownSequence: own, at: $0, &$2) }
     }
 
     private mutating func answer(_ offset: Int64) -> [String] {
-        told { $1.acknowledged(LogPlace(epoch: 100, offset: offset), at: $0, &$2) }
+        told { $1.publishSucceeded(LogPlace(epoch: 100, offset: offset), at: $0, &$2) }
     }
 
-    private mutating func fail(_ failure: LogPublishFailure) -> [String] { told { $1.failed(failure, at: $0, &$2) } }
+    private mutating func fail(_ failure: LogPublishFailure) -> [String] {
+        told { $1.publishFailed(failure, at: $0, &$2) }
+    }
 
     private mutating func told(_ work: (Int64, inout LogWriter, inout [LogWriterAction]) -> Void) -> [String] {
         var actions: [LogWriterAction] = []
@@ -67,12 +69,12 @@ import Testing
     @Test mutating func whatTheLogHasCountsOnceThoughItsAnswerWasLost() {
         _ = open(start, own: 0)
         _ = send(3)
-        writer.linkAway()
+        writer.linkWasLost()
         #expect(writer.statistics.written == 0)
         #expect(open(LogPlace(epoch: 100, offset: 0), own: 3) == [])
         #expect(writer.statistics.written == 3)
         // The log has lost the last of them: it is sent again, and counted no second time.
-        writer.linkAway()
+        writer.linkWasLost()
         #expect(open(start, own: 2) == ["3...3 in 100"])
         _ = answer(1)
         #expect(writer.statistics.written == 3 && writer.statistics.sentAgain == 1)
@@ -118,7 +120,7 @@ import Testing
     @Test mutating func whatTheLogHasIsNotSentAgain() {
         _ = open(start, own: 0)
         _ = send(2)
-        writer.linkAway()
+        writer.linkWasLost()
         #expect(open(LogPlace(epoch: 100, offset: 0), own: 2) == [])
         #expect(send() == ["3...3 in 100"])
     }
@@ -134,7 +136,7 @@ import Testing
     @Test mutating func aLateAnswerSaysNothing() {
         _ = open(start, own: 0)
         _ = send()
-        writer.linkAway()
+        writer.linkWasLost()
         #expect(answer(0) == [])
         #expect(writer.settled == 0)
     }
@@ -143,7 +145,7 @@ import Testing
         _ = open(start, own: 0)
         _ = send()
         _ = answer(0)
-        writer.linkAway()
+        writer.linkWasLost()
         _ = send(2)
         now = 5_000
         _ = send()
@@ -169,7 +171,7 @@ import Testing
         _ = open(start, own: 0)
         _ = send(4)
         _ = answer(0)
-        writer.linkAway()
+        writer.linkWasLost()
         now = 11_000
         _ = send()
         let place = LogPlace(epoch: 200, offset: 6)

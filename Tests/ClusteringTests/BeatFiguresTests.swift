@@ -16,18 +16,18 @@ import Testing
 
     @Test func aRateIsThatOfTheLastSecond() {
         var rate = BeatRate()
-        #expect(rate.count(100, at: 0) == 0)
-        #expect(rate.count(150, at: 500) == 100)
-        #expect(rate.count(200, at: 1000) == 100)
-        #expect(rate.count(200, at: 1500) == 50)
-        #expect(rate.count(200, at: 2000) == 0)
-        #expect(rate.count(200, at: 2000) == 0, "the same moment again")
-        #expect(rate.count(5, at: 2500) == 0, "never negative")
+        #expect(rate.updateRate(100, at: 0) == 0)
+        #expect(rate.updateRate(150, at: 500) == 100)
+        #expect(rate.updateRate(200, at: 1000) == 100)
+        #expect(rate.updateRate(200, at: 1500) == 50)
+        #expect(rate.updateRate(200, at: 2000) == 0)
+        #expect(rate.updateRate(200, at: 2000) == 0, "the same moment again")
+        #expect(rate.updateRate(5, at: 2500) == 0, "never negative")
     }
 
     @Test func aRateOfWhateverCountDoesNotOverflow() {
         var rate = BeatRate()
-        #expect(rate.count(0, at: 0) == 0)
-        #expect(rate.count(.max, at: 1) == .max)
+        #expect(rate.updateRate(0, at: 0) == 0)
+        #expect(rate.updateRate(.max, at: 1) == .max)
     }
 }

@@ -48,7 +48,7 @@ import Wire
 
         mutating func say(_ node: Node, _ relay: Relay) {
             var out: [ClusterState.Output] = []
-            node.state.said(relay, by: 0, at: now, record: { _ in nil }, wish: { _ in nil }, &out)
+            node.state.publishRelay(relay, by: 0, at: now, record: { _ in nil }, wish: { _ in nil }, &out)
             perform(out, node)
         }
 
@@ -158,7 +158,7 @@ import Wire
             let (boot, message) = log[node.read]
             node.read += 1
             var out: [ClusterState.Output] = []
-            node.state.heard(message, from: boot, at: now, &out)
+            node.state.receiveMessage(message, from: boot, at: now, &out)
             perform(out, node)
         }
 
@@ -208,7 +208,7 @@ import Wire
         world.nodes.removeFirst()
         for (index, node) in world.nodes.enumerated() {
             var out: [ClusterState.Output] = []
-            node.state.died(1, at: world.now, window: { _, _ in 100 }, isCoordinator: index == 0, &out)
+            node.state.hubDied(1, at: world.now, window: { _, _ in 100 }, isCoordinator: index == 0, &out)
             world.perform(out, node)
             #expect(node.offers.count == 3)
         }
@@ -244,19 +244,19 @@ import Wire
         for time in [1000, 100_000] as [Int64] {
             world.now = time
             var out: [ClusterState.Output] = []
-            other.state.died(1, at: world.now, window: { _, _ in 100 }, isCoordinator: false, &out)
+            other.state.hubDied(1, at: world.now, window: { _, _ in 100 }, isCoordinator: false, &out)
             world.perform(out, other)
             #expect(other.offers.count == 3)
             out = []
             other.state.endOverdue(of: { time == 1000 && $0 == 1 }, at: world.now, &out)
             #expect(out.count == 0, "the windows of those who were there begin now")
-            other.state.isBack(1, &out)
+            other.state.hubReturned(1, &out)
             world.perform(out, other)
             #expect(other.offers.count == 1, "who was lost may still come back here")
         }
         world.now = 101_000
         var out: [ClusterState.Output] = []
-        other.state.died(1, at: world.now, window: { _, _ in 100 }, isCoordinator: false, &out)
+        other.state.hubDied(1, at: world.now, window: { _, _ in 100 }, isCoordinator: false, &out)
         world.perform(out, other)
         out = []
         other.state.endOverdue(of: { $0 == 1 }, at: world.now, &out)
@@ -276,7 +276,7 @@ import Wire
         world.nodes[0] = newcomer
         for node in world.nodes {
             var out: [ClusterState.Output] = []
-            node.state.died(1, at: world.now, window: { _, _ in 100 }, isCoordinator: node.boot == 4, &out)
+            node.state.hubDied(1, at: world.now, window: { _, _ in 100 }, isCoordinator: node.boot == 4, &out)
             world.perform(out, node)
         }
         func endAll(after time: Int64) -> [Int] {
@@ -298,19 +298,20 @@ import Wire
         var state = ClusterState(boot: 1)
         let broadcast = OrderedBroadcast(.text(Array("{}".utf8)))
         var out: [ClusterState.Output] = []
-        state.said(
+        state.publishRelay(
             .ordered(Self.key, broadcast, isNumbered: false), by: 0, at: 0, record: { _ in nil }, wish: { _ in nil },
             &out)
         #expect(out.count { if case .number = $0 { true } else { false } } == 1)
         #expect(out.count { if case .tell = $0 { true } else { false } } == 1)
         out = []
         state.logIsOpen()
-        state.heard(.ordered(Self.key, .text(Array("{}".utf8)), sender: nil, databaseID: nil), from: 1, at: 0, &out)
+        state.receiveMessage(
+            .ordered(Self.key, .text(Array("{}".utf8)), sender: nil, databaseID: nil), from: 1, at: 0, &out)
         #expect(
             out.count { if case .lack(Self.key) = $0 { true } else { false } } == 1, "it was told of, under another id")
         #expect(out.count == 1)
         out = []
-        state.said(
+        state.publishRelay(
             .ordered(Self.key, broadcast, isNumbered: false), by: 0, at: 0, record: { _ in nil }, wish: { _ in nil },
             &out)
         #expect(out.count == 1, "it waits")
@@ -325,7 +326,7 @@ import Wire
         state.logIsOpen()
         var diff = PresenceDiff()
         diff.joins = [PresenceMeta(member: MemberID(loop: 0, serial: 1), key: "k", ref: "r", payload: [])]
-        state.said(.presence(Self.key, diff), by: 0, at: 0, record: { _ in nil }, wish: { _ in nil }, &out)
+        state.publishRelay(.presence(Self.key, diff), by: 0, at: 0, record: { _ in nil }, wish: { _ in nil }, &out)
         state.allCameOut(&out)
         #expect(out.count == 1, "the log was never away")
         state.logIsAway(&out)
@@ -339,7 +340,7 @@ import Wire
             return
         }
         #expect(joins.map(\.ref) == ["r"])
-        state.heard(again, from: 1, at: 0, &out)
+        state.receiveMessage(again, from: 1, at: 0, &out)
         out = []
         for _ in 0..<3 { state.allCameOut(&out) }
         #expect(out.isEmpty, "the log has it")
@@ -352,13 +353,13 @@ import Wire
         other.logIsOpen()
         var diff = PresenceDiff()
         diff.joins = [PresenceMeta(member: MemberID(loop: 0, serial: 1), key: "k", ref: "r", payload: [])]
-        state.said(.presence(Self.key, diff), by: 0, at: 0, record: { _ in nil }, wish: { _ in nil }, &out)
+        state.publishRelay(.presence(Self.key, diff), by: 0, at: 0, record: { _ in nil }, wish: { _ in nil }, &out)
         guard case .tell(let message)? = out.first else {
             Issue.record("nothing was said")
             return
         }
         var heard: [ClusterState.Output] = []
-        for _ in 0..<2 { other.heard(message, from: 1, at: 0, &heard) }
+        for _ in 0..<2 { other.receiveMessage(message, from: 1, at: 0, &heard) }
         let shown = heard.compactMap { if case .hear(.presence(_, let diff)) = $0 { diff } else { nil } }
         #expect(shown.map(\.joins.count) == [1] && shown.allSatisfy(\.leaves.isEmpty))
     }
@@ -386,14 +387,14 @@ import Wire
         }
         for id in [tooLarge, next] {
             let broadcast = OrderedBroadcast(body.message, sender: nil, databaseID: id)
-            state.said(
+            state.publishRelay(
                 .ordered(Self.key, broadcast, isNumbered: false), by: 0, at: 0, record: { _ in nil },
                 wish: { _ in nil }, &out)
             if id == tooLarge { state.newestIsTooLarge(&out) }
         }
         #expect(numbered == (isInLog ? [tooLarge] : [tooLarge, next]), "the second waits for the log, if it is there")
         state.logIsOpen()
-        state.heard(.ordered(Self.key, body, sender: nil, databaseID: next), from: 1, at: 0, &out)
+        state.receiveMessage(.ordered(Self.key, body, sender: nil, databaseID: next), from: 1, at: 0, &out)
         #expect(numbered == [tooLarge, next])
     }
 }

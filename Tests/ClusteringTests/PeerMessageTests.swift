@@ -121,12 +121,12 @@ import Wire
             .over(Self.key, name, of: .init(hub: 9, turn: most)), .typing(Self.key, .ended(.member(name))),
         ] {
             for hub: UInt64 in [9, 7] {
-                state.heard(try #require(try PeerMessage(message.encoded[...])), from: hub, at: 1 << 50, &out)
+                state.receiveMessage(try #require(try PeerMessage(message.encoded[...])), from: hub, at: 1 << 50, &out)
             }
         }
         for case .hear(.presence(_, let diff)) in out {
             for meta in diff.joins + diff.leaves { _ = state.names.name(of: meta.member) }
         }
-        #expect(state.names.name(of: state.names.member(name)) == name)
+        #expect(state.names.name(of: state.names.memberID(name)) == name)
     }
 }

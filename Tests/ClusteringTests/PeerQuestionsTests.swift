@@ -21,14 +21,14 @@ import Testing
 
         func ask(_ hubs: [HubIdentity], until deadline: Int64, for asker: PeerQuestions.Asker) -> [(
             hub: HubIdentity, id: UInt64
-        )]? { value.ask(hubs, until: deadline, for: asker) }
+        )]? { value.openQuestion(hubs, until: deadline, for: asker) }
 
         func answered(_ id: UInt64, by hub: HubIdentity, with body: [UInt8]?) -> PeerQuestions.Finished? {
-            value.answered(id, by: hub, with: body)
+            value.receiveAnswer(id, by: hub, with: body)
         }
 
-        func expire(at now: Int64) -> [PeerQuestions.Finished] { value.expire(at: now) }
-        func isGone(_ hub: HubIdentity) -> [PeerQuestions.Finished] { value.isGone(hub) }
+        func expire(at now: Int64) -> [PeerQuestions.Finished] { value.expireQuestions(at: now) }
+        func isGone(_ hub: HubIdentity) -> [PeerQuestions.Finished] { value.endQuestions(hub) }
         func endAll() -> [PeerQuestions.Finished] { value.endAll() }
     }
 

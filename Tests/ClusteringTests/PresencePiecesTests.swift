@@ -24,7 +24,7 @@ import Wire
         /// - Returns: what goes through the log.
         mutating func say(_ relay: Relay) -> [PeerMessage] {
             var out: [ClusterState.Output] = []
-            state.said(relay, by: 0, at: 0, record: { _ in nil }, wish: { _ in PresencePiecesTests.wish }, &out)
+            state.publishRelay(relay, by: 0, at: 0, record: { _ in nil }, wish: { _ in PresencePiecesTests.wish }, &out)
             return out.compactMap { if case .tell(let message) = $0 { message } else { nil } }
         }
 
@@ -77,7 +77,7 @@ import Wire
 
         mutating func hear(_ messages: [PeerMessage]) {
             var out: [ClusterState.Output] = []
-            for message in messages { state.heard(message, from: 1, at: 0, &out) }
+            for message in messages { state.receiveMessage(message, from: 1, at: 0, &out) }
         }
 
         mutating func begin() -> PresenceQuestion? {
@@ -91,10 +91,12 @@ import Wire
             var out: [ClusterState.Output] = []
             switch try #require(try PresenceAnswer(bytes, at: 0)) {
             case .digests(let hubs):
-                for theirs in hubs { pull?.compare(theirs, with: state.digests(of: theirs.hub, in: theirs.pieces)) }
+                for theirs in hubs {
+                    pull?.compareDigests(theirs, with: state.digests(of: theirs.hub, in: theirs.pieces))
+                }
             case .pieces(let hub, let pieces, let covered, let snapshot):
-                guard pull?.came(covered, of: hub, in: pieces) == true else { return nil }
-                state.replace(hub, in: pieces, covered, by: snapshot, &out)
+                guard pull?.receivePieces(covered, of: hub, in: pieces) == true else { return nil }
+                state.replaceCopy(hub, in: pieces, covered, by: snapshot, &out)
             }
             return pull?.next
         }
@@ -116,7 +118,7 @@ import Wire
     /// The owner's own messages, as they come out of the log for it.
     private func settle(_ owner: inout Owner, _ messages: [PeerMessage]) {
         var out: [ClusterState.Output] = []
-        for message in messages { owner.state.heard(message, from: 1, at: 0, &out) }
+        for message in messages { owner.state.receiveMessage(message, from: 1, at: 0, &out) }
     }
 
     @Test func sixtyThousandMembersComeInPiecesThatALinkTakes() throws {
@@ -212,12 +214,12 @@ import Wire
         settle(&owner, owner.join(300))
         var pull = PresencePull()
         let pieces = owner.state.pieces(of: 1)
-        pull.compare(
+        pull.compareDigests(
             .init(hub: 1, pieces: pieces, digests: owner.state.digests(of: 1, in: pieces)),
             with: [UInt64](repeating: 0, count: pieces.count))
         #expect(pull.next == .pieces(of: 1, pieces, Array(0..<pieces.count)))
         func came(_ covered: [Int], of hub: UInt64 = 1, in cut: PresencePieces, _ pull: inout PresencePull) -> Bool {
-            pull.came(covered, of: hub, in: cut)
+            pull.receivePieces(covered, of: hub, in: cut)
         }
         var other = pull
         let nothing = came([], in: pieces, &other)
@@ -233,7 +235,7 @@ import Wire
         let pieces = PresencePieces(bits: 2)
         func wanting() -> PresencePull {
             var pull = PresencePull()
-            pull.compare(.init(hub: 1, pieces: pieces, digests: [1, 2, 3, 4]), with: [0, 0, 0, 0])
+            pull.compareDigests(.init(hub: 1, pieces: pieces, digests: [1, 2, 3, 4]), with: [0, 0, 0, 0])
             return pull
         }
         let answer = PresenceAnswer.pieces(of: 1, pieces, covered: [0], ClusterState.Snapshot())
@@ -241,12 +243,12 @@ import Wire
         for length in bytes.indices {
             var (pull, isRead) = (wanting(), true)
             #expect(pull.next == .pieces(of: 1, pieces, [0, 1, 2, 3]))
-            do { _ = try pull.read(Array(bytes[..<length]), at: 0) } catch { isRead = false }
+            do { _ = try pull.readAnswer(Array(bytes[..<length]), at: 0) } catch { isRead = false }
             #expect(!isRead)
             #expect(pull.next == nil, "the same would be asked again")
         }
         var pull = wanting()
-        let read = try pull.read(bytes, at: 0)
+        let read = try pull.readAnswer(bytes, at: 0)
         #expect(read == answer)
         #expect(pull.next == .pieces(of: 1, pieces, [0, 1, 2, 3]))
     }

@@ -46,8 +46,8 @@ import Testing
     func whatABrowserMightRunIsDownloaded(type: String, isShown: Bool) throws {
         let stream = try stream(type, Array("<script>1</script>\n".utf8))
         for answer in [
-            StreamResponse.description(stream.snapshot), try page(stream, "offset=now"),
-            StreamResponse.answer(.created(stream.snapshot), to: try call("PUT /streams/a"), url: ""),
+            StreamResponse.describeStream(stream.snapshot), try page(stream, "offset=now"),
+            StreamResponse.makeResponse(.created(stream.snapshot), to: try call("PUT /streams/a"), url: ""),
         ] {
             #expect(answer["content-disposition"] == (isShown ? nil : "attachment"))
             #expect(answer["content-security-policy"] == "default-src 'none'; sandbox")
@@ -69,7 +69,7 @@ import Testing
 
     @Test func theEndIsSaidAtTheEnd() throws {
         let stream = try stream("text/plain", [UInt8](repeating: 0x78, count: StreamPage.bytes + 10))
-        _ = stream.set(.ended(StreamEnding(.cancelled, at: 0)))
+        _ = stream.setStatus(.ended(StreamEnding(.cancelled, at: 0)))
         let part = try page(stream, first)
         #expect(part.body.count == StreamPage.bytes && part["stream-closed"] == nil && part["stream-up-to-date"] == nil)
         #expect(part["cache-control"] == "private, max-age=60")
@@ -108,7 +108,7 @@ import Testing
         #expect(try page(stream, first, "if-none-match: " + tag).status == 304)
         #expect(try page(stream, first, "if-none-match: \"x\", W/" + tag).status == 304)
         #expect(try page(stream, first, "if-none-match: \"x\"").status == 200)
-        _ = stream.set(.ended(StreamEnding(.complete, at: 0)))
+        _ = stream.setStatus(.ended(StreamEnding(.complete, at: 0)))
         let closed = try page(stream, first, "if-none-match: " + tag)
         #expect(closed.status == 200 && closed["etag"] != tag)
         #expect(try page(stream, "offset=now")["etag"] == nil)
@@ -130,7 +130,7 @@ import Testing
             return
         }
         #expect(news.text == "b" && news["stream-cursor"] == "5" && news.status == 200)
-        _ = stream.set(.ended(StreamEnding(.complete, at: 0)))
+        _ = stream.setStatus(.ended(StreamEnding(.complete, at: 0)))
         guard case .answered(let end) = StreamPage(of: stream, asked, from: 2, cursor: { "5" }) else {
             Issue.record("waits for an ended stream")
             return
@@ -140,20 +140,20 @@ import Testing
 
     @Test func cursorsNeverGoBackwards() {
         let now: Int64 = 1_728_432_000_000 + 20_000 * 1000
-        #expect(CacheCursor.next(at: now, after: nil, random: 0) == "1000")
-        #expect(CacheCursor.next(at: now, after: "3", random: 0) == "1000")
-        #expect(CacheCursor.next(at: now, after: "junk", random: 0) == "1000")
+        #expect(CacheCursor.nextCursor(at: now, after: nil, random: 0) == "1000")
+        #expect(CacheCursor.nextCursor(at: now, after: "3", random: 0) == "1000")
+        #expect(CacheCursor.nextCursor(at: now, after: "junk", random: 0) == "1000")
         for random: UInt64 in [0, 1, 19, 3599, .max] {
-            let next = Int(CacheCursor.next(at: now, after: "1000", random: random)) ?? 0
+            let next = Int(CacheCursor.nextCursor(at: now, after: "1000", random: random)) ?? 0
             #expect(next > 1000 && next <= 1180)
         }
-        #expect(CacheCursor.next(at: now, after: "\(Int64.max)", random: 0) == "1000")
+        #expect(CacheCursor.nextCursor(at: now, after: "\(Int64.max)", random: 0) == "1000")
     }
 
     @Test func eventsCarryLines() {
         func text(_ bytes: String, _ content: StreamContent, _ status: StreamStatus? = .open) -> String {
             String(
-                decoding: StreamEvents.block(Array(bytes.utf8), content, upTo: "x_3", status, cursor: "8"),
+                decoding: StreamEvents.makeBlock(Array(bytes.utf8), content, upTo: "x_3", status, cursor: "8"),
                 as: UTF8.self)
         }
         let control =
@@ -183,24 +183,27 @@ import Testing
     @Test func statuses() throws {
         let put = try call("PUT /streams/a")
         let post = try call("POST /streams/a", "stream-closed: true")
-        let made = StreamResponse.answer(.created(try snapshot()), to: put, url: "http://hub/streams/a")
+        let made = StreamResponse.makeResponse(.created(try snapshot()), to: put, url: "http://hub/streams/a")
         #expect(made.status == 201 && made["location"] == "http://hub/streams/a" && made.contentType == "text/plain")
-        #expect(StreamResponse.answer(.existed(try snapshot()), to: put, url: "").status == 200)
+        #expect(StreamResponse.makeResponse(.existed(try snapshot()), to: put, url: "").status == 200)
         let stamp = ProducerStamp(id: "p", epoch: 1, sequence: 4)
         #expect(
-            StreamResponse.answer(.appended(try snapshot(), isRepeated: false, stamp: nil), to: post, url: "").status
+            StreamResponse.makeResponse(.appended(try snapshot(), isRepeated: false, stamp: nil), to: post, url: "")
+                .status
                 == 204)
-        let new = StreamResponse.answer(.appended(try snapshot(), isRepeated: false, stamp: stamp), to: post, url: "")
+        let new = StreamResponse.makeResponse(
+            .appended(try snapshot(), isRepeated: false, stamp: stamp), to: post, url: "")
         #expect(new.status == 200 && new["producer-epoch"] == "1" && new["producer-seq"] == "4")
         #expect(
-            StreamResponse.answer(.appended(try snapshot(), isRepeated: true, stamp: stamp), to: post, url: "").status
+            StreamResponse.makeResponse(.appended(try snapshot(), isRepeated: true, stamp: stamp), to: post, url: "")
+                .status
                 == 204)
         let ended = try snapshot(.ended(StreamEnding(.cancelled, at: 0)))
-        let refused = StreamResponse.refusal(.ended(ended))
+        let refused = StreamResponse.refusalResponse(.ended(ended))
         #expect(refused.status == 409 && refused["stream-closed"] == "true" && refused["stream-cancelled"] == "true")
         #expect(refused["stream-next-offset"] == "0000000000000001_0000000000000003")
-        #expect(StreamResponse.refusal(.staleEpoch(current: 5))["producer-epoch"] == "5")
-        let gap = StreamResponse.refusal(.sequenceGap(expected: 2, received: 9))
+        #expect(StreamResponse.refusalResponse(.staleEpoch(current: 5))["producer-epoch"] == "5")
+        let gap = StreamResponse.refusalResponse(.sequenceGap(expected: 2, received: 9))
         #expect(gap.status == 409 && gap["producer-expected-seq"] == "2" && gap["producer-received-seq"] == "9")
     }
 
@@ -209,7 +212,7 @@ import Testing
         configuration.lifetime = .until(1_769_860_800_500)
         let stream = StreamSnapshot(
             id: StreamID(1), name: try #require(StreamName("a")), configuration: configuration, end: 3, status: .open)
-        let found = StreamResponse.description(stream)
+        let found = StreamResponse.describeStream(stream)
         #expect(found["stream-expires-at"] == "2026-01-31T12:00:00.500Z" && found["cache-control"] == "no-store")
         #expect(found["stream-closed"] == nil && found["stream-next-offset"] == "0000000000000001_0000000000000003")
     }

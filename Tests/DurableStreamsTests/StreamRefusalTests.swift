@@ -37,7 +37,7 @@ import Testing
     }
 
     private static func row(_ refusal: StreamRefusal) throws -> String {
-        let response = StreamResponse.refusal(refusal)
+        let response = StreamResponse.refusalResponse(refusal)
         let body = try #require(
             try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: String], "an object with `error`")
         var message = try #require(body["error"])
@@ -52,7 +52,9 @@ import Testing
 
     /// What is counted has a reason each, and whatever is to be tried again says when.
     @Test func whatPassesSaysWhenToComeAgain() throws {
-        let passing = try Self.all().filter { StreamResponse.refusal($0).headers.contains { $0.name == "retry-after" } }
+        let passing = try Self.all().filter {
+            StreamResponse.refusalResponse($0).headers.contains { $0.name == "retry-after" }
+        }
         #expect(Set(passing.map(\.reason)) == [.full, .share, .disk, .unavailable])
         #expect(try Set(Self.all().map(\.reason)).union([.forbidden]) == Set(StreamRefusal.Reason.allCases))
     }

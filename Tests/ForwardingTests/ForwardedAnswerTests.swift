@@ -10,10 +10,10 @@ import Testing
         var found: [[UInt8]] = []
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
-            found += try Array(rest.prefix(piece)).withUnsafeBufferPointer { try answer.take($0) }
+            found += try Array(rest.prefix(piece)).withUnsafeBufferPointer { try answer.takeBytes($0) }
             rest = rest.dropFirst(piece)
         }
-        return (found + (try answer.end())).map { String(decoding: $0, as: UTF8.self) }
+        return (found + (try answer.finishAnswer())).map { String(decoding: $0, as: UTF8.self) }
     }
 
     @Test("An event stream's events are messages, whatever ends its lines", arguments: ["\n", "\r\n", "\r"])

@@ -28,7 +28,7 @@ import Wire
     private mutating func answer(_ outcome: AuthorizationOutcome) throws -> String? {
         try #require(authorization.questions.count == 1)
         let id = try #require(authorization.questions.keys.first)
-        return authorization.take(outcome, to: id, &stage.hub).map { Self.word($0.1) }
+        return authorization.receiveAnswer(outcome, to: id, &stage.hub).map { Self.word($0.1) }
     }
 
     private static func word(_ decision: Authorization.Decision) -> String {
@@ -49,7 +49,7 @@ import Wire
     ) throws -> String {
         let grants = try #require(member.grants)
         let ref = JSON(trusted: Array(ref.utf8)[...])
-        return switch authorization.admit(write, ref: ref, grants, of: member, limits) {
+        return switch authorization.admitWrite(write, ref: ref, grants, of: member, limits) {
         case .performed: "performed"
         case .held: "held"
         case .refused(let refusal): refusal.message
@@ -93,12 +93,12 @@ import Wire
     @Test mutating func anAnswerThatNobodyWaitsForChangesNothing() throws {
         let (member, _) = try join()
         let id = try #require(stage.asked.first)
-        authorization.end(of: member)
+        authorization.discardPending(of: member)
         #expect(authorization.questions.isEmpty)
-        #expect(authorization.take(.decided(.all), to: id, &stage.hub) == nil)
+        #expect(authorization.receiveAnswer(.decided(.all), to: id, &stage.hub) == nil)
         #expect(!member.mayRead(.broadcast))
         let (gone, _) = try join()
-        _ = gone.join.handle(.removed)
+        _ = gone.join.handleEvent(.removed)
         #expect(try answer(.decided(.all)) == nil)
     }
 
@@ -183,7 +183,7 @@ import Wire
         #expect(try write(member, limits: limits) == "held")
         (limits.payloadBytes, limits.heldBytes) = (100, 11)
         #expect(try write(member, limits: limits) == Refusal.writesPending.message, "of all members")
-        authorization.end(of: member)
+        authorization.discardPending(of: member)
         #expect(authorization.heldBytes == 0)
     }
 
@@ -194,9 +194,9 @@ import Wire
         _ = try write(member)
         _ = release(member)
         let old = try #require(stage.asked.last)
-        #expect(authorization.renew(grants, as: Self.renewed, of: member, &stage.hub) == .asked)
+        #expect(authorization.renewGrants(grants, as: Self.renewed, of: member, &stage.hub) == .asked)
         #expect(member.claims === Self.ann && member.mayRead(.broadcast))
-        #expect(authorization.take(.decided(.all), to: old, &stage.hub) == nil, "it was about the old token")
+        #expect(authorization.receiveAnswer(.decided(.all), to: old, &stage.hub) == nil, "it was about the old token")
         #expect(try answer(.decided(.all)) == "renewed until 20000")
         #expect(member.mayRead(.presence))
         member.claims = Self.renewed
@@ -207,22 +207,22 @@ import Wire
 
     @Test mutating func aTokenThatTakesARightAwayRevokes() throws {
         let (member, grants) = try letIn(reading: .all)
-        _ = authorization.renew(grants, as: Self.renewed, of: member, &stage.hub)
+        _ = authorization.renewGrants(grants, as: Self.renewed, of: member, &stage.hub)
         #expect(try answer(.decided(.broadcast)) == "revoked")
     }
 
     @Test mutating func theTokenOfBeforeTakesTheQuestionBack() throws {
         let (member, grants) = try letIn()
-        #expect(authorization.renew(grants, as: Self.ann, of: member, &stage.hub) == .asked)
+        #expect(authorization.renewGrants(grants, as: Self.ann, of: member, &stage.hub) == .asked)
         #expect(authorization.questions.isEmpty, "it says what the one before said")
-        _ = authorization.renew(grants, as: Self.renewed, of: member, &stage.hub)
-        #expect(authorization.renew(grants, as: Self.ann, of: member, &stage.hub) == .takenBack)
+        _ = authorization.renewGrants(grants, as: Self.renewed, of: member, &stage.hub)
+        #expect(authorization.renewGrants(grants, as: Self.ann, of: member, &stage.hub) == .takenBack)
         #expect(authorization.questions.isEmpty)
     }
 
     @Test mutating func whoIsNotDecidedJoinsAnew() throws {
         let (member, grants) = try join()
-        #expect(authorization.renew(grants, as: Self.renewed, of: member, &stage.hub) == .joinsAnew)
+        #expect(authorization.renewGrants(grants, as: Self.renewed, of: member, &stage.hub) == .joinsAnew)
         #expect(authorization.questions.isEmpty)
     }
 }

@@ -9,7 +9,7 @@ import Wire
         + #"load what you show again.","channel":"room:1"}"#
 
     private func gap(_ hub: Hub, _ pattern: String, isPrivate: Bool) {
-        hub.deliver(.broadcastGap([ChannelPattern(TopicPattern(pattern), isPrivate: isPrivate)]))
+        hub.deliverEvent(.broadcastGap([ChannelPattern(TopicPattern(pattern), isPrivate: isPrivate)]))
     }
 
     @Test func membersOfBothVersionsAndWithHistoryAreToldOnceAndNobodyElse() throws {
@@ -34,7 +34,7 @@ import Wire
         try stage.join("realtime:room:1", 1)
         let key = ChannelKey(topic: "realtime:room:2", isPrivate: true)
         let message = DatabaseBroadcast(key: key, id: "1", broadcast: .text(Array("{}".utf8)))
-        #expect(try stage.watch { $0.deliver(.broadcast(message)) } == [])
+        #expect(try stage.watch { $0.deliverEvent(.broadcast(message)) } == [])
         #expect(stage.hub.channelCount == 1)
     }
 

@@ -175,13 +175,16 @@ import Wire
         let stage = try room()
         let key = ChannelKey(topic: "realtime:a", isPrivate: false)
         #expect(
-            try stage.watch { $0.publish(.text(Array("{}".utf8)), to: key) }
+            try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: key) }
                 == [
                     #"3,4 ⇐ {"topic":"realtime:a","event":"broadcast","payload":{},"ref":null}"#,
                     #"1,2 ⇐ [null,null,"realtime:a","broadcast",{}]"#, "relay broadcast realtime:a",
                 ])
         let nowhere = ChannelKey(topic: "realtime:b", isPrivate: false)
-        #expect(try stage.watch { $0.publish(.text(Array("{}".utf8)), to: nowhere) } == ["relay broadcast realtime:b"])
+        #expect(
+            try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: nowhere) } == [
+                "relay broadcast realtime:b"
+            ])
         #expect(stage.hub.channelCount == 1)
     }
 
@@ -191,10 +194,10 @@ import Wire
         for (message, count) in [(kind3(Array("{}".utf8)), 2), (kind3([1], isJSON: false), 1)] {
             try one.say(message, from: 1)
             let relay = try #require(one.relays.first)
-            let said = try other.watch { $0.apply(relay) }
+            let said = try other.watch { $0.applyRelay(relay) }
             #expect(said.count == count, "and it is not relayed again")
             #expect(said.last?.hasPrefix("1,2 ⇐ #4 realtime:a cursor") == true)
-            #expect(try stranger.watch { $0.apply(relay) }.isEmpty)
+            #expect(try stranger.watch { $0.applyRelay(relay) }.isEmpty)
         }
         #expect(stranger.hub.channelCount == 0)
     }

@@ -19,7 +19,7 @@ import Wire
 
     private func echoed(_ entry: String) throws -> String {
         let binding = ChangeBinding(try JSON(parsing: Array(entry.utf8)))
-        return String(decoding: binding.echo(id: binding.parametersHash), as: UTF8.self)
+        return String(decoding: binding.echoJSON(id: binding.parametersHash), as: UTF8.self)
     }
 
     private func system(_ slot: Int, ok: Bool, _ message: String) -> String {
@@ -91,7 +91,7 @@ import Wire
         let stage = Stage()
         stage.connect(1)
         let more = #","broadcast":{"replication_ready":true},"presence":{"enabled":true,"key":"k"}"#
-        _ = try stage.watch { $0.feed(isReady: true) }
+        _ = try stage.watch { $0.feedChanged(isReady: true) }
         try stage.join("realtime:a", 1, Self.config(Self.todos, more: more))
         let group = try #require(stage.subscribed.first)
         let events = try stage.watch { $0.changeSubscription(group, is: .live) }.map { said in
@@ -175,7 +175,7 @@ import Wire
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         #expect(try stage.watch { $0.changeSubscription(group, is: .unavailable) }.isEmpty)
-        #expect(try stage.watch { $0.deliver(self.delivery(group, ids: [1])) }.count == 1)
+        #expect(try stage.watch { $0.deliverEvent(self.delivery(group, ids: [1])) }.count == 1)
     }
 
     @Test func aWaitingJoinHearsNothingYet() throws {
@@ -186,7 +186,7 @@ import Wire
         let group = try #require(stage.subscribed.first)
         try stage.join("realtime:a", 2)
         #expect(try stage.say(#"["1","3","realtime:a","broadcast",{}]"#, from: 2) == ["relay broadcast realtime:a"])
-        #expect(try stage.watch { $0.deliver(self.delivery(group, ids: [1])) }.isEmpty)
+        #expect(try stage.watch { $0.deliverEvent(self.delivery(group, ids: [1])) }.isEmpty)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         #expect(try stage.say(#"["1","3","realtime:a","broadcast",{}]"#, from: 2).first?.hasPrefix("1 ⇐") == true)
     }
@@ -249,11 +249,11 @@ import Wire
             try stage.say(#"["1","3","realtime:a","phx_leave",{}]"#, from: 2).allSatisfy {
                 !$0.hasPrefix("unsubscribe")
             })
-        #expect(try stage.watch { $0.deliver(self.delivery(group, ids: [5])) }.first?.hasPrefix("1,3 ⇐") == true)
+        #expect(try stage.watch { $0.deliverEvent(self.delivery(group, ids: [5])) }.first?.hasPrefix("1,3 ⇐") == true)
         #expect(try stage.disconnect(1).isEmpty)
         #expect(try stage.disconnect(3) == ["unsubscribe 0.1"])
         #expect(stage.hub.channelCount == 0)
-        #expect(try stage.watch { $0.deliver(self.delivery(group, ids: [5])) }.isEmpty)
+        #expect(try stage.watch { $0.deliverEvent(self.delivery(group, ids: [5])) }.isEmpty)
         #expect(try stage.watch { $0.changeSubscription(group, is: .failed("late")) }.isEmpty)
     }
 
@@ -284,7 +284,7 @@ import Wire
         let said = try stage.watch { $0.changeSubscription(first, is: .live) }
         #expect(said.filter { $0.hasPrefix("1 ←") && $0.contains("phx_reply") }.count == 1)
         #expect(said.contains { $0.hasPrefix(#"1 ← ["9","9","#) })
-        #expect(try stage.watch { $0.deliver(self.delivery(first, ids: [5])) }.first?.hasPrefix("1,2 ⇐") == true)
+        #expect(try stage.watch { $0.deliverEvent(self.delivery(first, ids: [5])) }.first?.hasPrefix("1,2 ⇐") == true)
     }
 
     // MARK: Delivery
@@ -301,7 +301,7 @@ import Wire
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         let payload = #"{"ids":[7,2147483647],"data":{"type":"UPDATE"}}"#
         #expect(
-            try stage.watch { $0.deliver(self.delivery(group, ids: [7, 2_147_483_647])) } == [
+            try stage.watch { $0.deliverEvent(self.delivery(group, ids: [7, 2_147_483_647])) } == [
                 #"2 ⇐ {"topic":"realtime:a","event":"postgres_changes","payload":\#(payload),"ref":null}"#,
                 #"1 ⇐ [null,null,"realtime:a","postgres_changes",\#(payload)]"#,
             ])
@@ -329,7 +329,7 @@ import Wire
                     try slot % 3 == 2
                     ? stage.joinV1("realtime:a", slot, config) : stage.join("realtime:a", slot, config)
             }
-            _ = try stage.watch { $0.deliver(self.delivery(group, ids: [1])) }
+            _ = try stage.watch { $0.deliverEvent(self.delivery(group, ids: [1])) }
             let reached = stage.actions.flatMap { action -> [Slot] in
                 if case .fanOut(_, let audience, _, _) = action { audience } else { [] }
             }
@@ -359,7 +359,7 @@ import Wire
             let change = ChangeDelivery(
                 group: ChangeGroupID(loop: 0, serial: 1), operation: operation, ids: [1], data: Array(#"{"a":1}"#.utf8))
             #expect(
-                try stage.watch { $0.deliver(.change(change)) } == [
+                try stage.watch { $0.deliverEvent(.change(change)) } == [
                     #"1 ⇐ [null,null,"realtime:\#(name)","\#(event)",{"a":1}]"#
                 ])
         }

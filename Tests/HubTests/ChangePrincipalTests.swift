@@ -55,12 +55,12 @@ import Wire
 
     @Test func onlyTheBearersAreSentAChange() throws {
         let (stage, group) = try stage()
-        #expect(receivers(try stage.watch { $0.deliver(self.change(group, for: [self.claims(5000)])) }) == ["1,2"])
-        #expect(receivers(try stage.watch { $0.deliver(self.change(group, for: [self.claims(6000)])) }) == ["3"])
+        #expect(receivers(try stage.watch { $0.deliverEvent(self.change(group, for: [self.claims(5000)])) }) == ["1,2"])
+        #expect(receivers(try stage.watch { $0.deliverEvent(self.change(group, for: [self.claims(6000)])) }) == ["3"])
         let both = [claims(6000), claims(5000)]
-        #expect(receivers(try stage.watch { $0.deliver(self.change(group, for: both)) }) == ["1,2,3"])
-        #expect(try stage.watch { $0.deliver(self.change(group, for: [])) }.isEmpty)
-        #expect(try stage.watch { $0.deliver(self.change(group, for: [self.claims(7000)])) }.isEmpty)
+        #expect(receivers(try stage.watch { $0.deliverEvent(self.change(group, for: both)) }) == ["1,2,3"])
+        #expect(try stage.watch { $0.deliverEvent(self.change(group, for: [])) }.isEmpty)
+        #expect(try stage.watch { $0.deliverEvent(self.change(group, for: [self.claims(7000)])) }.isEmpty)
     }
 
     /// Somebody who comes with the same claims while it holds hears nothing either.
@@ -69,7 +69,7 @@ import Wire
         let complaint = SubscriptionComplaint("None of it for now.", isError: false)
         func told(_ lines: [String]) -> [String] { receivers(lines.filter { $0.contains(complaint.message) }) }
         let first = try stage.watch {
-            $0.deliver(.complaint(complaint, group, self.claims(5000), milliseconds: 300_000))
+            $0.deliverEvent(.complaint(complaint, group, self.claims(5000), milliseconds: 300_000))
         }
         #expect(told(first).sorted() == ["1", "2"] && first.count == 2, "\(first)")
         func join(_ slot: Slot, _ expiry: Int) throws -> [String] {
@@ -86,20 +86,20 @@ import Wire
 
     @Test func whoHearsAGroupIsToldThatChangesAreMissing() throws {
         let (stage, group) = try stage()
-        let told = try stage.watch { $0.deliver(.loss("ChangesLost: some", group)) }
+        let told = try stage.watch { $0.deliverEvent(.loss("ChangesLost: some", group)) }
         #expect(receivers(told).sorted() == ["1", "2", "3"])
         #expect(told.allSatisfy { $0.contains(#""status":"ok","message":"ChangesLost: some""#) }, "\(told)")
         let other = ChangeGroupID(loop: 0, serial: group.serial + 1000)
-        #expect(try stage.watch { $0.deliver(.loss("ChangesLost: some", other)) }.isEmpty)
+        #expect(try stage.watch { $0.deliverEvent(.loss("ChangesLost: some", other)) }.isEmpty)
     }
 
     @Test func whoHasLeftIsNotSentIt() throws {
         let (stage, group) = try stage()
         try stage.disconnect(1)
-        #expect(receivers(try stage.watch { $0.deliver(self.change(group, for: [self.claims(5000)])) }) == ["2"])
+        #expect(receivers(try stage.watch { $0.deliverEvent(self.change(group, for: [self.claims(5000)])) }) == ["2"])
         try stage.disconnect(2)
-        #expect(try stage.watch { $0.deliver(self.change(group, for: [self.claims(5000)])) }.isEmpty)
-        #expect(receivers(try stage.watch { $0.deliver(self.change(group, for: [self.claims(6000)])) }) == ["3"])
+        #expect(try stage.watch { $0.deliverEvent(self.change(group, for: [self.claims(5000)])) }.isEmpty)
+        #expect(receivers(try stage.watch { $0.deliverEvent(self.change(group, for: [self.claims(6000)])) }) == ["3"])
     }
 
     /// A token of another user, brought to a live channel, and to one whose join is not answered yet.
@@ -112,8 +112,8 @@ import Wire
         try stage.say(#"["1","9","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 1)
         #expect(stage.admissions == [#"+\#(group.serial) {"exp":8000}"#, #"-\#(group.serial) {"exp":5000}"#])
         if isLive { try stage.catchUp() } else { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
-        #expect(try stage.watch { $0.deliver(self.change(group, for: [self.claims(5000)])) }.isEmpty)
-        #expect(receivers(try stage.watch { $0.deliver(self.change(group, for: [self.claims(8000)])) }) == ["1"])
+        #expect(try stage.watch { $0.deliverEvent(self.change(group, for: [self.claims(5000)])) }.isEmpty)
+        #expect(receivers(try stage.watch { $0.deliverEvent(self.change(group, for: [self.claims(8000)])) }) == ["1"])
     }
 
     /// The role of a waiting join's newest token is the one that counts.
@@ -129,9 +129,9 @@ import Wire
         #expect(try stage.watch { $0.changeSubscription(old, is: .live) }.isEmpty)
         let answered = try stage.watch { $0.changeSubscription(new, is: .live) }
         #expect(answered.first?.contains("phx_reply") == true)
-        #expect(receivers(try stage.watch { $0.deliver(self.change(new, for: [self.claims(8000)])) }).isEmpty)
+        #expect(receivers(try stage.watch { $0.deliverEvent(self.change(new, for: [self.claims(8000)])) }).isEmpty)
         let authenticated = Stage.claims("authenticated", expiresAt: 8000)
-        #expect(receivers(try stage.watch { $0.deliver(self.change(new, for: [authenticated])) }) == ["1"])
+        #expect(receivers(try stage.watch { $0.deliverEvent(self.change(new, for: [authenticated])) }) == ["1"])
     }
 
     /// Removal moves the last member into the gap, in the group's audience and in its principal's.
@@ -152,7 +152,7 @@ import Wire
         let group = ChangeGroupID(loop: 0, serial: 1)
         for gone in [Slot(3), 9, 1, 4] { try stage.disconnect(gone) }
         func slots(_ expiry: Int) throws -> Set<Slot> {
-            _ = try stage.watch { $0.deliver(self.change(group, for: [self.claims(expiry)])) }
+            _ = try stage.watch { $0.deliverEvent(self.change(group, for: [self.claims(expiry)])) }
             return Set(
                 stage.actions.flatMap { action -> [Slot] in
                     if case .fanOut(_, let audience, _, _) = action { return audience }

@@ -5,7 +5,9 @@ import Testing
 struct HistogramTests {
     @Test func whatIsRecordedIsInTheFirstBucketThatHoldsIt() {
         var histogram = Histogram.ofLatency
-        for milliseconds in [0.1, 0.5, 0.6, 3, 400_000] { histogram.record(nanoseconds: Int64(milliseconds * 1e6)) }
+        for milliseconds in [0.1, 0.5, 0.6, 3, 400_000] {
+            histogram.recordDuration(nanoseconds: Int64(milliseconds * 1e6))
+        }
         #expect(histogram.counts.prefix(4) == [2, 1, 0, 1])
         #expect(histogram.counts.last == 1)
         #expect(histogram.count == 5)
@@ -15,26 +17,26 @@ struct HistogramTests {
     @Test func quantilesAreBounds() {
         var histogram = Histogram.ofTurns
         #expect(histogram.quantile(0.5) == nil)
-        for _ in 0..<98 { histogram.record(nanoseconds: 90_000) }
-        for _ in 0..<2 { histogram.record(nanoseconds: 9_000_000) }
+        for _ in 0..<98 { histogram.recordDuration(nanoseconds: 90_000) }
+        for _ in 0..<2 { histogram.recordDuration(nanoseconds: 9_000_000) }
         #expect(histogram.quantile(0.5) == 100_000)
         #expect(histogram.quantile(0.98) == 100_000)
         #expect(histogram.quantile(0.99) == 10_000_000)
-        histogram.record(nanoseconds: 5_000_000_000)
+        histogram.recordDuration(nanoseconds: 5_000_000_000)
         #expect(histogram.quantile(1) == nil)
     }
 
     @Test func sumsAreAsIfOneHadCountedAll() {
         var (one, other, both) = (Histogram.ofTurns, Histogram.ofTurns, Histogram.ofTurns)
         for nanoseconds in stride(from: Int64(10_000), to: 2_000_000_000, by: 7_770_000) {
-            both.record(nanoseconds: nanoseconds)
+            both.recordDuration(nanoseconds: nanoseconds)
             if nanoseconds % 20_000 == 0 {
-                one.record(nanoseconds: nanoseconds)
+                one.recordDuration(nanoseconds: nanoseconds)
             } else {
-                other.record(nanoseconds: nanoseconds)
+                other.recordDuration(nanoseconds: nanoseconds)
             }
         }
-        one.add(other)
+        one.addCounts(other)
         #expect(one == both)
     }
 
@@ -42,10 +44,10 @@ struct HistogramTests {
 
     @Test func theDifferenceIsWhatCameSince() {
         var histogram = Histogram.ofLatency
-        histogram.record(nanoseconds: 400_000)
+        histogram.recordDuration(nanoseconds: 400_000)
         let earlier = histogram
-        for _ in 0..<10 { histogram.record(nanoseconds: 7_000_000) }
-        let news = histogram.since(earlier)
+        for _ in 0..<10 { histogram.recordDuration(nanoseconds: 7_000_000) }
+        let news = histogram.changeSince(earlier)
         #expect(news.count == 10)
         #expect(news.sum == 70_000_000)
         #expect(news.quantile(0.01) == 10_000_000)
@@ -53,7 +55,7 @@ struct HistogramTests {
 
     @Test func anEstimateLiesInTheBucket() throws {
         var histogram = Histogram.ofLatency
-        for _ in 0..<100 { histogram.record(nanoseconds: 7_000_000) }
+        for _ in 0..<100 { histogram.recordDuration(nanoseconds: 7_000_000) }
         #expect(try #require(histogram.estimate(0.5)) == 7_500_000)
         #expect(try #require(histogram.estimate(1)) == 10_000_000)
         #expect(Histogram.ofLatency.estimate(0.5) == nil)
@@ -61,7 +63,7 @@ struct HistogramTests {
 
     @Test func beyondTheLastBoundIsTheLastBound() throws {
         var histogram = Histogram.ofTurns
-        histogram.record(nanoseconds: 60_000_000_000)
+        histogram.recordDuration(nanoseconds: 60_000_000_000)
         #expect(try #require(histogram.estimate(0.99)) == 1_000_000_000)
     }
 }

@@ -139,7 +139,7 @@ private struct World {
     private mutating func authorize() throws {
         let (side, id) = asked.remove(at: below(asked.count))
         let outcome: AuthorizationOutcome = pick([.decided(.all), .decided(.all), .decided([]), .unavailable])
-        hubs[side].authorization(id, is: outcome)
+        hubs[side].receiveAuthorization(id, is: outcome)
         joinsDecided += 1
         try settle(side)
     }
@@ -156,9 +156,9 @@ private struct World {
         let hub = hubs[place.side]
         if isRaw {
             let bytes = [3, 0, 0, UInt8(topic.utf8.count), 1, 0, 0] + Array("\(topic)e\(count)".utf8)
-            try hub.receive(bytes[...], isBinary: true, from: place.slot, at: now)
+            try hub.receiveMessage(bytes[...], isBinary: true, from: place.slot, at: now)
         } else {
-            try hub.receive(
+            try hub.receiveMessage(
                 frame(version, topic, "broadcast", "{\"count\":\(count)}"), isBinary: false, from: place.slot, at: now)
         }
         var expected: Set<Slot> = []
@@ -196,7 +196,8 @@ private struct World {
     @discardableResult private mutating func say(
         _ place: Place, _ version: ProtocolVersion, _ topic: String, _ event: String, _ payload: String
     ) throws -> Bool {
-        try hubs[place.side].receive(frame(version, topic, event, payload), isBinary: false, from: place.slot, at: now)
+        try hubs[place.side].receiveMessage(
+            frame(version, topic, event, payload), isBinary: false, from: place.slot, at: now)
         replied = false
         try settle(place.side)
         return replied
@@ -209,7 +210,7 @@ private struct World {
         let relays = inbox[side]
         inbox[side] = []
         for relay in relays {
-            hubs[side].apply(relay)
+            hubs[side].applyRelay(relay)
             let got = try settle(side)
             guard case .broadcast(let key, let message) = relay else { continue }
             let isRaw = if case .user = message { true } else { false }
@@ -237,12 +238,12 @@ private struct World {
             case .unsubscribe(let id): pending.removeAll { $0.1 == id }
             case .admit, .withdraw, .abandon, .ping, .stream, .store, .begin, .refuse: break
             case .recover(let id, _):
-                hubs[side].deliver(.recovery(id, .began(.resumed)))
-                hubs[side].deliver(.recovery(id, .caughtUp(cursor: "c")))
+                hubs[side].deliverEvent(.recovery(id, .began(.resumed)))
+                hubs[side].deliverEvent(.recovery(id, .caughtUp(cursor: "c")))
                 receivers.formUnion(try settle(side))
             case .authorize(let id, let question):
                 if case .write(let need) = question.right {
-                    hubs[side].authorization(id, is: .decided(need))
+                    hubs[side].receiveAuthorization(id, is: .decided(need))
                     receivers.formUnion(try settle(side))
                 } else {
                     asked.append((side, id))

@@ -33,7 +33,7 @@ import Testing
     @Test func whatLoopsSayOfAChannelIsJoined() throws {
         let (one, other) = (try stage(), try stage())
         for stage in [one, other] { try wave(stage) }
-        let loads = ChannelLoad.joined(
+        let loads = ChannelLoad.mergeLoads(
             one.hub.busiestChannels(limit: 9) + other.hub.busiestChannels(limit: 9), limit: 1)
         #expect(loads.map(\.key.topic) == ["realtime:a"])
         #expect(loads.map(\.sockets) == [6])

@@ -79,7 +79,7 @@ import Wire
         try stage.join("realtime:e\u{301}", 2)
         #expect(stage.hub.channelCount == 2)
         let said = try stage.watch {
-            $0.publish(.text(Array("{}".utf8)), to: ChannelKey(topic: "realtime:e\u{301}", isPrivate: false))
+            $0.publishMessage(.text(Array("{}".utf8)), to: ChannelKey(topic: "realtime:e\u{301}", isPrivate: false))
         }
         #expect(
             said.first.map { Array($0.utf8) } == Array("2 ⇐ [null,null,\"realtime:e\u{301}\",\"broadcast\",{}]".utf8))
@@ -293,7 +293,7 @@ import Wire
     @Test func replicationReadyComesAtOnceWhereChangesFlow() throws {
         let stage = Stage()
         stage.connect(1)
-        #expect(try stage.watch { $0.feed(isReady: true) }.isEmpty)
+        #expect(try stage.watch { $0.feedChanged(isReady: true) }.isEmpty)
         #expect(try stage.join("realtime:a", 1, Self.ready).dropFirst() == ["1 ← \(Self.established)"])
     }
 
@@ -309,10 +309,10 @@ import Wire
         try stage.disconnect(3)
         stage.connect(3)
         try stage.join("realtime:a", 3)
-        #expect(try stage.watch { $0.feed(isReady: false) }.isEmpty)
-        #expect(try stage.watch { $0.feed(isReady: true) } == ["1 ← \(Self.established)"])
-        #expect(try stage.watch { $0.feed(isReady: true) }.isEmpty)
-        #expect(try stage.watch { $0.feed(isReady: false) }.isEmpty)
-        #expect(try stage.watch { $0.feed(isReady: true) }.isEmpty)
+        #expect(try stage.watch { $0.feedChanged(isReady: false) }.isEmpty)
+        #expect(try stage.watch { $0.feedChanged(isReady: true) } == ["1 ← \(Self.established)"])
+        #expect(try stage.watch { $0.feedChanged(isReady: true) }.isEmpty)
+        #expect(try stage.watch { $0.feedChanged(isReady: false) }.isEmpty)
+        #expect(try stage.watch { $0.feedChanged(isReady: true) }.isEmpty)
     }
 }

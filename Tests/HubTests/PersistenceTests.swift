@@ -48,8 +48,8 @@ import Wire
         #expect(try send(stage, frame(#"{"persist":true}"#)) == Self.heard + ["store a e ack"])
         let (id, message) = try #require(stored(stage).first)
         #expect(message.ttl == nil && message.user == "ann")
-        #expect(try stage.watch { $0.stored(try #require(id), as: "7-7") } == [reply(#"{"id":"7-7"}"#)])
-        #expect(try stage.watch { $0.stored(try #require(id), as: "7-7") }.isEmpty, "once")
+        #expect(try stage.watch { $0.storeAnswered(try #require(id), as: "7-7") } == [reply(#"{"id":"7-7"}"#)])
+        #expect(try stage.watch { $0.storeAnswered(try #require(id), as: "7-7") }.isEmpty, "once")
         #expect(try stage.say(frame("{\"persist\":{}}"), from: 1) == Self.heard + ["store a e ack"], "rights hold")
     }
 
@@ -58,7 +58,7 @@ import Wire
         let stage = try room()
         _ = try send(stage, frame(#"{"persist":true}"#))
         let id = try #require(stored(stage).first?.id)
-        #expect(try stage.watch { $0.stored(id, as: nil) } == [reply("{}")])
+        #expect(try stage.watch { $0.storeAnswered(id, as: nil) } == [reply("{}")])
     }
 
     @Test func whoMayNotKeepItMaySendIt() throws {
@@ -133,7 +133,7 @@ import Wire
         #expect(try stage.decide(.decided(.broadcast)) == ["authorize anon persist a"])
         let id = try #require(stage.asked.first)
         #expect(try stage.say(frame("", ref: "8"), from: 1).isEmpty)
-        let told = try stage.watch { $0.authorization(id, is: .decided(.persistence)) }
+        let told = try stage.watch { $0.receiveAuthorization(id, is: .decided(.persistence)) }
         #expect(told == Self.heard + ["store a e ack"] + Self.heard + [reply("{}", ref: "8")])
     }
 
@@ -152,7 +152,7 @@ import Wire
         _ = try send(stage, frame(#"{"persist":true}"#))
         let id = try #require(stored(stage).first?.id)
         try stage.disconnect(1)
-        #expect(try stage.watch { $0.stored(id, as: "7-7") }.isEmpty)
+        #expect(try stage.watch { $0.storeAnswered(id, as: "7-7") }.isEmpty)
     }
 
     private struct Missing: Error {}

@@ -28,11 +28,11 @@ import Wire
         #expect(try stage.join("realtime:a", 1, #"{"private":true}"#) == ["authorize anon read a"])
         let id = try #require(stage.asked.first)
         #expect(
-            try stage.watch { $0.publish(.text(Array("{}".utf8)), to: Self.secret) } == [
+            try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: Self.secret) } == [
                 "relay broadcast realtime:a private"
             ])
-        #expect(try stage.watch { $0.authorization(id, is: .decided(.all)) } == [Self.ok])
-        #expect(try stage.watch { $0.publish(.text(Array("{}".utf8)), to: Self.secret) }.count == 2)
+        #expect(try stage.watch { $0.receiveAuthorization(id, is: .decided(.all)) } == [Self.ok])
+        #expect(try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: Self.secret) }.count == 2)
     }
 
     @Test func whoMayReadNothingIsRefused() throws {
@@ -78,22 +78,22 @@ import Wire
         let (group, id) = (try #require(stage.subscribed.first), try #require(stage.asked.first))
         let change = ChangeDelivery(group: group, operation: .insert, ids: [1], data: Array("{}".utf8))
         let steps: [(Hub) -> Void] = [
-            { $0.authorization(id, is: .decided(.all)) }, { $0.changeSubscription(group, is: .live) },
+            { $0.receiveAuthorization(id, is: .decided(.all)) }, { $0.changeSubscription(group, is: .live) },
         ]
         #expect(try stage.watch(steps[policiesFirst ? 0 : 1]).isEmpty)
-        #expect(try stage.watch { $0.deliver(.change(change)) }.isEmpty)
+        #expect(try stage.watch { $0.deliverEvent(.change(change)) }.isEmpty)
         let answer = try stage.watch(steps[policiesFirst ? 1 : 0])
         #expect(answer.count == 2)
         #expect(answer[0].contains(#""status":"ok","response":{"postgres_changes":[{"#))
         #expect(answer[1].contains("Subscribed to PostgreSQL"))
-        #expect(try stage.watch { $0.deliver(.change(change)) }.count == 1)
+        #expect(try stage.watch { $0.deliverEvent(.change(change)) }.count == 1)
     }
 
     @Test(arguments: [true, false]) func denialGivesTheSubscriptionUp(_ isLive: Bool) throws {
         let stage = try stage(#"{"private":true,\#(Self.changes)}"#)
         let (group, id) = (try #require(stage.subscribed.first), try #require(stage.asked.first))
         if isLive { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
-        let said = try stage.watch { $0.authorization(id, is: .decided([])) }
+        let said = try stage.watch { $0.receiveAuthorization(id, is: .decided([])) }
         #expect(said.first?.contains("Unauthorized") == true)
         #expect(said.contains("unsubscribe \(group.loop).\(group.serial)"))
         #expect(try stage.watch { $0.changeSubscription(group, is: .live) }.isEmpty)
@@ -106,7 +106,7 @@ import Wire
         let said = try stage.watch { $0.changeSubscription(group, is: .unavailable) }
         #expect(said.first?.contains("UnableToConnectToProject") == true)
         #expect(stage.hub.openQuestions.isEmpty)
-        #expect(try stage.watch { $0.authorization(id, is: .decided(.all)) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(id, is: .decided(.all)) }.isEmpty)
         #expect(stage.hub.channelCount == 0)
     }
 
@@ -125,9 +125,10 @@ import Wire
             default: try stage.join("realtime:a", 1, ref: "7")
             }
             for outcome in [AuthorizationOutcome.decided(.all), .decided([]), .unavailable] {
-                #expect(try stage.watch { $0.authorization(late, is: outcome) }.isEmpty)
+                #expect(try stage.watch { $0.receiveAuthorization(late, is: outcome) }.isEmpty)
             }
-            #expect(try stage.watch { $0.publish(.text(Array("{}".utf8)), to: Self.secret) }.count == 1, "\(ending)")
+            #expect(
+                try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: Self.secret) }.count == 1, "\(ending)")
         }
     }
 
@@ -135,8 +136,10 @@ import Wire
         let stage = try stage()
         let id = try #require(stage.asked.first)
         _ = try stage.decide(.decided(.all))
-        #expect(try stage.watch { $0.authorization(id, is: .decided([])) }.isEmpty)
-        #expect(try stage.watch { $0.authorization(AuthorizationID(loop: 0, serial: 999), is: .unavailable) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(id, is: .decided([])) }.isEmpty)
+        #expect(
+            try stage.watch { $0.receiveAuthorization(AuthorizationID(loop: 0, serial: 999), is: .unavailable) }.isEmpty
+        )
         #expect(stage.hub.channelCount == 1)
     }
 
@@ -146,7 +149,7 @@ import Wire
         try stage.join("realtime:a", 1, #"{"private":true}"#)
         let id = try #require(stage.asked.first)
         #expect(try stage.tick(after: 10_000).last?.contains("phx_error") == true)
-        #expect(try stage.watch { $0.authorization(id, is: .decided(.all)) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(id, is: .decided(.all)) }.isEmpty)
         #expect(stage.hub.channelCount == 0)
     }
 
@@ -159,10 +162,11 @@ import Wire
         let waiting = try #require(stage.asked.first)
         try stage.joinPrivate("realtime:a", 2)
         try stage.say(#"["1","2","realtime:a","phx_leave",{}]"#, from: 2)
-        _ = try stage.watch { $0.authorization(waiting, is: .decided(.all)) }
+        _ = try stage.watch { $0.receiveAuthorization(waiting, is: .decided(.all)) }
         try stage.joinPrivate("realtime:a", 2)
         #expect(
-            try stage.watch { $0.publish(.text(Array("{}".utf8)), to: Self.secret) }.first?.hasPrefix("1,2 ⇐") == true)
+            try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: Self.secret) }.first?.hasPrefix("1,2 ⇐")
+                == true)
     }
 
     // MARK: One of the two
@@ -187,7 +191,8 @@ import Wire
                 "2 ⇐"
             ])
         #expect(
-            try stage.watch { $0.publish(.text(Array("{}".utf8)), to: Self.secret) }.first?.hasPrefix("1,2 ⇐") == true)
+            try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: Self.secret) }.first?.hasPrefix("1,2 ⇐")
+                == true)
     }
 
     @Test func whoReadsPresenceAloneHearsNoBroadcasts() throws {
@@ -199,7 +204,8 @@ import Wire
         #expect(said.last?.contains("presence_state") == true)
         try stage.joinPrivate("realtime:a", 2)
         #expect(
-            try stage.watch { $0.publish(.text(Array("{}".utf8)), to: Self.secret) }.first?.hasPrefix("2 ⇐") == true)
+            try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: Self.secret) }.first?.hasPrefix("2 ⇐")
+                == true)
         try stage.say(#"["1","2","realtime:a","broadcast",{}]"#, from: 2)
         #expect(try stage.decide(.decided(.broadcast)) == ["relay broadcast realtime:a private"])
         try stage.say(#"["1","3","realtime:a","presence",{"event":"track","payload":{}}]"#, from: 2)

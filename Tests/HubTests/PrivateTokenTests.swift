@@ -20,7 +20,7 @@ import Wire
     }
 
     private func isHeard(_ stage: Stage) throws -> Bool {
-        try stage.watch { $0.publish(.text(Array("{}".utf8)), to: Self.secret) }.count == 2
+        try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: Self.secret) }.count == 2
     }
 
     @Test func theSameTokenAsksNothing() throws {
@@ -33,7 +33,8 @@ import Wire
         #expect(try stage.say(token("good user 2000"), from: 1) == ["authorize user read a"])
         #expect(try isHeard(stage))
         let id = AuthorizationID(loop: 0, serial: try #require(stage.hub.openQuestions.first?.serial))
-        #expect(try stage.watch { $0.authorization(id, is: .decided(.all)) }.isEmpty, "no reply, as in the original")
+        #expect(
+            try stage.watch { $0.receiveAuthorization(id, is: .decided(.all)) }.isEmpty, "no reply, as in the original")
         #expect(try isHeard(stage))
         #expect(try stage.tick(after: 999_000).isEmpty, "the old token would have lasted longer; the new one counts")
         #expect(try stage.tick(after: 1_000).last?.contains("phx_error") == true)
@@ -107,7 +108,7 @@ import Wire
         let stage = Stage()
         stage.connect(1, subject: "ann")
         try stage.joinPrivate("realtime:a", 1)
-        _ = try stage.watch { _ = $0.refresh("ann") }
+        _ = try stage.watch { _ = $0.refreshUser("ann") }
         #expect(try stage.decide(.unavailable) == ["close 1 1012 come back"])
     }
 
@@ -143,7 +144,7 @@ import Wire
         try stage.say(token("good user 2000"), from: 1)
         let late = try #require(stage.asked.first)
         #expect(try stage.tick(after: 10_000).last?.contains("phx_error") == true)
-        #expect(try stage.watch { $0.authorization(late, is: .decided(.all)) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(late, is: .decided(.all)) }.isEmpty)
         #expect(stage.hub.channelCount == 0)
     }
 
@@ -153,15 +154,15 @@ import Wire
         let first = try #require(stage.asked.first)
         try stage.say(token("good two 3000"), from: 1)
         let second = try #require(stage.asked.first)
-        #expect(try stage.watch { $0.authorization(first, is: .decided([])) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(first, is: .decided([])) }.isEmpty)
         #expect(try stage.say(token("good two 3000"), from: 1).isEmpty, "asked already")
-        #expect(try stage.watch { $0.authorization(second, is: .decided(.all)) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(second, is: .decided(.all)) }.isEmpty)
         #expect(try isHeard(stage))
         // Back to the token it has, while another is asked about.
         try stage.say(token("good three 4000"), from: 1)
         let third = try #require(stage.asked.first)
         #expect(try stage.say(token("good two 3000"), from: 1).isEmpty)
-        #expect(try stage.watch { $0.authorization(third, is: .decided([])) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(third, is: .decided([])) }.isEmpty)
         #expect(try isHeard(stage))
     }
 
@@ -170,7 +171,7 @@ import Wire
         try stage.say(token("good user 2000"), from: 1)
         let late = try #require(stage.asked.first)
         #expect(try stage.say(token("bad"), from: 1).last?.contains("phx_error") == true)
-        #expect(try stage.watch { $0.authorization(late, is: .decided(.all)) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(late, is: .decided(.all)) }.isEmpty)
         #expect(stage.hub.channelCount == 0)
     }
 
@@ -183,7 +184,7 @@ import Wire
         try stage.say(token("good user 2000"), from: 1)
         let read = try #require(stage.asked.first)
         #expect(try stage.say(#"["1","7","realtime:a","broadcast",{}]"#, from: 1).isEmpty, "judged by the new token")
-        #expect(try stage.watch { $0.authorization(read, is: .decided(.all)) } == ["authorize user write a"])
+        #expect(try stage.watch { $0.receiveAuthorization(read, is: .decided(.all)) } == ["authorize user write a"])
         #expect(try stage.decide(.decided(.broadcast)).first == "relay broadcast realtime:a private")
     }
 
@@ -193,8 +194,8 @@ import Wire
         let old = try #require(stage.asked.first)
         try stage.say(token("good user 2000"), from: 1)
         let read = try #require(stage.asked.first)
-        #expect(try stage.watch { $0.authorization(old, is: .decided(.all)) }.isEmpty)
-        #expect(try stage.watch { $0.authorization(read, is: .decided(.all)) } == ["authorize user write a"])
+        #expect(try stage.watch { $0.receiveAuthorization(old, is: .decided(.all)) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(read, is: .decided(.all)) } == ["authorize user write a"])
         #expect(try stage.decide(.decided([])).first?.contains("Unauthorized") == true)
     }
 
@@ -203,7 +204,7 @@ import Wire
         try stage.say(token("good user 2000"), from: 1)
         let read = try #require(stage.asked.first)
         try stage.say(#"["1","7","realtime:a","broadcast",{}]"#, from: 1)
-        let said = try stage.watch { $0.authorization(read, is: .decided([])) }
+        let said = try stage.watch { $0.receiveAuthorization(read, is: .decided([])) }
         #expect(said.count == 3)
         #expect(said[0].contains(#""7""#))
         #expect(stage.hub.heldBytes == 0)
@@ -218,8 +219,8 @@ import Wire
         let old = try #require(stage.asked.first)
         #expect(try stage.say(token("good user 2000"), from: 1) == ["authorize user read a"])
         let new = try #require(stage.asked.first)
-        #expect(try stage.watch { $0.authorization(old, is: .decided(.all)) }.isEmpty)
-        #expect(try stage.watch { $0.authorization(new, is: .decided(.all)) }.count == 1)
+        #expect(try stage.watch { $0.receiveAuthorization(old, is: .decided(.all)) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(new, is: .decided(.all)) }.count == 1)
         #expect(try stage.tick(after: 1_000_000).last?.contains("phx_error") == true)
     }
 
@@ -247,7 +248,7 @@ import Wire
         #expect(try stage.say(token("good anon 2000"), from: 1) == ["authorize anon read a"])
         let id = try #require(stage.asked.first)
         #expect(try stage.watch { $0.changeSubscription(group, is: .live) }.first?.contains(#""ok""#) == true)
-        _ = try stage.watch { $0.authorization(id, is: .decided(.all)) }
+        _ = try stage.watch { $0.receiveAuthorization(id, is: .decided(.all)) }
         #expect(try isHeard(stage))
         try stage.disconnect(1)
         #expect(stage.hub.channelCount == 0)

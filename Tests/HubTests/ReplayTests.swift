@@ -87,7 +87,7 @@ import Wire
     @Test func replayedMessagesFollowTheReply() throws {
         let (stage, id) = try waiting()
         let said = try stage.watch {
-            $0.authorization(id, is: .decided(.all, replay: [message("a"), message("b", raw: true)]))
+            $0.receiveAuthorization(id, is: .decided(.all, replay: [message("a"), message("b", raw: true)]))
         }
         #expect(said.count == 3)
         #expect(said[0].contains(#""status":"ok""#))
@@ -103,7 +103,7 @@ import Wire
     @Test func versionOneHasNoFormForBytes() throws {
         let (stage, id) = try waiting(.v1)
         let said = try stage.watch {
-            $0.authorization(id, is: .decided(.all, replay: [message("b", raw: true), message("a")]))
+            $0.receiveAuthorization(id, is: .decided(.all, replay: [message("b", raw: true), message("a")]))
         }
         #expect(said.count == 2)
         #expect(
@@ -116,14 +116,14 @@ import Wire
         let (stage, id) = try waiting()
         stage.connect(2)
         try stage.joinPrivate("realtime:a", 2)
-        let said = try stage.watch { $0.authorization(id, is: .decided(.all, replay: [message("a")])) }
+        let said = try stage.watch { $0.receiveAuthorization(id, is: .decided(.all, replay: [message("a")])) }
         #expect(said.allSatisfy { $0.hasPrefix("1 ←") })
     }
 
     @Test func whoReadsPresenceAloneIsRefused() throws {
         let (stage, id) = try waiting()
         #expect(
-            try stage.watch { $0.authorization(id, is: .decided(.presence)) }.first?.contains(
+            try stage.watch { $0.receiveAuthorization(id, is: .decided(.presence)) }.first?.contains(
                 "You do not have permissions to read from this Channel topic: a") == true)
         #expect(stage.hub.channelCount == 0)
     }
@@ -131,7 +131,7 @@ import Wire
     @Test func aFailedReplayRefusesTheJoin() throws {
         let (stage, id) = try waiting()
         #expect(
-            try stage.watch { $0.authorization(id, is: .replayFailed) }
+            try stage.watch { $0.receiveAuthorization(id, is: .replayFailed) }
                 == [
                     #"1 ← ["1","1","realtime:a","phx_reply",{"status":"error","response":{"reason":"UnableToReplayMessages: Realtime was unable to replay messages"}}]"#
                 ])
@@ -144,21 +144,21 @@ import Wire
         let (stage, id) = try waiting()
         stage.connect(2)
         try stage.joinPrivate("realtime:a", 2)
-        _ = try stage.watch { $0.authorization(id, is: .decided(.all, replay: [message("a")])) }
-        #expect(try stage.watch { $0.deliver(live("a")) }.map { $0.prefix(4) } == ["2 ⇐ "])
-        #expect(try stage.watch { $0.deliver(live("b")) }.map { $0.prefix(6) } == ["1,2 ⇐ "])
+        _ = try stage.watch { $0.receiveAuthorization(id, is: .decided(.all, replay: [message("a")])) }
+        #expect(try stage.watch { $0.deliverEvent(live("a")) }.map { $0.prefix(4) } == ["2 ⇐ "])
+        #expect(try stage.watch { $0.deliverEvent(live("b")) }.map { $0.prefix(6) } == ["1,2 ⇐ "])
         // Whoever takes the place of one who was replayed to hears it all.
         try stage.disconnect(1)
         stage.connect(1)
         try stage.joinPrivate("realtime:a", 1)
-        #expect(try stage.watch { $0.deliver(live("a")) }.map { $0.prefix(6) } == ["1,2 ⇐ "])
+        #expect(try stage.watch { $0.deliverEvent(live("a")) }.map { $0.prefix(6) } == ["1,2 ⇐ "])
     }
 
     @Test func whatComesWhileTheJoinWaitsComesAfterTheReplay() throws {
         let (stage, id) = try waiting()
-        #expect(try stage.watch { $0.deliver(live("a")) }.isEmpty)
-        #expect(try stage.watch { $0.deliver(live("b")) }.isEmpty)
-        let said = try stage.watch { $0.authorization(id, is: .decided(.all, replay: [message("a")])) }
+        #expect(try stage.watch { $0.deliverEvent(live("a")) }.isEmpty)
+        #expect(try stage.watch { $0.deliverEvent(live("b")) }.isEmpty)
+        let said = try stage.watch { $0.receiveAuthorization(id, is: .decided(.all, replay: [message("a")])) }
         #expect(said.count == 3, "the reply, a as replayed, b as live")
         #expect(said[1].contains(#""id":"a""#))
         #expect(said[2] == #"1 ← #4 realtime:a e json {"id":"b"}"#)
@@ -173,7 +173,7 @@ import Wire
             #"{"private":true,"broadcast":{"replay":{"since":5}},"postgres_changes":[{"schema":"public"}]}"#)
         let group = try #require(stage.subscribed.first)
         try stage.decide(.decided(.all))
-        #expect(try stage.watch { $0.deliver(live("b")) }.isEmpty)
+        #expect(try stage.watch { $0.deliverEvent(live("b")) }.isEmpty)
         let said = try stage.watch { $0.changeSubscription(group, is: .live) }
         #expect(said[1] == #"1 ← #4 realtime:a e json {"id":"b"}"#)
     }
@@ -183,29 +183,29 @@ import Wire
         stage.connect(1)
         try stage.join("realtime:a", 1, #"{"private":true}"#)
         let id = try #require(stage.asked.first)
-        #expect(try stage.watch { $0.deliver(live("a")) }.isEmpty)
-        #expect(try stage.watch { $0.authorization(id, is: .decided(.all)) }.count == 1)
+        #expect(try stage.watch { $0.deliverEvent(live("a")) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(id, is: .decided(.all)) }.count == 1)
     }
 
     @Test func moreThanCanBeKeptRefusesTheJoin() throws {
         var limits = HubLimits()
         limits.heldPerMember = 2
         let (stage, id) = try waiting(limits: limits)
-        for name in ["a", "b", "c", "d"] { #expect(try stage.watch { $0.deliver(live(name)) }.isEmpty) }
+        for name in ["a", "b", "c", "d"] { #expect(try stage.watch { $0.deliverEvent(live(name)) }.isEmpty) }
         #expect(stage.hub.heldBytes == 0)
         #expect(
-            try stage.watch { $0.authorization(id, is: .decided(.all)) }.first?.contains(
+            try stage.watch { $0.receiveAuthorization(id, is: .decided(.all)) }.first?.contains(
                 "Realtime was unable to replay messages") == true)
         #expect(stage.hub.channelCount == 0)
     }
 
     @Test func nothingIsKeptForThoseWhoWent() throws {
         let (stage, _) = try waiting()
-        _ = try stage.watch { $0.deliver(live("a")) }
+        _ = try stage.watch { $0.deliverEvent(live("a")) }
         #expect(stage.hub.heldBytes > 0)
         try stage.disconnect(1)
         #expect(stage.hub.heldBytes == 0)
-        #expect(try stage.watch { $0.deliver(live("a")) }.isEmpty)
+        #expect(try stage.watch { $0.deliverEvent(live("a")) }.isEmpty)
     }
 
     // MARK: Messages from SQL
@@ -215,7 +215,7 @@ import Wire
         for slot in Slot(1)...2 { stage.connect(slot) }
         try stage.join("realtime:a", 1)
         try stage.joinPrivate("realtime:a", 2)
-        #expect(try stage.watch { $0.deliver(live("a")) }.map { $0.prefix(4) } == ["2 ⇐ "])
+        #expect(try stage.watch { $0.deliverEvent(live("a")) }.map { $0.prefix(4) } == ["2 ⇐ "])
     }
 
     /// A binary frame has a byte for the length of each name.
@@ -227,7 +227,9 @@ import Wire
         let user = UserBroadcast(event: "e", encoding: .json, payload: Array("{}".utf8)[...], metadata: nil)
         let key = ChannelKey(topic: topic, isPrivate: false)
         #expect(
-            try stage.watch { $0.deliver(.broadcast(DatabaseBroadcast(key: key, id: "a", broadcast: .user(user)))) }
+            try stage.watch {
+                $0.deliverEvent(.broadcast(DatabaseBroadcast(key: key, id: "a", broadcast: .user(user))))
+            }
                 == [#"1 ⇐ [null,null,"\#(topic)","broadcast",{"event":"e","payload":{},"type":"broadcast"}]"#])
     }
 }

@@ -5,28 +5,28 @@ import Testing
 @Suite struct TimerQueueTests {
     @Test func theEarlierTimeIsKept() {
         var queue = TimerQueue<String>()
-        queue.note("a", at: 20)
-        queue.note("a", at: 10)
-        queue.note("a", at: 30)
+        queue.ensureDue("a", at: 20)
+        queue.ensureDue("a", at: 10)
+        queue.ensureDue("a", at: 30)
         #expect(queue.next == 10)
-        #expect(queue.take(at: 9) == nil)
-        #expect(queue.take(at: 10) == "a")
-        #expect(queue.take(at: 100) == nil && queue.next == nil)
+        #expect(queue.takeDue(at: 9) == nil)
+        #expect(queue.takeDue(at: 10) == "a")
+        #expect(queue.takeDue(at: 100) == nil && queue.next == nil)
     }
 
     @Test func aTimeThatIsSetReplacesTheOneBefore() {
         var queue = TimerQueue<String>()
-        queue.set("a", at: 10)
-        queue.set("a", at: 20)
-        #expect(queue.next == 20 && queue.take(at: 15) == nil)
-        queue.set("b", at: 5)
-        queue.forget("b")
-        #expect(queue.next == 20 && queue.take(at: 20) == "a")
+        queue.setDue("a", at: 10)
+        queue.setDue("a", at: 20)
+        #expect(queue.next == 20 && queue.takeDue(at: 15) == nil)
+        queue.setDue("b", at: 5)
+        queue.removeSubject("b")
+        #expect(queue.next == 20 && queue.takeDue(at: 20) == "a")
     }
 
     @Test func whatWasOvertakenDoesNotPileUp() {
         var queue = TimerQueue<Int>()
-        for time in 0..<10_000 { queue.set(time % 100, at: 1_000_000 - Int64(time)) }
+        for time in 0..<10_000 { queue.setDue(time % 100, at: 1_000_000 - Int64(time)) }
         #expect(queue.entryCount <= 2 * 100 + 64)
     }
 
@@ -39,17 +39,17 @@ import Testing
             let (subject, time) = (random.below(20), now + Int64(random.below(50)))
             switch random.below(5) {
             case 0:
-                queue.note(subject, at: time)
+                queue.ensureDue(subject, at: time)
                 model[subject] = min(model[subject] ?? time, time)
             case 1:
-                queue.set(subject, at: time)
+                queue.setDue(subject, at: time)
                 model[subject] = time
             case 2:
-                queue.forget(subject)
+                queue.removeSubject(subject)
                 model[subject] = nil
             default:
                 now += Int64(random.below(5))
-                while let due = queue.take(at: now) {
+                while let due = queue.takeDue(at: now) {
                     #expect(model[due] == model.values.min())
                     #expect(model.removeValue(forKey: due).map { $0 <= now } == true)
                 }

@@ -20,7 +20,7 @@ import Wire
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         try stage.join("realtime:a", 2, config)
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
         return (stage, group)
     }
 
@@ -39,7 +39,7 @@ import Wire
         let (stage, group) = try stage()
         let ended = ann(try stage.tick(after: 10_000))
         #expect(ended.count == 1 && ended[0].contains("Token has expired 0 seconds ago"))
-        #expect(ann(try stage.watch { $0.deliver(self.change(group, "1", cursor: "x.1")) }).isEmpty)
+        #expect(ann(try stage.watch { $0.deliverEvent(self.change(group, "1", cursor: "x.1")) }).isEmpty)
         let said = try stage.say(#"["1","5","realtime:a","broadcast",{"event":"e"}]"#, from: 2)
         #expect(!said.isEmpty && ann(said).isEmpty)
         #expect(ann(try stage.say(#"["1","6","realtime:a","presence",{"event":"track"}]"#, from: 2)).isEmpty)
@@ -64,18 +64,18 @@ import Wire
     @Test func aFreshTokenGoesOnWithWhatWasMissed() throws {
         let (stage, group) = try stage()
         try stage.tick(after: 10_000)
-        _ = try stage.watch { $0.deliver(self.change(group, "1", cursor: "x.1")) }
-        _ = try stage.watch { $0.deliver(.boundary(4)) }
+        _ = try stage.watch { $0.deliverEvent(self.change(group, "1", cursor: "x.1")) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(4)) }
         // The socket lives, and its answers say nothing of what it was not sent.
         let ping = try #require(stage.hub.acknowledgementPing(for: 1))
-        stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 1)
+        stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: 1)
         let lines = try stage.say(fresh, from: 1)
         #expect(lines.contains { $0.hasPrefix("recover") && $0.hasSuffix("mark(3)") }, "\(lines)")
         #expect(lines.contains { $0.contains("presence_state") })
         #expect(!lines.contains { $0.contains("unmatched") || $0.contains("phx_error") })
         try stage.catchUp()
         #expect(!ann(try stage.say(#"["1","5","realtime:a","broadcast",{"event":"e"}]"#, from: 2)).isEmpty)
-        #expect(!ann(try stage.watch { $0.deliver(self.change(group, "2", cursor: "x.2")) }).isEmpty)
+        #expect(!ann(try stage.watch { $0.deliverEvent(self.change(group, "2", cursor: "x.2")) }).isEmpty)
         #expect(try stage.tick(after: 60_000).isEmpty, "its time is that of the fresh token")
     }
 
@@ -107,8 +107,8 @@ import Wire
         let stale = fresh.replacing("9000", with: "1010")
         try stage.tick(after: 10_000)
         for _ in 1...3 { #expect(try stage.say(stale, from: 1).isEmpty) }
-        _ = try stage.watch { $0.deliver(self.change(group, "1", cursor: "x.1")) }
-        _ = try stage.watch { $0.deliver(.boundary(4)) }
+        _ = try stage.watch { $0.deliverEvent(self.change(group, "1", cursor: "x.1")) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(4)) }
         try stage.tick(after: 29_000)
         #expect(try stage.say(stale, from: 1).isEmpty)
         let lines = try stage.say(fresh, from: 1)
@@ -131,12 +131,12 @@ import Wire
         let before = fresh.replacing("9000", with: "1010")
         let lines = try stage.say(fresh.replacing("9000", with: "900"), from: 1)
         #expect(lines.count == 1 && lines[0].contains("Token has expired 100 seconds ago"), "\(lines)")
-        #expect(ann(try stage.watch { $0.deliver(self.change(group, "1", cursor: "x.1")) }).isEmpty)
+        #expect(ann(try stage.watch { $0.deliverEvent(self.change(group, "1", cursor: "x.1")) }).isEmpty)
         #expect(ann(try stage.say(#"["1","5","realtime:a","presence",{"event":"track"}]"#, from: 1)).isEmpty)
         // The token that it had before goes on, too.
         #expect(try stage.say(before, from: 1).contains { $0.hasPrefix("recover") })
         try stage.catchUp()
-        #expect(!ann(try stage.watch { $0.deliver(self.change(group, "2", cursor: "x.2")) }).isEmpty)
+        #expect(!ann(try stage.watch { $0.deliverEvent(self.change(group, "2", cursor: "x.2")) }).isEmpty)
         try stage.say(fresh.replacing("9000", with: "900"), from: 1)
         try stage.tick(after: 29_000)
         #expect(stage.hub.counters.memberships == 2)
@@ -164,18 +164,18 @@ import Wire
         try stage.joinPrivate("realtime:a", 1)
         let key = ChannelKey(topic: "realtime:a", isPrivate: true)
         func hears() throws -> Bool {
-            !ann(try stage.watch { $0.publish(.text(Array(#"{"event":"e"}"#.utf8)), to: key) }).isEmpty
+            !ann(try stage.watch { $0.publishMessage(.text(Array(#"{"event":"e"}"#.utf8)), to: key) }).isEmpty
         }
         try stage.say(fresh, from: 1)
         let question = try #require(stage.asked.last)
         try stage.say(fresh.replacing("9000", with: "900"), from: 1)
-        _ = try stage.watch { $0.authorization(question, is: .decided(.all)) }
+        _ = try stage.watch { $0.receiveAuthorization(question, is: .decided(.all)) }
         #expect(try !hears())
         for token in [fresh.replacing("9000", with: "5000"), fresh] {
             try stage.say(token, from: 1)
             let question = try #require(stage.asked.last)
             #expect(try !hears() || token == fresh)
-            _ = try stage.watch { $0.authorization(question, is: .decided(.all)) }
+            _ = try stage.watch { $0.receiveAuthorization(question, is: .decided(.all)) }
             #expect(try hears())
         }
     }
@@ -219,10 +219,10 @@ import Wire
         try stage.tick(after: 10_000)
         try stage.say(fresh, from: 1)
         let question = try #require(stage.asked.first)
-        _ = try stage.watch { $0.publish(message("early"), to: key) }
-        let answered = try stage.watch { $0.authorization(question, is: .decided(.all)) }
+        _ = try stage.watch { $0.publishMessage(message("early"), to: key) }
+        let answered = try stage.watch { $0.receiveAuthorization(question, is: .decided(.all)) }
         #expect(ann(answered).allSatisfy { !$0.contains("early") })
-        let late = try stage.watch { $0.publish(message("late"), to: key) }
+        let late = try stage.watch { $0.publishMessage(message("late"), to: key) }
         #expect(!ann(late).isEmpty)
     }
 
@@ -236,10 +236,10 @@ import Wire
         for slot in [1, 2] as [Slot] { try stage.joinPrivate("realtime:a", slot) }
         let key = ChannelKey(topic: "realtime:a", isPrivate: true)
         try stage.tick(after: 10_000)
-        _ = try stage.watch { _ = $0.refresh("ann") }
+        _ = try stage.watch { _ = $0.refreshUser("ann") }
         let question = try #require(stage.asked.last)
-        _ = try stage.watch { $0.authorization(question, is: .decided(.all)) }
-        let told = try stage.watch { $0.publish(.text(Array(#"{"event":"e"}"#.utf8)), to: key) }
+        _ = try stage.watch { $0.receiveAuthorization(question, is: .decided(.all)) }
+        let told = try stage.watch { $0.publishMessage(.text(Array(#"{"event":"e"}"#.utf8)), to: key) }
         #expect(!told.isEmpty && ann(told).isEmpty)
     }
 }

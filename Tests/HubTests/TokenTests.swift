@@ -71,7 +71,7 @@ import Wire
         func change(_ group: ChangeGroupID) -> FeedEvent {
             .change(ChangeDelivery(group: group, operation: .insert, ids: [1], data: Array("{}".utf8)))
         }
-        #expect(try stage.watch { $0.deliver(change(old)) }.isEmpty)
+        #expect(try stage.watch { $0.deliverEvent(change(old)) }.isEmpty)
         #expect(
             try stage.watch { $0.changeSubscription(new, is: .live) } == ["recover 0.\(new.serial) mark(0)"])
         #expect(
@@ -79,7 +79,7 @@ import Wire
                 #"1 ← ["1",null,"realtime:a","system",{"extension":"postgres_changes","status":"ok","message":"Subscribed to PostgreSQL","channel":"a"}]"#,
                 "1 ← ping 1",
             ])
-        #expect(try stage.watch { $0.deliver(change(new)) }.count == 1)
+        #expect(try stage.watch { $0.deliverEvent(change(new)) }.count == 1)
         #expect(
             try stage.say(token(#""good authenticated 3000""#), from: 1) == ["recover 0.\(new.serial) mark(0)"],
             "the same role keeps the group")
@@ -89,7 +89,7 @@ import Wire
                 #"1 ← ["1",null,"realtime:a","system",{"extension":"postgres_changes","status":"ok","message":"Subscribed to PostgreSQL","channel":"a"}]"#,
                 "1 ← ping 2",
             ])
-        #expect(try stage.watch { $0.deliver(change(new)) }.count == 1)
+        #expect(try stage.watch { $0.deliverEvent(change(new)) }.count == 1)
     }
 
     // MARK: Expiry

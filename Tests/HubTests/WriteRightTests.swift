@@ -48,7 +48,7 @@ import Wire
         let kind3 = [3, 1, 1, 10, 1, 0, 1] + Array("13realtime:ae{}".utf8)
         #expect(try stage.say(kind3, from: 1).isEmpty)
         #expect(
-            try stage.watch { $0.authorization(id, is: .decided(.broadcast)) }
+            try stage.watch { $0.receiveAuthorization(id, is: .decided(.broadcast)) }
                 == [heard(1), Self.relay, heard(2), Self.relay, "2 ⇐ #4 realtime:a e json {}", Self.relay])
         #expect(try stage.say(say(4), from: 1) == [heard(4), Self.relay], "the answer holds for the token's life")
         #expect(stage.hub.heldBytes == 0)
@@ -69,7 +69,7 @@ import Wire
         let id = try #require(stage.asked.first)
         try stage.say(say(6), from: 1)
         #expect(
-            try stage.watch { $0.authorization(id, is: .decided([])) }
+            try stage.watch { $0.receiveAuthorization(id, is: .decided([])) }
                 == [reply(5, Self.denied), reply(6, Self.denied)])
         #expect(try stage.say(say(7), from: 1) == [reply(7, Self.denied)])
         let kind3 = [3, 1, 1, 10, 1, 0, 0] + Array("18realtime:ae\u{1}".utf8)
@@ -162,7 +162,7 @@ import Wire
         try stage.say(track(6), from: 1)
         try stage.say(#"["1","7","realtime:a","presence",{"event":"untrack"}]"#, from: 1)
         try stage.say(say(8), from: 1)
-        let first = try stage.watch { $0.authorization(broadcast, is: .decided(.broadcast)) }
+        let first = try stage.watch { $0.receiveAuthorization(broadcast, is: .decided(.broadcast)) }
         #expect(first == [heard(5), Self.relay, reply(5), "authorize anon track a"])
         let rest = try stage.decide(.decided(.presence))
         #expect(rest.filter { $0.hasPrefix("1 ←") } == [reply(6), reply(7), reply(8)])
@@ -179,7 +179,7 @@ import Wire
         try stage.join("realtime:a", 1, #"{"private":true}"#)
         let join = try #require(stage.asked.first)
         #expect(try stage.say(say(5), from: 1).isEmpty)
-        let said = try stage.watch { $0.authorization(join, is: .decided(.all)) }
+        let said = try stage.watch { $0.receiveAuthorization(join, is: .decided(.all)) }
         #expect(said.count == 2)
         #expect(said.last == "authorize anon write a")
         #expect(try stage.decide(.decided(.broadcast)).first == heard(5))
@@ -191,7 +191,7 @@ import Wire
         try stage.join("realtime:a", 1, #"{"private":true}"#)
         let join = try #require(stage.asked.first)
         try stage.say(say(5), from: 1)
-        let said = try stage.watch { $0.authorization(join, is: .decided([])) }
+        let said = try stage.watch { $0.receiveAuthorization(join, is: .decided([])) }
         #expect(said.count == 1)
         #expect(said.first?.contains("Unauthorized") == true)
         #expect(refused(stage) == [.unauthorized: 1])
@@ -214,7 +214,7 @@ import Wire
                     code: "AuthorizationPending")
             ])
         #expect(
-            try stage.watch { $0.authorization(id, is: .decided(.broadcast)) }.filter { $0.hasPrefix("2 ⇐") }
+            try stage.watch { $0.receiveAuthorization(id, is: .decided(.broadcast)) }.filter { $0.hasPrefix("2 ⇐") }
                 == [heard(5), heard(6), heard(7)])
         #expect(try stage.say(say(9), from: 1).first == heard(9))
     }
@@ -257,7 +257,7 @@ import Wire
                     ? reply(5, "InvalidJWTToken: Token has expired 0 seconds ago", code: "InvalidJWTToken")
                     : reply(5, "unmatched topic", code: "unmatched_topic"))
         )
-        #expect(try stage.watch { $0.authorization(late, is: .decided(.all)) }.isEmpty)
+        #expect(try stage.watch { $0.receiveAuthorization(late, is: .decided(.all)) }.isEmpty)
         #expect(stage.hub.heldBytes == 0)
     }
 }

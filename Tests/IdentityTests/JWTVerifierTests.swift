@@ -11,7 +11,7 @@ import Wire
 
     private func refusal(_ token: String, _ verifier: JWTVerifier? = nil, at time: HubTime? = nil) -> Refusal? {
         do {
-            _ = try (verifier ?? secret).verify(token, at: time ?? now)
+            _ = try (verifier ?? secret).verifyToken(token, at: time ?? now)
             return nil
         } catch {
             return error
@@ -21,7 +21,7 @@ import Wire
     // MARK: Good ones
 
     @Test func readsTheClaims() throws {
-        let claims = try secret.verify(forge.sign(), at: now)
+        let claims = try secret.verifyToken(forge.sign(), at: now)
         #expect(claims.role == "anon")
         #expect(claims.subject == "u1")
         #expect(claims.expiresAt == 4_000_000_000)
@@ -30,13 +30,14 @@ import Wire
 
     @Test func readsWhatItMints() throws {
         let token = mint.mint(role: "a\"b", subject: "ü", lifetime: 60, now: now)
-        let claims = try secret.verify(token, at: now)
+        let claims = try secret.verifyToken(token, at: now)
         #expect(claims.role == "a\"b")
         #expect(claims.subject == "ü")
         #expect(claims.expiresAt == 2060)
         #expect(try JSON(parsing: claims.json)["iat"]?.int == 2000)
         #expect(
-            try secret.verify(mint.mint(role: "anon", subject: nil, lifetime: 1, now: now), at: now).subject == nil)
+            try secret.verifyToken(mint.mint(role: "anon", subject: nil, lifetime: 1, now: now), at: now).subject == nil
+        )
         #expect(refusal(token, JWTVerifier(secret: "another secret of thirty-two bytes, or so")) == .signatureInvalid)
     }
 
@@ -45,7 +46,7 @@ import Wire
         let header = "{\"typ\":\"JWT\",\r\n \"alg\":\"HS256\"}"
         #expect(Base64URL.encode(header.utf8) == "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9")
         let token = forge.sign("{\"iss\":\"joe\",\r\n \"exp\":4000000000,\r\n \"role\":\"anon\"}", header: header)
-        #expect(try secret.verify(token, at: now).role == "anon")
+        #expect(try secret.verifyToken(token, at: now).role == "anon")
     }
 
     /// The very bytes of the RFC's example: the forge that all these tests rely on signs as it does.
@@ -167,7 +168,7 @@ import Wire
 
     @Test func aKnownTokenIsTheSameClaims() throws {
         let token = forge.sign()
-        #expect(try secret.verify(token, at: now) === secret.verify(token, at: now))
+        #expect(try secret.verifyToken(token, at: now) === secret.verifyToken(token, at: now))
     }
 
     @Test func aKnownTokenExpires() throws {
@@ -182,11 +183,11 @@ import Wire
 
     /// More tokens than it keeps: the first is forgotten, so verifying it makes new claims.
     @Test func theCacheIsBounded() throws {
-        let first = try secret.verify(forge.sign(), at: now)
+        let first = try secret.verifyToken(forge.sign(), at: now)
         for number in 0..<20_000 {
-            _ = try secret.verify(forge.sign("{\"role\":\"r\(number)\",\"exp\":4000000000}"), at: now)
+            _ = try secret.verifyToken(forge.sign("{\"role\":\"r\(number)\",\"exp\":4000000000}"), at: now)
         }
-        #expect(try secret.verify(forge.sign(), at: now) !== first)
+        #expect(try secret.verifyToken(forge.sign(), at: now) !== first)
     }
 }
 
@@ -205,7 +206,7 @@ import Wire
         let extra = try JSON(parsing: Array(#"{"role":"admin","aud":["a","b"],"\u0065xp":2001,"name":"ü\"x"}"#.utf8))
         let token = TokenMint(secret: TokenForge.secret)
             .mint(role: "anon", subject: "u1", lifetime: 60, now: testTime, extra: extra)
-        let claims = try JWTVerifier(secret: TokenForge.secret).verify(token, at: testTime)
+        let claims = try JWTVerifier(secret: TokenForge.secret).verifyToken(token, at: testTime)
         #expect(
             String(decoding: claims.json, as: UTF8.self)
                 == #"{"sub":"u1","iat":2000,"role":"admin","aud":["a","b"],"exp":2001,"name":"ü\"x"}"#)

@@ -28,10 +28,10 @@ import Wire
         let (first, second) = (try token(old), try token(new))
         #expect(refresher.refusal(first) == nil)
         #expect(refresher.refusal(second) == .signatureInvalid)
-        try await refresher.adopt(settings(new, old))
+        try await refresher.applySettings(settings(new, old))
         #expect(refresher.refusal(first) == nil)
         #expect(refresher.refusal(second) == nil)
-        try await refresher.adopt(settings(new))
+        try await refresher.applySettings(settings(new))
         #expect(refresher.refusal(first) == .signatureInvalid)
         #expect(refresher.refusal(second) == nil)
     }
@@ -42,10 +42,10 @@ import Wire
         let refresher = try await KeyRefresher.open(settings(old), logger: logger)
         let (ours, others) = (try token(old, issuer: "us"), try token(old, issuer: "them"))
         #expect(refresher.refusal(others) == nil)
-        try await refresher.adopt(settings(old, issuers: ["us"]))
+        try await refresher.applySettings(settings(old, issuers: ["us"]))
         #expect(refresher.refusal(ours) == nil)
         #expect(refresher.refusal(others) == .issuerRefused)
-        try await refresher.adopt(settings(old))
+        try await refresher.applySettings(settings(old))
         #expect(refresher.refusal(others) == nil)
     }
 
@@ -59,14 +59,14 @@ import Wire
         withFile.file = path
         withFile.intervals.look = .milliseconds(10)
         let asked = withFile
-        await #expect(throws: KeyProblem.self) { try await refresher.adopt(asked) }
+        await #expect(throws: KeyProblem.self) { try await refresher.applySettings(asked) }
         #expect(refresher.refusal(inSecret) == nil, "all is as it was")
         let (first, second) = (SigningKey(for: .es256), SigningKey(for: .es256))
         try keySet(first.jwk(kid: "1")).write(toFile: path, atomically: true, encoding: .utf8)
         defer {
             do { try FileManager.default.removeItem(atPath: path) } catch { print("cannot remove \(path): \(error)") }
         }
-        try await refresher.adopt(asked)
+        try await refresher.applySettings(asked)
         #expect(refresher.refusal(first.token(.es256, kid: "1")) == nil)
         #expect(refresher.refusal(inSecret) != nil)
         try keySet(second.jwk(kid: "2")).write(toFile: path, atomically: true, encoding: .utf8)
@@ -88,11 +88,11 @@ import Wire
         #expect(refresher.refusal(token) == nil)
         server.answer(.status(500))
         withURL.secrets = [old]
-        try await refresher.adopt(withURL)
+        try await refresher.applySettings(withURL)
         #expect(refresher.refusal(token) == nil)
         #expect(refresher.refusal(try self.token(old)) == nil, "and it was a reload")
         withURL.url = server.url + "/elsewhere"
-        try await refresher.adopt(withURL)
+        try await refresher.applySettings(withURL)
         #expect(refresher.refusal(token) == .keyUnknown)
     }
 }

@@ -42,12 +42,13 @@ import Wire
         var settings = settings(server.url)
         settings.intervals.refresh = .milliseconds(20)
         let refresher = try await KeyRefresher.open(settings, logger: logger)
-        let claims = try refresher.verify(old.token(.es256, kid: "old"), at: testTime)
+        let claims = try refresher.verifyToken(old.token(.es256, kid: "old"), at: testTime)
         let token = old.token(.es256, kid: "old")
-        let known = try refresher.verify(token, at: testTime)
+        let known = try refresher.verifyToken(token, at: testTime)
         try await eventually("more fetches") { server.requests >= 4 }
         #expect(
-            try refresher.verify(token, at: testTime) === known, "the same keys again make nobody be verified again")
+            try refresher.verifyToken(token, at: testTime) === known,
+            "the same keys again make nobody be verified again")
         #expect(claims.role == "anon")
         server.answer(.body(keySet(new.jwk(kid: "new"))))
         try await eventually("the old key is gone") { refresher.refusal(token) == .keyUnknown }
@@ -144,7 +145,7 @@ import Wire
         let server = KeyServer(.body(keySet(old.jwk(), new.jwk())))
         defer { server.stop() }
         func outcome() async -> [Result<Int, KeyProblem>] {
-            await settings(server.url).examine().map(\.outcome)
+            await settings(server.url).examineSources().map(\.outcome)
         }
         #expect(await outcome() == [.success(2)])
         server.answer(.status(503))

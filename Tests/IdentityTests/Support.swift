@@ -12,7 +12,7 @@ extension TokenVerifier {
     /// Why a token is refused; nil where it is let in.
     func refusal(_ token: String, at time: HubTime = testTime) -> Refusal? {
         do {
-            _ = try verify(token, at: time)
+            _ = try verifyToken(token, at: time)
             return nil
         } catch {
             return error

@@ -21,7 +21,7 @@ final class LoopsInPlace: FeedSink {
     /// `realtime:room:1 {"n":1}` with the payload alone, or `gap`.
     func lines(_ loop: Int = 0) -> [String] { content.withLock { $0.lines[loop] } }
 
-    func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
+    func deliverEvents(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
         let lines = events.map(Self.line)
         let isHeld = content.withLock { content in
             content.lines[loop] += lines

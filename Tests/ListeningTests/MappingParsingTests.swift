@@ -7,15 +7,15 @@ import Testing
     func list() throws {
         let text =
             "\n  messages → room:{id} / new_message,\nmessages->public lobby/new,, Jobs.x-1 -> private jobs / done\n"
-        let mappings = try NotificationMapping.list(text)
+        let mappings = try NotificationMapping.parseList(text)
         #expect(mappings.map(\.channel) == ["messages", "messages", "Jobs.x-1"])
         #expect(
             try mappings
                 == [
                     "messages -> private room:{id} / new_message", "messages -> public lobby / new",
                     "Jobs.x-1 -> jobs / done",
-                ].flatMap { try NotificationMapping.list($0) })
-        #expect(try NotificationMapping.list(" \n").isEmpty)
+                ].flatMap { try NotificationMapping.parseList($0) })
+        #expect(try NotificationMapping.parseList(" \n").isEmpty)
     }
 
     @Test(
@@ -44,15 +44,15 @@ import Testing
             ),
         ])
     func refused(entry: String, problem: String) {
-        let error = #expect(throws: MappingError.self) { try NotificationMapping.list("x -> y / z, " + entry) }
+        let error = #expect(throws: MappingError.self) { try NotificationMapping.parseList("x -> y / z, " + entry) }
         #expect(error?.description == "'\(entry)': \(problem)")
     }
 
     @Test("a channel has 63 bytes at most, as in Postgres")
     func longChannels() throws {
         let longest = String(repeating: "é", count: 31) + "e"
-        #expect(try NotificationMapping.list(longest + " -> t / e").first?.channel == longest)
-        let error = #expect(throws: MappingError.self) { try NotificationMapping.list(longest + "e -> t / e") }
+        #expect(try NotificationMapping.parseList(longest + " -> t / e").first?.channel == longest)
+        let error = #expect(throws: MappingError.self) { try NotificationMapping.parseList(longest + "e -> t / e") }
         #expect(
             error?.description.hasSuffix("Postgres takes no channel of more than 63 bytes; choose a shorter one")
                 == true)
@@ -60,15 +60,17 @@ import Testing
 
     @Test("the same mapping twice would bring every message twice")
     func twice() {
-        let error = #expect(throws: MappingError.self) { try NotificationMapping.list("a -> t / e, a->private t/e") }
+        let error = #expect(throws: MappingError.self) {
+            try NotificationMapping.parseList("a -> t / e, a->private t/e")
+        }
         #expect(error?.description.contains("it stands there twice") == true)
     }
 
     @Test("a public channel that nobody may join is refused")
     func privateOnly() throws {
-        #expect(try NotificationMapping.list("a -> t / e", privateOnly: true).count == 1)
+        #expect(try NotificationMapping.parseList("a -> t / e", privateOnly: true).count == 1)
         let error = #expect(throws: MappingError.self) {
-            try NotificationMapping.list("a -> public t / e", privateOnly: true)
+            try NotificationMapping.parseList("a -> public t / e", privateOnly: true)
         }
         #expect(error?.description.contains("take the word public away") == true)
     }

@@ -23,7 +23,7 @@ import Testing
         bounds.firstRetry = .milliseconds(100)
         change(&bounds)
         let listener = NotificationListener(
-            conninfo: database.conninfo, mappings: try NotificationMapping.list(mappings), sink: loops,
+            conninfo: database.conninfo, mappings: try NotificationMapping.parseList(mappings), sink: loops,
             logger: logger,
             bounds: bounds)
         listener.start()
@@ -34,7 +34,7 @@ import Testing
 
     private func notify(_ payloads: String..., channel: String = "Messages") throws {
         let session = try database.session()
-        for payload in payloads { _ = try session.rows("select pg_notify($1, $2)", [channel, payload]) }
+        for payload in payloads { _ = try session.queryRows("select pg_notify($1, $2)", [channel, payload]) }
     }
 
     private var backend: Int32 {
@@ -49,9 +49,9 @@ import Testing
     @Test func everyLoopIsHandedAllThatIsCommittedInOrder() throws {
         try listening { listener in
             let session = try database.session()
-            try session.run(
+            try session.runScript(
                 "begin; select pg_notify('Messages', '{\"id\":0}'); rollback; notify messages, '{\"id\":0}'")
-            try session.run(
+            try session.runScript(
                 #"do $$ begin for n in 1..1000 loop perform pg_notify('Messages', '{"id":' || n || '}'); end loop; end $$"#
             )
             let expected = ["gap"] + (1...1000).map { #"private realtime:room:\#($0) {"id":\#($0)}"# }
@@ -146,7 +146,7 @@ import Testing
         let notes = Notes()
         let reports = Notes()
         let listener = NotificationListener(
-            conninfo: database.conninfo + " port=1", mappings: try NotificationMapping.list("c -> t / e"),
+            conninfo: database.conninfo + " port=1", mappings: try NotificationMapping.parseList("c -> t / e"),
             sink: loops,
             logger: .noting(notes), bounds: NotificationListener.Bounds()
         ) { reports.add($0 ?? "heard") }

@@ -7,7 +7,7 @@ import Wire
 @Suite struct NotificationMappingTests {
     /// `private topic / payload of the broadcast event`, or why there is none.
     private func outcome(_ mapping: String, _ payload: String) throws -> String {
-        let mapping = try #require(try NotificationMapping.list(mapping).first)
+        let mapping = try #require(try NotificationMapping.parseList(mapping).first)
         do throws(UndeliverableNotification) {
             let (key, message) = try mapping.broadcast(of: NotificationPayload(Array(payload.utf8)))
             guard case .text(let bytes) = message else { return "binary" }
@@ -78,7 +78,7 @@ import Wire
 
     @Test("text that is not UTF-8 is repaired")
     func brokenText() throws {
-        let (_, message) = try #require(try NotificationMapping.list("c -> t / e").first)
+        let (_, message) = try #require(try NotificationMapping.parseList("c -> t / e").first)
             .broadcast(of: NotificationPayload([0x61, 0xFF]))
         guard case .text(let bytes) = message else { Issue.record("a binary message"); return }
         #expect(try JSON(parsing: bytes)["payload"]?["payload"]?.string == "a\u{FFFD}")
@@ -100,7 +100,7 @@ import Wire
             ("c -> a*b / e", "a*b", true), ("c -> a*b / e", "axb", false),
         ])
     func reach(mapping: String, topic: String, isReached: Bool) throws {
-        let reach = try #require(try NotificationMapping.list(mapping).first).reach
+        let reach = try #require(try NotificationMapping.parseList(mapping).first).reach
         #expect(reach.matches(ChannelKey(topic: "realtime:" + topic, isPrivate: true)) == isReached)
         #expect(!reach.matches(ChannelKey(topic: "realtime:" + topic, isPrivate: false)))
     }

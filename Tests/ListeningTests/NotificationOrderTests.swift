@@ -14,9 +14,9 @@ import Testing
         var numbers: [Int: String] = [:]
         for (index, heard) in zip(stream.indices, stream) {
             if heard.channel == NotificationOrder.channel {
-                _ = order.came(mark: heard.payload)
+                _ = order.received(mark: heard.payload)
             } else if channels.contains(heard.channel) {
-                numbers[index] = order.next(on: heard.channel)
+                numbers[index] = order.nextNumber(on: heard.channel)
             }
         }
         return numbers
@@ -53,8 +53,8 @@ import Testing
     private final class Order {
         private var value = NotificationOrder(own: "mine")
         var hasBegun: Bool { value.hasBegun }
-        func came(_ mark: String) -> Bool { value.came(mark: mark) }
-        func next(_ channel: String) -> String? { value.next(on: channel) }
+        func came(_ mark: String) -> Bool { value.received(mark: mark) }
+        func next(_ channel: String) -> String? { value.nextNumber(on: channel) }
     }
 
     @Test func nothingIsNumberedBeforeTheOwnMark() {

@@ -69,7 +69,7 @@ struct ChangeBindingTests {
         ),
     ])
     func echo(text: String, echo: String) throws {
-        #expect(String(decoding: try binding(text).echo(id: 7), as: UTF8.self) == echo)
+        #expect(String(decoding: try binding(text).echoJSON(id: 7), as: UTF8.self) == echo)
     }
 
     @Test func theHashIsStable() throws {

@@ -13,7 +13,7 @@ struct ChangeEncoderTests {
     private func encode(_ change: RowChange, _ select: [String] = []) -> String {
         var encoder = ChangeEncoder()
         return String(
-            decoding: encoder.data(for: change, view: ChangeView(selection: Selection(select))), as: UTF8.self)
+            decoding: encoder.encodeData(for: change, view: ChangeView(selection: Selection(select))), as: UTF8.self)
     }
 
     private static let head =
@@ -136,9 +136,10 @@ struct ChangeEncoderTests {
 
     @Test func anAlteredTableIsEncodedWithItsNewColumns() {
         var encoder = ChangeEncoder()
-        _ = encoder.data(for: Fixture.change(#"{"id":1}"#, table: Self.todos))
+        _ = encoder.encodeData(for: Fixture.change(#"{"id":1}"#, table: Self.todos))
         let altered = Fixture.table([Fixture.column("id", "int8", .decimal, key: true)], name: "todos")
-        let data = String(decoding: encoder.data(for: Fixture.change(#"{"id":1}"#, table: altered)), as: UTF8.self)
+        let data = String(
+            decoding: encoder.encodeData(for: Fixture.change(#"{"id":1}"#, table: altered)), as: UTF8.self)
         #expect(data.contains(#""columns":[{"name":"id","type":"int8"}]"#))
     }
 
@@ -152,7 +153,7 @@ struct ChangeEncoderTests {
 
     private func encode(_ change: RowChange, _ view: ChangeView) -> String {
         var encoder = ChangeEncoder()
-        return String(decoding: encoder.data(for: change, view: view), as: UTF8.self)
+        return String(decoding: encoder.encodeData(for: change, view: view), as: UTF8.self)
     }
 
     @Test func columnsWithoutPrivilegeAreNotThere() {

@@ -69,7 +69,7 @@ struct FilterBindingTests {
             ValidationQuery.statement(for: Array(queries.suffix(2)))
                 == #"values (\#(queries[1].expression)), (\#(queries[2].expression))"#)
         #expect(
-            queries[0].refusal("invalid input syntax").message
+            queries[0].refusalError("invalid input syntax").message
                 == #"filter condition "price=eq.inf" was refused by Postgres: invalid input syntax"#)
     }
 
@@ -87,9 +87,9 @@ struct FilterBindingTests {
     }
 
     @Test func aSelectionNeedsItsColumns() throws {
-        #expect(throws: Never.self) { try Selection(["id", "body"])?.check(in: Fixture.things) }
+        #expect(throws: Never.self) { try Selection(["id", "body"])?.checkColumns(in: Fixture.things) }
         #expect(
-            Fixture.message { try Selection(["id", "nope"])?.check(in: Fixture.things) }
+            Fixture.message { try Selection(["id", "nope"])?.checkColumns(in: Fixture.things) }
                 == #"column "nope" does not exist in table "public.things""#)
     }
 }

@@ -46,7 +46,7 @@ enum Fixture {
 
     static func filter(_ text: String, _ table: Table = things, answers: [String] = []) throws -> BoundFilter {
         let draft = try ChangeFilter(parsing: text).bind(to: table)
-        return try draft.bound(answers: try answers.map(json))
+        return try draft.makeFilter(answers: try answers.map(json))
     }
 
     static func verdict(

@@ -105,7 +105,7 @@ struct PostgresDifferentialTests {
                 let bar = line.firstIndex(of: "|") ?? line.startIndex
                 return (record: Int(line[..<bar]) ?? -1, answers: String(line[bar...]))
             }
-            for (question, answer) in zip(part, batch.answers(rows)) {
+            for (question, answer) in zip(part, batch.parseAnswers(rows)) {
                 tally.asked += 1
                 if answer != question.truth { tally.complain("wrong answer: \(question.label)") }
             }
@@ -131,7 +131,7 @@ struct PostgresDifferentialTests {
         guard let draft = try? draft.get() else { return nil }
         let known = draft.queries.compactMap { answers[$0] }
         guard known.count == draft.queries.count else { return nil }
-        return try draft.bound(answers: known)
+        return try draft.makeFilter(answers: known)
     }
 
     // MARK: SQL of the test's own, so that it does not repeat the hub's mistakes

@@ -21,7 +21,7 @@ import Wire
     private func request(_ json: String) throws -> RowsRequest { try RowsRequest(JSON(parsing: Array(json.utf8))) }
 
     private func sql(_ json: String, granted: Set<Name>? = nil) throws -> String {
-        try RowsStatement(request(json), of: Self.table, granted: granted).script(
+        try RowsStatement(request(json), of: Self.table, granted: granted).makeScript(
             isUTF8: true, bytes: 1000, as: "authenticated"
         )
         .sql
@@ -51,7 +51,7 @@ import Wire
             oid: 1, schema: "public", name: "t",
             columns: [Self.column("c", "text", .text, isKey: true), Self.column("cc", "text", .text)])
         let statement = try RowsStatement(request(#"{"table":"t"}"#), of: table, granted: nil)
-        let sql = statement.script(isUTF8: true, bytes: 1, as: "authenticated").sql
+        let sql = statement.makeScript(isUTF8: true, bytes: 1, as: "authenticated").sql
         #expect(sql.contains(#"select ccc from (select t."c", t."cc") as ccc"#), "\(sql)")
     }
 
@@ -122,7 +122,7 @@ import Wire
     @Test func withoutAKeyThereAreNoPlaces() throws {
         let statement = try RowsStatement(request(#"{"table":"messages"}"#), of: Self.table, granted: ["body"])
         #expect(!statement.hasPlaces)
-        #expect(!statement.script(isUTF8: true, bytes: 1, as: "authenticated").sql.contains("order by"))
+        #expect(!statement.makeScript(isUTF8: true, bytes: 1, as: "authenticated").sql.contains("order by"))
         #expect(
             refusal(of: #"{"table":"messages","after":{"id":1}}"#, granted: ["body"])?.contains("primary key") == true)
     }

@@ -29,7 +29,7 @@ struct SubscriptionIndexPropertyTests {
             let group = Int.random(in: 0..<40, using: &random)
             switch Int.random(in: 0..<4, using: &random) {
             case 0:
-                index.remove(group)
+                index.removeGroup(group)
                 model[group] = nil
             case 1:
                 let bindings = (0..<Int.random(in: 1...4, using: &random)).map { _ in
@@ -40,7 +40,7 @@ struct SubscriptionIndexPropertyTests {
                         filter: bound.randomElement(using: &random) ?? BoundFilter(everyRowOf: Self.table)
                     )
                 }
-                index.add(
+                index.addBindings(
                     bindings.map {
                         BoundBinding(id: $0.id, events: $0.events, selection: $0.selection, filter: $0.filter)
                     },

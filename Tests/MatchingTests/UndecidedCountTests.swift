@@ -11,7 +11,7 @@ struct UndecidedCountTests {
     private func tally(_ patterns: [Int: Int], rows: Int = 1, table: Table = table) throws -> UndecidedCount {
         var index = SubscriptionIndex()
         for (group, count) in patterns {
-            index.add(
+            index.addBindings(
                 try (0..<count).map {
                     BoundBinding(
                         id: $0 + 1, events: .all, selection: nil,
@@ -19,7 +19,9 @@ struct UndecidedCountTests {
                 }, as: group)
         }
         var tally = UndecidedCount()
-        for row in 0..<rows { tally.count(index.match(Fixture.change(#"{"id":\#(row),"body":"x"}"#, table: table))) }
+        for row in 0..<rows {
+            tally.countUndecided(index.match(Fixture.change(#"{"id":\#(row),"body":"x"}"#, table: table)))
+        }
         return tally
     }
 

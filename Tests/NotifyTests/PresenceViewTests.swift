@@ -17,23 +17,23 @@ import Wire
 
     @Test("A device has its own sockets and its own window, and its user has all of them")
     func byDevice() {
-        view.users.enter("ada", from: place, at: now)
-        view.devices.enter(DeviceKey.of(user: "ada", session: "laptop"), from: place, at: now)
+        view.users.socketOpened("ada", from: place, at: now)
+        view.devices.socketOpened(DeviceKey.makeKey(user: "ada", session: "laptop"), from: place, at: now)
         #expect(sockets(nil).places == [place])
         #expect(sockets("laptop").places == [place])
         #expect(sockets("phone") == UserSockets(places: [], graceUntil: nil))
-        view.devices.leave(DeviceKey.of(user: "ada", session: "laptop"), from: place, window: 2000, at: now)
+        view.devices.socketClosed(DeviceKey.makeKey(user: "ada", session: "laptop"), from: place, window: 2000, at: now)
         #expect(sockets("laptop").graceUntil == 3000)
         #expect(sockets("laptop", isRestarting: true).graceUntil == 3000)
     }
 
     @Test("After a restart it is not known which devices may come back, but whose")
     func afterARestart() {
-        view.users.restore([(user: "ada", seen: 0)], until: 9000)
+        view.users.restoreUsers([(user: "ada", seen: 0)], until: 9000)
         #expect(sockets("phone", isRestarting: true).graceUntil == 9000)
         #expect(sockets("phone").graceUntil == nil)
         // One of them is back, and nobody knows of the others.
-        view.users.enter("ada", from: place, at: now)
+        view.users.socketOpened("ada", from: place, at: now)
         #expect(sockets("phone", isRestarting: true) == UserSockets(places: [], graceUntil: nil))
     }
 }

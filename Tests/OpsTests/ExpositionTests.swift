@@ -25,7 +25,7 @@ struct ExpositionTests {
 
     @Test func bucketsOfAHistogramAreCumulativeAndInSeconds() {
         var histogram = Histogram.ofTurns
-        for nanoseconds in [Int64(40_000), 90_000, 2_000_000_000] { histogram.record(nanoseconds: nanoseconds) }
+        for nanoseconds in [Int64(40_000), 90_000, 2_000_000_000] { histogram.recordDuration(nanoseconds: nanoseconds) }
         let lines = Exposition.text(of: [Figure("roost_t_seconds", "T.", histogram)]).split(separator: "\n")
         #expect(lines[1] == "# TYPE roost_t_seconds histogram")
         #expect(lines[2] == #"roost_t_seconds_bucket{le="5e-05"} 1"#)
@@ -36,7 +36,7 @@ struct ExpositionTests {
     }
 
     @Test func labelsAreEscaped() {
-        let figures = Figure.each("roost_x_total", .counter, "X.", "result", [#"a"b\c"# + "\n": 1])
+        let figures = Figure.labelledFigures("roost_x_total", .counter, "X.", "result", [#"a"b\c"# + "\n": 1])
         #expect(Exposition.text(of: figures).hasSuffix(#"roost_x_total{result="a\"b\\c\n"} 1"# + "\n"))
     }
 }

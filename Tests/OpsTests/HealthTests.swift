@@ -5,9 +5,9 @@ import Testing
 struct HealthTests {
     private static func health(behind: Duration? = nil, waiting: Duration? = nil) -> Health {
         let health = Health()
-        health.feed(problem: nil)
-        health.capture(problem: nil)
-        health.ask(
+        health.reportFeed(problem: nil)
+        health.reportCapture(problem: nil)
+        health.setProbes(
             HealthProbes(mostBehind: .seconds(10), loops: { [.zero] }, feed: { behind }, capture: { waiting }))
         return health
     }
@@ -29,7 +29,7 @@ struct HealthTests {
     @Test("what the capture says of itself comes first, and does not hide that something waits")
     func captureThatSpeaks() {
         let stalled = Self.health(waiting: .seconds(60))
-        stalled.capture(problem: "changes are not read from the WAL: no")
+        stalled.reportCapture(problem: "changes are not read from the WAL: no")
         #expect(stalled.problem == "changes are not read from the WAL: no")
         #expect(Self.problems(stalled)["capture"]?.contains("have waited 60 s") == true)
     }
@@ -37,7 +37,7 @@ struct HealthTests {
     @Test("a hub that reads no WAL has no such check to show, and none that fails")
     func noCapture() {
         let health = Health()
-        health.feed(problem: nil)
+        health.reportFeed(problem: nil)
         #expect(!health.readiness.contains { $0.name == "capture" })
         #expect(Self.problems(health) == [:] && health.problem == nil)
     }

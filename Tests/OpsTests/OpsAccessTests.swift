@@ -11,9 +11,9 @@ import Testing
 
     @Test(arguments: ["127.0.0.1:4001", "127.0.0.1", "localhost:4001", "LOCALHOST:9", "[::1]:4001", "127.1.2.3:80"])
     func namesOfTheMachine(host: String) {
-        #expect(local.judge(host: host, origin: nil, token: nil) == .allowed)
-        #expect(local.judge(host: host, origin: "http://\(host)", token: nil) == .allowed)
-        #expect(local.judge(host: host, origin: "https://\(host.lowercased())", token: nil) == .allowed)
+        #expect(local.judgePage(host: host, origin: nil, token: nil) == .allowed)
+        #expect(local.judgePage(host: host, origin: "http://\(host)", token: nil) == .allowed)
+        #expect(local.judgePage(host: host, origin: "https://\(host.lowercased())", token: nil) == .allowed)
     }
 
     @Test(
@@ -23,15 +23,15 @@ import Testing
             "10.0.0.1:4001", "0.0.0.0:4001", "127.0.0.256", "127.0.0", "[::2]:4001", "[::1", "", ":4001", nil,
         ])
     func otherNames(host: String?) {
-        #expect(isForbidden(local.judge(host: host, origin: nil, token: nil)))
+        #expect(isForbidden(local.judgePage(host: host, origin: nil, token: nil)))
         // The rest of the port is for probes, too, which name no host; browsers always do.
-        #expect(isForbidden(local.judge(host: host)) == (host != nil))
+        #expect(isForbidden(local.judgePort(host: host)) == (host != nil))
     }
 
     @Test func theWholePortIsForNamesOfTheMachineWhileNothingElseGuardsIt() {
-        for host in ["127.0.0.1:4001", "localhost", "[::1]:4001"] { #expect(local.judge(host: host) == .allowed) }
-        #expect(OpsAccess(host: "127.0.0.1", token: token).judge(host: "ops.example.com") == .allowed)
-        #expect(OpsAccess(host: "0.0.0.0", token: nil).judge(host: "10.1.2.3:4001") == .allowed)
+        for host in ["127.0.0.1:4001", "localhost", "[::1]:4001"] { #expect(local.judgePort(host: host) == .allowed) }
+        #expect(OpsAccess(host: "127.0.0.1", token: token).judgePort(host: "ops.example.com") == .allowed)
+        #expect(OpsAccess(host: "0.0.0.0", token: nil).judgePort(host: "10.1.2.3:4001") == .allowed)
     }
 
     @Test(
@@ -40,15 +40,15 @@ import Testing
             "http://127.0.0.1:4001/", "http://127.0.0.1:4001.evil.example",
         ])
     func pagesOfOthers(origin: String) {
-        #expect(isForbidden(local.judge(host: "127.0.0.1:4001", origin: origin, token: nil)))
+        #expect(isForbidden(local.judgePage(host: "127.0.0.1:4001", origin: origin, token: nil)))
     }
 
     @Test func elsewhereATokenIsAskedFor() {
         let open = OpsAccess(host: "0.0.0.0", token: nil)
-        #expect(isForbidden(open.judge(host: "127.0.0.1:4001", origin: nil, token: nil)))
+        #expect(isForbidden(open.judgePage(host: "127.0.0.1:4001", origin: nil, token: nil)))
         #expect(open.judgeFigures(token: nil) == .allowed)
         let guarded = OpsAccess(host: "0.0.0.0", token: token)
-        #expect(guarded.judge(host: "ops.example.org", origin: "https://ops.example.org", token: token) == .allowed)
+        #expect(guarded.judgePage(host: "ops.example.org", origin: "https://ops.example.org", token: token) == .allowed)
     }
 
     @Test(arguments: [
@@ -57,7 +57,7 @@ import Testing
     func aWrongToken(given: String?) {
         for host in ["127.0.0.1", "0.0.0.0"] {
             let access = OpsAccess(host: host, token: token)
-            #expect(access.judge(host: "127.0.0.1:4001", origin: nil, token: given) == .needsToken)
+            #expect(access.judgePage(host: "127.0.0.1:4001", origin: nil, token: given) == .needsToken)
             #expect(access.judgeFigures(token: given) == .needsToken)
         }
     }

@@ -7,7 +7,7 @@ struct ServiceReportTests {
     private var report = ServiceReport(watchdog: .seconds(15))
 
     private mutating func lines(_ problem: String?, at second: Int, heartbeats: [Int] = []) -> [String] {
-        report.lines(.init(problem: problem, heartbeats: heartbeats, age: .seconds(second)))
+        report.newLines(.init(problem: problem, heartbeats: heartbeats, age: .seconds(second)))
     }
 
     @Test mutating func readyWhenRowChangesFlowAndOnlyOnce() {
@@ -48,25 +48,25 @@ struct ServiceReportTests {
 
     @Test mutating func aReload() {
         _ = lines(nil, at: 0)
-        #expect(report.reloads(at: 123) == ["RELOADING=1", "MONOTONIC_USEC=123"])
+        #expect(report.reloadLines(at: 123) == ["RELOADING=1", "MONOTONIC_USEC=123"])
         let status = ServiceReport.Status(problem: nil, heartbeats: [], age: .seconds(1))
         #expect(
-            report.reloaded("configuration reloaded", status)
+            report.reloadedLines("configuration reloaded", status)
                 == ["READY=1", "STATUS=row changes flow; configuration reloaded"])
         #expect(lines(nil, at: 2) == [])
     }
 
     @Test mutating func aReloadBeforeTheHubIsReadyDoesNotSayThatItIs() {
         _ = lines("connecting", at: 0)
-        #expect(report.reloads(at: 123) == [])
+        #expect(report.reloadLines(at: 123) == [])
         let status = ServiceReport.Status(problem: "connecting", heartbeats: [], age: .seconds(1))
-        #expect(report.reloaded("reloaded", status) == ["STATUS=not ready: connecting; reloaded"])
+        #expect(report.reloadedLines("reloaded", status) == ["STATUS=not ready: connecting; reloaded"])
     }
 
     @Test mutating func stoppingAsksForTimeAndIsNeverReadyAgain() {
-        #expect(report.stops(within: .seconds(15)) == ["STOPPING=1", "EXTEND_TIMEOUT_USEC=15000000"])
+        #expect(report.stoppingLines(within: .seconds(15)) == ["STOPPING=1", "EXTEND_TIMEOUT_USEC=15000000"])
         #expect(lines("the hub is draining", at: 60, heartbeats: [1]) == ["STATUS=the hub is draining", "WATCHDOG=1"])
-        #expect(report.reloads(at: 1) == [])
+        #expect(report.reloadLines(at: 1) == [])
     }
 }
 
@@ -101,8 +101,8 @@ struct SystemdNotifierTests {
         defer { unlink(path) }
         let manager = try Manager(Array(path.utf8) + [0])
         let notifier = try #require(try SystemdNotifier(environment: ["NOTIFY_SOCKET": path]))
-        try notifier.send(["READY=1", "STATUS=row changes flow"])
-        try notifier.send(["WATCHDOG=1"])
+        try notifier.sendLines(["READY=1", "STATUS=row changes flow"])
+        try notifier.sendLines(["WATCHDOG=1"])
         #expect(manager.next() == "READY=1\nSTATUS=row changes flow")
         #expect(manager.next() == "WATCHDOG=1")
     }
@@ -111,13 +111,13 @@ struct SystemdNotifierTests {
         let name = "roost-notify-\(getpid())"
         let manager = try Manager([0] + Array(name.utf8))
         let notifier = try #require(try SystemdNotifier(environment: ["NOTIFY_SOCKET": "@" + name]))
-        try notifier.send(["READY=1"])
+        try notifier.sendLines(["READY=1"])
         #expect(manager.next() == "READY=1")
     }
 
     @Test func aManagerThatIsGoneIsAnError() throws {
         let notifier = try #require(try SystemdNotifier(environment: ["NOTIFY_SOCKET": "/tmp/roost-no-such-socket"]))
-        #expect(throws: SystemdNotifier.Failure.self) { try notifier.send(["READY=1"]) }
+        #expect(throws: SystemdNotifier.Failure.self) { try notifier.sendLines(["READY=1"]) }
     }
 
     @Test func aManagerThatTakesNothingHoldsNobodyUp() throws {
@@ -127,7 +127,7 @@ struct SystemdNotifierTests {
         let began = ContinuousClock.now
         // The queue is as long as net.unix.max_dgram_qlen.
         #expect(throws: SystemdNotifier.Failure.self) {
-            for _ in 0..<100_000 { try notifier.send(["WATCHDOG=1"]) }
+            for _ in 0..<100_000 { try notifier.sendLines(["WATCHDOG=1"]) }
         }
         #expect(ContinuousClock.now - began < .seconds(60))
         #expect(manager.next() == "WATCHDOG=1")

@@ -37,7 +37,7 @@ struct ChangeReplay {
 extension Database {
     /// Texts of one column, sorted.
     func rows(_ query: String) throws -> [String] {
-        try session().rows(query).compactMap { $0.first.flatMap { $0 } }.sorted()
+        try session().queryRows(query).compactMap { $0.first.flatMap { $0 } }.sorted()
     }
 
     /// Waits until all that is committed by now was read.

@@ -59,7 +59,7 @@ final class Collector: FeedConsumer {
 
     func membersChanged(_ changes: [MemberChange]) { content.withLock { $0.members.append(Set(changes.map(\.table))) } }
 
-    func consume(_ entries: [FeedEntry]) {
+    func consumeEntries(_ entries: [FeedEntry]) {
         let now = ContinuousClock.now
         let changes = entries.compactMap { if case .change(let change) = $0 { change } else { nil } }
         let broadcasts = entries.compactMap { if case .broadcast(let message) = $0 { message } else { nil } }

@@ -29,7 +29,7 @@ extension Database {
     }
 
     func hubSessions() throws -> [pid_t] {
-        try session().rows("select pid from \(Self.sessions) and application_name like 'roost%'").compactMap {
+        try session().queryRows("select pid from \(Self.sessions) and application_name like 'roost%'").compactMap {
             $0[0].flatMap { pid_t($0) }
         }
     }
@@ -60,9 +60,9 @@ extension Database {
     func writerWhoIsWaitedFor(_ statement: String) throws -> DatabaseSession {
         let writer = try session()
         try eventually("a writer that the bell waits for") {
-            try writer.run("rollback")
-            try writer.run("notify roost")
-            try writer.run("begin; \(statement)")
+            try writer.runScript("rollback")
+            try writer.runScript("notify roost")
+            try writer.runScript("begin; \(statement)")
             let waiting = "select 1 from pg_locks where locktype = 'advisory' and classid = 1919905651 and not granted"
             for _ in 0..<20 {
                 if try value(waiting) != nil { return true }

@@ -96,18 +96,19 @@ final class PostgresCluster: Sendable {
     /// A new database with Roost's schema, which is a fifth of the work of migrating one.
     func migratedDatabase() throws -> Database {
         let session = try DatabaseSession(conninfo: conninfo("postgres"))
-        let roles = try session.rows(
+        let roles = try session.queryRows(
             "select rolname from pg_roles where rolname in ('anon', 'authenticated', 'service_role') order by 1")
         let template = "template_for" + roles.map { "_" + ($0[0] ?? "") }.joined()
         try templates.withLock { templates in
             guard !templates.contains(template) else { return }
-            try session.run("create database \(template)")
+            try session.runScript("create database \(template)")
             try Migrator.migrate(conninfo: conninfo(template))
-            try session.run("alter database \(template) allow_connections false")
+            try session.runScript("alter database \(template) allow_connections false")
             templates.insert(template)
         }
         // By copying files, as before Postgres 15: it takes less than the log of all pages.
-        let version = try session.rows("show server_version_num").first?.first.flatMap { $0.flatMap { Int($0) } } ?? 0
+        let version =
+            try session.queryRows("show server_version_num").first?.first.flatMap { $0.flatMap { Int($0) } } ?? 0
         let copy = try database(options: "template \(template)" + (version < 150_000 ? "" : " strategy file_copy"))
         // As young as one that was migrated: nothing written since an epoch of more than ten minutes ago is ever pruned.
         try copy.run("update roost.epoch set made_at = clock_timestamp()")
@@ -120,7 +121,7 @@ final class PostgresCluster: Sendable {
             return number
         }
         let name = "test\(number)"
-        try DatabaseSession(conninfo: conninfo("postgres")).run("create database \(name) \(options)")
+        try DatabaseSession(conninfo: conninfo("postgres")).runScript("create database \(name) \(options)")
         return Database(conninfo: conninfo(name))
     }
 
@@ -169,7 +170,7 @@ struct Database: Sendable {
 
     func session() throws -> DatabaseSession { try DatabaseSession(conninfo: conninfo) }
 
-    func run(_ script: String) throws { try session().run(script) }
+    func run(_ script: String) throws { try session().runScript(script) }
 
     /// With roost's schema, these tables and these of them watched.
     func prepared(

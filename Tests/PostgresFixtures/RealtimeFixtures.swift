@@ -55,14 +55,14 @@ extension Database {
     /// The outbox: operation, table, and of the record the columns that are named.
     func outbox(_ columns: String...) throws -> [String] {
         let picked = columns.map { ", coalesce(record ->> '\($0)', 'null')" }.joined()
-        return try session().rows(
+        return try session().queryRows(
             "select concat_ws(' ', op, relid::regclass, case when reduced then 'reduced' end\(picked)) "
                 + "from roost.change order by id"
         ).map { $0[0] ?? "" }
     }
 
     func value(_ sql: String, _ parameters: [String?] = []) throws -> String? {
-        try session().rows(sql, parameters).first?.first ?? nil
+        try session().queryRows(sql, parameters).first?.first ?? nil
     }
 
     func role(_ name: String) -> Database {

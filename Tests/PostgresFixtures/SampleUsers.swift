@@ -20,12 +20,12 @@ extension Database {
 
     /// `online 1` and the like, in the order of the ids; the number is `last_seen` in seconds since 1970.
     func statuses() throws -> [String] {
-        try session().rows(
+        try session().queryRows(
             "select concat_ws(' ', status, extract(epoch from last_seen)::bigint) from users order by id"
         ).map { $0[0] ?? "" }
     }
 
     func onlineUsers() throws -> [String] {
-        try session().rows("select node || ' ' || user_id from roost.online_user order by 1").map { $0[0] ?? "" }
+        try session().queryRows("select node || ' ' || user_id from roost.online_user order by 1").map { $0[0] ?? "" }
     }
 }

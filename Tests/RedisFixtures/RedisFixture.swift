@@ -66,7 +66,7 @@ package final class RedisFixture {
         guard waitsUntilReady else { return }
         try eventuallyOnRedis("the server answers, see \(directory)/log") {
             // A server that wants a password answers too.
-            do { return try session().ask("PING") == .status("PONG") } catch let failure as RedisFailure {
+            do { return try session().runCommand("PING") == .status("PONG") } catch let failure as RedisFailure {
                 return failure.kind == .password
             }
         }
@@ -117,7 +117,7 @@ package final class RedisFixture {
 
     /// What the server says of itself in a section of INFO, by name.
     package func information(_ section: String) throws -> [String: String] {
-        let text = try session().ask("INFO", .text(section)).text ?? ""
+        let text = try session().runCommand("INFO", .text(section)).text ?? ""
         let pairs = text.split(whereSeparator: \.isNewline).map { $0.split(separator: ":", maxSplits: 1) }
         return Dictionary(
             pairs.filter { $0.count == 2 }.map { (String($0[0]), String($0[1])) }, uniquingKeysWith: { $1 })
@@ -125,12 +125,12 @@ package final class RedisFixture {
 
     /// Follows the other server from now on, and waits until it has its data.
     package func follow(_ primary: RedisFixture) throws {
-        _ = try session().ask("REPLICAOF", "127.0.0.1", .integer(Int64(primary.port)))
+        _ = try session().runCommand("REPLICAOF", "127.0.0.1", .integer(Int64(primary.port)))
         try eventuallyOnRedis("the replica is in step") { try information("replication")["master_link_status"] == "up" }
     }
 
     /// Becomes a primary, with the data that it has.
-    package func promote() throws { _ = try session().ask("REPLICAOF", "NO", "ONE") }
+    package func promote() throws { _ = try session().runCommand("REPLICAOF", "NO", "ONE") }
 
     private static let directories = Mutex<[String]>([])
     private static let running = Mutex<Set<pid_t>>([])

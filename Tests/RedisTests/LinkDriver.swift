@@ -21,9 +21,9 @@ final class LinkDriver {
 
     func turn(until deadline: ContinuousClock.Instant) {
         var polled: [pollfd] = []
-        link.poll(into: &polled)
+        link.preparePoll(into: &polled)
         poll(&polled, nfds_t(polled.count), milliseconds(until: min(deadline, link.deadline ?? deadline)))
-        events += link.advance(at: .now)
+        events += link.makeProgress(at: .now)
     }
 
     /// Waits for an event that is told after those that were waited for before.
@@ -57,7 +57,7 @@ final class LinkDriver {
     }
 
     func reply(to command: RedisArgument..., tag: UInt64 = 1) throws -> RedisValue {
-        guard link.command(command, tag: tag, at: .now) else { throw RedisFixtureError(description: "refused") }
+        guard link.queueCommand(command, tag: tag, at: .now) else { throw RedisFixtureError(description: "refused") }
         return try reply(tag)
     }
 

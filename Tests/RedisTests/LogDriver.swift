@@ -17,21 +17,21 @@ struct LogDriver {
     }
 
     func opening(leastEpoch: UInt64 = 1000) throws -> RedisValue {
-        guard LogScripts(keys).open(leastEpoch: leastEpoch, on: driver.link, tag: 1, at: .now) else {
+        guard LogScripts(keys).queueOpening(leastEpoch: leastEpoch, on: driver.link, tag: 1, at: .now) else {
             throw RedisFixtureError(description: "refused")
         }
         return try driver.reply(1)
     }
 
     func open(leastEpoch: UInt64 = 1000) throws -> LogOpening {
-        try LogScripts.opening(try opening(leastEpoch: leastEpoch))
+        try LogScripts.parseOpening(try opening(leastEpoch: leastEpoch))
     }
 
     func publish(_ batch: [UInt8], _ opening: LogOpening, entryTag: UInt64 = 7, length: Int = 1000) throws -> RedisValue
     {
         let scripts = LogScripts(keys)
         guard
-            scripts.publish(
+            scripts.queuePublishing(
                 batch, in: opening.head.epoch, entryTag: entryTag, length: length, on: driver.link, tag: 2, at: .now)
         else { throw RedisFixtureError(description: "refused") }
         return try driver.reply(2)
@@ -47,10 +47,12 @@ struct LogDriver {
     }
 
     func piece(after place: LogEntryID, through last: LogEntryID? = nil, count: Int = 1000) throws -> LogPiece {
-        guard LogScripts(keys).read(after: place, through: last, count: count, on: driver.link, tag: 3, at: .now) else {
+        guard
+            LogScripts(keys).queueReading(after: place, through: last, count: count, on: driver.link, tag: 3, at: .now)
+        else {
             throw RedisFixtureError(description: "refused")
         }
-        return try LogScripts.piece(try driver.reply(3))
+        return try LogScripts.parsePiece(try driver.reply(3))
     }
 
     func removeForeignLease(of hub: String) throws -> RedisValue {
@@ -64,7 +66,7 @@ struct LogDriver {
         guard LogScripts(keys).readHead(on: driver.link, tag: 4, at: .now) else {
             throw RedisFixtureError(description: "refused")
         }
-        return try LogScripts.head(try driver.reply(4))
+        return try LogScripts.parseHead(try driver.reply(4))
     }
 }
 

@@ -69,7 +69,7 @@ import Testing
         #expect(try log.head() == opened)
         _ = try log.publish([1], opened, entryTag: 0xAB)
         #expect(try log.head() == LogOpening(head: LogEntryID(epoch: 5000, offset: 0), tag: 0xAB, older: []))
-        _ = try server.session().ask("SET", .text(log.keys.head), "nonsense")
+        _ = try server.session().runCommand("SET", .text(log.keys.head), "nonsense")
         #expect(throws: LogRefusal.self) { try log.head() }
     }
 
@@ -89,14 +89,14 @@ import Testing
             let bytes = mutator.mutate(corpus[round % corpus.count], with: corpus)
             var value: RedisValue?
             count {
-                try bytes.withUnsafeBytes { try reader.feed($0) }
-                value = try reader.next()
+                try bytes.withUnsafeBytes { try reader.feedBytes($0) }
+                value = try reader.nextReply()
             }
             guard let value else { continue }
-            count { _ = try LogScripts.opening(value) }
-            count { _ = try LogScripts.piece(value) }
-            count { _ = try LogScripts.head(value) }
-            count { _ = try LogScripts.published(value) }
+            count { _ = try LogScripts.parseOpening(value) }
+            count { _ = try LogScripts.parsePiece(value) }
+            count { _ = try LogScripts.parseHead(value) }
+            count { _ = try LogScripts.parsePublished(value) }
         }
         #expect(read > 10_000)
         #expect(refused > 10_000)
@@ -157,12 +157,12 @@ import Testing
         let log = try whole(server)
         let opened = try log.open()
         _ = try log.publish([1], opened)
-        _ = try server.session().ask("FLUSHALL")
+        _ = try server.session().runCommand("FLUSHALL")
         #expect(try log.publish([2], opened) == .error("EPOCH none is the epoch of the log"))
-        #expect(try server.session().ask("DBSIZE") == .integer(0))
+        #expect(try server.session().runCommand("DBSIZE") == .integer(0))
         let next = try log.open(leastEpoch: opened.head.epoch + 1)
         #expect(next.head == LogEntryID(epoch: opened.head.epoch + 1, offset: -1))
-        #expect(throws: LogRefusal.otherEpoch) { try LogScripts.published(try log.publish([3], opened)) }
+        #expect(throws: LogRefusal.otherEpoch) { try LogScripts.parsePublished(try log.publish([3], opened)) }
         #expect(try log.read(after: next).isEmpty)
         #expect(try log.open(leastEpoch: 1) == next)
         let told = log.driver.events.filter { if case .message = $0 { true } else { false } }
@@ -175,7 +175,7 @@ import Testing
         let log = try whole(server)
         let opened = try log.open(leastEpoch: 8000)
         _ = try log.publish([1], opened)
-        _ = try server.session().ask("DEL", .text(log.keys.head))
+        _ = try server.session().runCommand("DEL", .text(log.keys.head))
         let next = try log.open(leastEpoch: 10)
         #expect(next.head == LogEntryID(epoch: 8001, offset: -1))
         #expect(next.older == [LogEntryID(epoch: 8000, offset: 0)])
@@ -186,14 +186,14 @@ import Testing
     @Test func nonsenseBelowTheKeys() throws {
         let server = try RedisFixture()
         let log = try whole(server)
-        _ = try server.session().ask("SET", .text(log.keys.head), "nonsense")
+        _ = try server.session().runCommand("SET", .text(log.keys.head), "nonsense")
         let opened = try log.open(leastEpoch: 10)
         #expect(opened.head == LogEntryID(epoch: 10, offset: -1))
-        _ = try server.session().ask("XADD", .text(log.keys.log), "11-0", "k", "v")
+        _ = try server.session().runCommand("XADD", .text(log.keys.log), "11-0", "k", "v")
         #expect(try log.read(after: opened).map(\.batch) == [[]], "it has its place, and nothing in it")
-        _ = try server.session().ask("DEL", .text(log.keys.log))
-        _ = try server.session().ask("SET", .text(log.keys.log), "nonsense")
-        #expect(throws: LogRefusal.otherEpoch) { try LogScripts.published(try log.publish([1], opened)) }
+        _ = try server.session().runCommand("DEL", .text(log.keys.log))
+        _ = try server.session().runCommand("SET", .text(log.keys.log), "nonsense")
+        #expect(throws: LogRefusal.otherEpoch) { try LogScripts.parsePublished(try log.publish([1], opened)) }
         let again = try log.open(leastEpoch: 10)
         #expect(try log.publish([1], again) == .integer(0))
     }
@@ -206,9 +206,9 @@ import Testing
         var opened = try log.open(leastEpoch: 5000)
         #expect(try log.publish([1], opened) == .integer(0))
         let session = try server.session()
-        _ = try session.ask("XADD", .text(log.keys.log), .text(id), "k", "v")
+        _ = try session.runCommand("XADD", .text(log.keys.log), .text(id), "k", "v")
         // XDEL is no right of hubs: trimming removes it as well.
-        if isRemoved { _ = try session.ask("XTRIM", .text(log.keys.log), "MAXLEN", "0") }
+        if isRemoved { _ = try session.runCommand("XTRIM", .text(log.keys.log), "MAXLEN", "0") }
         var attempts = 0
         while try log.publish([2], opened) != .integer(0) {
             attempts += 1
@@ -226,8 +226,8 @@ import Testing
         for key in [log.keys.head, log.keys.log] {
             #expect(try log.publish([1], opened) == .integer(0))
             let session = try server.session()
-            _ = try session.ask("DEL", .text(key))
-            _ = try session.ask(.text(command), .text(key), "nonsense")
+            _ = try session.runCommand("DEL", .text(key))
+            _ = try session.runCommand(.text(command), .text(key), "nonsense")
             let next = try log.open(leastEpoch: 5000)
             #expect(next.head.epoch > opened.head.epoch && next.head.offset == -1)
             opened = next
@@ -244,25 +244,25 @@ import Testing
         let key = log.keys.lease(of: "a")
         #expect(try log.removeForeignLease(of: "a") == .integer(0))
         for lease in ["0", "5", "9999999999999999999", "18446744073709551615"] {
-            _ = try session.ask("SET", .text(key), .text(lease), "PX", 60_000)
+            _ = try session.runCommand("SET", .text(key), .text(lease), "PX", 60_000)
             let read = try log.driver.reply(to: "GET", .text(key))
             #expect(!LogScripts.isForeignLease(read))
             #expect(try log.removeForeignLease(of: "a") == .integer(0))
-            #expect(try session.ask("GET", .text(key)) == .bytes(Array(lease.utf8)))
+            #expect(try session.runCommand("GET", .text(key)) == .bytes(Array(lease.utf8)))
         }
         for lease in ["", "x", "-1", "5 5", "1e3", "18446744073709551616", "5\u{0}"] {
-            _ = try session.ask("SET", .text(key), .text(lease))
+            _ = try session.runCommand("SET", .text(key), .text(lease))
             let read = try log.driver.reply(to: "GET", .text(key))
             #expect(LogScripts.isForeignLease(read))
             #expect(try log.removeForeignLease(of: "a") == .integer(1))
-            #expect(try session.ask("EXISTS", .text(key)) == .integer(0))
+            #expect(try session.runCommand("EXISTS", .text(key)) == .integer(0))
         }
         for command in ["RPUSH", "SADD"] {
-            _ = try session.ask(.text(command), .text(key), "5")
+            _ = try session.runCommand(.text(command), .text(key), "5")
             let read = try log.driver.reply(to: "GET", .text(key))
             #expect(LogScripts.isForeignLease(read))
             #expect(try log.removeForeignLease(of: "a") == .integer(1))
-            #expect(try session.ask("EXISTS", .text(key)) == .integer(0))
+            #expect(try session.runCommand("EXISTS", .text(key)) == .integer(0))
         }
     }
 
@@ -285,10 +285,10 @@ import Testing
             if hasEntry { _ = try log.publish([1], opened) }
             expected.insert(LogEntryID(epoch: opened.head.epoch, offset: hasEntry ? 0 : -1), at: 0)
             // A new life for the log, without the time that a restart takes.
-            let head = try server.session().ask("GET", .text(log.keys.head)).text ?? ""
+            let head = try server.session().runCommand("GET", .text(log.keys.head)).text ?? ""
             var parts = head.split(separator: " ").map(String.init)
             parts[2] = "another"
-            _ = try server.session().ask("SET", .text(log.keys.head), .text(parts.joined(separator: " ")))
+            _ = try server.session().runCommand("SET", .text(log.keys.head), .text(parts.joined(separator: " ")))
         }
         #expect(expected.count == 20)
     }
@@ -306,10 +306,10 @@ import Testing
         let opened = try log.open(leastEpoch: 5000)
         for number: UInt8 in 0..<3 { _ = try log.publish([number], opened) }
         try eventuallyOnRedis("the replica has three") {
-            try replica.session().ask("XLEN", .text(log.keys.log)) == .integer(3)
+            try replica.session().runCommand("XLEN", .text(log.keys.log)) == .integer(3)
         }
         // The replica is cut off, and the primary goes on alone.
-        _ = try replica.session().ask("REPLICAOF", "127.0.0.1", .integer(Int64(TestPort.claim())))
+        _ = try replica.session().runCommand("REPLICAOF", "127.0.0.1", .integer(Int64(TestPort.claim())))
         for number: UInt8 in 3..<6 { #expect(try log.publish([number], opened) == .integer(Int64(number))) }
         primary.kill()
         try replica.promote()
@@ -324,7 +324,7 @@ import Testing
     }
 
     private func set(_ key: String, _ value: String, _ log: LogDriver) throws {
-        try #require(log.driver.link.command(["SET", .text(key), .text(value)], tag: 90, at: .now))
+        try #require(log.driver.link.queueCommand(["SET", .text(key), .text(value)], tag: 90, at: .now))
         _ = try log.driver.reply(90)
     }
 
@@ -341,7 +341,7 @@ import Testing
         let log = try whole(server)
         let opened = try log.open(leastEpoch: 5000)
         _ = try log.publish([1], opened)
-        try #require(log.driver.link.command(["GET", .text(log.keys.head)], tag: 91, at: .now))
+        try #require(log.driver.link.queueCommand(["GET", .text(log.keys.head)], tag: 91, at: .now))
         let owner = try #require(try log.driver.reply(91).text).split(separator: " ")[2]
         try set(log.keys.head, damaged.replacing("OWNER", with: owner), log)
         // Whoever has it open writes nothing more, where the head's place says what is wrong.
@@ -362,7 +362,8 @@ import Testing
         let opened = try log.open(leastEpoch: 5000)
         _ = try log.publish([1], opened)
         func add(_ id: String, _ fields: [RedisArgument]) throws {
-            try #require(log.driver.link.command(["XADD", .text(log.keys.log), .text(id)] + fields, tag: 92, at: .now))
+            try #require(
+                log.driver.link.queueCommand(["XADD", .text(log.keys.log), .text(id)] + fields, tag: 92, at: .now))
             _ = try log.driver.reply(92)
         }
         try add("5000-1", ["what", "ever"])
@@ -371,7 +372,7 @@ import Testing
         #expect(piece.entries.map(\.batch) == [[1], []] && piece.entries.map(\.id.offset) == [0, 1])
         #expect(try log.piece(after: LogEntryID(epoch: 5000, offset: 1)) == LogPiece(entries: [], isAtEnd: true))
         // The head is before the end of the log: it goes.
-        #expect(throws: LogRefusal.otherEpoch) { try LogScripts.published(try log.publish([2], opened)) }
+        #expect(throws: LogRefusal.otherEpoch) { try LogScripts.parsePublished(try log.publish([2], opened)) }
         let again = try log.open(leastEpoch: 5000)
         #expect(again.head == LogEntryID(epoch: 5001, offset: -1))
         try add("18446744073709551615-18446744073709551615", ["p", "1", "t", "2", "b", "x"])

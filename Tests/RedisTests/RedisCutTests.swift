@@ -39,10 +39,10 @@ import Testing
         try driver.becomesWhole()
         if isInFlight {
             proxy.holdBack(true)
-            for tag: UInt64 in 1...3 { #expect(driver.link.command(["INCR", "n"], tag: tag, at: .now)) }
+            for tag: UInt64 in 1...3 { #expect(driver.link.queueCommand(["INCR", "n"], tag: tag, at: .now)) }
             var none: [pollfd] = []
-            driver.link.poll(into: &none)
-            try eventuallyOnRedis("they are done") { try server.session().ask("GET", "n").text == "3" }
+            driver.link.preparePoll(into: &none)
+            try eventuallyOnRedis("they are done") { try server.session().runCommand("GET", "n").text == "3" }
         }
         proxy.reset()
         #expect(try driver.falls(.cut).description == "the connection was cut: Connection reset by peer")
@@ -59,9 +59,9 @@ import Testing
         let driver = LinkDriver(server.address)
         try driver.becomesWhole()
         try server.freeze()
-        #expect(driver.link.command(["SET", "k", .bytes([UInt8](repeating: 1, count: 1000))], tag: 5, at: .now))
+        #expect(driver.link.queueCommand(["SET", "k", .bytes([UInt8](repeating: 1, count: 1000))], tag: 5, at: .now))
         var none: [pollfd] = []
-        driver.link.poll(into: &none)
+        driver.link.preparePoll(into: &none)
         server.killFrozen()
         try driver.falls(.cut)
         try driver.expect("lost") { $0 == .lost(tag: 5) ? () : nil }
@@ -76,11 +76,11 @@ import Testing
         let driver = LinkDriver(server.address)
         try driver.becomesWhole()
         // The session that kills is a normal one, too, which is spared.
-        _ = try server.session().ask("CLIENT", "KILL", "TYPE", .text(kind))
+        _ = try server.session().runCommand("CLIENT", "KILL", "TYPE", .text(kind))
         try driver.falls(.cut)
-        #expect(!driver.link.command(["PING"], tag: 1, at: .now))
+        #expect(!driver.link.queueCommand(["PING"], tag: 1, at: .now))
         try driver.becomesWhole()
-        #expect(driver.link.command(["PUBLISH", "{roost:test}:c", "x"], tag: 1, at: .now))
+        #expect(driver.link.queueCommand(["PUBLISH", "{roost:test}:c", "x"], tag: 1, at: .now))
         try driver.expect("the message") { $0 == .message(channel: "{roost:test}:c", [120]) ? () : nil }
     }
 
@@ -90,15 +90,15 @@ import Testing
         let driver = LinkDriver(server.address)
         try driver.becomesWhole()
         let session = try server.session()
-        #expect(driver.link.command(["BLPOP", "list", 0], tag: 1, at: .now))
+        #expect(driver.link.queueCommand(["BLPOP", "list", 0], tag: 1, at: .now))
         try eventuallyOnRedis("it waits") {
             driver.turn(until: .now)
-            return try session.ask("INFO", "clients").text?.contains("blocked_clients:1\r\n") == true
+            return try session.runCommand("INFO", "clients").text?.contains("blocked_clients:1\r\n") == true
         }
-        _ = try session.ask("CLIENT", "KILL", "TYPE", "pubsub")
+        _ = try session.runCommand("CLIENT", "KILL", "TYPE", "pubsub")
         try driver.falls(.cut)
         try driver.expect("lost") { $0 == .lost(tag: 1) ? () : nil }
-        #expect(try session.ask("RPUSH", "list", "x") == .integer(1))
+        #expect(try session.runCommand("RPUSH", "list", "x") == .integer(1))
         try driver.becomesWhole()
         #expect(try driver.reply(to: "LLEN", "list", tag: 3) == .integer(0))
         #expect(!driver.events.contains { if case .reply(1, _) = $0 { true } else { false } })
@@ -110,12 +110,12 @@ import Testing
         let driver = LinkDriver(server.address)
         try driver.becomesWhole()
         let session = try server.session()
-        for tag: UInt64 in 1...2 { #expect(driver.link.command(["BLPOP", "list", 0], tag: tag, at: .now)) }
+        for tag: UInt64 in 1...2 { #expect(driver.link.queueCommand(["BLPOP", "list", 0], tag: tag, at: .now)) }
         try eventuallyOnRedis("they wait") {
             driver.turn(until: .now)
-            return try session.ask("INFO", "clients").text?.contains("blocked_clients:1\r\n") == true
+            return try session.runCommand("INFO", "clients").text?.contains("blocked_clients:1\r\n") == true
         }
-        _ = try session.ask("CLIENT", "KILL", "TYPE", "normal")
+        _ = try session.runCommand("CLIENT", "KILL", "TYPE", "normal")
         try driver.falls(.cut)
         for tag: UInt64 in 1...2 { try driver.expect("lost \(tag)") { $0 == .lost(tag: tag) ? () : nil } }
         try driver.becomesWhole()
@@ -133,7 +133,7 @@ import Testing
         let session = try server.session()
         try eventuallyOnRedis("pings") {
             driver.turn(until: .now)
-            let statistics = try session.ask("INFO", "commandstats").text ?? ""
+            let statistics = try session.runCommand("INFO", "commandstats").text ?? ""
             guard let range = statistics.firstRange(of: "cmdstat_ping:calls=") else { return false }
             return Int(statistics[range.upperBound...].prefix { $0.isNumber }) ?? 0 > 10
         }
@@ -151,29 +151,29 @@ import Testing
         try driver.becomesWhole()
         // With nothing in flight: after ten seconds that nobody watched, the server is asked before it is judged.
         var now = ContinuousClock.now + .seconds(10)
-        #expect(driver.link.advance(at: now) == [])
+        #expect(driver.link.makeProgress(at: now) == [])
         // With pings in flight whose replies have come meanwhile: they are read first.
         func repliesCome() {
             var polled: [pollfd] = []
-            driver.link.poll(into: &polled)
+            driver.link.preparePoll(into: &polled)
             #expect(polled.count == 2)
             for var one in polled { #expect(poll(&one, 1, 20_000) == 1) }
         }
         for _ in 0..<3 {
             repliesCome()
             now += .seconds(10)
-            #expect(driver.link.advance(at: now) == [])
+            #expect(driver.link.makeProgress(at: now) == [])
             now += .milliseconds(600)
-            #expect(driver.link.advance(at: now) == [])
+            #expect(driver.link.makeProgress(at: now) == [])
         }
         repliesCome()
-        #expect(driver.link.advance(at: now) == [])
+        #expect(driver.link.makeProgress(at: now) == [])
         #expect(driver.link.isWhole)
         // What was asked and is not answered in time is silence.
         try server.freeze()
         now += .seconds(10)
         for (after, events): (Int64, Int) in [(0, 0), (900, 0), (1100, 1)] {
-            let told = driver.link.advance(at: now + .milliseconds(after))
+            let told = driver.link.makeProgress(at: now + .milliseconds(after))
             let silent = LinkEvent.away(RedisFailure(.silent, "Redis does not answer any more"))
             #expect(told == [LinkEvent](repeating: silent, count: events))
         }
@@ -188,7 +188,7 @@ import Testing
         let message = [UInt8](repeating: 1, count: 100_000)
         // The kernel takes some megabytes before the server has to keep anything.
         try eventuallyOnRedis("the server drops the reader") {
-            try session.ask("PUBLISH", "{roost:test}:c", .bytes(message)) == .integer(0)
+            try session.runCommand("PUBLISH", "{roost:test}:c", .bytes(message)) == .integer(0)
         }
         try driver.falls(.cut)
         try driver.becomesWhole()
@@ -200,12 +200,12 @@ import Testing
         timeouts.firstRetry = .milliseconds(50)
         var pause = RetryPause(timeouts)
         let now = ContinuousClock.now
-        let waits = (0..<5).map { _ in pause.failed(at: now, random: 1) - now }
+        let waits = (0..<5).map { _ in pause.attemptFailed(at: now, random: 1) - now }
         #expect(waits == [50, 100, 200, 250, 250].map { .milliseconds($0) })
-        pause.ready(at: now)
-        #expect(pause.failed(at: now + .milliseconds(10), random: 0) - now == .milliseconds(135))
-        pause.ready(at: now)
-        #expect(pause.failed(at: now + .seconds(1), random: 0) - now == .milliseconds(1025))
+        pause.connectionOpened(at: now)
+        #expect(pause.attemptFailed(at: now + .milliseconds(10), random: 0) - now == .milliseconds(135))
+        pause.connectionOpened(at: now)
+        #expect(pause.attemptFailed(at: now + .seconds(1), random: 0) - now == .milliseconds(1025))
     }
 
     @Test func twoServersBehindOneAddress() throws {
@@ -216,7 +216,7 @@ import Testing
         let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: proxy.port))))
         try driver.becomesWhole()
         proxy.lead(to: other.port)
-        _ = try one.session().ask("CLIENT", "KILL", "TYPE", "pubsub")
+        _ = try one.session().runCommand("CLIENT", "KILL", "TYPE", "pubsub")
         #expect(try driver.falls(.elsewhere).description == "the address led to two different servers")
         try driver.becomesWhole()
         #expect(try driver.reply(to: "CONFIG", "GET", "port").elements?.last?.text == "\(other.port)")

@@ -8,10 +8,12 @@ import Testing
     @Test func commandsAreAnsweredInOrder() throws {
         let server = try RedisFixture()
         let driver = LinkDriver(server.address)
-        #expect(!driver.link.command(["PING"], tag: 1, at: .now), "before it is whole")
+        #expect(!driver.link.queueCommand(["PING"], tag: 1, at: .now), "before it is whole")
         try driver.becomesWhole()
         #expect(driver.link.server.version?.isEmpty == false)
-        for tag in 0..<1000 { #expect(driver.link.command(["ECHO", .text("\(tag)")], tag: UInt64(tag), at: .now)) }
+        for tag in 0..<1000 {
+            #expect(driver.link.queueCommand(["ECHO", .text("\(tag)")], tag: UInt64(tag), at: .now))
+        }
         for tag in 0..<1000 { #expect(try driver.reply(UInt64(tag)).text == "\(tag)") }
     }
 
@@ -43,7 +45,8 @@ import Testing
         for number in 0..<500 {
             let payload = [UInt8](repeating: UInt8(number % 256), count: number * 7)
             #expect(
-                driver.link.command(["PUBLISH", number % 2 == 0 ? "one" : "two", .bytes(payload)], tag: 9, at: .now))
+                driver.link.queueCommand(
+                    ["PUBLISH", number % 2 == 0 ? "one" : "two", .bytes(payload)], tag: 9, at: .now))
         }
         try driver.expect("the last reply") { _ in
             driver.events.filter { if case .reply = $0 { true } else { false } }.count == 500 ? () : nil
@@ -77,11 +80,11 @@ import Testing
         for round: UInt64 in 1...2 {
             #expect(try driver.reply(to: "SCRIPT", "FLUSH") == .status("OK"))
             for tag in [round * 10, round * 10 + 1] {
-                #expect(driver.link.call(script, keys: ["k"], arguments: [.integer(7)], tag: tag, at: .now))
+                #expect(driver.link.queueCall(script, keys: ["k"], arguments: [.integer(7)], tag: tag, at: .now))
                 #expect(try driver.reply(tag).elements?.map(\.text) == ["k", "7"])
             }
         }
-        let loaded = try server.session().ask("INFO", "memory").text ?? ""
+        let loaded = try server.session().runCommand("INFO", "memory").text ?? ""
         #expect(loaded.contains("number_of_cached_scripts:1\r\n"))
     }
 
@@ -92,16 +95,16 @@ import Testing
         try server.freeze()
         let megabyte = [UInt8](repeating: 1, count: 1 << 20)
         var accepted = 0
-        while driver.link.command(["SET", "k", .bytes(megabyte)], tag: UInt64(accepted), at: .now) {
+        while driver.link.queueCommand(["SET", "k", .bytes(megabyte)], tag: UInt64(accepted), at: .now) {
             accepted += 1
             var none: [pollfd] = []
-            driver.link.poll(into: &none)
+            driver.link.preparePoll(into: &none)
             try #require(accepted < 100)
         }
         #expect(accepted == 7)
         server.thaw()
         for tag in 0..<accepted { #expect(try driver.reply(UInt64(tag)) == .status("OK")) }
-        #expect(driver.link.command(["SET", "k", .bytes(megabyte)], tag: 1, at: .now))
+        #expect(driver.link.queueCommand(["SET", "k", .bytes(megabyte)], tag: 1, at: .now))
     }
 
     @Test func bigRepliesComeWhole() throws {

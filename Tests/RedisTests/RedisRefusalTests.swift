@@ -36,24 +36,24 @@ import Testing
         let change = SharedStreamChange(.append, name: "a", id: 1, before: .absent, bytes: [1, 2])
         let removal = SharedStreamChange(.remove, name: "a", id: 1, before: .length(2))
         let written = try streams.write([change], try streams.open().epoch)
-        #expect(StreamScripts.outcomes(written) == [.done])
+        #expect(StreamScripts.parseOutcomes(written) == [.done])
         #expect(try driver.reply(to: "HGETALL", "{roost:test}:s").elements?.count == 2)
         #expect(try driver.reply(to: "GETRANGE", "{roost:test}:s:1", "0", "0") == .bytes([1]))
-        #expect(StreamScripts.outcomes(try streams.write([removal], try streams.open().epoch)) == [.done])
+        #expect(StreamScripts.parseOutcomes(try streams.write([removal], try streams.open().epoch)) == [.done])
         #expect(try driver.reply(to: "SET", "{roost:test}:l:a", "boot", "NX", "PX", "3000") == .status("OK"))
         #expect(try driver.reply(to: "MGET", "{roost:test}:l:a", "{roost:test}:l:b").elements?.count == 2)
         #expect(try driver.reply(to: "DEL", "{roost:test}:l:a") == .integer(1))
         #expect(try driver.reply(to: "PUBSUB", "NUMSUB", "{roost:test}:c").elements?.last == .integer(1))
         // Last, as each of them ends the link; a session goes on.
         let session = try server.session(.init(user: "roost", password: "secret"))
-        guard case .error = try session.ask("CONFIG", "GET", "*") else {
+        guard case .error = try session.runCommand("CONFIG", "GET", "*") else {
             throw RedisFixtureError(description: "allowed")
         }
-        #expect(try session.ask("PING") == .status("PONG"))
+        #expect(try session.runCommand("PING") == .status("PONG"))
         for command: [RedisArgument] in [
             ["GET", "other"], ["FLUSHALL"], ["PUBLISH", "other", "x"], ["CONFIG", "GET", "*"],
         ] {
-            #expect(driver.link.command(command, tag: 4, at: .now))
+            #expect(driver.link.queueCommand(command, tag: 4, at: .now))
             guard case .error(let text) = try driver.reply(4) else {
                 throw RedisFixtureError(description: "\(command)")
             }
@@ -85,7 +85,7 @@ import Testing
         let server = try RedisFixture()
         let driver = LinkDriver(server.address)
         try driver.becomesWhole()
-        for key in 0..<400 { #expect(driver.link.command(["SET", .text("key\(key)"), "x"], tag: 1, at: .now)) }
+        for key in 0..<400 { #expect(driver.link.queueCommand(["SET", .text("key\(key)"), "x"], tag: 1, at: .now)) }
         #expect(try driver.reply(to: "SAVE", tag: 2) == .status("OK"))
         server.kill()
         // A millisecond and more for each key, and clients are looked after meanwhile.
@@ -125,11 +125,11 @@ import Testing
         try driver.becomesWhole()
         let log = LogDriver(driver)
         let opened = try log.open()
-        _ = try server.session().ask("CONFIG", "SET", "maxmemory", "1")
+        _ = try server.session().runCommand("CONFIG", "SET", "maxmemory", "1")
         #expect(try log.open() == opened, "an epoch that goes on opens")
         _ = try log.publish([1], opened)
         #expect(try driver.falls(.memory).description == "Redis is full (maxmemory)")
-        _ = try server.session().ask("CONFIG", "SET", "maxmemory", "0")
+        _ = try server.session().runCommand("CONFIG", "SET", "maxmemory", "0")
         try driver.becomesWhole()
         #expect(try log.open() == opened, "nothing was written")
     }
@@ -140,8 +140,8 @@ import Testing
         try driver.becomesWhole()
         // What it cannot rename its file to.
         try makeFolder(server.directory + "/x.rdb/y")
-        _ = try server.session().ask("SET", "k", "x")
-        _ = try server.session().ask("BGSAVE")
+        _ = try server.session().runCommand("SET", "k", "x")
+        _ = try server.session().runCommand("BGSAVE")
         try eventuallyOnRedis("it failed") { try server.information("persistence")["rdb_last_bgsave_status"] == "err" }
         _ = try driver.reply(to: "SET", "k", "x")
         try driver.falls(.disk)

@@ -62,10 +62,10 @@ import Testing
         _ = try log.publish([1], opened)
         let session = try watching.session()
         try eventuallyOnRedis("Sentinel knows the replica") {
-            try session.ask("SENTINEL", "REPLICAS", "main").elements?.count == 1
+            try session.runCommand("SENTINEL", "REPLICAS", "main").elements?.count == 1
         }
         try eventuallyOnRedis("the replica has the entry") {
-            try replica.session().ask("XLEN", .text(log.keys.log)) == .integer(1)
+            try replica.session().runCommand("XLEN", .text(log.keys.log)) == .integer(1)
         }
         primary.kill()
         try driver.falls(.cut)
@@ -85,12 +85,12 @@ import Testing
         let session = try watching.session()
         try eventuallyOnRedis("Sentinel knows the replica, and the link listens") {
             driver.turn(until: .now)
-            return try session.ask("SENTINEL", "REPLICAS", "main").elements?.count == 1
-                && session.ask("CLIENT", "LIST").text?.contains(" sub=1 ") == true
+            return try session.runCommand("SENTINEL", "REPLICAS", "main").elements?.count == 1
+                && session.runCommand("CLIENT", "LIST").text?.contains(" sub=1 ") == true
         }
         try eventuallyOnRedis("it takes the replica for a good one") {
             driver.turn(until: .now)
-            return try session.ask("SENTINEL", "FAILOVER", "main") == .status("OK")
+            return try session.runCommand("SENTINEL", "FAILOVER", "main") == .status("OK")
         }
         _ = try driver.expect("away", within: .seconds(60)) { if case .away = $0 { true } else { nil } }
         try driver.becomesWhole()

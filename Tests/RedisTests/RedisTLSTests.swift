@@ -30,7 +30,7 @@ import Testing
         #expect(try driver.reply(to: "GET", "k") == .bytes(bytes))
         for number in 0..<2000 {
             let payload = [UInt8](repeating: UInt8(number % 256), count: number)
-            #expect(driver.link.command(["PUBLISH", "{roost:test}:c", .bytes(payload)], tag: 9, at: .now))
+            #expect(driver.link.queueCommand(["PUBLISH", "{roost:test}:c", .bytes(payload)], tag: 9, at: .now))
             if number % 200 == 0 { driver.turn(until: .now) }
         }
         var next = 0

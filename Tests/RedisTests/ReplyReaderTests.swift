@@ -16,10 +16,10 @@ import Testing
             rest = rest.dropFirst(pieces)
             var problem: RedisFailure?
             piece.withUnsafeBytes { raw in
-                do throws(RedisFailure) { try reader.feed(raw) } catch { problem = error }
+                do throws(RedisFailure) { try reader.feedBytes(raw) } catch { problem = error }
             }
             if let problem { throw problem }
-            while let value = try reader.next() { values.append(value) }
+            while let value = try reader.nextReply() { values.append(value) }
         }
         return values
     }

@@ -17,15 +17,16 @@ struct StreamLogDriver {
     }
 
     func open(_ least: UInt64 = 1000, settling: Duration = .zero) throws -> SharedStreamsOpening {
-        guard StreamScripts(keys).open(leastEpoch: least, settling: settling, on: driver.link, tag: 1, at: .now) else {
+        guard StreamScripts(keys).queueOpening(leastEpoch: least, settling: settling, on: driver.link, tag: 1, at: .now)
+        else {
             throw RedisFixtureError(description: "refused")
         }
-        return try #require(StreamScripts.opening(try driver.reply(1)))
+        return try #require(StreamScripts.parseOpening(try driver.reply(1)))
     }
 
     func write(_ changes: [SharedStreamChange], _ epoch: UInt64, isReturned: Bool = false) throws -> RedisValue {
         guard
-            StreamScripts(keys).write(
+            StreamScripts(keys).queueChanges(
                 changes, in: epoch, by: 7, isReturned: isReturned, on: driver.link, tag: 2, at: .now)
         else { throw RedisFixtureError(description: "refused") }
         return try driver.reply(2)

@@ -21,23 +21,24 @@ import Testing
         let stage = try whole(server)
         let epoch = try stage.open().epoch
         #expect(
-            StreamScripts.outcomes(try stage.write([append("one", .absent), append("two", .length(3))], epoch)) == [
-                .done, .done,
-            ])
+            StreamScripts.parseOutcomes(try stage.write([append("one", .absent), append("two", .length(3))], epoch))
+                == [
+                    .done, .done,
+                ])
         let here = SharedStreamPlace(id: 0xA1, length: 6)
         for late in [
             append("x", .absent), append("x", .length(3)), append("x", .length(6), id: 0xA2), append("", .length(3)),
             SharedStreamChange(.remove, name: "a b", id: 0xA1, before: .length(3)),
             SharedStreamChange(.remove, name: "a b", id: 0xA2, before: .any),
         ] {
-            #expect(StreamScripts.outcomes(try stage.write([late], epoch)) == [.elsewhere(here)])
+            #expect(StreamScripts.parseOutcomes(try stage.write([late], epoch)) == [.elsewhere(here)])
         }
-        #expect(StreamScripts.outcomes(try stage.write([append("", .length(6))], epoch)) == [.done])
-        #expect(try server.session().ask("GET", "{roost:test}:s:a1").text == "onetwo")
+        #expect(StreamScripts.parseOutcomes(try stage.write([append("", .length(6))], epoch)) == [.done])
+        #expect(try server.session().runCommand("GET", "{roost:test}:s:a1").text == "onetwo")
         #expect(try stage.open().count == 1, "what asks alone counts as no write")
         let remove = SharedStreamChange(.remove, name: "a b", id: 0xA1, before: .any)
-        #expect(StreamScripts.outcomes(try stage.write([remove, remove], epoch)) == [.done, .elsewhere(nil)])
-        #expect(try server.session().ask("DBSIZE") == .integer(1))
+        #expect(StreamScripts.parseOutcomes(try stage.write([remove, remove], epoch)) == [.done, .elsewhere(nil)])
+        #expect(try server.session().runCommand("DBSIZE") == .integer(1))
     }
 
     @Test func otherEpochsAndSettlingWriteNothing() throws {
@@ -48,14 +49,15 @@ import Testing
             throw RedisFixtureError(description: "it was written")
         }
         #expect(settling.hasPrefix("SETTLING"))
-        #expect(StreamScripts.outcomes(try stage.write([append("x", .absent)], epoch, isReturned: true)) == [.done])
+        #expect(
+            StreamScripts.parseOutcomes(try stage.write([append("x", .absent)], epoch, isReturned: true)) == [.done])
         guard case .error(let other) = try stage.write([append("y", .length(1))], epoch - 1, isReturned: true) else {
             throw RedisFixtureError(description: "it was written")
         }
         #expect(other.hasPrefix("EPOCH \(epoch)"))
         #expect(try stage.open(9000).epoch == epoch, "an epoch goes on while its server does")
         // A log that somebody cut.
-        _ = try server.session().ask("SET", "{roost:test}:s:a1", "")
+        _ = try server.session().runCommand("SET", "{roost:test}:s:a1", "")
         guard case .error(let damaged) = try stage.write([append("y", .length(1))], epoch, isReturned: true) else {
             throw RedisFixtureError(description: "it was written")
         }
@@ -106,12 +108,14 @@ import Testing
         let stage = try whole(server)
         let epoch = try stage.open().epoch
         let session = try server.session()
-        let owner = try #require(try session.ask("GET", .text(stage.keys.streamsHead)).text).split(separator: " ")[2]
-        _ = try session.ask("SET", .text(stage.keys.streamsHead), .text(damaged.replacing("OWNER", with: owner)))
+        let owner = try #require(try session.runCommand("GET", .text(stage.keys.streamsHead)).text).split(
+            separator: " ")[2]
+        _ = try session.runCommand("SET", .text(stage.keys.streamsHead), .text(damaged.replacing("OWNER", with: owner)))
         _ = try stage.write([append("one", .absent)], epoch)
         let again = try stage.open()
         #expect(again.epoch >= epoch && again.epoch < 1 << 52 && again.count == 0 && again.settles == .zero)
-        #expect(StreamScripts.outcomes(try stage.write([append("one", .absent, id: 0xA2)], again.epoch)) == [.done])
+        #expect(
+            StreamScripts.parseOutcomes(try stage.write([append("one", .absent, id: 0xA2)], again.epoch)) == [.done])
     }
 
     /// Keys of another type than hubs write are somebody else's: hubs begin anew, and write back what they have.
@@ -119,12 +123,12 @@ import Testing
         let server = try RedisFixture()
         let stage = try whole(server)
         let epoch = try stage.open().epoch
-        #expect(StreamScripts.outcomes(try stage.write([append("one", .absent)], epoch)) == [.done])
+        #expect(StreamScripts.parseOutcomes(try stage.write([append("one", .absent)], epoch)) == [.done])
         let session = try server.session()
         for (command, isOpenedFirst) in [("RPUSH", false), ("SADD", true)] {
             let before = try stage.open().epoch
-            _ = try session.ask("DEL", .text("{roost:test}:\(key)"))
-            _ = try session.ask(.text(command), .text("{roost:test}:\(key)"), "nonsense")
+            _ = try session.runCommand("DEL", .text("{roost:test}:\(key)"))
+            _ = try session.runCommand(.text(command), .text("{roost:test}:\(key)"), "nonsense")
             if !isOpenedFirst {
                 guard case .error(let text) = try stage.write([append("two", .length(3))], before) else {
                     throw RedisFixtureError(description: "it was written")
@@ -137,14 +141,15 @@ import Testing
                 again = try stage.open(before + 1)
             }
             #expect(again.epoch > before)
-            _ = try session.ask("DEL", "{roost:test}:s", "{roost:test}:s:a1")
-            #expect(StreamScripts.outcomes(try stage.write([append("one", .absent)], again.epoch)) == [.done])
+            _ = try session.runCommand("DEL", "{roost:test}:s", "{roost:test}:s:a1")
+            #expect(StreamScripts.parseOutcomes(try stage.write([append("one", .absent)], again.epoch)) == [.done])
         }
     }
 
     @Test func numbersBeyondCountingAreNone() {
         #expect(SharedStreamPlace("a1 9223372036854775807") == nil && SharedStreamPlace("a1 5")?.length == 5)
-        #expect(StreamScripts.opening(.array(["5", "9223372036854775807", "0"].map { .bytes(Array($0.utf8)) })) == nil)
+        #expect(
+            StreamScripts.parseOpening(.array(["5", "9223372036854775807", "0"].map { .bytes(Array($0.utf8)) })) == nil)
         for line in ["18446744073709551615 1 a\n", "5 1 a\nxxxx"] { #expect(SharedStreamNews(Array(line.utf8)) == nil) }
         #expect(SharedStreamNews(Array("5 9223372036854775807 a\n".utf8))?.count == nil)
     }

@@ -67,7 +67,7 @@ final class ClientHarness {
         while let deadline = machine.nextDeadline, deadline <= end {
             now = max(now, deadline)
             let before = machine.nextDeadline
-            input { $0.tick($1) }
+            input { $0.handleDeadlines($1) }
             // A deadline that stays where it was would hold the test forever.
             precondition(machine.nextDeadline.map { $0 > now || $0 != before } ?? true, "a deadline that tick ignores")
         }
@@ -84,17 +84,17 @@ final class ClientHarness {
 
     func giveToken(_ token: String? = "token") {
         let id = asked.last ?? 0
-        connection { $0.token(id, token, failure: "no", $1) }
+        connection { $0.tokenArrived(id, token, failure: "no", $1) }
     }
 
     func socketOpens() {
         let id = opened.last?.id ?? 0
-        connection { $0.opened(id, $1) }
+        connection { $0.socketOpened(id, $1) }
     }
 
     func socketEnds(_ failure: TransportFailure = .closed(code: 1006)) {
         let id = opened.last?.id ?? 0
-        connection { $0.ended(id, failure, $1) }
+        connection { $0.socketEnded(id, failure, $1) }
     }
 
     /// From nothing, or from a wait that is over, to an open socket.
@@ -107,7 +107,7 @@ final class ClientHarness {
 
     func hear(_ text: String) {
         let socket = machine.connection.socket
-        input { $0.receive(.text(Array(text.utf8)), from: socket, $1) }
+        input { $0.receiveFrame(.text(Array(text.utf8)), from: socket, $1) }
     }
 
     /// A frame of the room.
@@ -125,14 +125,14 @@ final class ClientHarness {
     func openRoom(_ configure: (inout ChannelConfiguration) -> Void = { _ in }) {
         var configuration = ChannelConfiguration()
         configure(&configuration)
-        machine.open(Self.room, topic, configuration)
+        machine.openChannel(Self.room, topic, configuration)
     }
 
     func subscribe(_ call: CallID = 100) { channel { $0.subscribe(call, $1, &$2, $3) } }
 
     func follow(_ subscription: SubscriptionID, table: String, filter: String? = nil) {
         let binding = ChangeRequest(schema: "public", table: table, kind: nil, filter: filter)
-        channel { channel, _, _, at in channel.add(subscription, binding, at) }
+        channel { channel, _, _, at in channel.addSequence(subscription, binding, at) }
     }
 
     /// The payload of the last frame of that name that was sent.

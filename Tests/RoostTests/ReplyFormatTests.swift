@@ -6,24 +6,24 @@ import Testing
 /// Where the text is in what models' APIs stream.
 @Suite struct ReplyFormatTests {
     @Test func openai() {
-        #expect(ReplyFormat.openai.text(of: #"{"choices":[{"index":0,"delta":{"content":"Hé"}}]}"#) == "Hé")
-        #expect(ReplyFormat.openai.text(of: #"{"type":"response.output_text.delta","delta":" you"}"#) == " you")
+        #expect(ReplyFormat.openai.extractText(of: #"{"choices":[{"index":0,"delta":{"content":"Hé"}}]}"#) == "Hé")
+        #expect(ReplyFormat.openai.extractText(of: #"{"type":"response.output_text.delta","delta":" you"}"#) == " you")
         for other in ["[DONE]", #"{"choices":[{"delta":{"role":"assistant"}}]}"#, #"{"choices":[]}"#, "{}"] {
-            #expect(ReplyFormat.openai.text(of: other) == nil)
+            #expect(ReplyFormat.openai.extractText(of: other) == nil)
         }
     }
 
     @Test func anthropic() {
         let text = #"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}"#
-        #expect(ReplyFormat.anthropic.text(of: text) == "Hi")
-        #expect(ReplyFormat.anthropic.text(of: #"{"type":"message_stop"}"#) == nil)
+        #expect(ReplyFormat.anthropic.extractText(of: text) == "Hi")
+        #expect(ReplyFormat.anthropic.extractText(of: #"{"type":"message_stop"}"#) == nil)
         let json = #"{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{"}}"#
-        #expect(ReplyFormat.anthropic.text(of: json) == nil)
+        #expect(ReplyFormat.anthropic.extractText(of: json) == nil)
     }
 
     @Test func vercel() {
-        #expect(ReplyFormat.vercel.text(of: #"{"type":"text-delta","id":"1","delta":"a"}"#) == "a")
-        #expect(ReplyFormat.vercel.text(of: #"{"type":"text-start","id":"1"}"#) == nil)
+        #expect(ReplyFormat.vercel.extractText(of: #"{"type":"text-delta","id":"1","delta":"a"}"#) == "a")
+        #expect(ReplyFormat.vercel.extractText(of: #"{"type":"text-start","id":"1"}"#) == nil)
     }
 
     /// However the bytes are cut.
@@ -32,7 +32,7 @@ import Testing
         var (events, parser) = ([ServerEvents.Event](), ServerEvents())
         let bytes = Array(text.utf8)
         for start in stride(from: 0, to: bytes.count, by: size) {
-            events += parser.take(Array(bytes[start..<min(start + size, bytes.count)]))
+            events += parser.parsePiece(Array(bytes[start..<min(start + size, bytes.count)]))
         }
         #expect(
             events == [
@@ -49,7 +49,7 @@ import Testing
         var input = ReplyInput(ends[0], .vercel)
         var text: [UInt8] = []
         withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
-            while case let count = input.read(into: buffer), count > 0 { text += buffer[..<count] }
+            while case let count = input.readBytes(into: buffer), count > 0 { text += buffer[..<count] }
         }
         close(ends[0])
         #expect(String(decoding: text, as: UTF8.self) == "0123456789")

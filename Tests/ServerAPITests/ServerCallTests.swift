@@ -78,9 +78,9 @@ import Wire
         // Calls of 5 ms each, as fast as they are granted, for a minute.
         let end = now + 60_000
         while now < end {
-            switch budget.begin(at: now) {
+            switch budget.startCall(at: now) {
             case .granted:
-                budget.end(cost: 5_000, at: now)
+                budget.endCall(cost: 5_000, at: now)
                 used += 5_000
             case .spent(let seconds):
                 #expect(seconds >= 1)
@@ -94,19 +94,19 @@ import Wire
 
     @Test func soManyAreUnderWayAtOnce() {
         var budget = CallBudget()
-        for _ in 0..<CallBudget.mostOpen { #expect(budget.begin(at: 1) == .granted) }
-        #expect(budget.begin(at: 1) == .tooManyOpen)
-        budget.end(cost: 0, at: 1)
-        #expect(budget.begin(at: 1) == .granted)
+        for _ in 0..<CallBudget.mostOpen { #expect(budget.startCall(at: 1) == .granted) }
+        #expect(budget.startCall(at: 1) == .tooManyOpen)
+        budget.endCall(cost: 0, at: 1)
+        #expect(budget.startCall(at: 1) == .granted)
     }
 
     @Test func whoHasUsedItUpIsToldWhenToComeAgain() {
         var budget = CallBudget()
-        #expect(budget.begin(at: 0) == .granted)
-        budget.end(cost: CallBudget.most + 450_000, at: 0)
-        #expect(budget.begin(at: 0) == .spent(5))
-        #expect(budget.begin(at: 4_400) == .spent(1))
-        #expect(budget.begin(at: 4_600) == .granted)
+        #expect(budget.startCall(at: 0) == .granted)
+        budget.endCall(cost: CallBudget.most + 450_000, at: 0)
+        #expect(budget.startCall(at: 0) == .spent(5))
+        #expect(budget.startCall(at: 4_400) == .spent(1))
+        #expect(budget.startCall(at: 4_600) == .granted)
     }
 
     /// What hubs answer is added up, and it comes from Redis.

@@ -259,14 +259,14 @@ import Testing
         let stage = try ServiceStage()
         try stage.create("a")
         let buffer = try stage.buffer("a")
-        stage.service.watch(buffer.name, by: 3)
+        stage.service.watchStream(buffer.name, by: 3)
         try stage.append("x", to: "a")
         try stage.append("y", to: "a")
         #expect(stage.sink.loops == [3])
         buffer.noteSeen(by: 3)
         try stage.append("z", to: "a")
         #expect(stage.sink.loops == [3, 3])
-        stage.service.unwatch(buffer.name, by: 3)
+        stage.service.unwatchStream(buffer.name, by: 3)
         try stage.append("z", to: "a")
         #expect(stage.sink.loops == [3, 3])
     }
@@ -274,19 +274,19 @@ import Testing
     @Test func whoWatchesANameIsToldOfAStreamThatIsMadeWithIt() throws {
         let stage = try ServiceStage()
         let name = try #require(StreamName("a"))
-        #expect(stage.service.watch(name, by: 1) == nil)
-        stage.service.watch(name, by: 1)
+        #expect(stage.service.watchStream(name, by: 1) == nil)
+        stage.service.watchStream(name, by: 1)
         try stage.create("b")
         #expect(stage.sink.loops.isEmpty)
         try stage.create("a")
         #expect(stage.sink.loops == [1])
         try stage.buffer("a").noteSeen(by: 1)
-        stage.service.unwatch(name, by: 1)
+        stage.service.unwatchStream(name, by: 1)
         try stage.ask(.delete(nil), "a")
         #expect(stage.sink.loops == [1, 1], "it is watched as often as it was asked for")
         try stage.create("a")
         #expect(stage.sink.loops == [1, 1, 1])
-        stage.service.unwatch(name, by: 1)
+        stage.service.unwatchStream(name, by: 1)
         try stage.append("x", to: "a")
         #expect(stage.sink.loops == [1, 1, 1])
     }
@@ -302,7 +302,7 @@ import Testing
         for _ in 0..<100 {
             var append = StreamAppend(body: [UInt8](repeating: 1, count: 1_000_000))
             append.closes = true
-            service.perform(.append(append), on: name) { answer in
+            service.submitRequest(.append(append), on: name) { answer in
                 if answer.refusal == .unavailable { refused.withLock { $0 += 1 } }
             }
         }

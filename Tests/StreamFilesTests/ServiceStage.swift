@@ -47,7 +47,7 @@ final class ServiceStage {
 
     @discardableResult func ask(_ request: StreamRequest, _ name: String) throws -> StreamAnswer {
         let name = try #require(StreamName(name))
-        return try wait { service.perform(request, on: name, answer: $0) }
+        return try wait { service.submitRequest(request, on: name, answer: $0) }
     }
 
     /// Asks, and waits for the answer, which comes from another thread.
@@ -88,7 +88,7 @@ final class ServiceStage {
     func text(_ name: String) throws -> String {
         let buffer = try buffer(name)
         var bytes: [UInt8] = []
-        buffer.copy(0..<buffer.snapshot.end, into: &bytes)
+        buffer.copyBytes(0..<buffer.snapshot.end, into: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
@@ -99,7 +99,8 @@ final class ServiceStage {
 
     /// The figures of all that was answered so far: they are published behind the answers of a turn, and a survey comes behind that.
     func statistics() throws -> StreamStatistics {
-        _ = try wait { (then: @escaping @Sendable (StreamSurvey) -> Void) in service.survey(limit: 1, then: then) }
+        _ = try wait { (then: @escaping @Sendable (StreamSurvey) -> Void) in service.surveyStreams(limit: 1, then: then)
+        }
         return service.statistics
     }
 

@@ -146,7 +146,7 @@ import Testing
         let one = try stage(server, "a")
         try one.create("a", body: "x")
         // As a failover has it: another server's epoch, in which a log is shorter.
-        _ = try server.session().ask("DEL", "{roost:test}:sm")
+        _ = try server.session().runCommand("DEL", "{roost:test}:sm")
         let answer = try one.append("y", to: "a")
         #expect(answer.refusal == nil || answer.refusal == .unavailable)
         try isOpen(one)

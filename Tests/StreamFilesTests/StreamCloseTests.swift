@@ -59,7 +59,7 @@ import Wire
         }
         #expect(try stage.status("voice/1") == .open && stage.status("reply/1")?.ending?.reason == .complete)
         let voice = try #require(StreamName("voice/1"))
-        let report: StreamReport? = try stage.wait { stage.service.inspect(voice, limit: 1, then: $0) }
+        let report: StreamReport? = try stage.wait { stage.service.inspectStream(voice, limit: 1, then: $0) }
         #expect(report?.trouble == "voice/*: no such cast")
     }
 
@@ -175,8 +175,8 @@ import Wire
             var append = StreamAppend(body: Array("!".utf8))
             append.closes = true
             append.bearer = Self.ann
-            stage.service.perform(.append(append), on: name) { _ in }
-        case .cancelled: stage.service.perform(.cancel(nil, by: Self.ann), on: name) { _ in }
+            stage.service.submitRequest(.append(append), on: name) { _ in }
+        case .cancelled: stage.service.submitRequest(.cancel(nil, by: Self.ann), on: name) { _ in }
         case .aborted: break
         }
         try eventually("the attempt") { committer.commits.count == 1 }
@@ -212,7 +212,7 @@ private final class ScriptedCommitter: StreamCommitter {
 
     func settle(as outcome: StreamCommitOutcome) { script.withLock { $0.settled = outcome } }
 
-    func commit(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
+    func commitEnd(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
         let outcome = script.withLock { script in
             script.commits.append(commit)
             return script.respond(commit)
@@ -220,9 +220,9 @@ private final class ScriptedCommitter: StreamCommitter {
         if let outcome { answer(outcome) }
     }
 
-    func settle(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
+    func settleAttempt(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
         answer(script.withLock { $0.settled })
     }
 
-    func forget(_ key: StreamCommitKey) {}
+    func forgetAttempt(_ key: StreamCommitKey) {}
 }

@@ -9,12 +9,12 @@ import Wire
 /// What an operator is told of the streams that are kept, and what of them is counted.
 @Suite(.serialized) struct StreamSurveyTests {
     private func survey(_ stage: ServiceStage, limit: Int = 25) throws -> StreamSurvey {
-        try stage.wait { stage.service.survey(limit: limit, then: $0) }
+        try stage.wait { stage.service.surveyStreams(limit: limit, then: $0) }
     }
 
     private func report(_ stage: ServiceStage, on name: String) throws -> StreamReport? {
         let name = try #require(StreamName(name))
-        return try stage.wait { stage.service.inspect(name, limit: 2, then: $0) }
+        return try stage.wait { stage.service.inspectStream(name, limit: 2, then: $0) }
     }
 
     @Test func whatGrewSinceTheLastSurveyIsBusy() throws {
@@ -102,8 +102,8 @@ import Wire
         append.closes = true
         append.bearer = StreamBearer(role: "service_role", claims: Array("{}".utf8))
         let name = try #require(StreamName("a"))
-        stage.service.perform(.append(append), on: name) { _ in }
-        stage.service.perform(.cancel(nil, by: nil), on: name) { _ in }
+        stage.service.submitRequest(.append(append), on: name) { _ in }
+        stage.service.submitRequest(.cancel(nil, by: nil), on: name) { _ in }
         let report = try #require(try report(stage, on: "a"))
         #expect(report.line.isClosing && report.waiting == 1 && report.line.appends == 0)
         committer.answer(.committed(row: nil))
@@ -157,12 +157,12 @@ import Wire
 private final class LateCommitter: StreamCommitter {
     private let waiting = Mutex<[@Sendable (StreamCommitOutcome) -> Void]>([])
 
-    func commit(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
+    func commitEnd(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
         waiting.withLock { $0.append(answer) }
     }
 
-    func settle(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {}
-    func forget(_ key: StreamCommitKey) {}
+    func settleAttempt(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {}
+    func forgetAttempt(_ key: StreamCommitKey) {}
 
     func answer(_ outcome: StreamCommitOutcome) { for answer in waiting.withLock({ $0 }) { answer(outcome) } }
 }

@@ -30,7 +30,7 @@ import Wire
     private func kept(_ name: String, _ stage: ServiceStage) throws -> [UInt8] {
         let buffer = try stage.buffer(name)
         var bytes: [UInt8] = []
-        buffer.copy(buffer.snapshot.start..<buffer.snapshot.end, into: &bytes)
+        buffer.copyBytes(buffer.snapshot.start..<buffer.snapshot.end, into: &bytes)
         return bytes
     }
 
@@ -153,7 +153,7 @@ import Wire
             var body: [UInt8] = [8]
             for byte in 0..<4 { body.append(UInt8(truncatingIfNeeded: facts.utf8.count >> (8 * byte))) }
             body += facts.utf8
-            #expect(RecordFrame.records(in: RecordFrame.framed(body[...])).records.isEmpty, "\(facts)")
+            #expect(RecordFrame.records(in: RecordFrame.framedBody(body[...])).records.isEmpty, "\(facts)")
         }
     }
 }

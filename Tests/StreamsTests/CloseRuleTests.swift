@@ -21,12 +21,12 @@ import Wire
         let rules = [CloseRule(pattern: nil, statement: "one")]
         #expect(try rules.first(for: Self.name("anything/at/all"), .complete)?.setting == "streams.on_close")
         #expect(try rules.first(for: Self.name("anything"), .cancelled) == nil)
-        #expect(rules[0].failure("no such column") == "no such column")
+        #expect(rules[0].failureText("no such column") == "no such column")
     }
 
     @Test func aFailureNamesTheEntry() {
         let rule = CloseRule(pattern: "reply/*", statement: "one", role: "it's \"me\"")
-        #expect(rule.failure("no such column") == "reply/*: no such column")
+        #expect(rule.failureText("no such column") == "reply/*: no such column")
         #expect(rule.setting == "streams.on_close for reply/*")
         #expect(rule.bearer?.claims == Array(#"{"role":"it's \"me\""}"#.utf8))
     }

@@ -9,7 +9,7 @@ import Testing
         let stream = StreamBuffer(
             id: StreamID(1), name: name, configuration: StreamConfiguration(contentType: contentType))
         _ = stream.append(Array(text.utf8))
-        return stream.excerpt()
+        return stream.makeExcerpt()
     }
 
     /// In the form of RFC 7515.

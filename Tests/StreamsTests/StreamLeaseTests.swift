@@ -13,55 +13,55 @@ import Testing
 
     @Test func aSilentProducerStallsAndIsGivenUp() {
         var lease = lease()
-        #expect(lease.advance(to: 14_999, rules, hasProducer: true) == nil)
-        #expect(lease.advance(to: 15_000, rules, hasProducer: true) == .stalled)
-        #expect(lease.advance(to: 59_999, rules, hasProducer: true) == nil)
-        #expect(lease.advance(to: 60_000, rules, hasProducer: true) == .aborted)
+        #expect(lease.advanceClock(to: 14_999, rules, hasProducer: true) == nil)
+        #expect(lease.advanceClock(to: 15_000, rules, hasProducer: true) == .stalled)
+        #expect(lease.advanceClock(to: 59_999, rules, hasProducer: true) == nil)
+        #expect(lease.advanceClock(to: 60_000, rules, hasProducer: true) == .aborted)
     }
 
     @Test func whoComesBackIsThere() {
         var lease = lease()
-        _ = lease.advance(to: 20_000, rules, hasProducer: true)
-        #expect(lease.heard(at: 30_000) == .open && !lease.isStalled)
-        #expect(lease.advance(to: 44_999, rules, hasProducer: true) == nil)
-        #expect(lease.advance(to: 45_000, rules, hasProducer: true) == .stalled)
+        _ = lease.advanceClock(to: 20_000, rules, hasProducer: true)
+        #expect(lease.producerHeard(at: 30_000) == .open && !lease.isStalled)
+        #expect(lease.advanceClock(to: 44_999, rules, hasProducer: true) == nil)
+        #expect(lease.advanceClock(to: 45_000, rules, hasProducer: true) == .stalled)
     }
 
     @Test func aBrokenConnectionIsSaidAtOnce() {
         var lease = lease()
         let (one, other) = (StreamHold(loop: 0, serial: 1), StreamHold(loop: 0, serial: 2))
-        #expect(lease.hold(one, at: 0) == nil && lease.hold(other, at: 0) == nil)
-        #expect(lease.release(one, at: 1000) == nil, "there is another one")
-        #expect(lease.release(other, at: 2000) == .stalled)
-        #expect(lease.release(other, at: 2000) == nil, "once")
-        #expect(lease.advance(to: 61_999, rules, hasProducer: true) == nil)
-        #expect(lease.advance(to: 62_000, rules, hasProducer: true) == .aborted)
+        #expect(lease.addHold(one, at: 0) == nil && lease.addHold(other, at: 0) == nil)
+        #expect(lease.releaseHold(one, at: 1000) == nil, "there is another one")
+        #expect(lease.releaseHold(other, at: 2000) == .stalled)
+        #expect(lease.releaseHold(other, at: 2000) == nil, "once")
+        #expect(lease.advanceClock(to: 61_999, rules, hasProducer: true) == nil)
+        #expect(lease.advanceClock(to: 62_000, rules, hasProducer: true) == .aborted)
     }
 
     @Test func whoEndsAConnectionInOrderHasAllOfTheTime() {
         var lease = lease()
         let hold = StreamHold(loop: 0, serial: 1)
-        _ = lease.hold(hold, at: 0)
-        lease.finish(hold, at: 5000)
+        _ = lease.addHold(hold, at: 0)
+        lease.finishHold(hold, at: 5000)
         #expect(!lease.isStalled)
-        #expect(lease.advance(to: 19_999, rules, hasProducer: true) == nil)
-        #expect(lease.advance(to: 20_000, rules, hasProducer: true) == .stalled)
+        #expect(lease.advanceClock(to: 19_999, rules, hasProducer: true) == nil)
+        #expect(lease.advanceClock(to: 20_000, rules, hasProducer: true) == .stalled)
     }
 
     @Test func whoHasNoProducerThatIsKnownIsAbandonedAfterAnHour() {
         var lease = lease()
-        #expect(lease.advance(to: 3_599_999, rules, hasProducer: false) == nil)
-        #expect(lease.advance(to: 3_600_000, rules, hasProducer: false) == .aborted)
+        #expect(lease.advanceClock(to: 3_599_999, rules, hasProducer: false) == nil)
+        #expect(lease.advanceClock(to: 3_600_000, rules, hasProducer: false) == .aborted)
     }
 
     @Test func theStreamMaySayHowLong() {
         var short = lease(seconds: 2)
-        #expect(short.advance(to: 2000, rules, hasProducer: false) == .stalled)
-        #expect(short.advance(to: 60_000, rules, hasProducer: false) == .aborted)
+        #expect(short.advanceClock(to: 2000, rules, hasProducer: false) == .stalled)
+        #expect(short.advanceClock(to: 60_000, rules, hasProducer: false) == .aborted)
         var long = lease(seconds: 90)
-        #expect(long.advance(to: 89_999, rules, hasProducer: true) == nil)
+        #expect(long.advanceClock(to: 89_999, rules, hasProducer: true) == nil)
         var never = lease(seconds: 0)
-        #expect(never.advance(to: 1_000_000_000, rules, hasProducer: true) == nil)
+        #expect(never.advanceClock(to: 1_000_000_000, rules, hasProducer: true) == nil)
     }
 
     /// Nobody is connected then, and everybody has all of the time to come back.
@@ -69,8 +69,8 @@ import Testing
         var lease = lease()
         lease.restart(hasProducer: true, at: 100_000)
         #expect(lease.isStalled)
-        #expect(lease.advance(to: 159_999, rules, hasProducer: true) == nil)
-        #expect(lease.advance(to: 160_000, rules, hasProducer: true) == .aborted)
+        #expect(lease.advanceClock(to: 159_999, rules, hasProducer: true) == nil)
+        #expect(lease.advanceClock(to: 160_000, rules, hasProducer: true) == .aborted)
         var unknown = self.lease()
         unknown.restart(hasProducer: false, at: 100_000)
         #expect(!unknown.isStalled)

@@ -26,8 +26,8 @@ import Wire
     @discardableResult private static func perform(
         _ append: StreamAppend, on log: inout StreamLog, limit: Int = 1000
     ) -> StreamLog.Decision {
-        let decision = log.decide(append, limit: limit, at: 2000)
-        if case .write(let record, _) = decision { log.apply(record) }
+        let decision = log.decideAppend(append, limit: limit, at: 2000)
+        if case .write(let record, _) = decision { log.applyRecord(record) }
         return decision
     }
 
@@ -50,7 +50,7 @@ import Wire
         var log = try Self.log()
         Self.perform(Self.text("all", closes: true), on: &log)
         let decision = Self.perform(Self.text("more"), on: &log)
-        #expect(Self.refusal(decision) == .ended(log.snapshot(.open)) && log.end == 3)
+        #expect(Self.refusal(decision) == .ended(log.makeSnapshot(.open)) && log.end == 3)
         #expect(Self.perform(Self.text("", closes: true), on: &log) == .repeated(nil))
     }
 
@@ -58,9 +58,9 @@ import Wire
     @Test func anAbortWithARowFencesItsProducer() throws {
         var log = try Self.log()
         Self.perform(Self.text("x", by: Self.stamp(0, 0)), on: &log)
-        log.apply(.closing([], StreamEnding(.aborted, at: 3000), producer: nil, sequence: nil))
+        log.applyRecord(.closing([], StreamEnding(.aborted, at: 3000), producer: nil, sequence: nil))
         #expect(log.ending == nil && log.closing?.key.attempt == 1)
-        log.apply(.closed(row: Array("{}".utf8)))
+        log.applyRecord(.closed(row: Array("{}".utf8)))
         #expect(log.end == 1 && log.ending == StreamEnding(.aborted, at: 3000, row: Array("{}".utf8)))
         #expect(Self.refusal(Self.perform(Self.text("y", by: Self.stamp(0, 1)), on: &log)) == .staleEpoch(current: 1))
     }
@@ -79,7 +79,7 @@ import Wire
         #expect(Self.refusal(Self.perform(wrong, on: &log)) == .sequenceRegression)
         Self.perform(Self.text("", closes: true), on: &log)
         wrong.contentType = "application/json"
-        #expect(Self.refusal(Self.perform(wrong, on: &log)) == .ended(log.snapshot(.open)))
+        #expect(Self.refusal(Self.perform(wrong, on: &log)) == .ended(log.makeSnapshot(.open)))
     }
 
     @Test func anAppendWithoutBytesIsRefused() throws {
@@ -102,7 +102,7 @@ import Wire
         ("[[]]", "[]\n"),
     ])
     func messagesStandInLines(_ body: String, _ lines: String) throws {
-        let stored = try StreamContent.json.stored(Array(body.utf8), isFirst: false)
+        let stored = try StreamContent.json.storedBytes(Array(body.utf8), isFirst: false)
         #expect(String(decoding: stored, as: UTF8.self) == lines)
     }
 
@@ -134,12 +134,12 @@ import Wire
     /// What an older hub let in, or a file that somebody changed.
     @Test func numbersThatLeaveNoRoomStopNothing() throws {
         var log = try Self.log()
-        log.apply(.appended([1], nil, producer: Self.stamp(.max, .max), sequence: nil))
+        log.applyRecord(.appended([1], nil, producer: Self.stamp(.max, .max), sequence: nil))
         #expect(
             Self.refusal(Self.perform(Self.text("a", by: Self.stamp(0, 0)), on: &log)) == .staleEpoch(current: .max))
         #expect(Self.perform(Self.text("a", by: Self.stamp(.max, 5)), on: &log) == .repeated(Self.stamp(.max, .max)))
         #expect(Self.isWritten(Self.perform(Self.text("a", by: Self.stamp(0, 0, "other")), on: &log)))
-        log.apply(.ended(StreamEnding(.aborted, at: 3000)))
+        log.applyRecord(.ended(StreamEnding(.aborted, at: 3000)))
         #expect(log.ending?.reason == .aborted)
     }
 
@@ -178,16 +178,16 @@ import Wire
                 == .repeated(Self.stamp(0, 0)))
         #expect(
             Self.refusal(Self.perform(Self.text("more", by: Self.stamp(0, 1)), on: &log))
-                == .ended(log.snapshot(.open)))
+                == .ended(log.makeSnapshot(.open)))
     }
 
     /// A producer that comes back from the dead is told that its time is over, not only that the stream ended.
     @Test func whoWasTakenForDeadHasToBeginAnEpoch() throws {
         var log = try Self.log()
         Self.perform(Self.text("a", by: Self.stamp(3, 0)), on: &log)
-        log.apply(.ended(StreamEnding(.aborted, at: 3000)))
+        log.applyRecord(.ended(StreamEnding(.aborted, at: 3000)))
         #expect(Self.refusal(Self.perform(Self.text("b", by: Self.stamp(3, 1)), on: &log)) == .staleEpoch(current: 4))
-        #expect(Self.refusal(Self.perform(Self.text("b"), on: &log)) == .ended(log.snapshot(.open)))
+        #expect(Self.refusal(Self.perform(Self.text("b"), on: &log)) == .ended(log.makeSnapshot(.open)))
     }
 
     @Test func aStreamRemembersOnlySoManyProducers() throws {
@@ -218,16 +218,16 @@ import Wire
             case 0:
                 // A zombie of an earlier epoch.
                 guard epoch > 0 else { continue }
-                let decision = log.decide(
+                let decision = log.decideAppend(
                     Self.text("zombie", by: Self.stamp(epoch - 1, next)), limit: .max, at: 0)
                 #expect(Self.refusal(decision) == .staleEpoch(current: epoch))
             case 1:
-                let decision = log.decide(
+                let decision = log.decideAppend(
                     Self.text("gap", by: Self.stamp(epoch, next + 1)), limit: .max, at: 0)
                 #expect(Self.refusal(decision) == .sequenceGap(expected: next, received: next + 1))
             case 2 where next > 0:
                 let old = Int.random(in: 0..<next, using: &random)
-                let decision = log.decide(Self.text("again", by: Self.stamp(epoch, old)), limit: .max, at: 0)
+                let decision = log.decideAppend(Self.text("again", by: Self.stamp(epoch, old)), limit: .max, at: 0)
                 #expect(decision == .repeated(Self.stamp(epoch, next - 1)))
             case 3 where next > 0:
                 (epoch, next) = (epoch + 1, 0)
@@ -235,9 +235,9 @@ import Wire
             default:
                 // The answer may be lost: then the same is sent again, and is there once.
                 for _ in 0...Int.random(in: 0...2, using: &random) {
-                    let decision = log.decide(Self.text(piece, by: Self.stamp(epoch, next)), limit: .max, at: 0)
+                    let decision = log.decideAppend(Self.text(piece, by: Self.stamp(epoch, next)), limit: .max, at: 0)
                     guard case .write(let record, _) = decision else { continue }
-                    log.apply(record)
+                    log.applyRecord(record)
                     if case .appended(let bytes, _, _, _) = record { stored += bytes }
                 }
                 written += piece
@@ -251,10 +251,10 @@ import Wire
 
     @Test func whatIsClosingIsAppendedWhenItIsClosed() throws {
         var log = try Self.log()
-        log.apply(
+        log.applyRecord(
             .closing(Array("end".utf8), StreamEnding(.complete, at: 5), producer: Self.stamp(0, 0), sequence: nil))
         #expect(log.end == 0 && log.ending == nil && log.closing?.key == StreamCommitKey(id: log.id, attempt: 1))
-        log.apply(.closed(row: Array("{}".utf8)))
+        log.applyRecord(.closed(row: Array("{}".utf8)))
         #expect(log.end == 3 && log.closing == nil)
         #expect(log.ending == StreamEnding(.complete, at: 5, row: Array("{}".utf8)))
         #expect(
@@ -263,14 +263,14 @@ import Wire
 
     @Test func whatIsReopenedNeverWas() throws {
         var log = try Self.log()
-        log.apply(
+        log.applyRecord(
             .closing(Array("end".utf8), StreamEnding(.complete, at: 5), producer: Self.stamp(0, 0), sequence: "b"))
-        log.apply(.reopened)
+        log.applyRecord(.reopened)
         #expect(log.end == 0 && log.ending == nil && log.closing == nil)
         var append = Self.text("other", by: Self.stamp(0, 0))
         append.sequence = "a"
         #expect(Self.isWritten(Self.perform(append, on: &log)))
-        log.apply(.closing([], StreamEnding(.complete, at: 6), producer: nil, sequence: nil))
+        log.applyRecord(.closing([], StreamEnding(.complete, at: 6), producer: nil, sequence: nil))
         #expect(log.closing?.key.attempt == 2, "no attempt is used twice")
     }
 }

@@ -43,7 +43,7 @@ import Testing
         #expect(buffer.snapshot.end == bytes.count)
         for range in [0..<1, 65_535..<65_537, 131_000..<200_000, 199_999..<300_000, 0..<200_000] {
             var out: [UInt8] = []
-            buffer.copy(range, into: &out)
+            buffer.copyBytes(range, into: &out)
             #expect(out == Array(bytes[range.clamped(to: 0..<bytes.count)]))
         }
     }
@@ -55,7 +55,7 @@ import Testing
         #expect(buffer.append([1]) == [0, 3])
         #expect(buffer.append([2]) == [])
         buffer.noteSeen(by: 3)
-        #expect(buffer.set(.stalled) == [3])
+        #expect(buffer.setStatus(.stalled) == [3])
         buffer.removeWatch(by: 0)
         buffer.noteSeen(by: 3)
         #expect(buffer.setGone() == [3])

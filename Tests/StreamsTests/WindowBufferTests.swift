@@ -24,7 +24,7 @@ import Wire
             if Bool.random(using: &random) {
                 start = Int.random(in: 1...300_000, using: &random)
                 end = start
-                _ = buffer.drop(before: start)
+                _ = buffer.dropBytes(before: start)
             }
             for _ in 0..<40 {
                 let more = Int.random(in: 1...90_000, using: &random)
@@ -32,7 +32,7 @@ import Wire
                 end += more
                 if Bool.random(using: &random) {
                     start = Int.random(in: start...end, using: &random)
-                    _ = buffer.drop(before: start)
+                    _ = buffer.dropBytes(before: start)
                 }
                 let snapshot = buffer.snapshot
                 try #require(snapshot.start == start && snapshot.end == end)
@@ -51,7 +51,7 @@ import Wire
         let buffer = try Self.buffer()
         _ = buffer.append(Self.bytes(0..<200_000))
         let before = buffer.snapshot
-        _ = buffer.drop(before: 100_000)
+        _ = buffer.dropBytes(before: 100_000)
         #expect(StreamPiece(of: buffer, in: before, from: 0, most: 10) == nil)
         #expect(StreamPiece(of: buffer, in: before, from: 99_999, most: 10) == nil)
         #expect(StreamPiece(of: buffer, in: before, from: 100_001, most: 10)?.bytes == Self.bytes(100_001..<100_011))
@@ -60,7 +60,7 @@ import Wire
     @Test func aWindowOfMessagesBeginsWithOne() throws {
         let buffer = try Self.buffer("application/json")
         _ = buffer.append(Array("{\"n\":1}\n{\"n\":2}\n".utf8))
-        _ = buffer.drop(before: 8)
+        _ = buffer.dropBytes(before: 8)
         #expect(StreamPiece(of: buffer, in: buffer.snapshot, from: 8, most: 100)?.body == Array("[{\"n\":2}]".utf8))
         #expect(StreamPiece(of: buffer, in: buffer.snapshot, from: 9, most: 100) == nil)
     }
@@ -85,9 +85,9 @@ import Wire
         let name = try #require(StreamName("radio/1"))
         var log = try #require(
             StreamLog(.created(StreamID(7), name, StreamConfiguration(contentType: "audio/mpeg"), at: 1000)))
-        log.apply(.appended([UInt8](repeating: 1, count: 90), nil, producer: nil, sequence: nil))
+        log.applyRecord(.appended([UInt8](repeating: 1, count: 90), nil, producer: nil, sequence: nil))
         func decide(_ count: Int, isWindow: Bool) -> StreamLog.Decision {
-            log.decide(
+            log.decideAppend(
                 StreamAppend(body: [UInt8](repeating: 1, count: count)), limit: 100, isWindow: isWindow, at: 2000)
         }
         #expect(decide(11, isWindow: false) == .refused(.streamTooLarge(limit: 100)))

@@ -51,12 +51,12 @@ import Wire
     func numbers(_ value: UInt64) {
         let text = Hexadecimal.text(value, width: 14)
         #expect(text.utf8.count == 14)
-        Array(text.utf8).withUnsafeBytes { #expect(Hexadecimal.number($0, 0, width: 14) == value) }
+        Array(text.utf8).withUnsafeBytes { #expect(Hexadecimal.parseNumber($0, 0, width: 14) == value) }
     }
 
     @Test(arguments: ["0x", "AB", "g0", "/0", ":0", "`0"])
     func whatIsNoNumber(_ text: String) {
-        Array(text.utf8).withUnsafeBytes { #expect(Hexadecimal.number($0, 0, width: 2) == nil) }
+        Array(text.utf8).withUnsafeBytes { #expect(Hexadecimal.parseNumber($0, 0, width: 2) == nil) }
     }
 
     @Test func everyDigitInEitherCase() {
@@ -67,10 +67,10 @@ import Wire
     }
 
     @Test func bytea() {
-        #expect(Hexadecimal.bytea(Array(#"\x00ff4a"#.utf8)) == [0, 0xFF, 0x4A])
-        #expect(Hexadecimal.bytea(Array(#"\x"#.utf8)) == [])
+        #expect(Hexadecimal.parseBytea(Array(#"\x00ff4a"#.utf8)) == [0, 0xFF, 0x4A])
+        #expect(Hexadecimal.parseBytea(Array(#"\x"#.utf8)) == [])
         for text in ["", "\\", "00", #"\x0"#, #"\x0g"#, #"\000"#] {
-            #expect(Hexadecimal.bytea(Array(text.utf8)) == nil)
+            #expect(Hexadecimal.parseBytea(Array(text.utf8)) == nil)
         }
     }
 }
@@ -80,7 +80,7 @@ import Wire
         var random = SeededGenerator(seed: 9562)
         for _ in 0..<200 {
             let value = UInt128.random(in: .min ... .max, using: &random)
-            let text = UUIDText.write(value)
+            let text = UUIDText.formatUUID(value)
             #expect(UUID(uuidString: text)?.uuidString.lowercased() == text)
             #expect(UUIDText.parse(Array(text.utf8)) == value)
         }
@@ -88,7 +88,7 @@ import Wire
 
     /// RFC 9562, appendix A.3, and section 4.1: the variant is the two bits 10.
     @Test func versionAndVariant() {
-        #expect(UUIDText.write(.max, version: 4) == "ffffffff-ffff-4fff-bfff-ffffffffffff")
-        #expect(UUIDText.write(0, version: 8) == "00000000-0000-8000-8000-000000000000")
+        #expect(UUIDText.formatUUID(.max, version: 4) == "ffffffff-ffff-4fff-bfff-ffffffffffff")
+        #expect(UUIDText.formatUUID(0, version: 8) == "00000000-0000-8000-8000-000000000000")
     }
 }

@@ -4,7 +4,7 @@ import Wire
 /// What an operator is shown of what clients say.
 @Suite struct ExcerptTests {
     private func excerpt(_ json: String, bytes limit: Int = 200) throws -> String {
-        Excerpt.of(try JSON(parsing: Array(json.utf8)), bytes: limit)
+        Excerpt.makeText(try JSON(parsing: Array(json.utf8)), bytes: limit)
     }
 
     private static let token =

@@ -18,7 +18,7 @@ import Wire
 
     /// How many values there are, each of which takes a byte.
     private func count(_ json: JSON, _ depth: Int = 0) -> Int {
-        _ = (json.string, json.int, Excerpt.of(json))
+        _ = (json.string, json.int, Excerpt.makeText(json))
         guard depth < 20 else { return 1 }
         var sum = json.elements.reduce(1) { $0 + count($1, depth + 1) }
         json.forEachMember { sum += $0.key.isEmpty ? 1 : count($0.value, depth + 1) }

@@ -6,15 +6,15 @@ import Wire
     @Test func commasComeByThemselves() {
         var writer = JSONWriter()
         writer.object { writer in
-            writer.member("text", "a\"b")
-            writer.member("number", -7)
-            writer.member("flag", true)
-            writer.member("texts", ["x", "y"])
-            writer.member("none", [])
-            writer.member("json", json: Array(#"{"kept" : 1.0}"#.utf8))
-            writer.key("null")
-            writer.null()
-            writer.array("list", [1, 2]) { writer, number in writer.object { $0.member("n", number) } }
+            writer.writeMember("text", "a\"b")
+            writer.writeMember("number", -7)
+            writer.writeMember("flag", true)
+            writer.writeMember("texts", ["x", "y"])
+            writer.writeMember("none", [])
+            writer.writeMember("json", json: Array(#"{"kept" : 1.0}"#.utf8))
+            writer.writeKey("null")
+            writer.writeNull()
+            writer.array("list", [1, 2]) { writer, number in writer.object { $0.writeMember("n", number) } }
             writer.object("empty") { _ in }
         }
         #expect(
@@ -29,14 +29,14 @@ import Wire
         ] as [(Double, String)])
     func numbersAreWrittenExactly(_ number: Double, _ text: String) {
         var writer = JSONWriter()
-        writer.value(number)
+        writer.writeValue(number)
         #expect(writer.text == text)
     }
 
     @Test func membersAreKeptToTheByte() throws {
         let text = #"{"\u0061":1.50,"a":[ 1 ],"é":"\/"}"#
         let copy = JSONWriter.object { writer in
-            JSON(trusted: Array(text.utf8)[...]).forEachMember { writer.member($0) }
+            JSON(trusted: Array(text.utf8)[...]).forEachMember { writer.writeMember($0) }
         }
         #expect(copy == Array(text.utf8))
     }

@@ -14,12 +14,13 @@ import Wire
     @Test func knowsTheBeginningOfACharacter() {
         for text in ["a", "é", "€", "🐦"] {
             let bytes = Array("x\(text)".utf8)
-            #expect(UTF8Scanner.unfinished(in: bytes) == 0)
+            #expect(UTF8Scanner.unfinishedCount(in: bytes) == 0)
             for count in 2..<max(bytes.count, 2) {
-                #expect(UTF8Scanner.unfinished(in: Array(bytes[..<count])) == count - 1, "\(text) \(count)")
+                #expect(UTF8Scanner.unfinishedCount(in: Array(bytes[..<count])) == count - 1, "\(text) \(count)")
             }
         }
-        #expect(UTF8Scanner.unfinished(in: []) == 0 && UTF8Scanner.unfinished(in: [0x80, 0x80, 0x80, 0x80]) == 0)
+        #expect(
+            UTF8Scanner.unfinishedCount(in: []) == 0 && UTF8Scanner.unfinishedCount(in: [0x80, 0x80, 0x80, 0x80]) == 0)
     }
 
     @Test(

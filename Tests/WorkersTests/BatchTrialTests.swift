@@ -7,18 +7,18 @@ import Workers
     func isolation() {
         var trials = BatchTrials<Int>()
         let now = ContinuousClock.now
-        trials.failed(at: 0, rows: 3, at: now)
+        trials.batchFailed(at: 0, rows: 3, at: now)
         #expect(trials.mostRows == nil)
-        trials.failed(at: 0, rows: 3, at: now)
+        trials.batchFailed(at: 0, rows: 3, at: now)
         #expect(trials.mostRows == 1 && !trials.isHopeless)
-        trials.done(rows: 1)
-        trials.failed(at: 1, rows: 1, at: now)
+        trials.batchSucceeded(rows: 1)
+        trials.batchFailed(at: 1, rows: 1, at: now)
         #expect(!trials.isHopeless)
-        trials.failed(at: 1, rows: 1, at: now)
+        trials.batchFailed(at: 1, rows: 1, at: now)
         #expect(trials.isHopeless)
-        trials.done(rows: 1)
+        trials.batchSucceeded(rows: 1)
         #expect(!trials.isHopeless && trials.mostRows == 1)
-        trials.done(rows: 1)
+        trials.batchSucceeded(rows: 1)
         #expect(trials.mostRows == nil)
     }
 
@@ -27,8 +27,8 @@ import Workers
         var trials = BatchTrials<Int>()
         let now = ContinuousClock.now
         for row in 0..<10 {
-            trials.failed(at: row, rows: 100, at: now)
-            trials.done(rows: 1)
+            trials.batchFailed(at: row, rows: 100, at: now)
+            trials.batchSucceeded(rows: 1)
         }
         #expect(trials.mostRows == nil)
     }
@@ -38,7 +38,7 @@ import Workers
         var trials = BatchTrials<Int>(patience: .seconds(15))
         let begin = ContinuousClock.now
         func fail(after seconds: Int, rows: Int) {
-            trials.failed(at: 7, rows: rows, mayPass: true, at: begin + .seconds(seconds))
+            trials.batchFailed(at: 7, rows: rows, mayPass: true, at: begin + .seconds(seconds))
         }
         for second in 0..<15 { fail(after: second, rows: 2) }
         #expect(trials.mostRows == nil)
@@ -49,7 +49,7 @@ import Workers
         #expect(!trials.isHopeless, "it is another batch, whose time begins")
         fail(after: 31, rows: 1)
         #expect(trials.isHopeless)
-        trials.done(rows: 1)
+        trials.batchSucceeded(rows: 1)
         #expect(!trials.isHopeless && trials.mostRows == 1)
     }
 
@@ -57,16 +57,16 @@ import Workers
     func refusals() {
         var refusals = RepeatedRefusal<Int>(patience: .seconds(20))
         let begin = ContinuousClock.now
-        refusals.refused(at: 1, at: begin)
-        refusals.refused(at: 1, at: begin + .seconds(25))
+        refusals.requestRefused(at: 1, at: begin)
+        refusals.requestRefused(at: 1, at: begin + .seconds(25))
         #expect(!refusals.isLasting(at: begin + .seconds(26)), "twice may have any reason")
-        refusals.refused(at: 1, at: begin + .seconds(26))
+        refusals.requestRefused(at: 1, at: begin + .seconds(26))
         #expect(refusals.isLasting(at: begin + .seconds(26)))
-        refusals.refused(at: 2, at: begin + .seconds(27))
-        for second in 28..<40 { refusals.refused(at: 2, at: begin + .seconds(second)) }
+        refusals.requestRefused(at: 2, at: begin + .seconds(27))
+        for second in 28..<40 { refusals.requestRefused(at: 2, at: begin + .seconds(second)) }
         #expect(!refusals.isLasting(at: begin + .seconds(40)))
         #expect(refusals.isLasting(at: begin + .seconds(47)))
-        refusals.passed()
+        refusals.requestPassed()
         #expect(!refusals.isLasting(at: begin + .seconds(100)))
     }
 }

@@ -29,9 +29,9 @@ import Workers
         let mailbox = WorkerMailbox<[Int]>([])
         mailbox.post { $0.append(1) }
         mailbox.post { $0.append(2) }
-        mailbox.look { $0.append(3) }
+        mailbox.withContent { $0.append(3) }
         mailbox.wait(until: nil)
-        let taken = mailbox.take { content in
+        let taken = mailbox.takeMail { content in
             defer { content = [] }
             return content
         }
@@ -54,7 +54,7 @@ import Workers
         let limit = ContinuousClock.now + .seconds(30)
         while seen.count < 4 * count, ContinuousClock.now < limit {
             mailbox.wait(until: limit)
-            seen += mailbox.take { content in
+            seen += mailbox.takeMail { content in
                 defer { content = [] }
                 return content
             }
@@ -79,27 +79,27 @@ import Workers
     @Test func waitsGrowAndAreResetByStability() {
         var schedule = RetrySchedule()
         let now = ContinuousClock.now
-        let waits = (0..<6).map { _ in schedule.failed(at: now, random: 1) }
+        let waits = (0..<6).map { _ in schedule.attemptFailed(at: now, random: 1) }
         #expect(waits == [1, 2, 4, 8, 15, 15].map { .seconds($0) })
-        schedule.connected(at: now)
-        #expect(schedule.failed(at: now + .seconds(9), random: 0.5) == .milliseconds(7500))
-        schedule.connected(at: now)
-        #expect(schedule.failed(at: now + .seconds(10), random: 1) == .seconds(1))
+        schedule.connectionOpened(at: now)
+        #expect(schedule.attemptFailed(at: now + .seconds(9), random: 0.5) == .milliseconds(7500))
+        schedule.connectionOpened(at: now)
+        #expect(schedule.attemptFailed(at: now + .seconds(10), random: 1) == .seconds(1))
     }
 
     @Test func anAttemptIsDueWhenTheWaitIsOver() {
         var schedule = RetrySchedule(first: .milliseconds(100))
         let now = ContinuousClock.now
         #expect(schedule.isDue(at: now), "nothing has failed")
-        schedule.failed(at: now, random: 0.5)
+        schedule.attemptFailed(at: now, random: 0.5)
         #expect(schedule.retryAt == now + .milliseconds(50))
         #expect(!schedule.isDue(at: now + .milliseconds(49)))
         #expect(schedule.isDue(at: now + .milliseconds(50)))
-        schedule.failed(at: now, random: 0.5)
+        schedule.attemptFailed(at: now, random: 0.5)
         schedule.retryNow()
         #expect(schedule.isDue(at: now))
-        #expect(schedule.failed(at: now, random: 1) == .milliseconds(400))
-        schedule.succeeded()
-        #expect(schedule.failed(at: now, random: 1) == .milliseconds(100))
+        #expect(schedule.attemptFailed(at: now, random: 1) == .milliseconds(400))
+        schedule.attemptSucceeded()
+        #expect(schedule.attemptFailed(at: now, random: 1) == .milliseconds(100))
     }
 }

@@ -78,7 +78,7 @@ package final class CaptureBatch {
         commit: LSN, time: Int64, xid: UInt32
     ) {
         if xids.last != xid { xids.append(xid) }
-        let shape = RowShape.sort(relation, new: new, old: old)
+        let shape = RowShape.classifyRow(relation, new: new, old: old)
         let group = group(of: shape)
         rows += 1
         group.places.append(Int32(rows))
@@ -87,7 +87,7 @@ package final class CaptureBatch {
         group.commits.append(commit.rawValue)
         bytes += Self.overhead
         var column = 0
-        func put(_ value: PgoutputMessage.Value) {
+        func appendValue(_ value: PgoutputMessage.Value) {
             if case .text(let text) = value {
                 group.columns[column].append(text)
                 bytes += text.count
@@ -98,9 +98,9 @@ package final class CaptureBatch {
         }
         for place in group.newColumns {
             guard let value = new?[place] else { continue }
-            if case .unchanged = value, let old { put(old.tuple[place]) } else { put(value) }
+            if case .unchanged = value, let old { appendValue(old.tuple[place]) } else { appendValue(value) }
         }
-        for place in shape.versions.old ?? [] { if let value = old?.tuple[place] { put(value) } }
+        for place in shape.versions.old ?? [] { if let value = old?.tuple[place] { appendValue(value) } }
     }
 
     /// The approximate size of a row besides its values.

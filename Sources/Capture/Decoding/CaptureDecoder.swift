@@ -28,7 +28,7 @@ package struct CaptureDecoder {
     package var commit: LSN? { transaction?.commit }
 
     /// - Throws: `MalformedStream`.
-    package mutating func take(_ message: PgoutputMessage, into batch: CaptureBatch) throws(MalformedStream) {
+    package mutating func decodeMessage(_ message: PgoutputMessage, into batch: CaptureBatch) throws(MalformedStream) {
         switch message {
         case .begin(let commit, let time, let xid):
             transaction = Transaction(commit: commit, time: time, xid: xid)
@@ -41,15 +41,15 @@ package struct CaptureDecoder {
         case .relation(let description):
             relations[description.oid] = CapturedRelation(description)
         case .insert(let oid, let new):
-            try add("I", try relation(oid, new), new: new, into: batch)
+            try addChange("I", try relation(oid, new), new: new, into: batch)
         case .update(let oid, let old, let new):
             if let old { _ = try relation(oid, old.tuple) }
-            try add("U", try relation(oid, new), new: new, old: old, into: batch)
+            try addChange("U", try relation(oid, new), new: new, old: old, into: batch)
         case .delete(let oid, let old):
-            try add("D", try relation(oid, old.tuple), old: old, into: batch)
+            try addChange("D", try relation(oid, old.tuple), old: old, into: batch)
         case .truncate(let oids):
             for oid in oids {
-                try add("T", CapturedRelation(RelationDescription(oid: oid, columns: [])), into: batch)
+                try addChange("T", CapturedRelation(RelationDescription(oid: oid, columns: [])), into: batch)
             }
         case .other: break
         }
@@ -62,7 +62,7 @@ package struct CaptureDecoder {
         return relation
     }
 
-    private mutating func add(
+    private mutating func addChange(
         _ operation: Unicode.Scalar, _ relation: CapturedRelation, new: PgoutputMessage.Tuple? = nil,
         old: PgoutputMessage.OldTuple? = nil, into batch: CaptureBatch
     ) throws(MalformedStream) {

@@ -41,41 +41,41 @@ package enum PgoutputMessage {
     /// - Throws: `MalformedStream`.
     package init(_ bytes: UnsafeRawBufferPointer) throws(MalformedStream) {
         var reader = StreamReader(bytes)
-        switch try reader.byte() {
+        switch try reader.readByte() {
         case UInt8(ascii: "B"):
-            let (commit, time): (UInt64, Int64) = (try reader.integer(), try reader.integer())
-            self = .begin(commit: LSN(commit), time: time, xid: try reader.integer())
+            let (commit, time): (UInt64, Int64) = (try reader.readInteger(), try reader.readInteger())
+            self = .begin(commit: LSN(commit), time: time, xid: try reader.readInteger())
         case UInt8(ascii: "C"):
-            _ = try reader.byte()
-            _ = try reader.integer() as UInt64
-            let end: UInt64 = try reader.integer()
-            _ = try reader.integer() as Int64
+            _ = try reader.readByte()
+            _ = try reader.readInteger() as UInt64
+            let end: UInt64 = try reader.readInteger()
+            _ = try reader.readInteger() as Int64
             self = .commit(end: LSN(end))
         case UInt8(ascii: "R"): self = .relation(try RelationDescription(&reader))
         case UInt8(ascii: "I"):
-            let relation: UInt32 = try reader.integer()
-            guard try reader.byte() == UInt8(ascii: "N") else { throw MalformedStream() }
-            self = .insert(relation: relation, new: try reader.tuple())
+            let relation: UInt32 = try reader.readInteger()
+            guard try reader.readByte() == UInt8(ascii: "N") else { throw MalformedStream() }
+            self = .insert(relation: relation, new: try reader.readTuple())
         case UInt8(ascii: "U"):
-            let relation: UInt32 = try reader.integer()
+            let relation: UInt32 = try reader.readInteger()
             var old: OldTuple?
-            var kind = try reader.byte()
+            var kind = try reader.readByte()
             if kind != UInt8(ascii: "N") {
-                old = OldTuple(tuple: try reader.tuple(), isWhole: kind == UInt8(ascii: "O"))
-                kind = try reader.byte()
+                old = OldTuple(tuple: try reader.readTuple(), isWhole: kind == UInt8(ascii: "O"))
+                kind = try reader.readByte()
             }
             guard kind == UInt8(ascii: "N") else { throw MalformedStream() }
-            self = .update(relation: relation, old: old, new: try reader.tuple())
+            self = .update(relation: relation, old: old, new: try reader.readTuple())
         case UInt8(ascii: "D"):
-            let relation: UInt32 = try reader.integer()
-            let kind = try reader.byte()
+            let relation: UInt32 = try reader.readInteger()
+            let kind = try reader.readByte()
             self = .delete(
-                relation: relation, old: OldTuple(tuple: try reader.tuple(), isWhole: kind == UInt8(ascii: "O")))
+                relation: relation, old: OldTuple(tuple: try reader.readTuple(), isWhole: kind == UInt8(ascii: "O")))
         case UInt8(ascii: "T"):
-            let count: UInt32 = try reader.integer()
-            _ = try reader.byte()
+            let count: UInt32 = try reader.readInteger()
+            _ = try reader.readByte()
             var relations: [UInt32] = []
-            for _ in 0..<count { relations.append(try reader.integer()) }
+            for _ in 0..<count { relations.append(try reader.readInteger()) }
             self = .truncate(relations: relations)
         default: self = .other
         }
@@ -102,17 +102,17 @@ package struct RelationDescription: Equatable, Sendable {
     }
 
     fileprivate init(_ reader: inout StreamReader) throws(MalformedStream) {
-        oid = try reader.integer()
-        _ = try reader.string()
-        _ = try reader.string()
-        _ = try reader.byte()
-        let count: UInt16 = try reader.integer()
+        oid = try reader.readInteger()
+        _ = try reader.readString()
+        _ = try reader.readString()
+        _ = try reader.readByte()
+        let count: UInt16 = try reader.readInteger()
         var columns: [Column] = []
         for _ in 0..<count {
-            let flags = try reader.byte()
-            let name = try reader.string()
-            let type: UInt32 = try reader.integer()
-            _ = try reader.integer() as UInt32
+            let flags = try reader.readByte()
+            let name = try reader.readString()
+            let type: UInt32 = try reader.readInteger()
+            _ = try reader.readInteger() as UInt32
             columns.append(Column(name: Name(name), type: type, isIdentity: flags & 1 == 1))
         }
         self.columns = columns
@@ -130,16 +130,16 @@ package enum StreamMessage {
     /// - Throws: `MalformedStream`.
     package init(_ bytes: UnsafeRawBufferPointer) throws(MalformedStream) {
         var reader = StreamReader(bytes)
-        switch try reader.byte() {
+        switch try reader.readByte() {
         case UInt8(ascii: "w"):
-            _ = try reader.integer() as UInt64
-            let end = LSN(try reader.integer())
-            _ = try reader.integer() as UInt64
+            _ = try reader.readInteger() as UInt64
+            let end = LSN(try reader.readInteger())
+            _ = try reader.readInteger() as UInt64
             self = .data(reader.rest, end: end)
         case UInt8(ascii: "k"):
-            let end = LSN(try reader.integer())
-            _ = try reader.integer() as UInt64
-            self = .keepalive(end: end, wantsReply: try reader.byte() == 1)
+            let end = LSN(try reader.readInteger())
+            _ = try reader.readInteger() as UInt64
+            self = .keepalive(end: end, wantsReply: try reader.readByte() == 1)
         default: throw MalformedStream()
         }
     }
@@ -167,38 +167,38 @@ private struct StreamReader {
 
     init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
 
-    mutating func byte() throws(MalformedStream) -> UInt8 {
+    mutating func readByte() throws(MalformedStream) -> UInt8 {
         guard let byte = rest.first else { throw MalformedStream() }
         rest = UnsafeRawBufferPointer(rebasing: rest[1...])
         return byte
     }
 
-    mutating func take(_ count: Int) throws(MalformedStream) -> UnsafeRawBufferPointer {
+    mutating func readBytes(_ count: Int) throws(MalformedStream) -> UnsafeRawBufferPointer {
         guard count >= 0, rest.count >= count else { throw MalformedStream() }
         defer { rest = UnsafeRawBufferPointer(rebasing: rest[count...]) }
         return UnsafeRawBufferPointer(rebasing: rest[..<count])
     }
 
-    mutating func integer<Integer: FixedWidthInteger>() throws(MalformedStream) -> Integer {
-        Integer(bigEndian: try take(MemoryLayout<Integer>.size).loadUnaligned(as: Integer.self))
+    mutating func readInteger<Integer: FixedWidthInteger>() throws(MalformedStream) -> Integer {
+        Integer(bigEndian: try readBytes(MemoryLayout<Integer>.size).loadUnaligned(as: Integer.self))
     }
 
-    mutating func string() throws(MalformedStream) -> String {
+    mutating func readString() throws(MalformedStream) -> String {
         guard let end = rest.firstIndex(of: 0) else { throw MalformedStream() }
         let text = String(decoding: rest[..<end], as: UTF8.self)
         rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
         return text
     }
 
-    mutating func tuple() throws(MalformedStream) -> PgoutputMessage.Tuple {
-        let count: UInt16 = try integer()
+    mutating func readTuple() throws(MalformedStream) -> PgoutputMessage.Tuple {
+        let count: UInt16 = try readInteger()
         var tuple: PgoutputMessage.Tuple = []
         tuple.reserveCapacity(Int(count))
         for _ in 0..<count {
-            switch try byte() {
+            switch try readByte() {
             case UInt8(ascii: "n"): tuple.append(.null)
             case UInt8(ascii: "u"): tuple.append(.unchanged)
-            case UInt8(ascii: "t"): tuple.append(.text(try take(Int(try integer() as UInt32))))
+            case UInt8(ascii: "t"): tuple.append(.text(try readBytes(Int(try readInteger() as UInt32))))
             default: throw MalformedStream()
             }
         }

@@ -57,7 +57,7 @@ extension RowShape {
     static let longestKept = 64
 
     /// Determines the shape of a row, and which of its values are stored.
-    static func sort(
+    static func classifyRow(
         _ relation: CapturedRelation, new: PgoutputMessage.Tuple?, old: PgoutputMessage.OldTuple?
     ) -> RowShape {
         let columns = relation.description.columns

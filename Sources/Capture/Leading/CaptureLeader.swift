@@ -38,10 +38,10 @@ final class CaptureLeader {
 
     deinit { sockets.tick = {} }
 
-    func serve(isStopping: () -> Bool) throws {
+    func readAndStore(isStopping: () -> Bool) throws {
         while !isStopping() {
             stream.mostRows = trials.mostRows
-            let hasMore = try read()
+            let hasMore = try readStream()
             let now = ContinuousClock.now
             if !stream.batch.isEmpty {
                 pacing.rowsCame(at: now)
@@ -50,9 +50,9 @@ final class CaptureLeader {
             let isDue = stream.isFull || pacing.dueAt.map { $0 <= now } ?? false
             if isDue, stream.isAtBoundary { try storeBatch() }
             if stream.acknowledgementDue <= .now { try stream.acknowledge(stored: store.position.lsn) }
-            if heartbeatAt <= .now { try beat() }
+            if heartbeatAt <= .now { try sendHeartbeat() }
             if let lastPlace, stream.acknowledgedUpTo >= lastPlace { break }
-            if !hasMore { rest() }
+            if !hasMore { waitForWork() }
         }
         guard lastPlace != nil else { return }
         // The walsender's session ends with the stream, and releases the slot.
@@ -60,9 +60,9 @@ final class CaptureLeader {
         try slot.dropIfUnused()
     }
 
-    private func read() throws -> Bool {
+    private func readStream() throws -> Bool {
         do {
-            return try stream.read { pacing.dueAt.map { $0 <= .now } ?? false }
+            return try stream.readMessages { pacing.dueAt.map { $0 <= .now } ?? false }
         } catch let error as PostgresError where error.kind == .server {
             // Earlier transactions are stored first, so that the refused one is next in the slot.
             if !stream.batch.isEmpty { try storeBatch() }
@@ -79,27 +79,27 @@ final class CaptureLeader {
                 blamesRows: refusals.isLasting(at: .now))
         } catch let error as PostgresError {
             if error.kind != .server {
-                trials.failed(at: store.position, rows: batch.rows, at: .now)
+                trials.batchFailed(at: store.position, rows: batch.rows, at: .now)
             } else if !error.isOfAnotherLeader {
-                refusals.refused(at: store.position, at: .now)
+                refusals.requestRefused(at: store.position, at: .now)
             }
             throw error
         }
-        trials.done(rows: batch.rows)
-        refusals.passed()
+        trials.batchSucceeded(rows: batch.rows)
+        refusals.requestPassed()
         published.waitingSince = nil
         published.rows += batch.rows
         published.rowsAsTexts += outcome.asTexts
         published.rowsLost += outcome.lost
         published.transactions += batch.transactions
         published.batches += 1
-        pacing.stored(rows: batch.rows, at: .now)
+        pacing.noteStored(rows: batch.rows, at: .now)
         batch.removeAll()
         heartbeatAt = max(heartbeatAt, .now)
     }
 
     /// Shows other hubs that this one is alive, and measures the WAL that the slot retains.
-    private func beat() throws {
+    private func sendHeartbeat() throws {
         heartbeatAt = .now + Self.heartbeat
         beats += 1
         // The first heartbeat precedes any reading: the change that ended the last session may come again.
@@ -117,9 +117,9 @@ final class CaptureLeader {
         }
     }
 
-    private func rest() {
+    private func waitForWork() {
         var due = min(stream.acknowledgementDue, heartbeatAt)
         if let store = pacing.dueAt, stream.isAtBoundary { due = min(due, store) }
-        sockets.rest(watching: [stream.connection.descriptor, store.connection.descriptor], until: due)
+        sockets.waitForInput(watching: [stream.connection.descriptor, store.connection.descriptor], until: due)
     }
 }

@@ -12,7 +12,7 @@ struct CaptureSlot {
 
     /// - Parameter stream: a walsender's session, which creates the slot if there is none.
     /// - Returns: the slot's name and the position to continue from; nil if the hub stops meanwhile.
-    func find(by stream: PostgresConnection) throws -> (name: String, position: CapturePosition)? {
+    func findOrCreate(by stream: PostgresConnection) throws -> (name: String, position: CapturePosition)? {
         try lock()
         defer { unlock() }
         guard let name = try connection.query(CaptureSQL.requirements).text(0, 1) else { return nil }
@@ -23,7 +23,7 @@ struct CaptureSlot {
         if begin == nil {
             _ = try connection.query(CaptureSQL.slotIsGone)
             if state.count > 0 { _ = try connection.query(CaptureSQL.dropSlot) }
-            begin = try make(name, by: stream)
+            begin = try createSlot(name, by: stream)
         }
         guard let begin else { return nil }
         if try connection.query(CaptureSQL.beginCapture, [begin]).flag(0, 0) {
@@ -52,7 +52,7 @@ struct CaptureSlot {
     /// Creates the slot, which takes until all writing transactions have ended.
     ///
     /// - Returns: the slot's starting position; nil if the hub stops meanwhile.
-    private func make(_ name: String, by stream: PostgresConnection) throws -> String? {
+    private func createSlot(_ name: String, by stream: PostgresConnection) throws -> String? {
         try stream.send(script: "CREATE_REPLICATION_SLOT \"\(name)\" LOGICAL pgoutput NOEXPORT_SNAPSHOT")
         let began = ContinuousClock.now
         while !isStopping() {
@@ -60,7 +60,7 @@ struct CaptureSlot {
                 if let error = result.error { throw error }
                 return result.text(0, 1)
             }
-            sockets.rest(watching: [stream.descriptor], until: .now + .seconds(2))
+            sockets.waitForInput(watching: [stream.descriptor], until: .now + .seconds(2))
             guard ContinuousClock.now - began > .seconds(2) else { continue }
             let blockers = try connection.query(CaptureSQL.blockersOfSlot, [String(stream.backendID)]).text(0, 0) ?? ""
             report(
@@ -97,13 +97,13 @@ struct CaptureSlot {
             } catch let error as PostgresError where error.sqlState == SQLState.objectInUse && ContinuousClock.now < end
             {
                 _ = try connection.query(CaptureSQL.endReader)
-                sockets.rest(watching: [], until: .now + .milliseconds(100))
+                sockets.waitForInput(watching: [], until: .now + .milliseconds(100))
             }
         }
     }
 
     /// Skips a transaction that cannot be decoded, and records that its changes are missing.
-    func pass(_ commit: LSN, because error: PostgresError) throws {
+    func skipTransaction(_ commit: LSN, because error: PostgresError) throws {
         try lock()
         defer { unlock() }
         _ = try connection.query(CaptureSQL.beginCapture, [LSN(commit.rawValue &+ 1).description])
@@ -118,7 +118,7 @@ struct CaptureSlot {
         while try !connection.query(CaptureSQL.lockSlot).flag(0, 0) {
             guard !isStopping() else { throw PostgresError(.connection, "The hub stops.") }
             report("another command (`roost watch`, `roost unwatch`) is working on the logical slot")
-            sockets.rest(watching: [], until: .now + .milliseconds(200))
+            sockets.waitForInput(watching: [], until: .now + .milliseconds(200))
         }
     }
 

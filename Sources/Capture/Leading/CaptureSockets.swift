@@ -19,7 +19,7 @@ final class CaptureSockets: SocketWaiter {
             let end = min(deadline, stopSignal.deadline ?? deadline)
             // Once signaled, the descriptor stays readable.
             let stop = stopSignal.isStopping ? -1 : stopSignal.descriptor
-            if Self.look([(descriptor, events), (stop, Int16(POLLIN))], until: min(end, tickAt)).first == true {
+            if Self.pollSockets([(descriptor, events), (stop, Int16(POLLIN))], until: min(end, tickAt)).first == true {
                 return
             }
             let now = ContinuousClock.now
@@ -35,12 +35,12 @@ final class CaptureSockets: SocketWaiter {
     }
 
     /// Returns when data arrives at one of the descriptors, when the hub stops, or at `deadline`.
-    func rest(watching descriptors: [Int32], until deadline: ContinuousClock.Instant) {
-        _ = Self.look(([stopSignal.descriptor] + descriptors).map { ($0, Int16(POLLIN)) }, until: deadline)
+    func waitForInput(watching descriptors: [Int32], until deadline: ContinuousClock.Instant) {
+        _ = Self.pollSockets(([stopSignal.descriptor] + descriptors).map { ($0, Int16(POLLIN)) }, until: deadline)
     }
 
     /// - Returns: for each socket whether it is ready; empty at the deadline. poll(2) ignores negative descriptors.
-    private static func look(
+    private static func pollSockets(
         _ sockets: [(descriptor: Int32, events: Int16)], until deadline: ContinuousClock.Instant
     ) -> [Bool] {
         var polled = sockets.map { pollfd(fd: $0.descriptor, events: $0.events, revents: 0) }

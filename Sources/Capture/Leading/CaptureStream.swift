@@ -50,13 +50,13 @@ final class CaptureStream {
     ///
     /// - Returns: whether more may be available at once.
     /// - Throws: `PostgresError`, also if the walsender does not answer; `MalformedStream`.
-    func read(until enough: () -> Bool) throws -> Bool {
+    func readMessages(until enough: () -> Bool) throws -> Bool {
         while !isFull {
             if !decoder.isInTransaction, enough() { return true }
             let arrival = try connection.takeStreamMessage { bytes in
                 askedAt = nil
                 switch try StreamMessage(bytes) {
-                case .data(let message, _): try decoder.take(PgoutputMessage(message), into: batch)
+                case .data(let message, _): try decoder.decodeMessage(PgoutputMessage(message), into: batch)
                 case .keepalive(let end, let wantsReply):
                     sentUpTo = max(sentUpTo, end)
                     self.wantsReply = self.wantsReply || wantsReply

@@ -31,18 +31,18 @@ struct CaptureWorker: ~Copyable {
             lost: "Changes are not read from the WAL for now", regained: "Changes can be read from the WAL again.")
     }
 
-    mutating func run() {
+    mutating func runUntilStopped() {
         while !stopSignal.isStopping {
             do {
-                try live()
+                try runSession()
             } catch {
                 if published.state == .leading, published.waitingSince == nil { published.waitingSince = .now }
                 published.state = .away
                 published.publishedTables = nil
-                reconnector.failed(error, isStopping: stopSignal.isStopping)
-                if !stopSignal.isStopping { report("changes are not read from the WAL: \(error)") }
+                reconnector.connectionFailed(error, isStopping: stopSignal.isStopping)
+                if !stopSignal.isStopping { reportProblem("changes are not read from the WAL: \(error)") }
                 while !stopSignal.isStopping, !reconnector.isDue {
-                    sockets.rest(watching: [], until: reconnector.retryAt ?? .now)
+                    sockets.waitForInput(watching: [], until: reconnector.retryAt ?? .now)
                 }
             }
         }
@@ -50,12 +50,12 @@ struct CaptureWorker: ~Copyable {
     }
 
     /// Runs one connected session.
-    private mutating func live() throws {
+    private mutating func runSession() throws {
         sockets.tick = {}
         let options = try ConnectionOptions(conninfo: setup.conninfo)
         let store = try PostgresConnection(options, waiter: sockets, logger: setup.logger)
-        try store.run(CaptureSQL.sessionOfCapture)
-        try Primary.demand(on: store)
+        try store.runScript(CaptureSQL.sessionOfCapture)
+        try Primary.demandPrimary(on: store)
         try RoostSchema.demandCurrent(on: store)
         guard let role = try awaitLead(on: store) else { return }
         let stream = try connectStream(options, as: role)
@@ -63,7 +63,7 @@ struct CaptureWorker: ~Copyable {
         let hasCharacters = store.serverEncoding != "SQL_ASCII"
         let readsBytes = wantsBytes || !hasCharacters
         if readsBytes {
-            try store.run(CaptureSQL.rawTexts)
+            try store.runScript(CaptureSQL.rawTexts)
             try stream.runOnWalsender(CaptureSQL.rawTexts)
         }
         published.state = .preparing
@@ -71,21 +71,21 @@ struct CaptureWorker: ~Copyable {
         let slot = CaptureSlot(
             connection: store, sockets: sockets, logger: setup.logger, isStopping: { stopSignal.isStopping },
             report: setup.report)
-        guard let (name, position) = try slot.find(by: stream) else { return }
+        guard let (name, position) = try slot.findOrCreate(by: stream) else { return }
         let leader = CaptureLeader(
-            stream: try begin(name, after: position, on: stream, beside: store),
+            stream: try startStream(name, after: position, on: stream, beside: store),
             store: try CaptureStore(
                 store, from: position, log: setup.logger, incidents: incidents,
                 demandsASCII: readsBytes && hasCharacters),
             slot: slot, sockets: sockets, published: published, trials: trials, refusals: refusals)
         defer { (trials, refusals) = (leader.trials, leader.refusals) }
         published.state = .leading
-        reconnector.connected()
-        report(nil)
+        reconnector.connectionOpened()
+        reportProblem(nil)
         do {
-            try leader.serve { stopSignal.isStopping }
+            try leader.readAndStore { stopSignal.isStopping }
         } catch let refusal as DecodingRefusal where !Self.isOfCharacters(refusal.error) || readsBytes {
-            try pass(refusal, slot)
+            try skipTransaction(refusal, slot)
         } catch let refusal as DecodingRefusal {
             wantsBytes = true
             throw refusal.error
@@ -107,11 +107,11 @@ struct CaptureWorker: ~Copyable {
     /// Skips a transaction that Postgres cannot decode, once that is certain or has recurred for long.
     ///
     /// - Throws: the error, if the same slot is tried again or another one has to be created.
-    private mutating func pass(_ refusal: DecodingRefusal, _ slot: CaptureSlot) throws {
-        decodings.refused(at: refusal.position, at: .now)
+    private mutating func skipTransaction(_ refusal: DecodingRefusal, _ slot: CaptureSlot) throws {
+        decodings.requestRefused(at: refusal.position, at: .now)
         guard refusal.isForGood || refusal.mayBeOfChange && decodings.isLasting(at: .now) else { throw refusal.error }
-        decodings.passed()
-        if let commit = refusal.passable { return try slot.pass(commit, because: refusal.error) }
+        decodings.requestPassed()
+        if let commit = refusal.passable { return try slot.skipTransaction(commit, because: refusal.error) }
         try slot.giveUp()
         throw refusal.error
     }
@@ -128,7 +128,7 @@ struct CaptureWorker: ~Copyable {
             // This holds for the last table, too: changes committed before its removal are read, and then the slot is
             // dropped.
             if tables > 0 || found.flag(0, 4) {
-                try demand(found)
+                try demandLogicalWAL(found)
                 if try store.query(CaptureSQL.tryLead).flag(0, 0) { return found.text(0, 3) ?? "" }
                 published.state = .following
                 published.waitingSince = nil
@@ -139,23 +139,23 @@ struct CaptureWorker: ~Copyable {
                         hasWarned = true
                     }
                     // The backend takes a moment to end, and a frozen one ends only when it resumes.
-                    sockets.rest(watching: [store.descriptor], until: .now + .milliseconds(50))
+                    sockets.waitForInput(watching: [store.descriptor], until: .now + .milliseconds(50))
                     continue
                 }
             } else {
                 published.state = .idle
                 published.waitingSince = nil
             }
-            reconnector.connected()
-            report(nil)
-            sockets.rest(watching: [store.descriptor], until: .now + setup.interval)
+            reconnector.connectionOpened()
+            reportProblem(nil)
+            sockets.waitForInput(watching: [store.descriptor], until: .now + setup.interval)
             // The only unsolicited input is the end of the session.
             if !store.isSilent { _ = try store.query("select 1") }
         }
         return nil
     }
 
-    private func demand(_ found: QueryResult) throws {
+    private func demandLogicalWAL(_ found: QueryResult) throws {
         guard found.text(0, 0) == "logical" else {
             throw PostgresError(
                 .server,
@@ -183,7 +183,7 @@ struct CaptureWorker: ~Copyable {
     }
 
     /// Starts streaming. Ends any other session that reads the slot, as this one leads.
-    private func begin(
+    private func startStream(
         _ slot: String, after position: CapturePosition, on connection: PostgresConnection,
         beside store: PostgresConnection
     ) throws -> CaptureStream {
@@ -194,10 +194,10 @@ struct CaptureWorker: ~Copyable {
             } catch let error as PostgresError where error.sqlState == SQLState.objectInUse && ContinuousClock.now < end
             {
                 _ = try store.query(CaptureSQL.endReader)
-                sockets.rest(watching: [], until: .now + .milliseconds(100))
+                sockets.waitForInput(watching: [], until: .now + .milliseconds(100))
             }
         }
     }
 
-    private func report(_ problem: String?) { setup.report(problem) }
+    private func reportProblem(_ problem: String?) { setup.report(problem) }
 }

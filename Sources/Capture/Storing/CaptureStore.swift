@@ -59,9 +59,9 @@ final class CaptureStore {
         self.log = log
         self.incidents = incidents
         self.demandsASCII = demandsASCII
-        try connection.prepare("begins", CaptureSQL.storeBegins.text)
-        try connection.prepare("lost", CaptureSQL.storeLost.text, types: [1007, 1002, 1185, 3221, 0])
-        try connection.prepare("ends", CaptureSQL.storeEnds.text)
+        try connection.prepareStatement("begins", CaptureSQL.storeBegins.text)
+        try connection.prepareStatement("lost", CaptureSQL.storeLost.text, types: [1007, 1002, 1185, 3221, 0])
+        try connection.prepareStatement("ends", CaptureSQL.storeEnds.text)
     }
 
     /// Stores a batch together with `end` as the stored position, atomically.
@@ -122,18 +122,18 @@ final class CaptureStore {
         _ batch: CaptureBatch, between begins: PreparedCall, care: StoreCare, because reason: PostgresError
     ) throws -> Outcome {
         var outcome = Outcome()
-        try connection.run("begin")
+        try connection.runScript("begin")
         do {
             try connection.runTogether([begins], within: Self.limit)
             if !reason.isOfRows { try demandRoom(for: batch) }
             for group in batch.groups {
                 var effort = Effort()
-                try store(0..<group.places.count, of: group, care: care, &effort, &outcome)
+                try storeRows(0..<group.places.count, of: group, care: care, &effort, &outcome)
             }
             try connection.runTogether([PreparedCall("ends", [])], within: Self.limit)
-            try connection.run("commit")
+            try connection.runScript("commit")
         } catch {
-            if !connection.isBroken { try connection.run("rollback") }
+            if !connection.isBroken { try connection.runScript("rollback") }
             throw error
         }
         if !reason.isOfRows, let state = reason.sqlState { statesOfRows[state] = .now }
@@ -144,35 +144,35 @@ final class CaptureStore {
     /// server it cannot, and no row is to blame.
     private func demandRoom(for batch: CaptureBatch) throws {
         guard let group = batch.groups.first(where: { $0.places.count > 0 }) else { return }
-        try connection.run("savepoint room")
-        try connection.runTogether([lost(0, of: group)], within: Self.limit)
-        try connection.run("rollback to savepoint room; release savepoint room")
+        try connection.runScript("savepoint room")
+        try connection.runTogether([lostMarker(0, of: group)], within: Self.limit)
+        try connection.runScript("rollback to savepoint room; release savepoint room")
     }
 
     /// The marker in place of a row that cannot be stored.
-    private func lost(_ row: Int, of group: CaptureBatch.Group) -> PreparedCall {
-        let marks = group.arrays.prefix(4).map { PreparedCall.Parameter.array($0.part(row..<row + 1)) }
+    private func lostMarker(_ row: Int, of group: CaptureBatch.Group) -> PreparedCall {
+        let marks = group.arrays.prefix(4).map { PreparedCall.Parameter.array($0.copyElements(row..<row + 1)) }
         return PreparedCall("lost", marks + [.text(String(group.shape.relation.description.oid))])
     }
 
     /// Stores some rows of a group: in halves if Postgres refuses them together, and with more care if it refuses one.
     ///
     /// - Parameter reason: the error at less care.
-    private func store(
+    private func storeRows(
         _ range: Range<Int>, of group: CaptureBatch.Group, care: StoreCare, _ effort: inout Effort,
         _ outcome: inout Outcome, because reason: PostgresError? = nil
     ) throws {
         var failure: PostgresError
         do {
-            try attempt {
+            try withSavepoint {
                 let isWhole = range.count == group.places.count
-                let arrays = isWhole ? group.arrays : group.arrays.map { $0.part(range) }
-                let call = PreparedCall(try name(for: group, care: care), arrays.map { .array($0) })
+                let arrays = isWhole ? group.arrays : group.arrays.map { $0.copyElements(range) }
+                let call = PreparedCall(try statementName(for: group, care: care), arrays.map { .array($0) })
                 try connection.runTogether([call], within: Self.limit)
             }
             if care >= .text, let reason {
                 outcome.asTexts += range.count
-                try note(
+                try logIncident(
                     range.lowerBound, of: group,
                     "have values that cannot be written as JSON, and are stored with such values as texts", reason)
             }
@@ -182,8 +182,8 @@ final class CaptureStore {
         }
         if effort.mayForget, failure.isOfTables {
             effort.mayForget = false
-            try forget(group.shape.relation)
-            return try store(range, of: group, care: care, &effort, &outcome, because: reason)
+            try forgetRelation(group.shape.relation)
+            return try storeRows(range, of: group, care: care, &effort, &outcome, because: reason)
         }
         effort.failures += 1
         let isStatement = statements[StatementKey(shape: group.shape, care: care)] == nil
@@ -191,39 +191,39 @@ final class CaptureStore {
         if !hasHalves, let next = care.next {
             // The error of a statement that cannot be prepared says nothing about the rows.
             let why = isStatement ? reason : failure
-            return try store(range, of: group, care: next, &effort, &outcome, because: why)
+            return try storeRows(range, of: group, care: next, &effort, &outcome, because: why)
         }
         guard range.count == 1 else {
             let middle = range.lowerBound + range.count / 2
             for half in [range.lowerBound..<middle, middle..<range.upperBound] {
-                try store(half, of: group, care: care, &effort, &outcome, because: reason)
+                try storeRows(half, of: group, care: care, &effort, &outcome, because: reason)
             }
             return
         }
         // If this fails, too, the row is not the cause, and nothing is skipped.
-        try connection.runTogether([lost(range.lowerBound, of: group)], within: Self.limit)
+        try connection.runTogether([lostMarker(range.lowerBound, of: group)], within: Self.limit)
         outcome.lost += 1
-        try note(range.lowerBound, of: group, "cannot be stored, and reach nobody", failure)
+        try logIncident(range.lowerBound, of: group, "cannot be stored, and reach nobody", failure)
     }
 
     /// Runs `body` under a savepoint, so that its failure does not end the transaction.
-    private func attempt(_ body: () throws -> Void) throws {
-        try connection.run("savepoint part")
+    private func withSavepoint(_ body: () throws -> Void) throws {
+        try connection.runScript("savepoint part")
         do {
             try body()
-            try connection.run("release savepoint part")
+            try connection.runScript("release savepoint part")
         } catch {
-            if !connection.isBroken { try connection.run("rollback to savepoint part; release savepoint part") }
+            if !connection.isBroken { try connection.runScript("rollback to savepoint part; release savepoint part") }
             throw error
         }
     }
 
     /// Logs an incident, once a minute at most for each table.
-    private func note(_ row: Int, of group: CaptureBatch.Group, _ what: String, _ reason: PostgresError) throws {
+    private func logIncident(_ row: Int, of group: CaptureBatch.Group, _ what: String, _ reason: PostgresError) throws {
         let relation = group.shape.relation
-        let table = try resolved(relation).table ?? "a table that is gone (oid \(relation.description.oid))"
-        incidents.log.note(
-            "Changes of \(table) that were read from the WAL \(what); one is of the row \(group.key(of: row)): "
+        let table = try resolveRelation(relation).table ?? "a table that is gone (oid \(relation.description.oid))"
+        incidents.log.logWarning(
+            "Changes of \(table) that were read from the WAL \(what); one is of the row \(group.keyText(of: row)): "
                 + reason.message, about: "\(table) \(what)")
     }
 
@@ -234,7 +234,7 @@ final class CaptureStore {
         var care = max(least, usualCare[group.shape] ?? .full)
         while true {
             do {
-                let name = try name(for: group, care: care)
+                let name = try statementName(for: group, care: care)
                 if least == .full { usualCare[group.shape] = care }
                 return name
             } catch let error as PostgresError where isOfRows(error) {
@@ -245,18 +245,18 @@ final class CaptureStore {
         }
     }
 
-    private func name(for group: CaptureBatch.Group, care: StoreCare) throws -> String {
+    private func statementName(for group: CaptureBatch.Group, care: StoreCare) throws -> String {
         let key = StatementKey(shape: group.shape, care: care)
         if let known = statements[key] { return known }
-        let statement = StoreStatement(for: group, try resolved(group.shape.relation), care: care)
+        let statement = StoreStatement(for: group, try resolveRelation(group.shape.relation), care: care)
         lastName += 1
         let name = "store_\(lastName)"
-        try connection.prepare(name, statement.sql, types: statement.parameterTypes)
+        try connection.prepareStatement(name, statement.sql, types: statement.parameterTypes)
         statements[key] = name
         return name
     }
 
-    private func resolved(_ relation: CapturedRelation) throws -> ResolvedRelation {
+    private func resolveRelation(_ relation: CapturedRelation) throws -> ResolvedRelation {
         if let known = relations[ObjectIdentifier(relation)] { return known.resolved }
         var oids = TextArray()
         for type in Set(relation.description.columns.map(\.type)) { oids.append(String(type).utf8) }
@@ -288,9 +288,9 @@ final class CaptureStore {
         return resolved
     }
 
-    private func forget(_ relation: CapturedRelation) throws {
+    private func forgetRelation(_ relation: CapturedRelation) throws {
         for (key, name) in statements where key.shape.relation === relation {
-            try connection.run("deallocate \(name)")
+            try connection.runScript("deallocate \(name)")
             statements[key] = nil
         }
         usualCare = usualCare.filter { $0.key.relation !== relation }
@@ -298,7 +298,7 @@ final class CaptureStore {
     }
 
     private func forgetAll() throws {
-        for name in statements.values { try connection.run("deallocate \(name)") }
+        for name in statements.values { try connection.runScript("deallocate \(name)") }
         (statements, usualCare, relations) = ([:], [:], [:])
     }
 }
@@ -343,7 +343,7 @@ extension PostgresError {
 
 extension CaptureBatch.Group {
     /// The replica identity's values for a log line, from the version that is present.
-    fileprivate func key(of row: Int) -> String {
+    fileprivate func keyText(of row: Int) -> String {
         let names = shape.relation.description.columns
         let old = shape.versions.old.map { Array($0.enumerated()) } ?? []
         let present =

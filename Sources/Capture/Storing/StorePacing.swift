@@ -29,7 +29,7 @@ package struct StorePacing: Sendable {
         .seconds(min(Self.longest, max(0, rate - Self.quietRate) * Self.waitPerRate))
     }
 
-    package mutating func stored(rows: Int, at now: Instant) {
+    package mutating func noteStored(rows: Int, at now: Instant) {
         let passed = max(0.000_1, (now - countedAt) / .seconds(1))
         // Rows fade linearly with time: older ones count less.
         let kept = max(0, 1 - passed / Self.memory)

@@ -64,16 +64,17 @@ struct StoreStatement {
             let parameters = Dictionary(uniqueKeysWithValues: group.newColumns.enumerated().map { ($1, "b.c\($0)") })
             let present = places.compactMap { place in
                 parameters[place].map { text in
-                    ColumnValues.Present(place: place, expression: values.read(text, at: place), text: text)
+                    ColumnValues.Present(place: place, expression: values.castExpression(text, at: place), text: text)
                 }
             }
             let isWhole = shape.size != .huge
-            records.new = values.record(of: present, isWhole: isWhole, named: "n", from: &sources)
+            records.new = values.recordSource(of: present, isWhole: isWhole, named: "n", from: &sources)
             if !shape.versions.unchanged.isEmpty, care == .full,
-                let look = values.lookUp(shape.versions.unchanged, knowing: parameters)
+                let look = values.lookupJoin(shape.versions.unchanged, knowing: parameters)
             {
                 sources.append(look.source)
-                let found = values.record(of: present + look.columns, isWhole: isWhole, named: "w", from: &sources)
+                let found = values.recordSource(
+                    of: present + look.columns, isWhole: isWhole, named: "w", from: &sources)
                 // A row that is gone, or has another key by now, is not found: its unknown values are left out.
                 records.new = found.whereFound(else: records.new)
             }
@@ -81,16 +82,17 @@ struct StoreStatement {
         if let places = shape.versions.old {
             let present = places.enumerated().map { index, place in
                 let text = "b.c\(group.newColumns.count + index)"
-                return ColumnValues.Present(place: place, expression: values.read(text, at: place), text: text)
+                return ColumnValues.Present(
+                    place: place, expression: values.castExpression(text, at: place), text: text)
             }
             let isWhole = shape.size != .huge && places.count == shape.relation.description.columns.count
-            records.old = values.record(of: present, isWhole: isWhole, named: "o", from: &sources)
+            records.old = values.recordSource(of: present, isWhole: isWhole, named: "o", from: &sources)
         }
-        sql = Self.insert(records, from: sources, size: shape.size, of: shape.relation.description)
+        sql = Self.insertStatement(records, from: sources, size: shape.size, of: shape.relation.description)
     }
 
     /// 1048580, as in the triggers: 1 MiB and the four bytes in which Postgres stores the length.
-    private static func insert(
+    private static func insertStatement(
         _ records: (new: RecordSource, old: RecordSource), from sources: [String], size: RowShape.Size,
         of relation: RelationDescription
     ) -> String {
@@ -118,8 +120,8 @@ struct StoreStatement {
                 select r.*, \(isLarge) as large
                 from (
                     select b.nth, b.op, b.at, b.lsn, \(records.new.json) as record, \(records.old.json) as old_record,
-                           \(records.new.text(of: table, hasJSON: hasJSON)) as row_text,
-                           \(records.old.text(of: table, hasJSON: hasJSON)) as old_row_text
+                           \(records.new.textExpression(of: table, hasJSON: hasJSON)) as row_text,
+                           \(records.old.textExpression(of: table, hasJSON: hasJSON)) as old_row_text
                     from \(sources.joined(separator: "\n        "))\(size == .small ? "" : " offset 0")
                 ) r\(size == .small ? "" : " offset 0")
             ) r
@@ -153,7 +155,7 @@ private struct RecordSource {
     /// An SQL expression for the text that keeps what the JSON loses (SchemaRows.sql).
     ///
     /// - Parameter hasJSON: whether the change has a column of JSON, which the table may have lost since.
-    func text(of table: UInt32, hasJSON: Bool) -> String {
+    func textExpression(of table: UInt32, hasJSON: Bool) -> String {
         guard let row else { return "null::text" }
         let known = "roost.text_need(\(table))"
         let need = hasJSON ? "greatest(\(known), 1)" : known
@@ -178,14 +180,14 @@ private struct ColumnValues {
     let care: StoreCare
 
     /// Parses a text as a column's type.
-    func read(_ text: String, at place: Int) -> String {
+    func castExpression(_ text: String, at place: Int) -> String {
         guard care != .bare, let type = resolved.types[relation.columns[place].type] else { return text }
         return care == .text ? "roost.text_as_json(\(text), \(SQLText.literal(type)))" : "\(text)::\(type)"
     }
 
     /// A lateral join that looks up present values of columns that the stream lacks, by the replica identity: a value
     /// that no UPDATE has touched is still the same, unless a later UPDATE changed it, whose own change then follows.
-    func lookUp(
+    func lookupJoin(
         _ places: [Int], knowing parameters: [Int: String]
     ) -> (source: String, columns: [Present])? {
         let keys = relation.columns.indices.filter { relation.columns[$0].isIdentity }
@@ -194,7 +196,7 @@ private struct ColumnValues {
             (keys + places).allSatisfy({ now.contains(relation.columns[$0].name) })
         else { return nil }
         let isSame = keys.map { key in
-            "t.\(SQLText.identifier(relation.columns[key].name)) = \(read(parameters[key] ?? "null", at: key))"
+            "t.\(SQLText.identifier(relation.columns[key].name)) = \(castExpression(parameters[key] ?? "null", at: key))"
         }
         let columns = places.enumerated().map { "t.\(SQLText.identifier(relation.columns[$1].name)) as u\($0)" }
         let source =
@@ -205,7 +207,7 @@ private struct ColumnValues {
     /// Builds the JSON of one version of the row. Adds the source of its values to `sources`.
     ///
     /// - Parameter isWhole: whether all columns are present, so that generated columns can be computed.
-    func record(
+    func recordSource(
         of present: [Present], isWhole: Bool, named alias: String, from sources: inout [String]
     ) -> RecordSource {
         let sorted = present.sorted { $0.place < $1.place }

@@ -30,20 +30,20 @@ struct MessagesTable {
     /// The row that the policies are asked about: it has what the original's probe has, so that a policy decides alike in
     /// both (its lib/realtime/tenants/authorization.ex). That is the topic, the extension, an id and the times; the other
     /// columns have their defaults, including `private`, which is false even for a private channel.
-    func probe(topic: String, extension name: String) -> [UInt8] {
+    func probeRow(topic: String, extension name: String) -> [UInt8] {
         JSONWriter.object { row in
             for column in columns {
-                row.key(column)
+                row.writeKey(column)
                 switch column {
-                case "topic": row.value(topic)
-                case "extension": row.value(name)
-                case "id": row.value(json: id)
-                case "inserted_at", "updated_at": row.value(json: now)
-                case "private", "skip_broadcast": row.value(false)
-                default: row.null()
+                case "topic": row.writeValue(topic)
+                case "extension": row.writeValue(name)
+                case "id": row.writeValue(json: id)
+                case "inserted_at", "updated_at": row.writeValue(json: now)
+                case "private", "skip_broadcast": row.writeValue(false)
+                default: row.writeNull()
                 }
             }
-            row.member(JudgedRecord.marker, json: Array("{}".utf8))
+            row.writeMember(JudgedRecord.marker, json: Array("{}".utf8))
         }
     }
 }
@@ -81,10 +81,10 @@ struct ProbeBatch {
 
     init(_ batch: [PendingQuestion], of messages: MessagesTable) {
         self.messages = messages
-        for (place, pending) in batch.enumerated() { add(pending.question, at: place) }
+        for (place, pending) in batch.enumerated() { addQuestion(pending.question, at: place) }
     }
 
-    private mutating func add(_ question: AuthorizationQuestion, at place: Int) {
+    private mutating func addQuestion(_ question: AuthorizationQuestion, at place: Int) {
         // Postgres has no text with a NUL, and libpq would send only the part before it: another topic, another role.
         guard !question.topic.utf8.contains(0), !question.claims.role.utf8.contains(0) else { return }
         let (command, wanted): (PolicyQuestion.Command, ChannelExtensions) =
@@ -100,7 +100,7 @@ struct ProbeBatch {
             let probe = Probe(topic: Name(question.topic), right: right)
             if let number = draft.numbers[probe] { return number }
             draft.numbers[probe] = draft.rows.count
-            draft.rows.append(messages.probe(topic: question.topic, extension: name))
+            draft.rows.append(messages.probeRow(topic: question.topic, extension: name))
             draft.rights.append(right)
             return draft.rows.count - 1
         }
@@ -119,7 +119,7 @@ struct ProbeBatch {
     }
 
     /// The questions, by their places in the batch, that policies did not answer because they wait for a lock.
-    func locked(_ answers: [PolicyAnswer]) -> Set<Int> {
+    func lockedPlaces(_ answers: [PolicyAnswer]) -> Set<Int> {
         var locked: Set<Int> = []
         for (kind, answer) in zip(kinds, answers) where !answer.locked.isEmpty {
             guard let draft = drafts[kind] else { continue }
@@ -129,7 +129,7 @@ struct ProbeBatch {
     }
 
     /// The faults that policies met, by the places of the questions that got no answer for some row because of them.
-    func faults(_ answers: [PolicyAnswer]) -> [Int: PolicyFault] {
+    func findFaults(_ answers: [PolicyAnswer]) -> [Int: PolicyFault] {
         var faults: [Int: PolicyFault] = [:]
         for (kind, answer) in zip(kinds, answers) {
             guard let draft = drafts[kind] else { continue }
@@ -143,7 +143,7 @@ struct ProbeBatch {
     }
 
     /// The rights that the answers allow, for each question of the batch.
-    func rights(_ answers: [PolicyAnswer], count: Int) -> [ChannelExtensions] {
+    func allowedRights(_ answers: [PolicyAnswer], count: Int) -> [ChannelExtensions] {
         var rights = [ChannelExtensions](repeating: [], count: count)
         for (kind, answer) in zip(kinds, answers) {
             guard let draft = drafts[kind], !answer.isDenied else { continue }

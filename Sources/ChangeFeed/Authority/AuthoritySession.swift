@@ -24,7 +24,7 @@ final class AuthoritySession {
     init(conninfo: String, logger: Logger) throws {
         let options = try ConnectionOptions(conninfo: conninfo)
         reader = try PostgresConnection(options, waiter: PlainWaiter(), logger: logger, within: Self.limit)
-        try reader.run(AuthoritySQL.sessionOfAuthority, within: Self.limit)
+        try reader.runScript(AuthoritySQL.sessionOfAuthority, within: Self.limit)
         var limits = PolicyLimits()
         limits.network = Self.limit
         engine = PolicyEngine(conninfo: conninfo, logger: logger, limits: limits)
@@ -35,10 +35,10 @@ final class AuthoritySession {
     /// Answers questions and removes them from `batch`; questions that a failure leaves there have not been answered.
     ///
     /// - Throws: `PostgresError` if the policies cannot be evaluated.
-    func answer(_ batch: inout [PendingQuestion], _ log: inout RateLimitedLog) throws {
-        try look()
+    func answerBatch(_ batch: inout [PendingQuestion], _ log: inout RateLimitedLog) throws {
+        try refreshVersion()
         guard let messages else {
-            log.note(
+            log.logWarning(
                 "There is no table realtime.messages, so nobody can join private channels; run `roost migrate`.")
             for pending in batch { pending.answer(.unavailable) }
             batch = []
@@ -46,11 +46,11 @@ final class AuthoritySession {
         }
         let probes = ProbeBatch(batch, of: messages)
         let answers = try engine.answers(to: probes.questions, version: messages.version)
-        for sentence in answers.flatMap(\.problems) { log.note(sentence) }
-        var rights = probes.rights(answers, count: batch.count)
-        let locked = probes.locked(answers)
+        for sentence in answers.flatMap(\.problems) { log.logWarning(sentence) }
+        var rights = probes.allowedRights(answers, count: batch.count)
+        let locked = probes.lockedPlaces(answers)
         for place in locked { batch[place].answer(.unavailable) }
-        let faults = probes.faults(answers)
+        let faults = probes.findFaults(answers)
         for (place, fault) in faults where isWanting(rights[place], batch[place].question.right) {
             batch[place].answer(.failed(fault))
         }
@@ -79,7 +79,7 @@ final class AuthoritySession {
             // Other joins wait meanwhile: a client whose replay is not reached comes again.
             let outcome =
                 ContinuousClock.now < deadline
-                ? try replay(request, of: pending.question.topic, rights, &log) : .replayFailed
+                ? try replayMessages(request, of: pending.question.topic, rights, &log) : .replayFailed
             batch.removeFirst()
             pending.answer(outcome)
         }
@@ -94,7 +94,7 @@ final class AuthoritySession {
     }
 
     /// Refreshes the policies' version, so that a recent change counts.
-    private func look() throws {
+    private func refreshVersion() throws {
         guard looksAgainAt <= .now else { return }
         // Set before the read: a change made during the read is found by the next refresh.
         looksAgainAt = .now + Self.freshness
@@ -114,7 +114,7 @@ final class AuthoritySession {
         let may = result.count == 1 && result.flag(0, 0)
         if !may {
             let name = SQLText.identifier(role)
-            log.note(
+            log.logWarning(
                 "The role \(name) may not read realtime.messages, so its users cannot join private channels; if they "
                     + "should, run: grant usage on schema realtime to \(name); "
                     + "grant select on realtime.messages to \(name)")
@@ -123,7 +123,7 @@ final class AuthoritySession {
         return may
     }
 
-    private func replay(
+    private func replayMessages(
         _ request: ReplayRequest, of topic: String, _ rights: ChannelExtensions, _ log: inout RateLimitedLog
     ) throws -> AuthorizationOutcome {
         do {
@@ -132,7 +132,7 @@ final class AuthoritySession {
                 statement, [topic, "\(request.since)", "\(request.limit)"], within: Self.limit)
             return .decided(rights, replay: (0..<rows.count).reversed().compactMap { ReplayedMessage(rows, $0) })
         } catch let error as PostgresError where error.kind != .connection {
-            log.note(
+            log.logWarning(
                 "Messages of private channels cannot be replayed (\(error.message)); `roost doctor` tells what the hub's "
                     + "role needs.")
             if reader.isBroken { throw error }
@@ -148,7 +148,7 @@ extension ReplayedMessage {
     init?(_ rows: QueryResult, _ row: Int) {
         guard let id = rows.text(row, 0) else { return nil }
         let body: Body
-        if let digits = rows.bytes(row, 3), let bytes = Hexadecimal.bytea(digits) {
+        if let digits = rows.bytes(row, 3), let bytes = Hexadecimal.parseBytea(digits) {
             body = .binary(bytes)
         } else if let json = rows.bytes(row, 2) {
             body = .json(Array(json))

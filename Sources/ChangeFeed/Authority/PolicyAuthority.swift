@@ -28,7 +28,7 @@ package final class PolicyAuthority: ChannelAuthority {
         let (conninfo, logger, inbox) = (conninfo, logger, inbox)
         thread.start {
             var loop = AuthorityLoop(conninfo: conninfo, logger: logger, inbox: inbox)
-            loop.run()
+            loop.runUntilStopped()
         }
     }
 
@@ -39,15 +39,15 @@ package final class PolicyAuthority: ChannelAuthority {
         thread.join(by: .now + patience)
     }
 
-    package func decide(
+    package func decideQuestion(
         _ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> Void
     ) {
-        if !inbox.post(PendingQuestion(question: question, answer: answer)) { answer(.unavailable) }
+        if !inbox.postQuestion(PendingQuestion(question: question, answer: answer)) { answer(.unavailable) }
     }
 
     /// Calls back once everything asked before this call has been answered; on the authority's thread, or this one if that
     /// has ended.
-    package func awaitAnswers(_ done: @escaping @Sendable (Bool) -> Void) { inbox.await(done) }
+    package func awaitAnswers(_ done: @escaping @Sendable (Bool) -> Void) { inbox.awaitAnswers(done) }
 }
 
 /// A question and its callback.
@@ -86,7 +86,7 @@ struct AuthorityInbox: Sendable {
     private let mailbox = WorkerMailbox(Content())
 
     /// - Returns: false if the question cannot be accepted.
-    func post(_ question: PendingQuestion) -> Bool {
+    func postQuestion(_ question: PendingQuestion) -> Bool {
         mailbox.post { content in
             guard !content.isStopping, content.waiting.count < Self.capacity,
                 content.bytes + question.bytes <= Self.capacityBytes
@@ -107,7 +107,7 @@ struct AuthorityInbox: Sendable {
         }
     }
 
-    func await(_ done: @escaping @Sendable (Bool) -> Void) {
+    func awaitAnswers(_ done: @escaping @Sendable (Bool) -> Void) {
         let isTaken = mailbox.post { content in
             if !content.isStopping { content.barriers.append((content.asked, done)) }
             return !content.isStopping
@@ -117,22 +117,22 @@ struct AuthorityInbox: Sendable {
 
     /// Takes the barriers whose questions have all been answered; call it when everything taken has been.
     func takeBarriers() -> [@Sendable (Bool) -> Void] {
-        mailbox.look { content in
+        mailbox.withContent { content in
             let answered = content.asked - content.waiting.count
             defer { content.barriers.removeAll { $0.asked <= answered } }
             return content.barriers.filter { $0.asked <= answered }.map(\.done)
         }
     }
 
-    var isStopping: Bool { mailbox.look { $0.isStopping } }
+    var isStopping: Bool { mailbox.withContent { $0.isStopping } }
 
     func stop() { mailbox.post { $0.isStopping = true } }
 
     /// Waits for questions, for `stop`, or until `deadline`; takes up to `limit` questions.
-    func take(_ limit: Int, until deadline: ContinuousClock.Instant?) -> [PendingQuestion] {
-        let isIdle = mailbox.look { $0.waiting.isEmpty && $0.barriers.isEmpty && !$0.isStopping }
+    func takeBatch(_ limit: Int, until deadline: ContinuousClock.Instant?) -> [PendingQuestion] {
+        let isIdle = mailbox.withContent { $0.waiting.isEmpty && $0.barriers.isEmpty && !$0.isStopping }
         if isIdle { mailbox.wait(until: deadline) }
-        return mailbox.take { content in
+        return mailbox.takeMail { content in
             var bytes = 0
             let count =
                 content.waiting.prefix(limit).firstIndex { question in
@@ -178,14 +178,14 @@ struct AuthorityLoop: ~Copyable {
             regained: "Private channels can be joined again.")
     }
 
-    mutating func run() {
+    mutating func runUntilStopped() {
         while !inbox.isStopping {
             // Without a connection it wakes up by itself, so that the first question after an outage finds one.
-            let batch = inbox.take(Self.batch, until: session == nil ? reconnector.retryAt ?? .now : nil)
+            let batch = inbox.takeBatch(Self.batch, until: session == nil ? reconnector.retryAt ?? .now : nil)
             if !batch.isEmpty {
-                serve(batch)
+                answerBatch(batch)
             } else if session == nil, reconnector.isDue {
-                connect()
+                openSession()
             }
             let barriers = inbox.takeBarriers()
             // A policy that was changed before the barrier counts after it.
@@ -193,14 +193,14 @@ struct AuthorityLoop: ~Copyable {
             for done in barriers { done(true) }
         }
         session = nil
-        while case let rest = inbox.take(Self.batch, until: .now), !rest.isEmpty {
+        while case let rest = inbox.takeBatch(Self.batch, until: .now), !rest.isEmpty {
             for question in rest { question.answer(.unavailable) }
         }
         for done in inbox.takeBarriers() { done(true) }
     }
 
     /// Answers every question of the batch.
-    private mutating func serve(_ batch: [PendingQuestion]) {
+    private mutating func answerBatch(_ batch: [PendingQuestion]) {
         var left = batch
         while !left.isEmpty {
             let hadSession = session != nil
@@ -208,13 +208,13 @@ struct AuthorityLoop: ~Copyable {
                 // Clients are let in as soon as the feed is back, and some never repeat a join that is then refused: so
                 // each question is a reason to try, whatever the schedule says.
                 if let lastAttempt, lastAttempt + Self.leastPause > .now { usleep(Self.leastPauseMicroseconds) }
-                connect()
+                openSession()
             }
             guard let session else { break }
             do {
-                try session.answer(&left, &log)
+                try session.answerBatch(&left, &log)
             } catch {
-                let wasFailure = note(error)
+                let wasFailure = handleError(error)
                 // A connection that was lost while idle shows it only now: a fresh one answers.
                 guard wasFailure, hadSession else { break }
                 reconnector.retryNow()
@@ -223,24 +223,24 @@ struct AuthorityLoop: ~Copyable {
         for question in left { question.answer(.unavailable) }
     }
 
-    private mutating func connect() {
+    private mutating func openSession() {
         defer { lastAttempt = .now }
         do {
             session = try AuthoritySession(conninfo: conninfo, logger: logger)
-            reconnector.connected()
+            reconnector.connectionOpened()
         } catch {
-            _ = note(error)
+            _ = handleError(error)
         }
     }
 
     /// - Returns: true if the connection was given up.
-    private mutating func note(_ error: any Error) -> Bool {
+    private mutating func handleError(_ error: any Error) -> Bool {
         if let error = error as? PostgresError, error.kind == .timeout, session?.isBroken == false {
-            log.note("Permissions for private channels cannot be checked for now: \(error.message)")
+            log.logWarning("Permissions for private channels cannot be checked for now: \(error.message)")
             return false
         }
         session = nil
-        reconnector.failed(error)
+        reconnector.connectionFailed(error)
         return true
     }
 }

@@ -62,7 +62,7 @@ package struct Catalog: Sendable {
     package var knownRoles: Set<Name> { Set(roles.lazy.filter(\.value.exists).map(\.key)) }
 
     /// The same catalog, with the old objects for unchanged tables, so that identity tells whether a table changed.
-    func keeping(_ old: Catalog) -> Catalog {
+    func reusingTables(_ old: Catalog) -> Catalog {
         Catalog(
             tables: tables.map { table in old.table(table.oid).flatMap { $0.isSame(as: table) ? $0 : nil } ?? table },
             scopes: scopes, warnings: warnings, faults: faults, roles: roles, version: version)
@@ -79,10 +79,10 @@ package struct Catalog: Sendable {
 
     /// True if a record was written with the columns that this catalog knows, in any order. A deleted row's record may have
     /// only the columns of the replica identity, because the WAL has no others.
-    func describes(
+    func describesRecord(
         _ record: UnsafeBufferPointer<UInt8>, of oid: UInt32, after operation: RowChange.Operation
     ) -> Bool {
-        byOID[oid].map { keys[$0].fits(record, after: operation) } ?? false
+        byOID[oid].map { keys[$0].fitsRecord(record, after: operation) } ?? false
     }
 }
 
@@ -92,16 +92,16 @@ private struct RecordShape: Sendable {
     private let identity: [[UInt8]]
 
     init(_ table: Table) {
-        all = table.columns.map { RecordKeys.encoded($0.name) }
+        all = table.columns.map { RecordKeys.encodeKey($0.name) }
         identity = zip(table.columns, all).filter(\.0.isReplicaIdentity).map(\.1)
     }
 
-    func fits(_ record: UnsafeBufferPointer<UInt8>, after operation: RowChange.Operation) -> Bool {
-        if RecordKeys.matches(record, all) { return true }
+    func fitsRecord(_ record: UnsafeBufferPointer<UInt8>, after operation: RowChange.Operation) -> Bool {
+        if RecordKeys.matchesKeys(record, all) { return true }
         let mayBeIdentity = operation == .delete && !identity.isEmpty
-        if mayBeIdentity, RecordKeys.matches(record, identity) { return true }
+        if mayBeIdentity, RecordKeys.matchesKeys(record, identity) { return true }
         // An attached partition may have its columns in another order than its root.
-        let found = RecordKeys.all(of: record)
+        let found = RecordKeys.allKeys(of: record)
         return found == Set(all) || mayBeIdentity && found == Set(identity)
     }
 }
@@ -121,7 +121,8 @@ package struct RoleAccess: Sendable, Equatable {
         self.tables = tables
     }
 
-    package static func read(_ names: Set<Name>, from connection: PostgresConnection) throws -> [Name: RoleAccess] {
+    package static func readRoles(_ names: Set<Name>, from connection: PostgresConnection) throws -> [Name: RoleAccess]
+    {
         guard !names.isEmpty else { return [:] }
         var list = TextArray()
         for name in names.sorted() { list.append(name.utf8) }
@@ -166,11 +167,11 @@ extension Table {
     /// The table with the columns that a record was written with, if the table has been altered since: each as this table
     /// describes it, or else as the older one did.
     func restricted(to record: UnsafeBufferPointer<UInt8>, older: Table?) -> Table {
-        let present = RecordKeys.all(of: record)
+        let present = RecordKeys.allKeys(of: record)
         let known = columns + (older?.columns ?? []).filter { column($0.name) == nil }
         return Table(
             oid: oid, schema: schema, name: name,
-            columns: known.filter { present.contains(RecordKeys.encoded($0.name)) }, hasRowSecurity: hasRowSecurity,
+            columns: known.filter { present.contains(RecordKeys.encodeKey($0.name)) }, hasRowSecurity: hasRowSecurity,
             hasSurrogateKey: hasSurrogateKey)
     }
 }

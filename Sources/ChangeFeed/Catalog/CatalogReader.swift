@@ -8,7 +8,7 @@ package enum CatalogReader {
     /// - Parameters:
     ///   - roles: roles whose access is wanted.
     ///   - readsWAL: true if this hub reads the WAL.
-    static func read(
+    static func readCatalog(
         from connection: PostgresConnection, roles: Set<Name> = [], readsWAL: Bool = false
     ) throws -> Catalog {
         // First: a change made during the rest of the read then makes the next version differ from this one.
@@ -16,7 +16,7 @@ package enum CatalogReader {
         let declared = try scopes(from: connection)
         let sound = declared.filter { $0.hasRowSecurity && $0.problems.isEmpty }
         let tables = try tables(from: connection)
-        let faults = try TableFault.read(from: connection, readsWAL: readsWAL)
+        let faults = try TableFault.readFaults(from: connection, readsWAL: readsWAL)
         let complaints = tables.flatMap { table in
             (faults[table.oid] ?? []).compactMap { $0.complaint(about: table)?.message }
         }
@@ -32,7 +32,7 @@ package enum CatalogReader {
             warnings: declared.flatMap { scope in
                 scope.problems.map { "The scope of \(scope.table) is not used: \($0.text); run `roost doctor`." }
             } + complaints + displaced.map(\.sentence), faults: faults,
-            roles: try RoleAccess.read(roles, from: connection), version: version)
+            roles: try RoleAccess.readRoles(roles, from: connection), version: version)
     }
 
     /// The version, which changes with everything that the results of policies and privileges depend on.
@@ -49,7 +49,7 @@ package enum CatalogReader {
     /// - Throws: `PostgresError`.
     package static func compileVersion(on connection: PostgresConnection) throws -> String {
         guard try connection.query(CatalogSQL.mayCompile).text(0, 0) == "t" else { return versionQuestion }
-        try connection.run(
+        try connection.runScript(
             SQLTemplate(withoutComments: CatalogSQL.catalogVersionFunction.text).filled(["body": versionQuestion]))
         return "pg_temp.roost_catalog_version()"
     }
@@ -72,7 +72,7 @@ package enum CatalogReader {
     private static func scopes(from connection: PostgresConnection) throws -> [DeclaredScope] {
         // The examination takes milliseconds, and most databases have no scope.
         guard try connection.query("select from roost.scope limit 1").count > 0 else { return [] }
-        return try DeclaredScope.read(on: connection)
+        return try DeclaredScope.readScopes(on: connection)
     }
 
     package static func tables(from connection: PostgresConnection) throws -> [Table] {
@@ -83,7 +83,7 @@ package enum CatalogReader {
             let first = row
             var columns: [Column] = []
             while row < rows.count, rows.text(row, 0) == rows.text(first, 0) {
-                if let column = column(rows, row) { columns.append(column) }
+                if let column = readColumn(rows, row) { columns.append(column) }
                 row += 1
             }
             guard let oid = rows.text(first, 0).flatMap({ UInt32($0) }), let schema = rows.name(first, 1),
@@ -98,7 +98,7 @@ package enum CatalogReader {
     }
 
     /// - Returns: nil for a table without columns.
-    private static func column(_ rows: QueryResult, _ row: Int) -> Column? {
+    private static func readColumn(_ rows: QueryResult, _ row: Int) -> Column? {
         guard let name = rows.name(row, 3), let type = rows.name(row, 4), let sqlType = rows.name(row, 5) else {
             return nil
         }

@@ -27,7 +27,7 @@ package struct MemberReads: Sendable, Equatable {
         self.accesses = accesses
     }
 
-    mutating func add(_ columns: Set<Name>?, _ access: Access) {
+    mutating func addRead(_ columns: Set<Name>?, _ access: Access) {
         self.columns = columns.flatMap { more in self.columns.map { $0.union(more) } }
         if !accesses.contains(access) { accesses.append(access) }
     }

@@ -49,34 +49,34 @@ struct MemberReadsAnalysis {
     /// Adds the reads of one policy.
     ///
     /// - Throws: `NotUnderstood`, `PostgresError`.
-    mutating func add(policy tree: NodeTree) throws { try walk(tree, Context()) }
+    mutating func add(policy tree: NodeTree) throws { try walkTree(tree, Context()) }
 
-    private mutating func walk(_ tree: NodeTree, _ context: Context) throws {
+    private mutating func walkTree(_ tree: NodeTree, _ context: Context) throws {
         guard case .node(let node) = tree else {
-            for part in tree.parts { try walk(part, context) }
+            for part in tree.parts { try walkTree(part, context) }
             return
         }
         var inner = context
         inner.outputIsScope = false
         switch node.label {
         case "QUERY": return try walk(query: node, context)
-        case "FUNCEXPR": try call(node, context)
+        case "FUNCEXPR": try followCall(node, context)
         case "SUBLINK":
             if try node.number("subLinkType") == 2, let test = node["testexpr"], try isScope(test, context),
                 let query = node["subselect"]
             {
                 inner.outputIsScope = true
-                return try walk(query, inner)
+                return try walkTree(query, inner)
             }
         case "SCALARARRAYOPEXPR":
             let arguments = node.list("args")
             if node.isTrue("useOr"), arguments.count == 2, let operation = node.oid("opno"),
                 try lookup.isEquality(operation),
-                try operand(arguments[0], context) == .scope, let link = arguments[1].node("SUBLINK"),
+                try resolveOperand(arguments[0], context) == .scope, let link = arguments[1].node("SUBLINK"),
                 link.number("subLinkType") == 6, let query = link["subselect"]
             {
                 inner.outputIsScope = true
-                return try walk(query, inner)
+                return try walkTree(query, inner)
             }
             try demandOfCatalog(node, "opfuncid")
         case "OPEXPR", "DISTINCTEXPR", "NULLIFEXPR": try demandOfCatalog(node, "opfuncid")
@@ -86,7 +86,7 @@ struct MemberReadsAnalysis {
         case "COERCETODOMAIN", "TABLESAMPLECLAUSE", "TABLEFUNC": throw NotUnderstood()
         default: break
         }
-        for part in tree.parts { try walk(part, inner) }
+        for part in tree.parts { try walkTree(part, inner) }
     }
 
     private mutating func walk(query: NodeTree.Fields, _ outer: Context) throws {
@@ -103,8 +103,10 @@ struct MemberReadsAnalysis {
             let sides = node.list("args")
             guard sides.count == 2 else { continue }
             for (own, other) in [(sides[0], sides[1]), (sides[1], sides[0])] {
-                guard let (table, number) = Self.column(own), narrowings.indices.contains(table) else { continue }
-                switch try operand(other, context) {
+                guard let (table, number) = Self.columnReference(own), narrowings.indices.contains(table) else {
+                    continue
+                }
+                switch try resolveOperand(other, context) {
                 case .scope: narrowings[table].value = number
                 case .user(let key):
                     if userKey == nil { userKey = key }
@@ -118,7 +120,7 @@ struct MemberReadsAnalysis {
         if outer.outputIsScope, Self.isPlain(query),
             let target = query.list("targetList").first?.node("TARGETENTRY")?["expr"]
         {
-            if let (table, number) = Self.column(target), narrowings.indices.contains(table) {
+            if let (table, number) = Self.columnReference(target), narrowings.indices.contains(table) {
                 narrowings[table].value = number
                 if number == 1 { calls.insert(table) }
             }
@@ -126,15 +128,15 @@ struct MemberReadsAnalysis {
         }
         for (index, table) in tables.enumerated() {
             guard let table else { continue }
-            if table.number("rtekind") == 0 { try note(table, of: query, narrowings[index], context) }
+            if table.number("rtekind") == 0 { try recordTable(table, of: query, narrowings[index], context) }
             for function in table.list("functions") {
                 guard let call = function.node("RANGETBLFUNCTION")?["funcexpr"] else { throw NotUnderstood() }
                 var inner = context
                 inner.outputIsScope = calls.contains(index) && table.list("functions").count == 1
-                try walk(call, inner)
+                try walkTree(call, inner)
             }
             for (name, values) in table.values where name != "functions" {
-                for value in values { try walk(value, context) }
+                for value in values { try walkTree(value, context) }
             }
         }
         for (name, values) in query.values where name != "rtable" {
@@ -145,17 +147,17 @@ struct MemberReadsAnalysis {
                 for (place, part) in (value.elements ?? [value]).enumerated() {
                     if place > 0 { inner.outputIsScope = false }
                     let expression = inner.outputIsScope ? part.node("TARGETENTRY")?["expr"] ?? part : part
-                    try walk(expression, inner)
+                    try walkTree(expression, inner)
                 }
             }
         }
     }
 
     /// Records a table that a query names.
-    private mutating func note(
+    private mutating func recordTable(
         _ table: NodeTree.Fields, of query: NodeTree.Fields, _ narrowing: Narrowing, _ context: Context
     ) throws {
-        guard let oid = table.oid("relid"), let facts = try lookup.relation(oid, asOwnerOf: context.owner),
+        guard let oid = table.oid("relid"), let facts = try lookup.findRelation(oid, asOwnerOf: context.owner),
             facts.isTable,
             !facts.isRestricted
         else { throw NotUnderstood() }
@@ -183,11 +185,11 @@ struct MemberReadsAnalysis {
             value: value?.kind != nil && value?.kind == column?.kind ? value.map(\.name) : nil,
             user: user?.kind != nil ? user.map(\.name) : nil)
         if reads[facts.root] == nil { reads[facts.root] = MemberReads(columns: [], accesses: []) }
-        reads[facts.root]?.add(columns, access)
+        reads[facts.root]?.addRead(columns, access)
     }
 
-    private mutating func call(_ node: NodeTree.Fields, _ context: Context) throws {
-        guard let oid = node.oid("funcid"), let routine = try lookup.routine(oid) else { throw NotUnderstood() }
+    private mutating func followCall(_ node: NodeTree.Fields, _ context: Context) throws {
+        guard let oid = node.oid("funcid"), let routine = try lookup.findRoutine(oid) else { throw NotUnderstood() }
         if routine.isOfCatalog {
             guard !Self.readers.contains(routine.name) else { throw NotUnderstood() }
             return
@@ -195,7 +197,7 @@ struct MemberReadsAnalysis {
         guard let body = routine.body, context.calls < Self.mostCalls else { throw NotUnderstood() }
         var inner = Context()
         inner.hostsRow = false
-        inner.arguments = try node.list("args").map { try operand($0, context) }
+        inner.arguments = try node.list("args").map { try resolveOperand($0, context) }
         inner.owner = routine.isSecurityDefiner ? oid : context.owner
         inner.calls = context.calls + 1
         inner.outputIsScope = context.outputIsScope
@@ -218,10 +220,10 @@ struct MemberReadsAnalysis {
 
     // MARK: Operands
 
-    private func operand(_ tree: NodeTree, _ context: Context) throws -> Operand {
+    private func resolveOperand(_ tree: NodeTree, _ context: Context) throws -> Operand {
         guard case .node(let node) = tree else { return .other }
         switch node.label {
-        case "RELABELTYPE": return try node["arg"].map { try operand($0, context) } ?? .other
+        case "RELABELTYPE": return try node["arg"].map { try resolveOperand($0, context) } ?? .other
         case "VAR":
             let isRow = context.hostsRow && node.number("varno") == 1 && node.number("varlevelsup") == context.level
             return isRow && column != nil && node.number("varattno") == column?.number ? .scope : .other
@@ -232,7 +234,7 @@ struct MemberReadsAnalysis {
             return context.arguments[number - 1]
         case "FUNCEXPR":
             guard node.list("args").isEmpty, !node.isTrue("funcretset"), let oid = node.oid("funcid"),
-                let routine = try lookup.routine(oid), try isOfClaims(routine, calls: 0)
+                let routine = try lookup.findRoutine(oid), try isOfClaims(routine, calls: 0)
             else { return .other }
             return .user(Name(routine.name + "()"))
         case "SUBLINK":
@@ -244,7 +246,7 @@ struct MemberReadsAnalysis {
             else { return .other }
             var inner = context
             inner.level += 1
-            return try operand(target, inner)
+            return try resolveOperand(target, inner)
         default: return .other
         }
     }
@@ -265,7 +267,9 @@ struct MemberReadsAnalysis {
             if node.label == "RANGETBLENTRY" || node.label == "RTE", node.number("rtekind") == 0 { return false }
             for field in ["funcid", "opfuncid", "aggfnoid", "winfnoid"] {
                 guard let oid = node.oid(field), oid != 0 else { continue }
-                guard let routine = try lookup.routine(oid), try isOfClaims(routine, calls: calls) else { return false }
+                guard let routine = try lookup.findRoutine(oid), try isOfClaims(routine, calls: calls) else {
+                    return false
+                }
             }
         }
         return try tree.parts.allSatisfy { try isOfClaims($0, calls: calls) }
@@ -283,12 +287,12 @@ struct MemberReadsAnalysis {
             guard let parameter = bare.node("PARAM") else { return false }
             return parameter.number("paramkind") == 2 && parameter.number("paramid") == 1
         }
-        return try operand(sides[0], context) == .scope && isOutput(sides[1])
-            || operand(sides[1], context) == .scope && isOutput(sides[0])
+        return try resolveOperand(sides[0], context) == .scope && isOutput(sides[1])
+            || resolveOperand(sides[1], context) == .scope && isOutput(sides[0])
     }
 
     /// A column of the query's own tables: the table's index and the column's number.
-    private static func column(_ tree: NodeTree) -> (table: Int, number: Int)? {
+    private static func columnReference(_ tree: NodeTree) -> (table: Int, number: Int)? {
         let bare = tree.node("RELABELTYPE")?["arg"] ?? tree
         guard let node = bare.node("VAR"), node.number("varlevelsup") == 0, let table = node.number("varno"),
             let number = node.number("varattno"), table > 0, number > 0

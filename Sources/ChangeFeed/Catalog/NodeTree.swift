@@ -32,7 +32,7 @@ package indirect enum NodeTree: Equatable {
     /// - Returns: nil for a text of another form.
     package init?(_ text: String) {
         var parser = NodeTreeParser(text)
-        guard let tree = parser.value(), parser.isAtEnd else { return nil }
+        guard let tree = parser.parseValue(), parser.isAtEnd else { return nil }
         self = tree
     }
 
@@ -66,7 +66,7 @@ private struct NodeTreeParser {
         var words: [String] = []
         var word: [UInt8] = []
         var isEscaped = false
-        func end() {
+        func endWord() {
             if !word.isEmpty { words.append(String(decoding: word, as: UTF8.self)) }
             word = []
         }
@@ -80,37 +80,37 @@ private struct NodeTreeParser {
             case UInt8(ascii: "\\"):
                 word.append(byte)
                 isEscaped = true
-            case UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\t"): end()
+            case UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\t"): endWord()
             case UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "{"), UInt8(ascii: "}"):
-                end()
+                endWord()
                 words.append(String(UnicodeScalar(byte)))
             default: word.append(byte)
             }
         }
-        end()
+        endWord()
         self.words = words
     }
 
     var isAtEnd: Bool { at == words.count }
 
-    mutating func value() -> NodeTree? {
+    mutating func parseValue() -> NodeTree? {
         guard at < words.count, depth < Self.deepest else { return nil }
         depth += 1
         defer { depth -= 1 }
         let word = words[at]
         at += 1
         switch word {
-        case "(": return list()
-        case "{": return node()
+        case "(": return parseList()
+        case "{": return parseNode()
         case ")", "}": return nil
         default: return .word(word)
         }
     }
 
-    private mutating func list() -> NodeTree? {
+    private mutating func parseList() -> NodeTree? {
         var elements: [NodeTree] = []
         while at < words.count, words[at] != ")" {
-            guard let element = value() else { return nil }
+            guard let element = parseValue() else { return nil }
             elements.append(element)
         }
         guard at < words.count else { return nil }
@@ -118,7 +118,7 @@ private struct NodeTreeParser {
         return .list(elements)
     }
 
-    private mutating func node() -> NodeTree? {
+    private mutating func parseNode() -> NodeTree? {
         guard at < words.count else { return nil }
         let label = words[at]
         at += 1
@@ -134,7 +134,7 @@ private struct NodeTreeParser {
                 at += 1
                 continue
             }
-            guard let field, let value = value() else { return nil }
+            guard let field, let value = parseValue() else { return nil }
             values[field, default: []].append(value)
         }
         guard at < words.count else { return nil }

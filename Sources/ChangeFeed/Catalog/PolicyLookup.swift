@@ -32,9 +32,9 @@ struct RelationFacts {
 
 /// Looks up functions and tables for an analysis. After `nil` or an error, nothing is considered known.
 protocol PolicyLookup {
-    func routine(_ oid: UInt32) throws -> RoutineFacts?
+    func findRoutine(_ oid: UInt32) throws -> RoutineFacts?
     /// - Parameter owner: the `security definer` function that reads the table as its owner.
-    func relation(_ oid: UInt32, asOwnerOf owner: UInt32?) throws -> RelationFacts?
+    func findRelation(_ oid: UInt32, asOwnerOf owner: UInt32?) throws -> RelationFacts?
     /// True if an operator is one of Postgres' own equalities, on types whose JSON is equal if the values are.
     func isEquality(_ oid: UInt32) throws -> Bool
 }
@@ -52,27 +52,27 @@ package final class CatalogPolicyLookup: PolicyLookup {
 
     package init(_ connection: PostgresConnection) { self.connection = connection }
 
-    func routine(_ oid: UInt32) throws -> RoutineFacts? {
+    func findRoutine(_ oid: UInt32) throws -> RoutineFacts? {
         if let known = routines[oid] { return known }
         let row = try connection.query(MemberSQL.routineFacts, [String(oid)])
         guard row.count == 1, let name = row.text(0, 0) else { return nil }
         let isOfCatalog = row.flag(0, 1)
         let facts = RoutineFacts(
             name: name, isOfCatalog: isOfCatalog, isImmutable: row.text(0, 2) == "i", isVolatile: row.text(0, 2) == "v",
-            isSecurityDefiner: row.flag(0, 3), body: isOfCatalog ? nil : try body(row))
+            isSecurityDefiner: row.flag(0, 3), body: isOfCatalog ? nil : try routineBody(row))
         routines[oid] = facts
         return facts
     }
 
-    private func body(_ row: QueryResult) throws -> NodeTree? {
+    private func routineBody(_ row: QueryResult) throws -> NodeTree? {
         if let parsed = row.text(0, 4) { return NodeTree(parsed) }
         guard connection.serverVersion >= 140_000, let arguments = row.text(0, 7), let result = row.text(0, 8),
-            let query = Self.query(row.text(0, 6) ?? "", language: row.text(0, 5) ?? "")
+            let query = Self.singleQuery(row.text(0, 6) ?? "", language: row.text(0, 5) ?? "")
         else { return nil }
-        try connection.run("begin")
+        try connection.runScript("begin")
         do {
             // The setting of a user's session, if the function sets none.
-            try connection.run("set local search_path to default")
+            try connection.runScript("set local search_path to default")
             if let path = row.text(0, 9) {
                 _ = try connection.query("select set_config('search_path', $1, true)", [path])
             }
@@ -81,45 +81,45 @@ package final class CatalogPolicyLookup: PolicyLookup {
                 "create function pg_temp.roost_twin(\(arguments)) returns \(result) language sql begin atomic \(query)\n; end"
             )
             let parsed = try connection.query(MemberSQL.twinBody).text(0, 0)
-            try connection.run("rollback")
+            try connection.runScript("rollback")
             return parsed.flatMap { NodeTree($0) }
         } catch let error as PostgresError where error.kind == .server {
             // A body in another language, or a name that the hub may not look up.
-            try connection.run("rollback")
+            try connection.runScript("rollback")
             return nil
         }
     }
 
     /// The query that a function consists of; nil if it is more than that.
-    package static func query(_ source: String, language: String) -> String? {
+    package static func singleQuery(_ source: String, language: String) -> String? {
         var text = source[...]
-        func trim() {
+        func trimText() {
             text = text.drop { $0.isWhitespace }
             while let last = text.last, last.isWhitespace || last == ";" { text.removeLast() }
         }
-        func drop(_ word: String) -> Bool {
+        func dropWord(_ word: String) -> Bool {
             guard text.count > word.count, text.prefix(word.count).lowercased() == word,
                 let next = text.dropFirst(word.count).first, next.isWhitespace || next == "("
             else { return false }
             text = text.dropFirst(word.count)
-            trim()
+            trimText()
             return true
         }
-        trim()
+        trimText()
         if language == "plpgsql" {
-            guard drop("begin"), text.count > 3, text.suffix(3).lowercased() == "end" else { return nil }
+            guard dropWord("begin"), text.count > 3, text.suffix(3).lowercased() == "end" else { return nil }
             text.removeLast(3)
             guard let before = text.last, before.isWhitespace || before == ";" else { return nil }
-            trim()
-            guard drop("return") else { return nil }
-            if !drop("query") { text = "select (\(text))" }
+            trimText()
+            guard dropWord("return") else { return nil }
+            if !dropWord("query") { text = "select (\(text))" }
         } else if language != "sql" {
             return nil
         }
         return text.isEmpty || text.contains(";") ? nil : String(text)
     }
 
-    func relation(_ oid: UInt32, asOwnerOf owner: UInt32?) throws -> RelationFacts? {
+    func findRelation(_ oid: UInt32, asOwnerOf owner: UInt32?) throws -> RelationFacts? {
         let key = [oid, owner ?? 0]
         if let known = relations[key] { return known }
         let rows = try connection.query(MemberSQL.relationFacts, [String(oid), owner.map { String($0) }])
@@ -153,7 +153,7 @@ extension Scope {
         of table: UInt32, by lookup: CatalogPolicyLookup, on connection: PostgresConnection
     ) throws -> Scope {
         var scope = self
-        let facts = try lookup.relation(table, asOwnerOf: nil)
+        let facts = try lookup.findRelation(table, asOwnerOf: nil)
         let own = columns.count == 1 ? facts?.columns.first { $0.value.name == columns[0] } : nil
         var analysis = MemberReadsAnalysis(
             column: own.flatMap { own in own.value.kind.map { (own.key, $0) } }, lookup: lookup)

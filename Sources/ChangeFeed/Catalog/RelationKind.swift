@@ -1,7 +1,7 @@
 /// Words for the kinds of relations that share the names of tables but are not tables, by `pg_class.relkind`.
 package enum RelationKind {
     /// Nil for a table, partitioned or not.
-    package static func words(_ kind: String) -> String? {
+    package static func describeKind(_ kind: String) -> String? {
         switch kind {
         case "r", "p": nil
         case "v": "a view"

@@ -77,7 +77,8 @@ package struct DeclaredScope: Equatable {
     ///
     /// - Parameter table: limits the read to this table, an oid.
     /// - Throws: `PostgresError`.
-    package static func read(of table: String? = nil, on connection: PostgresConnection) throws -> [DeclaredScope] {
+    package static func readScopes(of table: String? = nil, on connection: PostgresConnection) throws -> [DeclaredScope]
+    {
         // Planning the examination takes 20 ms of the server's time, and most databases have no scope.
         guard try connection.query(CatalogSQL.hasScope).count > 0 else { return [] }
         let rows = try connection.query(CatalogSQL.scopes, [table])

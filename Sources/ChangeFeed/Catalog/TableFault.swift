@@ -12,8 +12,8 @@ struct TableFault: Sendable, Equatable {
     /// The message for the table's subscribers and the log; nil if nothing is lost.
     func complaint(about table: Table) -> SubscriptionComplaint? {
         guard name != "twice" else { return nil }
-        let name = SQLText.qualified(table.schema, table.name)
-        let command = "roost watch \(ShellText.argument(name))"
+        let name = SQLText.qualifiedName(table.schema, table.name)
+        let command = "roost watch \(ShellText.quoteArgument(name))"
         switch self.name {
         case "both":
             return SubscriptionComplaint(
@@ -23,7 +23,7 @@ struct TableFault: Sendable, Equatable {
         case "unread":
             return SubscriptionComplaint(
                 "Changes of \(table.schema).\(table.name) reach nobody, as no hub reads the WAL; run a hub with feed.capture: "
-                    + "wal, or, with feed.capture: triggers: roost unwatch \(ShellText.argument(name)); \(command)",
+                    + "wal, or, with feed.capture: triggers: roost unwatch \(ShellText.quoteArgument(name)); \(command)",
                 isError: true)
         case "applied":
             return SubscriptionComplaint(
@@ -52,7 +52,7 @@ struct TableFault: Sendable, Equatable {
     }
 
     /// The faults that lose or duplicate changes of rows, by the table's oid.
-    static func read(from connection: PostgresConnection, readsWAL: Bool) throws -> [UInt32: [TableFault]] {
+    static func readFaults(from connection: PostgresConnection, readsWAL: Bool) throws -> [UInt32: [TableFault]] {
         let rows = try CatalogReader.tableFaults(from: connection, readsWAL: readsWAL)
         var faults: [UInt32: [TableFault]] = [:]
         for row in 0..<rows.count where rows.flag(row, 4) {
@@ -71,11 +71,11 @@ package struct DisplacedTable: Sendable {
 
     /// The fault and its remedy.
     package var sentence: String {
-        let command = "roost watch \(ShellText.argument(name))"
+        let command = "roost watch \(ShellText.quoteArgument(name))"
         guard let watched else {
             return "\(name) was created anew and is not watched, so its changes reach nobody; run `\(command)`."
         }
-        let others = ShellText.argument(watched)
+        let others = ShellText.quoteArgument(watched)
         return "\(name) is another table than the one that was watched, which is called \(watched) now, so its changes "
             + "reach nobody; run `\(command)`, or, if that is meant to be so, `roost unwatch \(others)` and `roost watch "
             + "\(others)`."
@@ -85,7 +85,7 @@ package struct DisplacedTable: Sendable {
 /// Text for a shell, in the commands that messages tell people to run.
 enum ShellText {
     /// `text` as one argument, quoted if the shell would split it.
-    static func argument(_ text: String) -> String {
+    static func quoteArgument(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {
             case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "-"): true

@@ -69,10 +69,10 @@ package struct ConditionBudget {
         _ keys: some Sequence<Key>, questions: Int, _ took: Duration, at now: ContinuousClock.Instant
     ) {
         guard took > limits.suspicious + limits.suspiciousPerQuestion * questions else { return }
-        suspect(keys, at: now)
+        suspectFilters(keys, at: now)
     }
 
-    package mutating func suspect(_ keys: some Sequence<Key>, at now: ContinuousClock.Instant) {
+    package mutating func suspectFilters(_ keys: some Sequence<Key>, at now: ContinuousClock.Instant) {
         cleared = cleared.filter { $0.value > now }
         for key in keys where suspects[key] == nil && cleared[key] == nil { suspects[key] = Account() }
     }
@@ -97,19 +97,19 @@ package struct ConditionBudget {
             cleared[key] = now + limits.trust
         } else {
             suspects[key] = account
-            drain(at: now)
+            drainBudget(at: now)
             level += seconds
         }
     }
 
-    private mutating func drain(at now: ContinuousClock.Instant) {
+    private mutating func drainBudget(at now: ContinuousClock.Instant) {
         level = max(0, level - (now - drainedAt) / .seconds(1) * limits.share)
         drainedAt = now
     }
 
     /// The filters to give up because the costly ones took more than their budget.
-    package mutating func overdrawn(at now: ContinuousClock.Instant) -> [Key] {
-        drain(at: now)
+    package mutating func takeOverdrawn(at now: ContinuousClock.Instant) -> [Key] {
+        drainBudget(at: now)
         guard level > limits.budget / .seconds(1) else { return [] }
         level = 0
         let costly = suspects.filter { $0.value.asks > 0 }.sorted { $0.value.mean > $1.value.mean }
@@ -133,12 +133,14 @@ package struct ConditionBudget {
         }.map(\.key)
     }
 
-    package mutating func forget(_ key: Key) { suspects[key] = nil }
+    package mutating func removeSuspect(_ key: Key) { suspects[key] = nil }
 
     // MARK: Refusing
 
     /// Refuses conditions for a while, because they were given up for their cost.
-    package mutating func refuse(_ conditions: [FilterCondition], on table: UInt32, at now: ContinuousClock.Instant) {
+    package mutating func refuseConditions(
+        _ conditions: [FilterCondition], on table: UInt32, at now: ContinuousClock.Instant
+    ) {
         if refusalCount >= Self.mostRefusals {
             refusals = refusals.compactMapValues { list in
                 let kept = list.filter { $0.until > now }
@@ -152,7 +154,7 @@ package struct ConditionBudget {
     }
 
     /// True if a filter includes refused conditions.
-    package func refuses(_ filter: ChangeFilter, on table: UInt32, at now: ContinuousClock.Instant) -> Bool {
+    package func refusesFilter(_ filter: ChangeFilter, on table: UInt32, at now: ContinuousClock.Instant) -> Bool {
         guard let list = refusals[table] else { return false }
         let conditions = Set(filter.conditions)
         return list.contains { $0.until > now && $0.conditions.isSubset(of: conditions) }
@@ -179,11 +181,13 @@ final class SharedConditionBudget: Sendable {
     /// Number of filters given up, by reason.
     var ends: [FilterEnd: Int] { ended.withLock { $0 } }
 
-    func count(_ end: FilterEnd, _ filters: Int = 1) { ended.withLock { $0[end, default: 0] += filters } }
+    func countEnds(_ end: FilterEnd, _ filters: Int = 1) { ended.withLock { $0[end, default: 0] += filters } }
 
     init(_ limits: ConditionLimits) { content = Mutex(ConditionBudget(limits, at: .now)) }
 
-    func use<Result: Sendable>(_ body: (inout ConditionBudget) -> Result) -> Result { content.withLock { body(&$0) } }
+    func withBudget<Result: Sendable>(_ body: (inout ConditionBudget) -> Result) -> Result {
+        content.withLock { body(&$0) }
+    }
 }
 
 /// Time limits of clients' filters in Postgres. Only the changes of their own subscriptions wait for them.

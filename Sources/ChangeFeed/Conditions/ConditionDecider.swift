@@ -35,15 +35,15 @@ final class ConditionDecider: Sendable {
         /// Nil while the answers are being found.
         var result: ConditionEvaluator.Answers? { answers.withLock { $0 } }
 
-        fileprivate func finish(_ found: ConditionEvaluator.Answers) { answers.withLock { $0 = found } }
+        fileprivate func storeAnswers(_ found: ConditionEvaluator.Answers) { answers.withLock { $0 = found } }
 
         /// Stops asking: no caller waits for the answers any more.
-        func abandon() { isGivenUp.withLock { $0 = true } }
+        func abandonJob() { isGivenUp.withLock { $0 = true } }
 
         fileprivate var isAbandoned: Bool { isGivenUp.withLock { $0 } }
 
         /// Signals that no more work is done for this job.
-        fileprivate func end() {
+        fileprivate func signalEnd() {
             done.signal()
             whenDone()
         }
@@ -92,14 +92,14 @@ final class ConditionDecider: Sendable {
     ///   - conditions: the conditions they wait for; called on this decider's thread.
     ///   - isOverdue: true if filters are more than Postgres can decide, so that the costliest have to end.
     ///   - whenDone: called on this decider's thread.
-    func decide(
+    func startJob(
         of rows: Int, _ conditions: @escaping @Sendable () -> [PostgresCondition], isOverdue: Bool,
         whenDone: @escaping @Sendable () -> Void
     ) -> Job {
         let job = Job(rows, conditions, isOverdue: isOverdue, whenDone: whenDone)
         mailbox.post { $0.jobs.append(job) }
         // Started by the first question, because most hubs have no such filter.
-        if !thread.wasStarted { thread.start { [self] in run() } }
+        if !thread.wasStarted { thread.start { [self] in runUntilStopped() } }
         return job
     }
 
@@ -112,36 +112,36 @@ final class ConditionDecider: Sendable {
     /// Ends the thread, after `stop`. A thread that hangs in a filter or in the network is left behind: it ends by itself.
     func join(within patience: Duration) { thread.join(by: .now + patience) }
 
-    private func run() {
+    private func runUntilStopped() {
         var evaluator = ConditionEvaluator(conninfo: conninfo, limits: limits, budget: budget, logger: logger)
         while true {
             mailbox.wait(until: nil)
-            let mail = mailbox.take { mail in
+            let mail = mailbox.takeMail { mail in
                 defer { mail.jobs = [] }
                 return mail
             }
-            for job in mail.jobs { decide(job, &evaluator) }
+            for job in mail.jobs { decideJob(job, &evaluator) }
             if mail.isStopping { return }
         }
     }
 
-    private func decide(_ job: Job, _ evaluator: inout ConditionEvaluator) {
+    private func decideJob(_ job: Job, _ evaluator: inout ConditionEvaluator) {
         let began = ContinuousClock.now
         let conditions = job.conditions()
         while !isStopping, !job.isAbandoned {
             do {
-                job.finish(try evaluator.answers(to: conditions, isOverdue: job.isOverdue, rows: job.rows))
+                job.storeAnswers(try evaluator.answers(to: conditions, isOverdue: job.isOverdue, rows: job.rows))
                 break
             } catch {
                 logger.debug("Filters are asked about again: \(error)")
-                rest(Self.pause)
+                sleepUnlessStopped(Self.pause)
             }
         }
-        job.end()
-        if !conditions.isEmpty { rest(min(.now - began, Self.longestRest)) }
+        job.signalEnd()
+        if !conditions.isEmpty { sleepUnlessStopped(min(.now - began, Self.longestRest)) }
     }
 
-    private var isStopping: Bool { mailbox.look { $0.isStopping } }
+    private var isStopping: Bool { mailbox.withContent { $0.isStopping } }
 
-    private func rest(_ duration: Duration) { _ = stopped.wait(until: .now + duration) }
+    private func sleepUnlessStopped(_ duration: Duration) { _ = stopped.wait(until: .now + duration) }
 }

@@ -50,7 +50,7 @@ struct ConditionEvaluator: ~Copyable {
         var answers = Answers(met: Array(repeating: false, count: conditions.count))
         var together: [Int] = []
         var apart: [ConditionBudget.Key: [Int]] = [:]
-        let suspects = budget.use(\.suspectKeys)
+        let suspects = budget.withBudget(\.suspectKeys)
         for (place, condition) in conditions.enumerated() {
             let key = ConditionBudget.Key(condition)
             if suspects.contains(key) { apart[key, default: []].append(place) } else { together.append(place) }
@@ -69,7 +69,7 @@ struct ConditionEvaluator: ~Copyable {
         if !apart.isEmpty { try askApart(apart, conditions, &answers) }
         if isOverdue, took / max(1, rows) > limits.eachRow {
             // The next batch asks them apart and finds the costly ones.
-            budget.use { $0.suspectAll(together.lazy.map { ConditionBudget.Key(conditions[$0]) }) }
+            budget.withBudget { $0.suspectAll(together.lazy.map { ConditionBudget.Key(conditions[$0]) }) }
             endsExcess = true
         }
         return answers
@@ -78,7 +78,7 @@ struct ConditionEvaluator: ~Copyable {
     /// Runs the question of a `SubscriptionBinder` about a new filter's values, and returns rows of texts.
     ///
     /// - Throws: the same errors as the session.
-    mutating func validate(_ statement: String) throws -> [[String?]] { try session.validate(statement) }
+    mutating func validateValues(_ statement: String) throws -> [[String?]] { try session.validateValues(statement) }
 
     // MARK: Together
 
@@ -88,17 +88,17 @@ struct ConditionEvaluator: ~Copyable {
     ) throws -> Bool {
         let asked = places.map { conditions[$0] }
         let began = ContinuousClock.now
-        switch try session.ask(asked, within: limits.together + limits.perQuestion * asked.count) {
+        switch try session.askConditions(asked, within: limits.together + limits.perQuestion * asked.count) {
         case .answered(let met):
             for (place, isMet) in zip(places, met) { answers.met[place] = isMet }
             let took = ContinuousClock.now - began
-            budget.use {
+            budget.withBudget {
                 $0.tookTogether(asked.lazy.map { ConditionBudget.Key($0) }, questions: asked.count, took, at: .now)
             }
             return true
         case .endedSession:
             // Asked apart from now on, even if the server has crashed and is away for a while.
-            budget.use { $0.suspectAll(asked.lazy.map { ConditionBudget.Key($0) }) }
+            budget.withBudget { $0.suspectAll(asked.lazy.map { ConditionBudget.Key($0) }) }
             return false
         case .outOfTime, .failed:
             return false
@@ -112,7 +112,7 @@ struct ConditionEvaluator: ~Copyable {
         _ places: [ConditionBudget.Key: [Int]], _ conditions: [PostgresCondition], _ answers: inout Answers
     ) throws {
         let deadline = ContinuousClock.now + limits.allApart
-        let order = budget.use { budget in
+        let order = budget.withBudget { budget in
             places.sorted { one, other in
                 (budget.cost(of: one.key), one.key.expression.utf8.count)
                     < (budget.cost(of: other.key), other.key.expression.utf8.count)
@@ -131,13 +131,13 @@ struct ConditionEvaluator: ~Copyable {
                 }
                 let began = ContinuousClock.now
                 let asked = some.map { conditions[$0] }
-                switch try session.ask(
+                switch try session.askConditions(
                     asked, within: limits.apart + limits.perQuestion * asked.count, areApart: true)
                 {
                 case .answered(let met):
                     for (place, isMet) in zip(some, met) { answers.met[place] = isMet }
                     let took = ContinuousClock.now - began
-                    budget.use { $0.tookApart(key, questions: asked.count, took, at: .now) }
+                    budget.withBudget { $0.tookApart(key, questions: asked.count, took, at: .now) }
                     costs[key] = max(.zero, took - limits.cheap) / asked.count
                     continue
                 case .failed(let error) where error.isAboutData && some.count > 1:
@@ -153,18 +153,18 @@ struct ConditionEvaluator: ~Copyable {
                 case .outOfTime:
                     // On a busy or stalled server everything takes long, which is no filter's fault.
                     try session.demandQuickAnswer()
-                    refuse(key, places, conditions, &answers)
+                    refuseFilter(key, places, conditions, &answers)
                 }
                 break
             }
         }
-        var costly = Set(budget.use { $0.overdrawn(at: .now) })
+        var costly = Set(budget.withBudget { $0.takeOverdrawn(at: .now) })
         if endsExcess { costly.formUnion(ConditionBudget.excess(of: costs, over: limits.eachRow)) }
         endsExcess = false
         for key in costly {
             // Filters without a question at the moment are found with their next rows.
             guard let places = places[key] else { continue }
-            refuse(key, places, conditions, &answers)
+            refuseFilter(key, places, conditions, &answers)
         }
     }
 
@@ -178,7 +178,7 @@ struct ConditionEvaluator: ~Copyable {
         for place in places {
             let tooLate = PostgresError(.server, sqlState: SQLState.queryCanceled, "it takes too long")
             guard ContinuousClock.now < deadline else { return tooLate }
-            switch try session.ask([conditions[place]], within: limits.apart, areApart: true) {
+            switch try session.askConditions([conditions[place]], within: limits.apart, areApart: true) {
             case .answered(let met): answers.met[place] = met.first ?? false
             case .failed(let error) where error.isAboutData: continue
             case .failed(let error): return error
@@ -189,20 +189,20 @@ struct ConditionEvaluator: ~Copyable {
         return nil
     }
 
-    private mutating func refuse(
+    private mutating func refuseFilter(
         _ key: ConditionBudget.Key, _ places: [Int], _ conditions: [PostgresCondition], _ answers: inout Answers
     ) {
         giveUp(key, places, conditions, .tookTooLong, Self.tookTooLong, &answers)
         guard let condition = places.first.map({ conditions[$0] }) else { return }
-        budget.use { $0.refuse(condition.sources, on: condition.table.oid, at: .now) }
+        budget.withBudget { $0.refuseConditions(condition.sources, on: condition.table.oid, at: .now) }
     }
 
     private mutating func giveUp(
         _ key: ConditionBudget.Key, _ places: [Int], _ conditions: [PostgresCondition], _ end: FilterEnd,
         _ reason: String, _ answers: inout Answers
     ) {
-        budget.count(end)
-        budget.use { $0.forget(key) }
+        budget.countEnds(end)
+        budget.withBudget { $0.removeSuspect(key) }
         for place in places {
             answers.met[place] = false
             answers.givenUp[place] = reason

@@ -41,7 +41,7 @@ struct ConditionSession: ~Copyable {
     /// - Parameter areApart: true if they are of one filter, after all filters together have ended sessions or hung.
     /// - Throws: `PostgresError` if the database does not answer, or if a table is locked and has not been for long:
     ///   filters that wait for a lock must not delay all others for ever.
-    mutating func ask(
+    mutating func askConditions(
         _ conditions: [PostgresCondition], within limit: Duration, areApart: Bool = false
     ) throws -> Reply {
         let batch = PostgresBatch(conditions)
@@ -49,13 +49,13 @@ struct ConditionSession: ~Copyable {
         let most = areApart && connection == nil ? 1 : 2
         if areApart { losses = 0 }
         do {
-            let result = try run(batch.sql, within: limit, upTo: most)
+            let result = try runStatement(batch.sql, within: limit, upTo: most)
             losses = 0
             if !areApart { locked = nil }
             let rows = (0..<result.count).map { row in
                 (record: Int(result.integer(row, 0) ?? 0), answers: result.text(row, 1) ?? "")
             }
-            return .answered(batch.answers(rows))
+            return .answered(batch.parseAnswers(rows))
         } catch let error as PostgresError {
             switch (error.kind, error.sqlState) {
             case (.server, SQLState.queryCanceled), (.timeout, _): return .outOfTime
@@ -81,9 +81,9 @@ struct ConditionSession: ~Copyable {
     /// Runs the question of a `SubscriptionBinder` about a new filter's values, and returns rows of texts.
     ///
     /// - Throws: `PostgresError` of kind `server` if a value is refused; the other kinds say nothing about it.
-    mutating func validate(_ statement: String) throws -> [[String?]] {
+    mutating func validateValues(_ statement: String) throws -> [[String?]] {
         do {
-            let rows = try run(statement, within: limits.validation)
+            let rows = try runStatement(statement, within: limits.validation)
             return (0..<rows.count).map { row in (0..<rows.width).map { rows.text(row, $0) } }
         } catch let error as PostgresError where error.sqlState == SQLState.lockNotAvailable {
             throw PostgresError(.timeout, sqlState: error.sqlState, error.message)
@@ -98,15 +98,17 @@ struct ConditionSession: ~Copyable {
     /// now.
     ///
     /// - Parameter most: number of ended sessions at which it does not try again.
-    private mutating func run(_ sql: String, within limit: Duration, upTo most: Int = .max) throws -> QueryResult {
+    private mutating func runStatement(_ sql: String, within limit: Duration, upTo most: Int = .max) throws
+        -> QueryResult
+    {
         let milliseconds = max(10, limit.milliseconds)
         let statement = "set statement_timeout = \(milliseconds); set lock_timeout = \(milliseconds * 4 / 5); \(sql)"
         var isSecond = false
         while true {
-            let session = try open()
+            let session = try openConnection()
             defer { if session.isBroken { connection = nil } }
             do {
-                return try session.run(statement, within: limit + limits.network)
+                return try session.runScript(statement, within: limit + limits.network)
             } catch let error as PostgresError where error.kind == .connection {
                 losses = min(losses + 1, 2)
                 guard losses < most, !isSecond else { throw error }
@@ -118,17 +120,17 @@ struct ConditionSession: ~Copyable {
     /// - Throws: `PostgresError` if Postgres takes long for everything, which is no filter's fault.
     mutating func demandQuickAnswer() throws {
         do {
-            _ = try run("select 1", within: .milliseconds(500))
+            _ = try runStatement("select 1", within: .milliseconds(500))
         } catch let error as PostgresError where error.kind == .server {
             throw PostgresError(.timeout, "Postgres is too busy to decide filters: \(error.message)")
         }
     }
 
-    private mutating func open() throws -> PostgresConnection {
+    private mutating func openConnection() throws -> PostgresConnection {
         if let connection, !connection.isBroken { return connection }
         let fresh = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
-        try fresh.run(FeedSQL.sessionOfConditions, within: limits.network)
+        try fresh.runScript(FeedSQL.sessionOfConditions, within: limits.network)
         try AbandonedStatements.shared.demandFew(on: fresh)
         connection = fresh
         return fresh

@@ -34,7 +34,7 @@ struct BatchVisibility {
     /// deleted, so are its members.
     ///
     /// - Throws: `PostgresError` if the database does not answer.
-    mutating func judge(
+    mutating func judgeRows(
         _ matches: [Int: DeliveryBatch.Match], for registry: borrowing SubscriptionRegistry,
         among audience: BatchAudience,
         catalog: Catalog, by visibility: inout Visibility, at now: ContinuousClock.Instant
@@ -42,16 +42,16 @@ struct BatchVisibility {
         repeat {
             questions = [:]
             for place in matches.keys.sorted() {
-                if let match = matches[place] { ask(match, registry, audience, catalog, &visibility, now) }
+                if let match = matches[place] { askPolicies(match, registry, audience, catalog, &visibility, now) }
             }
-        } while try !visibility.decide(Array(questions.values))
+        } while try !visibility.decideQuestions(Array(questions.values))
         try judgeFormer(matches, for: registry, among: audience, catalog: catalog, by: &visibility, at: now)
     }
 
     /// The verdict on a row for the users of a role; nil if no policy was asked.
     func verdict(on match: DeliveryBatch.Match, for role: Name) -> Verdict? {
         let key = Key(match.change.table, role)
-        let version = Self.judged(match)
+        let version = Self.decidingVersion(match)
         guard let question = questions[key], let row = question.number(of: version) else { return nil }
         if let transaction = match.change.deletion {
             let former = former[DeletionKey(key: key, transaction: transaction)]
@@ -63,11 +63,11 @@ struct BatchVisibility {
     }
 
     /// The row version that decides who receives a change.
-    private static func judged(_ match: DeliveryBatch.Match) -> VisibilityQuestion.RowID {
+    private static func decidingVersion(_ match: DeliveryBatch.Match) -> VisibilityQuestion.RowID {
         .init(change: match.place, isOld: match.change.operation == .delete)
     }
 
-    private mutating func ask(
+    private mutating func askPolicies(
         _ match: DeliveryBatch.Match, _ registry: borrowing SubscriptionRegistry, _ audience: BatchAudience,
         _ catalog: Catalog, _ visibility: inout Visibility, _ now: ContinuousClock.Instant
     ) {
@@ -79,10 +79,10 @@ struct BatchVisibility {
             else { continue }
             let groups = definition.groups.filter { audience.includes($0.key, of: definition, at: match.place) }
             if groups.isEmpty { continue }
-            let question = question(table, definition.role, visibility)
+            let question = findQuestion(table, definition.role, visibility)
             for row in rows(of: match, in: question, &visibility, now) {
                 for principals in groups.values {
-                    for principal in principals.values { question.ask(principal, row) }
+                    for principal in principals.values { question.addAsker(principal, row) }
                 }
             }
         }
@@ -117,16 +117,16 @@ struct BatchVisibility {
                 let question = former[key]
                     ?? formerQuestion(key, table, role, reads: questions[key.key]?.reads, visibility)
             else { continue }
-            let version = Self.judged(match)
+            let version = Self.decidingVersion(match)
             let row =
                 question.number(of: version)
-                ?? question.row(version, match.change.judgedOldRecord ?? []) {
-                    visibility.answers(table.oid, $0, before: transaction, at: now)
+                ?? question.addRow(version, match.change.judgedOldRecord ?? []) {
+                    visibility.findAnswers(table.oid, $0, before: transaction, at: now)
                 }
-            for principal in principals { question.ask(principal, row) }
+            for principal in principals { question.addAsker(principal, row) }
         }
         // A wrong scope was detected before.
-        _ = try visibility.decide(Array(former.values))
+        _ = try visibility.decideQuestions(Array(former.values))
     }
 
     private mutating func formerQuestion(
@@ -155,11 +155,11 @@ struct BatchVisibility {
         return versions.map { version in
             if let known = question.number(of: version) { return known }
             let record = (version.isOld ? change.judgedOldRecord : change.judgedRecord) ?? []
-            return question.row(version, record) { visibility.answers(change.table.oid, $0, at: now) }
+            return question.addRow(version, record) { visibility.findAnswers(change.table.oid, $0, at: now) }
         }
     }
 
-    private mutating func question(
+    private mutating func findQuestion(
         _ table: Table, _ role: Name, _ visibility: borrowing Visibility
     ) -> VisibilityQuestion {
         let key = Key(table, role)

@@ -6,10 +6,10 @@ protocol DecisionDelivery: AnyObject {
     /// Delivers the first waiting changes.
     ///
     /// - Throws: `PostgresError` if policies cannot be evaluated; the same call is then repeated.
-    func deliver(_ items: [UndecidedChanges.Item], _ answers: ConditionEvaluator.Answers) throws
+    func deliverDecided(_ items: [UndecidedChanges.Item], _ answers: ConditionEvaluator.Answers) throws
 
     /// Everything up to this mark has been delivered.
-    func covered(_ mark: Int)
+    func markCovered(_ mark: Int)
 
     /// Ends filters so that no more than `most` of the counted questions are left.
     ///
@@ -47,21 +47,21 @@ final class DecisionQueue {
     }
 
     /// Adds changes that wait.
-    func add(_ items: [UndecidedChanges.Item]) {
-        changes.add(items)
-        ask()
+    func addItems(_ items: [UndecidedChanges.Item]) {
+        changes.addItems(items)
+        askNext()
     }
 
     /// Holds a mark that covers everything waiting here.
-    func hold(_ mark: Int) { changes.hold(mark) }
+    func holdMark(_ mark: Int) { changes.holdMark(mark) }
 
-    private func ask() {
+    private func askNext() {
         publish(changes.count)
         guard job == nil, !changes.isEmpty else { return }
         let isOverdue = changes.isOverdue(at: .now)
         beingDecided = changes.takeNext(at: .now)
         let items = beingDecided
-        job = decider.decide(
+        job = decider.startJob(
             of: items.count, { items.flatMap(\.matches.conditions) }, isOverdue: isOverdue, whenDone: whenDecided)
     }
 
@@ -70,19 +70,19 @@ final class DecisionQueue {
     /// - Throws: the same errors as the delivery.
     func takeDecisions() throws {
         guard let answers = job?.result else { return }
-        try delivery.deliver(beingDecided, answers)
-        let mark = changes.settle()
+        try delivery.deliverDecided(beingDecided, answers)
+        let mark = changes.finishTaken()
         job = nil
         beingDecided = []
-        ask()
-        if let mark { delivery.covered(mark) }
+        askNext()
+        if let mark { delivery.markCovered(mark) }
     }
 
     /// Waits until the changes being decided are delivered.
     ///
     /// - Throws: `PostgresError` if Postgres does not decide them, or policies cannot be evaluated.
     private func waitForDecisions() throws {
-        ask()
+        askNext()
         try job?.wait(for: Self.limit)
         try takeDecisions()
     }
@@ -95,7 +95,7 @@ final class DecisionQueue {
         while changes.isFull {
             let patience = changes.patience(at: .now)
             guard patience <= .zero else {
-                ask()
+                askNext()
                 if job?.isDone(within: patience) == true { try takeDecisions() }
                 continue
             }
@@ -103,7 +103,7 @@ final class DecisionQueue {
                 try waitForDecisions()
                 continue
             }
-            job?.abandon()
+            job?.abandonJob()
             job = nil
             beingDecided = []
             changes.give(up: ended)
@@ -115,11 +115,11 @@ final class DecisionQueue {
     private func deliverCertain() throws {
         let items = changes.takeCertain()
         do {
-            try delivery.deliver(items, ConditionEvaluator.Answers(met: []))
+            try delivery.deliverDecided(items, ConditionEvaluator.Answers(met: []))
         } catch {
-            changes.takeBack()
+            changes.returnTaken()
             throw error
         }
-        if let mark = changes.settle() { delivery.covered(mark) }
+        if let mark = changes.finishTaken() { delivery.markCovered(mark) }
     }
 }

@@ -60,7 +60,7 @@ struct DeliveryBatch: ~Copyable {
         for (place, item) in decided.enumerated() {
             let mine = Array(answers[next..<(next + item.matches.undecided.count)])
             next += mine.count
-            let deliveries = item.matches.settled(by: mine)
+            let deliveries = item.matches.resolveUndecided(by: mine)
             if !deliveries.isEmpty { matches[place] = Match(change: item.change, place: place, deliveries: deliveries) }
         }
     }
@@ -139,7 +139,8 @@ struct DeliveryBatch: ~Copyable {
             }
             later.append(
                 UndecidedChanges.Item(
-                    change: change, cursor: audience.cursors?.cursor(change.id) ?? "", matches: rest, groups: groups,
+                    change: change, cursor: audience.cursors?.cursorText(change.id) ?? "", matches: rest,
+                    groups: groups,
                     since: now))
         }
         return later
@@ -181,7 +182,8 @@ struct DeliveryBatch: ~Copyable {
             }
             next += mine.count
             matches[place] = Match(
-                change: change, place: place, deliveries: mine.isEmpty ? found.deliveries : found.settled(by: mine))
+                change: change, place: place,
+                deliveries: mine.isEmpty ? found.deliveries : found.resolveUndecided(by: mine))
         }
         return givenUp
     }
@@ -194,8 +196,8 @@ struct DeliveryBatch: ~Copyable {
     /// Asks the policies about every row and every user whose filters it matched.
     ///
     /// - Throws: `PostgresError` if the database does not answer.
-    mutating func judge(for registry: borrowing SubscriptionRegistry, by visibility: inout Visibility) throws {
-        try visible.judge(matches, for: registry, among: audience, catalog: catalog, by: &visibility, at: now)
+    mutating func judgeRows(for registry: borrowing SubscriptionRegistry, by visibility: inout Visibility) throws {
+        try visible.judgeRows(matches, for: registry, among: audience, catalog: catalog, by: &visibility, at: now)
     }
 }
 

@@ -38,8 +38,8 @@ final class DeliveryPipeline {
     /// Asks the policies about every row and every user whose filters it matched.
     ///
     /// - Throws: `PostgresError` if the database does not answer.
-    func judge(_ batch: inout DeliveryBatch, for registry: borrowing SubscriptionRegistry) throws {
-        try batch.judge(for: registry, by: &visibility)
+    func judgeBatch(_ batch: inout DeliveryBatch, for registry: borrowing SubscriptionRegistry) throws {
+        try batch.judgeRows(for: registry, by: &visibility)
         let decided = visibility.statistics
         statistics.withLock { $0 = decided }
     }
@@ -100,7 +100,7 @@ extension DeliveryBatch {
                 var encoded = EncodedViews(match.change)
                 for delivery in match.deliveries {
                     guard let definition = registry.definition(delivery.group) else { continue }
-                    append(
+                    appendEvents(
                         delivery, of: match, to: definition, registry, &encoded, &encoder, &events, &postponement)
                 }
             }
@@ -108,7 +108,7 @@ extension DeliveryBatch {
         return events
     }
 
-    private mutating func append(
+    private mutating func appendEvents(
         _ delivery: Matches.Delivery, of match: Match, to definition: SubscriptionDefinition,
         _ registry: borrowing SubscriptionRegistry,
         _ encoded: inout EncodedViews, _ encoder: inout ChangeEncoder, _ events: inout [[FeedEvent]],
@@ -117,9 +117,10 @@ extension DeliveryBatch {
         let change = match.change
         guard let access = catalog.access(of: definition.role)?.table(change.table.oid) else { return }
         let audience = audience
-        func send(_ group: ChangeGroupID, _ recipients: ChangeDelivery.Recipients, _ old: ChangeView.OldRecord) {
+        func appendChange(_ group: ChangeGroupID, _ recipients: ChangeDelivery.Recipients, _ old: ChangeView.OldRecord)
+        {
             let view = ChangeView(selection: delivery.selection, granted: access.columns, oldRecord: old)
-            let data = encoded.data(view, with: &encoder)
+            let data = encoded.encodeView(view, with: &encoder)
             let event = ChangeDelivery(
                 group: group, operation: change.operation, ids: delivery.ids, data: data, recipients: recipients,
                 cursor: audience.cursor(for: group, at: match.place) ?? encoded.cursor(in: audience.cursors),
@@ -133,7 +134,7 @@ extension DeliveryBatch {
             for (group, principals) in definition.groups
             where audience.includes(group, of: definition, at: match.place) {
                 let recipients = recipients(of: match.place, in: group, principals, postponement)
-                if let recipients { send(group, recipients, isBare ? .primaryKey : .replicaIdentity) }
+                if let recipients { appendChange(group, recipients, isBare ? .primaryKey : .replicaIdentity) }
             }
             return
         }
@@ -153,8 +154,8 @@ extension DeliveryBatch {
                     bare.append(principal.claims)
                 }
             }
-            if !whole.isEmpty { send(group, .bearers(whole), .replicaIdentity) }
-            if !bare.isEmpty { send(group, .bearers(bare), .primaryKey) }
+            if !whole.isEmpty { appendChange(group, .bearers(whole), .replicaIdentity) }
+            if !bare.isEmpty { appendChange(group, .bearers(bare), .primaryKey) }
         }
     }
 
@@ -222,7 +223,7 @@ extension DeliveryBatch {
             if arePoliciesWorking(of: table, for: principal.claims, role, in: registry) { return .none }
         }
         guard arePoliciesWorking(of: table, for: nil, role, in: registry) else { return .ofData }
-        postponement.resign(table, role, principal.claims, at: now)
+        postponement.resignPolicies(table, role, principal.claims, at: now)
         return .none
     }
 
@@ -256,7 +257,7 @@ extension DeliveryBatch {
         } else if isUndecided, !waits {
             waits = postponement.isWorthWaiting(table, role, reader, at: now)
             if let hopelessAt, now >= hopelessAt {
-                postponement.resign(table, role, reader, at: now)
+                postponement.resignPolicies(table, role, reader, at: now)
                 waits = false
             }
         }
@@ -280,7 +281,7 @@ private struct EncodedViews {
 
     mutating func cursor(in window: CursorWindow?) -> String {
         if let cursor { return cursor }
-        let made = window?.cursor(change.id) ?? ""
+        let made = window?.cursorText(change.id) ?? ""
         cursor = made
         return made
     }
@@ -293,9 +294,9 @@ private struct EncodedViews {
         return made
     }
 
-    mutating func data(_ view: ChangeView, with encoder: inout ChangeEncoder) -> [UInt8] {
+    mutating func encodeView(_ view: ChangeView, with encoder: inout ChangeEncoder) -> [UInt8] {
         if let known = known.first(where: { $0.view == view }) { return known.data }
-        let data = encoder.data(for: change, view: view)
+        let data = encoder.encodeData(for: change, view: view)
         known.append((view, data))
         return data
     }

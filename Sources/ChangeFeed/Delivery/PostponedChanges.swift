@@ -90,12 +90,12 @@ package struct PostponedChanges {
     }
 
     /// Adds a change that waits for these members from `now` on.
-    package mutating func add(_ change: RowChange, cursor: String, for members: Set<Member>, at now: Instant) {
+    package mutating func addChange(_ change: RowChange, cursor: String, for members: Set<Member>, at now: Instant) {
         guard !members.isEmpty else { return }
         if items.isEmpty { retryAt = now + Self.pause }
         items.append(Item(change: change, cursor: cursor, since: now, members: members))
         for member in members { waiting[member, default: 0] += 1 }
-        while items.count > Self.mostItems { forget(items.removeFirst().members) }
+        while items.count > Self.mostItems { releaseMembers(items.removeFirst().members) }
     }
 
     /// True if the items must be judged again; then the next time is a pause away.
@@ -116,9 +116,9 @@ package struct PostponedChanges {
     }
 
     /// Takes the results of another judgement: for each item, in order, the members that it still waits for.
-    package mutating func settle(_ left: [Set<Member>]) {
+    package mutating func updateMembers(_ left: [Set<Member>]) {
         for index in items.indices.reversed() where left.indices.contains(index) {
-            forget(items[index].members.subtracting(left[index]))
+            releaseMembers(items[index].members.subtracting(left[index]))
             items[index].members = left[index]
             if left[index].isEmpty { items.remove(at: index) }
         }
@@ -136,7 +136,7 @@ package struct PostponedChanges {
         // An older failure is a different one: no policy was asked in between.
         if let since = missed[key], now < since + Self.resignation {
             guard now >= since + Self.patience else { return true }
-            resign(table, role, reader, at: now)
+            resignPolicies(table, role, reader, at: now)
             return false
         }
         if missed.count >= Self.mostItems { missed.removeAll() }
@@ -145,7 +145,7 @@ package struct PostponedChanges {
     }
 
     /// Ends the patience with a table's policies for a role; with a user given, for that user alone.
-    package mutating func resign(_ table: UInt32, _ role: Name, _ reader: Claims? = nil, at now: Instant) {
+    package mutating func resignPolicies(_ table: UInt32, _ role: Name, _ reader: Claims? = nil, at now: Instant) {
         resigned = resigned.filter { $0.value > now }
         if resigned.count >= Self.mostItems { resigned.removeAll() }
         let policies = TableRole(table: table, role: role, reader: reader)
@@ -153,7 +153,7 @@ package struct PostponedChanges {
         missed = missed.filter { $0.key.policies != policies }
     }
 
-    private mutating func forget(_ members: Set<Member>) {
+    private mutating func releaseMembers(_ members: Set<Member>) {
         for member in members {
             guard let count = waiting[member] else { continue }
             waiting[member] = count > 1 ? count - 1 : nil

@@ -80,7 +80,7 @@ struct UndecidedChanges {
         return first
     }
 
-    mutating func add(_ new: [Item]) {
+    mutating func addItems(_ new: [Item]) {
         items += new
         added += new.count
         for item in new {
@@ -115,7 +115,7 @@ struct UndecidedChanges {
     /// The questions that Postgres has to decide.
     var tally: UndecidedCount {
         var tally = UndecidedCount()
-        for item in items { tally.count(item.matches) }
+        for item in items { tally.countUndecided(item.matches) }
         return tally
     }
 
@@ -125,7 +125,7 @@ struct UndecidedChanges {
     /// Drops the questions of definitions whose filters ended, and counts no item as asked. Certain deliveries keep their
     /// place.
     mutating func give(up definitions: Set<Int>) {
-        takeBack()
+        returnTaken()
         for place in items.indices {
             let before = items[place].matches.undecided.count
             items[place].matches.give(up: definitions)
@@ -141,12 +141,12 @@ struct UndecidedChanges {
     }
 
     /// The items that were taken keep waiting.
-    mutating func takeBack() { asked = 0 }
+    mutating func returnTaken() { asked = 0 }
 
     /// The items that were taken are delivered.
     ///
     /// - Returns: the newest mark that is now covered; nil if there is none.
-    mutating func settle() -> Int? {
+    mutating func finishTaken() -> Int? {
         for item in items.prefix(asked) {
             questions -= item.matches.undecided.count
             for definition in item.definitions {
@@ -163,7 +163,7 @@ struct UndecidedChanges {
     }
 
     /// Holds a mark that covers everything here.
-    mutating func hold(_ mark: Int) {
+    mutating func holdMark(_ mark: Int) {
         if marks.last?.added == added { marks.removeLast() }
         marks.append((mark, added))
     }

@@ -103,7 +103,7 @@ package struct Doorbell: Sendable {
             lock = .cancelling
             return .cancelRequest
         case .dozing:
-            guard rows == 0, !hasRung else { return wake(at: now + rhythm.busy) }
+            guard rows == 0, !hasRung else { return wakeUp(at: now + rhythm.busy) }
             mode = .asleep
             pollAt = now + rhythm.safety
             return nil
@@ -112,12 +112,12 @@ package struct Doorbell: Sendable {
             guard rows > 0 else { return nil }
             // The ring of a commit that this very poll saw may still be on its way.
             suspicion = hasRung || rhythm.areWritersSilent ? nil : now
-            return wake(at: now + rhythm.busy)
+            return wakeUp(at: now + rhythm.busy)
         }
     }
 
     /// A notification arrived on A.
-    package mutating func rang(at now: Instant) -> Action? {
+    package mutating func ringArrived(at now: Instant) -> Action? {
         hasRung = true
         suspicion = nil
         switch mode {
@@ -135,7 +135,7 @@ package struct Doorbell: Sendable {
             return nil
         case .asleep:
             lastActivity = now
-            return wake(at: now)
+            return wakeUp(at: now)
         }
     }
 
@@ -167,7 +167,7 @@ package struct Doorbell: Sendable {
         lock = .free
     }
 
-    private mutating func wake(at poll: Instant) -> Action? {
+    private mutating func wakeUp(at poll: Instant) -> Action? {
         mode = .awake
         pollAt = poll
         lock = .releasing

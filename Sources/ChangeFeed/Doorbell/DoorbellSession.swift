@@ -30,7 +30,7 @@ package final class DoorbellSession {
 
     /// The answer may take as long as writers' transactions do.
     func requestLock() throws {
-        try connection.send("select pg_advisory_lock($1::int4, $2::int4)", [Self.lockClass, doorbell])
+        try connection.sendQuery("select pg_advisory_lock($1::int4, $2::int4)", [Self.lockClass, doorbell])
         pending = .lock
         suspicionDue = .now + Self.patience
     }
@@ -44,18 +44,18 @@ package final class DoorbellSession {
     }
 
     func releaseLock() throws {
-        try connection.send("select pg_advisory_unlock($1::int4, $2::int4)", [Self.lockClass, doorbell])
+        try connection.sendQuery("select pg_advisory_unlock($1::int4, $2::int4)", [Self.lockClass, doorbell])
         pending = .unlock
         answerDue = .now + Self.patience
     }
 
     /// Reads what arrived on this session's socket, unless another caller is waiting on it.
-    func collect(beside descriptor: Int32) throws {
-        if descriptor != self.descriptor { try collect() }
+    func collectAnswers(beside descriptor: Int32) throws {
+        if descriptor != self.descriptor { try collectAnswers() }
     }
 
     func takeEvents() throws -> [Event] {
-        try collect()
+        try collectAnswers()
         defer { events = [] }
         return events
     }
@@ -80,13 +80,13 @@ package final class DoorbellSession {
 
     /// Checks that a sleeping hub's two sessions are alive: without this one no writer rings, and without the reader no
     /// ring arrives. A failed wait breaks its session.
-    func check(beside reader: PostgresConnection) throws {
+    func checkSessions(beside reader: PostgresConnection) throws {
         let deadline = ContinuousClock.now + Self.patience
         if pending == nil { _ = try connection.query("select 1", within: deadline - .now) }
         _ = try reader.query("select 1", within: deadline - .now)
     }
 
-    private func collect() throws {
+    private func collectAnswers() throws {
         guard let question = pending else {
             // Nothing is expected, but a closed connection is noticed only by reading.
             _ = try connection.takeNotifications()
@@ -128,10 +128,10 @@ final class DoorbellController {
     var dueAt: ContinuousClock.Instant? { session.nextDemand }
 
     /// Processes the answers to the doorbell's session.
-    func serve() throws {
+    func serveEvents() throws {
         for event in try session.takeEvents() {
             switch event {
-            case .granted: try perform(doorbell.lockGranted(at: .now))
+            case .granted: try executeAction(doorbell.lockGranted(at: .now))
             case .refused: doorbell.lockRefused(at: .now)
             case .released: doorbell.lockReleased()
             }
@@ -144,24 +144,24 @@ final class DoorbellController {
     /// - Returns: the number of notifications.
     func takeRings() throws -> Int {
         let rings = try reader.takeNotifications()
-        for _ in 0..<rings { try perform(doorbell.rang(at: .now)) }
+        for _ in 0..<rings { try executeAction(doorbell.ringArrived(at: .now)) }
         return rings
     }
 
     /// A poll is about to take its snapshot.
     func pollBegins() throws {
-        if doorbell.mode == .asleep { try session.check(beside: reader) }
+        if doorbell.mode == .asleep { try session.checkSessions(beside: reader) }
         doorbell.pollBegan()
     }
 
     /// - Returns: true if the hub has just fallen asleep.
     func pollEnded(rows: Int) throws -> Bool {
         let wasDozing = doorbell.mode == .dozing
-        try perform(doorbell.pollEnded(rows: rows, at: .now))
+        try executeAction(doorbell.pollEnded(rows: rows, at: .now))
         return wasDozing && doorbell.mode == .asleep
     }
 
-    private func perform(_ action: Doorbell.Action?) throws {
+    private func executeAction(_ action: Doorbell.Action?) throws {
         switch action {
         case nil: break
         case .requestLock: try session.requestLock()

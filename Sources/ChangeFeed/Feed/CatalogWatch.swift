@@ -24,47 +24,47 @@ final class CatalogWatch {
     }
 
     /// Reads the catalog for the first time on this connection.
-    func begin() throws {
+    func loadCatalog() throws {
         let (state, logger) = (environment.state, environment.logger)
         version = try CatalogReader.compileVersion(on: environment.reader)
         try noteInterruptions()
         _ = try environment.reader.query(CatalogSQL.refreshTextNeeds)
         let began = ContinuousClock.now
-        let catalog = try CatalogReader.read(
+        let catalog = try CatalogReader.readCatalog(
             from: environment.reader, roles: state.tables.roles, readsWAL: environment.configuration.readsWAL)
-        state.tables.adopt(catalog.keeping(state.tables.catalog), logger: logger)
+        state.tables.replaceCatalog(catalog.reusingTables(state.tables.catalog), logger: logger)
         state.statistics.faultyTables = catalog.faults.count
         state.tables.mayHaveChanged()
-        isCurrent(asOf: began)
+        confirmCurrent(asOf: began)
     }
 
     /// - Parameter roles: roles whose access the catalog must cover, in addition to those it already covers.
-    func refresh(knowing roles: Set<Name> = []) throws {
+    func refreshCatalog(knowing roles: Set<Name> = []) throws {
         let state = environment.state
         let old = state.tables.catalog
         try noteInterruptions()
         _ = try environment.reader.query(CatalogSQL.refreshTextNeeds)
         let began = ContinuousClock.now
-        let fresh = try CatalogReader.read(
+        let fresh = try CatalogReader.readCatalog(
             from: environment.reader, roles: state.tables.roles.union(roles),
             readsWAL: environment.configuration.readsWAL
-        ).keeping(old)
+        ).reusingTables(old)
         state.tables.roles = fresh.knownRoles
-        isCurrent(asOf: began)
+        confirmCurrent(asOf: began)
         state.statistics.faultyTables = fresh.faults.count
         guard !fresh.isSame(as: old) else { return }
-        state.tables.adopt(fresh, logger: environment.logger)
+        state.tables.replaceCatalog(fresh, logger: environment.logger)
         environment.consumer.catalogChanged(fresh)
     }
 
     /// Records that a window brought the version along and it matched the catalog's.
-    func isCurrent(asOf began: ContinuousClock.Instant) {
+    func confirmCurrent(asOf began: ContinuousClock.Instant) {
         asOf = began
         dueAt = began + Self.interval
     }
 
     /// Detects a table whose capture has changed. The capture may have been repaired already, but changes written in
-    /// between are missing; this records the fact for all hubs (Migration016Watched.sql), and the next check of the outbox
+    /// between are missing; this records the fact for all hubs (SchemaCapture.sql), and the next check of the outbox
     /// finds it (`LossDetector`).
     private func noteInterruptions() throws {
         let rows = try environment.reader.query(CatalogSQL.noteCaptures)

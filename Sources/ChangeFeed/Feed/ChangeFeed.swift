@@ -45,7 +45,7 @@ package final class ChangeFeed: Sendable {
             FeedLoop(
                 configuration: configuration, logger: logger, consumer: consumer, inbox: inbox, places: places,
                 published: published
-            ).run()
+            ).runUntilStopped()
         }
     }
 
@@ -57,10 +57,10 @@ package final class ChangeFeed: Sendable {
     }
 
     /// Posts work for the feed's thread; see `FeedInbox`.
-    package func perform(_ work: @escaping FeedWork) { inbox.perform(work) }
+    package func postWork(_ work: @escaping FeedWork) { inbox.postWork(work) }
 
     /// Posts work that may query the database; see `FeedInbox`.
-    package func performWhenIdle(_ work: @escaping FeedWork) { inbox.performWhenIdle(work) }
+    package func postIdleWork(_ work: @escaping FeedWork) { inbox.postIdleWork(work) }
 
     /// The current status; from any thread.
     package var status: FeedStatus { published.status }
@@ -94,22 +94,22 @@ final class FeedLoop {
         state = FeedState(configuration, places)
     }
 
-    func run() {
+    func runUntilStopped() {
         while !inbox.isStopping {
             do {
                 try FeedSession(loop: self).serve()
             } catch {
                 if inbox.isStopping { break }
-                lost(because: error)
-                rest(for: state.retry.failed(at: .now))
+                reportDown(because: error)
+                serveInboxOnly(for: state.retry.attemptFailed(at: .now))
             }
         }
-        report(.stopped)
+        reportStatus(.stopped)
         let context = FeedContext(catalog: state.tables.catalog, status: published.status)
         for work in inbox.close() { work(context) }
     }
 
-    func report(_ status: FeedStatus) {
+    func reportStatus(_ status: FeedStatus) {
         let old = published.status
         guard old != status else { return }
         published.status = status
@@ -126,7 +126,7 @@ final class FeedLoop {
     }
 
     /// Records that everything readable when a poll began has been handed on.
-    func isLevel(at began: ContinuousClock.Instant) {
+    func recordLevel(at began: ContinuousClock.Instant) {
         stalledSince = nil
         published.levelAt = began
     }
@@ -138,16 +138,16 @@ final class FeedLoop {
     /// Runs posted work that needs no database.
     func serveAnytimeWork() {
         let locate: (RecoveryPoint) -> String? = { [state] point in
-            state.epochs.current.flatMap { epoch in state.recovery.use { $0.locate(point, in: epoch)?.text } }
+            state.epochs.current.flatMap { epoch in state.recovery.withPoints { $0.locate(point, in: epoch)?.text } }
         }
         let context = FeedContext(catalog: state.tables.catalog, status: published.status, locate: locate)
-        for work in inbox.takeAnytime() { work(context) }
+        for work in inbox.takeAnytimeWork() { work(context) }
     }
 
     private func serveInbox() {
         serveAnytimeWork()
         let context = FeedContext(catalog: state.tables.catalog, status: published.status)
-        for work in inbox.takeWhenIdle() { work(context) }
+        for work in inbox.takeIdleWork() { work(context) }
         refuseWindows()
     }
 
@@ -156,12 +156,12 @@ final class FeedLoop {
         for waiter in inbox.takeWindowWaiters() { waiter(false) }
     }
 
-    private func lost(because error: any Error) {
+    private func reportDown(because error: any Error) {
         let reason = (error as? PostgresError)?.message ?? String(describing: error)
-        report(.connecting(reason: reason))
+        reportStatus(.connecting(reason: reason))
     }
 
-    private func rest(for duration: Duration) {
+    private func serveInboxOnly(for duration: Duration) {
         let end = ContinuousClock.now + duration
         while !inbox.isStopping, ContinuousClock.now < end {
             serveInbox()

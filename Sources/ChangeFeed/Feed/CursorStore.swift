@@ -26,14 +26,15 @@ final class CursorStore {
     /// Stores the newest place up to which the consumer's observer has settled everything it took.
     ///
     /// - Throws: `PostgresError`, also if Postgres refuses the cursor and has none of this hub's.
-    func store() throws {
+    func storeCursor() throws {
         let (state, configuration) = (environment.state, environment.configuration)
         guard let system = state.position.systemIdentifier else { return }
-        guard let (place, isNewest) = state.position.storable(settled: environment.consumer.observed.settled) else {
+        guard let (place, isNewest) = state.position.storablePlace(settled: environment.consumer.observed.settled)
+        else {
             storeAt = .now + Self.interval
             return
         }
-        let recovery = state.recovery.use { $0.needed } ?? state.position.cursor ?? place.cursor
+        let recovery = state.recovery.withPoints { $0.needed } ?? state.position.cursor ?? place.cursor
         let row: QueryResult
         do {
             row = try environment.reader.query(
@@ -43,15 +44,15 @@ final class CursorStore {
                     state.position.timeline.map(String.init),
                 ])
         } catch let error as PostgresError where error.kind == .server {
-            return try wasRefused(error)
+            return try handleRefusal(error)
         }
         if isRefused { environment.logger.notice("The hub's place in the feed is stored again.") }
         isRefused = false
         storeAt = .now + Self.interval
         let (insertedAt, flushedTo) = (row.integer(0, 0) ?? .max, row.integer(0, 1) ?? 0)
-        state.recovery.use { $0.stored = recovery }
-        state.position.stored(place, isNewest: isNewest, insertedAt: insertedAt, flushedTo: flushedTo)
-        try epochs.renew(insertedAt: insertedAt, flushedTo: flushedTo)
+        state.recovery.withPoints { $0.stored = recovery }
+        state.position.placeStored(place, isNewest: isNewest, insertedAt: insertedAt, flushedTo: flushedTo)
+        try epochs.renewEpoch(insertedAt: insertedAt, flushedTo: flushedTo)
     }
 
     /// Checks, about once a second, what clients still need, and schedules a store if it moved. Part of a poll, so that an
@@ -60,8 +61,8 @@ final class CursorStore {
         guard now >= followAt else { return }
         followAt = now + .seconds(1)
         let (state, consumer) = (environment.state, environment.consumer)
-        let (needed, stored) = state.recovery.use {
-            $0.follow(oldest: consumer.oldestMark, now: now)
+        let (needed, stored) = state.recovery.withPoints {
+            $0.updateNeeds(oldest: consumer.oldestMark, now: now)
             return ($0.needed, $0.stored)
         }
         if (needed ?? state.position.cursor) != stored {
@@ -71,13 +72,13 @@ final class CursorStore {
 
     /// Stores the last cursor when the hub stops. Unsettled changes come again at the next start, to clients as well, so
     /// they get a moment to settle.
-    func finish() throws {
+    func storeFinalCursor() throws {
         followAt = .now
         followRecovery(now: .now)
         let end = ContinuousClock.now + .seconds(1)
         let consumer = environment.consumer
         while consumer.observed.settled < consumer.observed.taken, ContinuousClock.now < end { usleep(2000) }
-        if environment.state.position.isUnstored { try store() }
+        if environment.state.position.isUnstored { try storeCursor() }
     }
 
     /// Handles a refused store, as when the disk is full. Changes are still handed on, but a restarted hub would repeat
@@ -85,7 +86,7 @@ final class CursorStore {
     ///
     /// - Throws: if no cursor is stored at all: the next process would assume that no client was served before, and would
     ///   deliver no missed changes.
-    private func wasRefused(_ error: PostgresError) throws {
+    private func handleRefusal(_ error: PostgresError) throws {
         guard environment.state.position.hasStoredCursor else {
             throw PostgresError(
                 .server,

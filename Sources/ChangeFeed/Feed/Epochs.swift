@@ -1,7 +1,7 @@
 import Logging
 import Postgres
 
-/// Ties the feed to the history of its database (Migration010Epochs.sql): writes the epochs that cursors are tagged with,
+/// Ties the feed to the history of its database (SchemaRecovery.sql): writes the epochs that cursors are tagged with,
 /// looks up the epochs of other cursors, and deletes changes left by another database.
 ///
 /// One for each connection of the feed.
@@ -23,44 +23,44 @@ final class EpochWriter {
     ///
     /// A database without disk space takes no writes; cursors then carry a tag that the database does not know, so a client
     /// that presents one after the next reconnect is told to load its data again.
-    func begin() throws {
+    func beginEpoch() throws {
         let (reader, state) = (environment.reader, environment.state)
         let epoch = DatabaseEpoch.random()
-        state.epochs.began(with: epoch)
+        state.epochs.startTagging(with: epoch)
         do {
             run = try reader.query(EpochSQL.serverRun, [String(Int64.random(in: 1...Int64.max))]).text(0, 0)
             _ = try reader.query(EpochSQL.mendEpoch)
-            try reader.run("begin; set local synchronous_commit = local")
-            try write(epoch, seam: state.position.cursor)
-            try reader.run("commit")
-            state.epochs.connected(with: epoch, at: .now)
+            try reader.runScript("begin; set local synchronous_commit = local")
+            try writeEpoch(epoch, seam: state.position.cursor)
+            try reader.runScript("commit")
+            state.epochs.connectionOpened(with: epoch, at: .now)
         } catch let error as PostgresError where error.kind == .server {
-            try reader.run("rollback")
-            wasRefused(error)
+            try reader.runScript("rollback")
+            handleRefusal(error)
         }
     }
 
     /// Called after each store of a cursor; writes another epoch when one is due.
-    func renew(insertedAt: Int64, flushedTo: Int64) throws {
-        environment.state.epochs.proven(insertedAt: insertedAt, flushedTo: flushedTo)
+    func renewEpoch(insertedAt: Int64, flushedTo: Int64) throws {
+        environment.state.epochs.walAdvanced(insertedAt: insertedAt, flushedTo: flushedTo)
         guard environment.state.epochs.isDue(at: .now) else { return }
         let epoch = DatabaseEpoch.random()
         do {
-            try write(epoch, seam: nil)
-            environment.state.epochs.wrote(epoch, at: .now)
+            try writeEpoch(epoch, seam: nil)
+            environment.state.epochs.epochWritten(epoch, at: .now)
         } catch let error as PostgresError where error.kind == .server {
-            wasRefused(error)
+            handleRefusal(error)
         }
     }
 
-    private func write(_ epoch: DatabaseEpoch, seam: Snapshot?) throws {
+    private func writeEpoch(_ epoch: DatabaseEpoch, seam: Snapshot?) throws {
         let timeline = environment.state.position.timeline.map(String.init)
         _ = try environment.reader.query(
             EpochSQL.makeEpoch, [String(epoch.value), environment.configuration.node, run, timeline, seam?.text])
     }
 
-    private func wasRefused(_ error: PostgresError) {
-        environment.state.epochs.failed(at: .now)
+    private func handleRefusal(_ error: PostgresError) {
+        environment.state.epochs.writeFailed(at: .now)
         environment.logger.warning(
             """
             Postgres does not store a tag for clients' cursors, so clients that come back with a cursor after a \
@@ -69,7 +69,7 @@ final class EpochWriter {
     }
 
     /// Looks up the epochs of some cursors in the database.
-    func known(of epochs: Set<DatabaseEpoch>) throws -> [DatabaseEpoch: KnownEpoch] {
+    func knownEpochs(of epochs: Set<DatabaseEpoch>) throws -> [DatabaseEpoch: KnownEpoch] {
         let position = environment.state.position
         guard !epochs.isEmpty, let system = position.systemIdentifier, let timeline = position.timeline else {
             return [:]
@@ -135,17 +135,17 @@ package struct EpochRenewal: Sendable {
     package init() {}
 
     /// Tags cursors with this epoch, even if the database does not take a row of it.
-    package mutating func began(with epoch: DatabaseEpoch) { current = epoch }
+    package mutating func startTagging(with epoch: DatabaseEpoch) { current = epoch }
 
     /// The connection's row was written and is safe.
-    package mutating func connected(with epoch: DatabaseEpoch, at now: Instant) {
+    package mutating func connectionOpened(with epoch: DatabaseEpoch, at now: Instant) {
         pending = nil
-        add(epoch)
+        addKnown(epoch)
         dueAt = now + Self.interval
     }
 
     /// A row could not be written.
-    package mutating func failed(at now: Instant) {
+    package mutating func writeFailed(at now: Instant) {
         pending = nil
         dueAt = now + Self.interval
     }
@@ -153,7 +153,7 @@ package struct EpochRenewal: Sendable {
     package func isDue(at now: Instant) -> Bool { pending == nil && dueAt.map { $0 <= now } ?? true }
 
     /// A row was written between two connects.
-    package mutating func wrote(_ epoch: DatabaseEpoch, at now: Instant) {
+    package mutating func epochWritten(_ epoch: DatabaseEpoch, at now: Instant) {
         pending = (epoch, nil)
         dueAt = now + Self.interval
     }
@@ -163,7 +163,7 @@ package struct EpochRenewal: Sendable {
     ///   - flushedTo: the place up to which the WAL was flushed then.
     /// - Returns: the new epoch for cursors, if it changes.
     @discardableResult
-    package mutating func proven(insertedAt: Int64, flushedTo: Int64) -> DatabaseEpoch? {
+    package mutating func walAdvanced(insertedAt: Int64, flushedTo: Int64) -> DatabaseEpoch? {
         guard let (epoch, place) = pending else { return nil }
         guard let place else {
             pending = (epoch, insertedAt)
@@ -171,12 +171,12 @@ package struct EpochRenewal: Sendable {
         }
         guard place <= flushedTo else { return nil }
         pending = nil
-        add(epoch)
+        addKnown(epoch)
         current = epoch
         return epoch
     }
 
-    private mutating func add(_ epoch: DatabaseEpoch) {
+    private mutating func addKnown(_ epoch: DatabaseEpoch) {
         known.append(epoch)
         if known.count > Self.mostKept { known.removeFirst() }
     }

@@ -19,7 +19,7 @@ package protocol FeedConsumer: WindowConsumer {
     func pollEnded() throws
 
     /// This mark, and the cursor, cover everything consumed so far. Not called after every window; marks grow.
-    func marked(_ mark: Int, at cursor: FeedCursor)
+    func markReached(_ mark: Int, at cursor: FeedCursor)
 
     /// Changes were deleted before they were consumed. Called before any mark that covers later changes.
     ///
@@ -33,7 +33,7 @@ package protocol FeedConsumer: WindowConsumer {
     var oldestMark: Int? { get }
 
     /// No hub of this name ever served this database, so no client can have missed anything from one.
-    func nobodyIsFromBefore()
+    func foundNoEarlierHub()
 
     /// Number of changes that the observer took, and number that it settled.
     var observed: (taken: Int, settled: Int) { get }
@@ -43,14 +43,14 @@ package protocol FeedConsumer: WindowConsumer {
 }
 
 extension FeedConsumer {
-    package func hears(_ table: Table) -> Bool { true }
+    package func wantsTable(_ table: Table) -> Bool { true }
     package func windowBegan(_ cursors: CursorWindow) {}
     package func pollEnded() throws {}
-    package func marked(_ mark: Int, at cursor: FeedCursor) {}
+    package func markReached(_ mark: Int, at cursor: FeedCursor) {}
     package func changesAreGone(upTo pruned: Snapshot) {}
     package func changesAreLost(of tables: Set<UInt32>) {}
     package var oldestMark: Int? { nil }
-    package func nobodyIsFromBefore() {}
+    package func foundNoEarlierHub() {}
     package var recoveries: RecoveryScheduler? { nil }
     package var observed: (taken: Int, settled: Int) { (0, 0) }
 }
@@ -61,13 +61,13 @@ extension FeedConsumer {
 /// never passes an unsettled change, so whatever a killed hub had taken and not settled comes again.
 package protocol ChangeObserver: AnyObject, Sendable {
     /// Called on the feed's thread; must not wait.
-    func take(_ changes: [RowChange])
+    func takeChanges(_ changes: [RowChange])
 
     /// True if the observer needs changes of a table; of other tables it may get some or none. Constant for its lifetime.
-    func observes(_ table: Table) -> Bool
+    func observesTable(_ table: Table) -> Bool
 
     /// True if the observer asks the loops for receipts of a table's new rows (`ReceiptQuestion`).
-    func asksAfter(_ table: Table) -> Bool
+    func wantsReceipts(_ table: Table) -> Bool
 
     /// Number of changes taken, and how many of these, counted from the first, are settled. From any thread.
     var taken: Int { get }
@@ -75,5 +75,5 @@ package protocol ChangeObserver: AnyObject, Sendable {
 }
 
 extension ChangeObserver {
-    package func asksAfter(_ table: Table) -> Bool { observes(table) }
+    package func wantsReceipts(_ table: Table) -> Bool { observesTable(table) }
 }

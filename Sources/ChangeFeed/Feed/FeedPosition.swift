@@ -23,13 +23,13 @@ struct FeedPosition {
     private var places = StorablePlaces()
 
     /// Records whether a hub of this name had ever stored a cursor here when the process began.
-    mutating func found(storedCursor: Bool) { hasStoredCursor = storedCursor }
+    mutating func recordFound(storedCursor: Bool) { hasStoredCursor = storedCursor }
 
     // MARK: Windows
 
     /// Changes were handed on, from a window that may not be complete.
     mutating func handedOn(_ keys: [DeliveredChanges.Key]) {
-        for key in keys { delivered.handed(key) }
+        for key in keys { delivered.addKey(key) }
     }
 
     /// A window has to be read again, without the changes already handed on.
@@ -46,7 +46,7 @@ struct FeedPosition {
         delivered.windowCompleted()
         guard !isEmpty else { return }
         isUnstored = true
-        places.reached(StorablePlaces.Place(cursor: end, covered: delivered.covered), taken: taken)
+        places.addPlace(StorablePlaces.Place(cursor: end, covered: delivered.covered), taken: taken)
     }
 
     // MARK: Storing
@@ -54,16 +54,16 @@ struct FeedPosition {
     /// The newest place that may be stored, and whether it is the newest of all; nil if there is none.
     ///
     /// - Parameter settled: number of the observer's changes that are settled.
-    mutating func storable(settled: Int) -> (place: StorablePlaces.Place, isNewest: Bool)? {
-        guard let place = places.storable(settled: settled) else { return nil }
+    mutating func storablePlace(settled: Int) -> (place: StorablePlaces.Place, isNewest: Bool)? {
+        guard let place = places.storablePlace(settled: settled) else { return nil }
         return (place, !places.isWaiting)
     }
 
     /// - Parameters: `insertedAt` and `flushedTo` as for `DeliveredChanges`.
-    mutating func stored(_ place: StorablePlaces.Place, isNewest: Bool, insertedAt: Int64, flushedTo: Int64) {
+    mutating func placeStored(_ place: StorablePlaces.Place, isNewest: Bool, insertedAt: Int64, flushedTo: Int64) {
         hasStoredCursor = true
         isUnstored = !isNewest
-        delivered.stored(covering: place.covered, insertedAt: insertedAt, flushedTo: flushedTo)
+        delivered.cursorStored(covering: place.covered, insertedAt: insertedAt, flushedTo: flushedTo)
     }
 
     // MARK: Connecting
@@ -75,12 +75,14 @@ struct FeedPosition {
     ///   - isRestored: true if the database was found to be restored from a dump.
     ///   - epochs: epochs that this process has written.
     /// - Returns: a message for the operator.
-    mutating func adopt(_ server: ServerPosition, isRestored: Bool, knowing epochs: [DatabaseEpoch]) -> String? {
+    mutating func resumeFromServer(_ server: ServerPosition, isRestored: Bool, knowing epochs: [DatabaseEpoch])
+        -> String?
+    {
         let isFirst = systemIdentifier == nil
         isSameHistory =
             isFirst
             || !isRestored && (epochs.isEmpty ? systemIdentifier == server.systemIdentifier : !server.known.isEmpty)
-        let news = news(of: server, isFirst: isFirst, isRestored: isRestored, knowing: epochs)
+        let news = operatorNews(of: server, isFirst: isFirst, isRestored: isRestored, knowing: epochs)
         if !isSameHistory { delivered = DeliveredChanges() }
         if let stored = server.stored {
             cursor = stored
@@ -92,12 +94,12 @@ struct FeedPosition {
         systemIdentifier = server.systemIdentifier
         timeline = server.timeline
         skip = delivered.toSkip()
-        places.startAnew(at: cursor.map { StorablePlaces.Place(cursor: $0, covered: delivered.coveredByStored) })
+        places.resetPlaces(at: cursor.map { StorablePlaces.Place(cursor: $0, covered: delivered.coveredByStored) })
         return news
     }
 
     /// The message for the operator about a server that is not in the state it was left in.
-    private func news(
+    private func operatorNews(
         of server: ServerPosition, isFirst: Bool, isRestored: Bool, knowing epochs: [DatabaseEpoch]
     ) -> String? {
         if isRestored {
@@ -176,7 +178,7 @@ struct ServerPosition {
         hasCommitTimestamps = row.text(0, 5) == "on"
         self.timeline = Int(timeline)
         let writers = (row.text(0, 8) ?? "").split(separator: ",").compactMap { UInt32($0) }
-        restore = row.flag(0, 7) ? Self.place(behind: writers, before: now) : nil
+        restore = row.flag(0, 7) ? Self.restorePoint(behind: writers, before: now) : nil
         known = Set((row.text(0, 9) ?? "").split(separator: ",").compactMap { UInt32($0) }.map(DatabaseEpoch.init))
         wasRecoveredToPoint = row.flag(0, 10)
     }
@@ -184,7 +186,7 @@ struct ServerPosition {
     /// The snapshot as of the end of the last of some transactions.
     ///
     /// - Parameter writers: the lower 32 bits of their ids.
-    private static func place(behind writers: [UInt32], before now: Snapshot) -> Snapshot {
+    private static func restorePoint(behind writers: [UInt32], before now: Snapshot) -> Snapshot {
         let whole = writers.map { writer -> UInt64 in
             let near = now.xmax & ~0xFFFF_FFFF | UInt64(writer)
             return near < now.xmax ? near : near &- 0x1_0000_0000
@@ -215,13 +217,13 @@ package struct StorablePlaces: Sendable {
     package init() {}
 
     /// A window ended at this place, or reading begins here.
-    package mutating func reached(_ place: Place, taken: Int) {
+    package mutating func addPlace(_ place: Place, taken: Int) {
         if waiting.count >= Self.most { waiting.removeLast() }
         waiting.append((taken, place))
     }
 
     /// Reading begins at a different place.
-    package mutating func startAnew(at place: Place?) {
+    package mutating func resetPlaces(at place: Place?) {
         waiting.removeAll()
         settledPlace = place
     }
@@ -229,7 +231,7 @@ package struct StorablePlaces: Sendable {
     package var isWaiting: Bool { !waiting.isEmpty }
 
     /// The newest place up to which everything is settled; nil if there is none.
-    package mutating func storable(settled: Int) -> Place? {
+    package mutating func storablePlace(settled: Int) -> Place? {
         if let last = waiting.lastIndex(where: { $0.taken <= settled }) {
             settledPlace = waiting[last].place
             waiting.removeSubrange(...last)

@@ -43,15 +43,15 @@ final class FeedSession {
         sockets.onWake = { [unowned loop] in loop.serveAnytimeWork() }
         let options = try ConnectionOptions(conninfo: configuration.conninfo)
         reader = try PostgresConnection(options, waiter: sockets, logger: logger)
-        try reader.run(FeedSQL.sessionOfFeed)
-        try Primary.demand(on: reader)
+        try reader.runScript(FeedSQL.sessionOfFeed)
+        try Primary.demandPrimary(on: reader)
         try RoostSchema.demandCurrent(on: reader)
         // Listen before anything is read, so that every later commit rings here.
-        try reader.run("listen roost")
+        try reader.runScript("listen roost")
         var position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)
         let restore = position.restore
         if let restore {
-            try reader.run(EpochWriter.newIncarnation(behind: restore))
+            try reader.runScript(EpochWriter.newIncarnation(behind: restore))
             position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)
         }
         form = OutboxForm(
@@ -80,38 +80,40 @@ final class FeedSession {
         sockets.bell = bell
         state.statistics.connections += 1
         state.readers.insert(reader.backendID)
-        state.adopt(position, isRestored: restore != nil, logger: logger)
+        state.resumeFromServer(position, isRestored: restore != nil, logger: logger)
         try beginRecovery(storedAt: position.stored)
         try epochs.deleteForeignChanges()
-        try epochs.begin()
-        try catalog.begin()
+        try epochs.beginEpoch()
+        try catalog.loadCatalog()
         // A cursor that came from the table is stored already; storing it again would claim that it covers everything
         // handed on since.
-        if position.stored == nil { try cursors.store() }
+        if position.stored == nil { try cursors.storeCursor() }
     }
 
     /// Determines the history that the feed is now on and, once per process, what the previous process left.
     private func beginRecovery(storedAt position: Snapshot?) throws {
         guard let cursor = state.position.cursor else { return }
-        guard state.recovery.use({ $0.restart }) == nil else {
+        guard state.recovery.withPoints({ $0.restart }) == nil else {
             let isSameHistory = state.position.isSameHistory
-            return state.recovery.use { $0.reconnected(at: cursor, isSameHistory: isSameHistory, now: .now) }
+            return state.recovery.withPoints {
+                $0.connectionRestored(at: cursor, isSameHistory: isSameHistory, now: .now)
+            }
         }
         let stored = try reader.query(RecoverySQL.recoveryStored, [loop.configuration.node])
         let left = stored.count > 0 ? stored.text(0, 0).flatMap { Snapshot($0) } : nil
-        state.position.found(storedCursor: left != nil)
-        state.recovery.use { $0.began(after: left, storedAt: position, at: cursor, now: .now) }
-        if left == nil { loop.consumer.nobodyIsFromBefore() }
+        state.position.recordFound(storedCursor: left != nil)
+        state.recovery.withPoints { $0.processStarted(after: left, storedAt: position, at: cursor, now: .now) }
+        if left == nil { loop.consumer.foundNoEarlierHub() }
     }
 
     // MARK: Due work
 
     func serve() throws {
-        state.retry.connected(at: .now)
+        state.retry.connectionOpened(at: .now)
         loop.consumer.feedDidBecomeReady(state.tables.catalog)
-        loop.report(.ready)
+        loop.reportStatus(.ready)
         while !loop.inbox.isStopping {
-            try doorbell.serve()
+            try doorbell.serveEvents()
             loop.serveAnytimeWork()
             try serveIdleWork()
             try serveWindowWaiters()
@@ -120,35 +122,35 @@ final class FeedSession {
             try takeRings()
             let now = ContinuousClock.now
             if now >= doorbell.pollAt {
-                try poll()
+                try pollOutbox()
             } else if let due = cursors.dueAt, now >= due {
-                try cursors.store()
+                try cursors.storeCursor()
             } else if now >= rivals.dueAt {
-                try rivals.look()
+                try rivals.findRivals()
             } else if now >= pruning.dueAt {
-                try prune()
+                try pruneBatch()
             } else if !isRecovering {
-                rest(from: now)
+                waitUntilDue(from: now)
             }
         }
-        try cursors.finish()
+        try cursors.storeFinalCursor()
         loop.publishStatistics()
     }
 
     /// Sleeps until something arrives or is due.
-    private func rest(from now: ContinuousClock.Instant) {
+    private func waitUntilDue(from now: ContinuousClock.Instant) {
         var due = min(doorbell.pollAt, pruning.dueAt, rivals.dueAt)
         if let cursor = cursors.dueAt { due = min(due, cursor) }
         if let scan = recoveries.dueAt { due = min(due, scan) }
         if loop.consumer.recoveries?.hasNewcomers == true { due = min(due, newcomersAt) }
         if let bell = doorbell.dueAt { due = min(due, bell) }
         sockets.others = recoveries.descriptors
-        sockets.rest(watching: reader.descriptor, until: max(due, now + .milliseconds(1)))
+        sockets.waitForAnything(watching: reader.descriptor, until: max(due, now + .milliseconds(1)))
     }
 
     private func takeRings() throws { state.statistics.rings += try doorbell.takeRings() }
 
-    private func prune() throws {
+    private func pruneBatch() throws {
         let deleted = try pruning.deleteBatch()
         state.statistics.pruned += deleted
         if deleted > 0 { loop.publishStatistics() }
@@ -160,11 +162,12 @@ final class FeedSession {
         // Work that waits for its own query must not be interrupted by other work.
         sockets.servesInbox = false
         defer { sockets.servesInbox = true }
-        for work in loop.inbox.takeWhenIdle() {
-            let ask: ((String, [String?]) throws -> [[String?]])? = reader.isBroken ? nil : { try self.ask($0, $1) }
+        for work in loop.inbox.takeIdleWork() {
+            let ask: ((String, [String?]) throws -> [[String?]])? =
+                reader.isBroken ? nil : { try self.queryTexts($0, $1) }
             work(
                 FeedContext(catalog: state.tables.catalog, status: loop.published.status, ask: ask) { [self] in
-                    try catalog.refresh(knowing: $0)
+                    try catalog.refreshCatalog(knowing: $0)
                     return state.tables.catalog
                 })
         }
@@ -178,7 +181,7 @@ final class FeedSession {
         guard !waiters.isEmpty else { return }
         catalog.dueAt = .now
         losses.dueAt = .now
-        do { try poll() } catch {
+        do { try pollOutbox() } catch {
             for waiter in waiters { waiter(false) }
             throw error
         }
@@ -186,17 +189,17 @@ final class FeedSession {
     }
 
     /// Queries rows as texts.
-    private func ask(_ sql: String, _ parameters: [String?] = []) throws -> [[String?]] {
+    private func queryTexts(_ sql: String, _ parameters: [String?] = []) throws -> [[String?]] {
         let rows = try reader.query(sql, parameters, within: loop.configuration.statementLimit)
         return (0..<rows.count).map { row in (0..<rows.width).map { rows.text(row, $0) } }
     }
 
     /// Queries without serving the inbox: a subscription that arrived meanwhile would enter the registry while it is being
     /// bound.
-    private func askAlone(_ sql: String) throws -> [[String?]] { try alone { try ask(sql) } }
+    private func queryAlone(_ sql: String) throws -> [[String?]] { try withoutInbox { try queryTexts(sql) } }
 
     /// Runs a question to Postgres without serving the inbox.
-    private func alone<Answer>(_ question: () throws -> Answer) throws -> Answer {
+    private func withoutInbox<Answer>(_ question: () throws -> Answer) throws -> Answer {
         sockets.servesInbox = false
         defer { sockets.servesInbox = true }
         return try question()
@@ -212,10 +215,10 @@ final class FeedSession {
             recoveries.endScans()
             return false
         }
-        scheduler.bind(asking: { try self.askAlone($0) })
+        scheduler.bindPending(asking: { try self.queryAlone($0) })
         try receiveNewcomers(scheduler)
         guard let present = state.present else { return false }
-        return try recoveries.serve(
+        return try recoveries.serveScheduler(
             scheduler,
             at: RecoveryReader.Present(
                 cursor: present, catalog: state.tables.catalog, tablesSince: state.tables.since))
@@ -228,25 +231,25 @@ final class FeedSession {
         // a poll that begins now settles both.
         catalog.dueAt = .now
         losses.dueAt = .now
-        try poll()
-        let pruned = try FeedHistory.pruned(on: reader)
+        try pollOutbox()
+        let pruned = try FeedHistory.prunedSnapshot(on: reader)
         guard let epoch = state.epochs.current, let present = state.position.cursor,
-            case let (marks, left?, restored) = state.recovery.use({ ($0.marks, $0.restart, $0.restored) })
+            case let (marks, left?, restored) = state.recovery.withPoints({ ($0.marks, $0.restart, $0.restored) })
         else { return }
         // The epoch of a newcomer that arrived after this question would be unknown, and its good cursor refused.
-        let known = try alone { try epochs.known(of: scheduler.epochsOfNewcomers.subtracting([epoch])) }
-        scheduler.begin(
+        let known = try withoutInbox { try epochs.knownEpochs(of: scheduler.epochsOfNewcomers.subtracting([epoch])) }
+        scheduler.beginRecoveries(
             on: FeedHistory(
                 epoch: epoch, epochs: known, present: present, marks: marks, restart: left, restored: restored,
                 pruned: pruned),
-            slicesOf: RecoveryReader.sliceRows, asking: { try self.askAlone($0) })
+            slicesOf: RecoveryReader.sliceRows, asking: { try self.queryAlone($0) })
     }
 
     // MARK: Windows
 
     /// Reads everything new; if the catalog turns out to be old, once more with a new one, and if a skipped table gained a
     /// subscriber, once more with all tables.
-    private func poll() throws {
+    private func pollOutbox() throws {
         let began = ContinuousClock.now
         try doorbell.pollBegins()
         let before = state.statistics.changes + state.statistics.passed
@@ -267,12 +270,12 @@ final class FeedSession {
                 settled.updateValue(state.tables.catalog.table(puzzling), forKey: puzzling)
             }
             refreshes += 1
-            try catalog.refresh()
+            try catalog.refreshCatalog()
         }
         let rows = state.statistics.changes + state.statistics.passed - before
         try loop.consumer.pollEnded()
         state.statistics.polls += 1
-        loop.isLevel(at: began)
+        loop.recordLevel(at: began)
         try takeRings()
         if try doorbell.pollEnded(rows: rows) { state.statistics.dozes += 1 }
         state.statistics.missedRings = max(state.statistics.missedRings, doorbell.missedRings)
@@ -285,7 +288,8 @@ final class FeedSession {
     /// so that a client that keeps coming and going does not cause windows to be read again for ever.
     private func unheardTables() -> [Table] {
         if hasNewListener { return [] }
-        return Array(state.tables.catalog.tables.lazy.filter { !self.loop.consumer.hears($0) }.prefix(Self.mostUnheard))
+        return Array(
+            state.tables.catalog.tables.lazy.filter { !self.loop.consumer.wantsTable($0) }.prefix(Self.mostUnheard))
     }
 
     /// - Returns: nil when the window is done; otherwise the reason to read it again, perhaps after the catalog.
@@ -298,26 +302,26 @@ final class FeedSession {
             passingOver: unheard, after: FeedCursor(epoch: epoch, at: cursor)
         ) { [unowned loop] in loop.serveAnytimeWork() }
         // Even if the connection broke: changes that were handed on must not be repeated.
-        defer { note(window) }
+        defer { recordWindow(window) }
         let began = ContinuousClock.now
         let (isVersionDue, isLookDue) = (began >= catalog.dueAt, began >= losses.dueAt)
         let contents = WindowStatements.Contents(
             version: isVersionDue ? catalog.version : nil, bringsLook: isLookDue,
             members: state.tables.catalog.memberTables,
             narrowed: state.tables.catalog.narrowedMembers, unheard: unheard.map(\.oid))
-        try stream(contents, after: cursor, into: window)
-        guard let next = try window.finish() else { return window.obstacle }
-        if isVersionDue { catalog.isCurrent(asOf: began) }
+        try streamWindow(contents, after: cursor, into: window)
+        guard let next = try window.finishWindow() else { return window.obstacle }
+        if isVersionDue { catalog.confirmCurrent(asOf: began) }
         if !window.orphans.isEmpty {
             // Only a catalog younger than the window can say that a table is gone: it may have been watched again.
-            try catalog.refresh()
+            try catalog.refreshCatalog()
             if let back = window.orphans.keys.first(where: { state.tables.catalog.table($0) != nil }) {
-                window.reopen()
+                window.reopenWindow()
                 return .table(back)
             }
         }
         if isLookDue { losses.dueAt = .now + CatalogWatch.interval }
-        try losses.look(window, from: cursor, to: next)
+        try losses.checkWindow(window, from: cursor, to: next)
         if !window.lossy.isEmpty { loop.consumer.changesAreLost(of: window.lossy) }
         if window.undelivered > 0 {
             loop.logger.warning(
@@ -329,22 +333,22 @@ final class FeedSession {
         state.tables.windowRead(upTo: next)
         state.position.windowEnded(
             at: next, isEmpty: window.isEmpty, taken: window.isEmpty ? 0 : loop.consumer.observed.taken)
-        if let mark = state.recovery.use({ $0.windowEnded(at: next, in: epoch, now: .now) }) {
-            loop.consumer.marked(mark, at: FeedCursor(epoch: epoch, at: next))
+        if let mark = state.recovery.withPoints({ $0.windowEnded(at: next, in: epoch, now: .now) }) {
+            loop.consumer.markReached(mark, at: FeedCursor(epoch: epoch, at: next))
         }
         return nil
     }
 
     /// - Throws: `PostgresError`, of kind `timeout` if Postgres took longer than the window's limit.
-    private func stream(
+    private func streamWindow(
         _ contents: WindowStatements.Contents, after cursor: Snapshot, into window: WindowReader
     ) throws {
         do {
-            try statements.stream(contents, after: cursor, from: reader, within: state.patience.limit) {
-                try window.take($0)
+            try statements.streamWindow(contents, after: cursor, from: reader, within: state.patience.limit) {
+                try window.takeRow($0)
             }
         } catch let error as PostgresError where error.kind == .timeout && reader.isBroken {
-            state.patience.wasTooShort()
+            state.patience.windowTimedOut()
             loop.logger.warning(
                 """
                 Postgres did not return the next changes in time, as may happen after a very large transaction: it \
@@ -353,17 +357,17 @@ final class FeedSession {
                 metadata: ["seconds": "\(state.patience.limit.components.seconds)"])
             throw error
         }
-        state.patience.sufficed()
+        state.patience.windowArrived()
     }
 
     /// Counts the changes handed on from a window, complete or not. Runs after the end was marked: a mark covers the
     /// windows before.
-    private func note(_ window: WindowReader) {
+    private func recordWindow(_ window: WindowReader) {
         state.position.handedOn(window.handed)
         state.statistics.changes += window.handed.count
         if !window.isEmpty {
             let count = window.handed.count + (window.isComplete ? window.passed : 0)
-            state.recovery.use { $0.handedOn(count) }
+            state.recovery.withPoints { $0.handedOn(count) }
         }
         if window.isComplete {
             state.statistics.passed += window.passed

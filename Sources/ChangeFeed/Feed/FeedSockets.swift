@@ -19,21 +19,21 @@ final class FeedSockets: SocketWaiter {
         while true {
             if inbox.isStopping, patience == nil { patience = .now + .seconds(2) }
             let end = min(deadline, patience ?? deadline)
-            if look(at: descriptor, events: events, until: end) { return }
-            try bell?.collect(beside: descriptor)
+            if pollSockets(at: descriptor, events: events, until: end) { return }
+            try bell?.collectAnswers(beside: descriptor)
             if ContinuousClock.now >= end { throw PostgresError(.timeout, "Postgres did not answer in time.") }
         }
     }
 
     /// Returns when anything at all happens, or at `deadline`.
-    func rest(watching descriptor: Int32, until deadline: ContinuousClock.Instant) {
-        _ = look(at: descriptor, events: Int16(POLLIN), until: deadline, beside: others)
+    func waitForAnything(watching descriptor: Int32, until deadline: ContinuousClock.Instant) {
+        _ = pollSockets(at: descriptor, events: Int16(POLLIN), until: deadline, beside: others)
     }
 
     /// Calls poll(2) once.
     ///
     /// - Returns: true if the socket is ready.
-    private func look(
+    private func pollSockets(
         at descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant, beside others: [Int32] = []
     ) -> Bool {
         var polled = [pollfd(fd: descriptor, events: events, revents: 0)]

@@ -37,8 +37,8 @@ final class FeedState {
     /// Adopts the database's knowledge of this hub.
     ///
     /// - Parameter isRestored: true if the database was found to be restored from a dump.
-    func adopt(_ server: ServerPosition, isRestored: Bool, logger: Logger) {
-        let news = position.adopt(server, isRestored: isRestored, knowing: epochs.known)
+    func resumeFromServer(_ server: ServerPosition, isRestored: Bool, logger: Logger) {
+        let news = position.resumeFromServer(server, isRestored: isRestored, knowing: epochs.known)
         if let news { logger.warning("\(news)") }
         if !position.isSameHistory { outbox = nil }
     }
@@ -53,7 +53,7 @@ struct KnownTables {
     /// Roles whose access the catalog must cover.
     var roles: Set<Name> = []
 
-    mutating func adopt(_ fresh: Catalog, logger: Logger) {
+    mutating func replaceCatalog(_ fresh: Catalog, logger: Logger) {
         for warning in fresh.warnings where !catalog.warnings.contains(warning) { logger.warning("\(warning)") }
         if !fresh.hasSameTables(as: catalog) { since = nil }
         catalog = fresh

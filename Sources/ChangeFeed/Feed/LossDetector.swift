@@ -2,7 +2,7 @@ import Logging
 import Postgres
 import Wire
 
-/// Detects changes that were deleted from the outbox before they were read (Migration012Losses.sql). One for each
+/// Detects changes that were deleted from the outbox before they were read (SchemaRecovery.sql). One for each
 /// connection of the feed.
 final class LossDetector {
     private let environment: FeedEnvironment
@@ -19,7 +19,7 @@ final class LossDetector {
     ///
     /// A window is checked twice a second, against everything read by the previous check. If one of its rows reports that
     /// something young was deleted, it is checked at once, against everything read when it began.
-    func look(_ window: WindowReader, from start: Snapshot, to end: Snapshot) throws {
+    func checkWindow(_ window: WindowReader, from start: Snapshot, to end: Snapshot) throws {
         let state = environment.state
         let isFirst = state.outbox == nil
         // After a crash of the server, the place in memory may lie past what the server knows.
@@ -61,7 +61,7 @@ final class LossDetector {
             guard !window.hasNewsOfOutbox else { return dueAt = .now }
             look.witness = nil
             pruned = end
-            try noteEmptied(by: end)
+            try recordEmptied(by: end)
         }
         // Only now: if the connection had broken, the next check would have to find the same difference.
         state.outbox = look
@@ -74,7 +74,7 @@ final class LossDetector {
             """)
         environment.consumer.changesAreGone(upTo: pruned)
         // Later changes get a mark of their own.
-        state.recovery.use { $0.handedOn(0) }
+        state.recovery.withPoints { $0.handedOn(0) }
     }
 
     /// True if nothing is left of a transaction that had a change in the outbox.
@@ -83,7 +83,7 @@ final class LossDetector {
     }
 
     /// Records what the trigger would have recorded, for cursors that come later.
-    private func noteEmptied(by end: Snapshot) throws {
+    private func recordEmptied(by end: Snapshot) throws {
         do {
             let running = "{" + end.running.map(String.init).joined(separator: ",") + "}"
             _ = try environment.reader.query(LossSQL.noteEmptied, [String(end.xmax - 1), running])
@@ -97,7 +97,7 @@ final class LossDetector {
     }
 }
 
-/// The state of the outbox that shows whether unread changes were deleted (Migration012Losses.sql), and when it was read.
+/// The state of the outbox that shows whether unread changes were deleted (SchemaRecovery.sql), and when it was read.
 struct OutboxCheck {
     /// The result of OutboxLook in Losses.sql. While it does not change, nothing was deleted.
     let text: [UInt8]

@@ -27,7 +27,7 @@ package struct NodeClaim {
     ///   - sessions: sessions that claim the name.
     ///   - own: earlier sessions of this process; the server may not have ended them all.
     /// - Returns: a session that certainly belongs to another hub.
-    package mutating func judge(_ sessions: [HubSession], own: Set<Int32>, at now: Instant) -> HubSession? {
+    package mutating func findRival(_ sessions: [HubSession], own: Set<Int32>, at now: Instant) -> HubSession? {
         let others = sessions.filter { !own.contains($0.backendID) }
         seen = seen.filter { id, _ in others.contains { $0.backendID == id } }
         for other in others where seen[other.backendID] == nil { seen[other.backendID] = (now, other.change) }
@@ -56,9 +56,9 @@ final class RivalWatch {
 
     var dueAt: ContinuousClock.Instant { claim.lookAt }
 
-    func look() throws {
+    func findRivals() throws {
         let sessions = try HubSession.all(of: doorbell, on: environment.reader)
-        guard let rival = claim.judge(sessions, own: environment.state.readers, at: .now) else { return }
+        guard let rival = claim.findRival(sessions, own: environment.state.readers, at: .now) else { return }
         environment.logger.warning(
             """
             Another hub is connected as \(environment.configuration.node) (\(rival.place)): they overwrite each other's place in \

@@ -30,18 +30,18 @@ final class OutboxGauge: Sendable {
     }
 
     /// The last figures; requests new ones in the background.
-    func latest(asking feed: FeedInbox) -> OutboxFigures? {
+    func latestFigures(asking feed: FeedInbox) -> OutboxFigures? {
         let now = ContinuousClock.now
         let (figures, isDue) = state.withLock { state in
             let isDue = state.askedAt.map { now - $0 >= Self.interval } ?? true
             if isDue { state.askedAt = now }
             return (state.figures, isDue)
         }
-        if isDue { feed.performWhenIdle { [self] in look($0) } }
+        if isDue { feed.postIdleWork { [self] in measureOutbox($0) } }
         return figures
     }
 
-    private func look(_ context: FeedContext) {
+    private func measureOutbox(_ context: FeedContext) {
         guard context.canQuery else { return }
         do {
             guard let row = try context.query(FeedSQL.outbox.text).first, row.count == 3,

@@ -82,7 +82,7 @@ package struct PruneReport {
     ///   - count: number of changes that it deleted.
     ///   - isLast: true if the pass ends with this batch.
     /// - Returns: the message to log now.
-    package mutating func took(_ count: Int, isLast: Bool, at now: Instant) -> String? {
+    package mutating func addBatch(_ count: Int, isLast: Bool, at now: Instant) -> String? {
         let start = began ?? now
         began = start
         deleted += count
@@ -125,7 +125,7 @@ final class PruneSchedule {
             let retention = String(configuration.retention.components.seconds)
             let batch = try pruner.deleteBatch(on: reader, retention: retention, logger: environment.logger)
             deleted = batch.changes
-            if let news = report.took(batch.changes, isLast: batch.pause == nil, at: .now) {
+            if let news = report.addBatch(batch.changes, isLast: batch.pause == nil, at: .now) {
                 environment.logger.info("\(news)")
             }
             dueAt = .now + (batch.pause ?? configuration.pruneInterval)

@@ -18,8 +18,8 @@ struct WindowPatience {
     }
 
     /// A window did not arrive within `limit`.
-    mutating func wasTooShort() { limit = max(least, min(limit * 2, Self.most)) }
+    mutating func windowTimedOut() { limit = max(least, min(limit * 2, Self.most)) }
 
     /// A window arrived.
-    mutating func sufficed() { limit = least }
+    mutating func windowArrived() { limit = least }
 }

@@ -18,14 +18,14 @@ struct FeedInbox: Sendable {
 
     /// Runs work on the feed's thread as soon as the thread waits for anything, even for a result of the database or while
     /// the database is away; such work cannot query. It may run between two batches of one window.
-    func perform(_ work: @escaping FeedWork) { mailbox.post { if !$0.isClosed { $0.anytime.append(work) } } }
+    func postWork(_ work: @escaping FeedWork) { mailbox.post { if !$0.isClosed { $0.anytime.append(work) } } }
 
     /// Runs work on the feed's thread between two windows, when it can query; also while the database is away, with
     /// `context.canQuery` false.
     ///
     /// - Returns: false if the feed has ended, so that the work is not done.
     @discardableResult
-    func performWhenIdle(_ work: @escaping FeedWork) -> Bool {
+    func postIdleWork(_ work: @escaping FeedWork) -> Bool {
         mailbox.post { content in
             if !content.isClosed { content.whenIdle.append(work) }
             return !content.isClosed
@@ -51,35 +51,35 @@ struct FeedInbox: Sendable {
     /// Readable while there is work.
     var descriptor: Int32 { mailbox.descriptor }
 
-    var isStopping: Bool { mailbox.look { $0.isStopping } }
+    var isStopping: Bool { mailbox.withContent { $0.isStopping } }
 
-    func takeAnytime() -> [FeedWork] {
-        mailbox.take { content in
+    func takeAnytimeWork() -> [FeedWork] {
+        mailbox.takeMail { content in
             defer { content.anytime = [] }
             return content.anytime
         }
     }
 
-    func takeWhenIdle() -> [FeedWork] {
-        mailbox.look { content in
+    func takeIdleWork() -> [FeedWork] {
+        mailbox.withContent { content in
             defer { content.whenIdle = [] }
             return content.whenIdle
         }
     }
 
     func takeWindowWaiters() -> [@Sendable (Bool) -> Void] {
-        mailbox.look { content in
+        mailbox.withContent { content in
             guard !content.windowWaiters.isEmpty else { return [] }
             defer { content.windowWaiters = [] }
             return content.windowWaiters
         }
     }
 
-    var hasIdleWork: Bool { mailbox.look { !$0.whenIdle.isEmpty } }
+    var hasIdleWork: Bool { mailbox.withContent { !$0.whenIdle.isEmpty } }
 
     /// Closes the inbox and returns the remaining work.
     func close() -> [FeedWork] {
-        mailbox.take { content in
+        mailbox.takeMail { content in
             defer { content = Content(isStopping: true, isClosed: true) }
             return content.anytime + content.whenIdle + content.windowWaiters.map { done in { _ in done(false) } }
         }

@@ -43,7 +43,7 @@ struct PolicyCall {
     }
 
     /// The same call for a single one of its subjects.
-    func alone(_ position: Int) -> PolicyCall {
+    func singleSubject(_ position: Int) -> PolicyCall {
         var call = self
         call.subjects = [subjects[position]]
         call.picks = [picks[position]]
@@ -91,14 +91,14 @@ struct PolicyRecords {
     init(_ question: PolicyQuestion, _ description: PolicyDescription) {
         let wanted = description.columnsSent.sorted().map { name in
             Wanted(
-                name: name, key: RecordKeys.encoded(name), isJSON: description.jsonColumns.contains(name),
+                name: name, key: RecordKeys.encodeKey(name), isJSON: description.jsonColumns.contains(name),
                 holdsJSON: description.nestedColumns.contains(name))
         }
         var numbers: [[UInt8]: Int] = [:]
         places.reserveCapacity(question.rows.count)
         for row in question.rows {
             let record: [UInt8]
-            switch Self.reduced(row, to: wanted) {
+            switch Self.reduceRow(row, to: wanted) {
             case .record(let reduced): record = reduced
             case .lacking(let column):
                 missing = column
@@ -119,7 +119,7 @@ struct PolicyRecords {
     }
 
     /// The members of these columns, in their order, and the texts of the JSON nulls among them, if any.
-    private static func reduced(_ row: [UInt8], to wanted: [Wanted]) -> Reduced {
+    private static func reduceRow(_ row: [UInt8], to wanted: [Wanted]) -> Reduced {
         var found = [ArraySlice<UInt8>?](repeating: nil, count: wanted.count)
         var nulls: JSON?
         JSON(trusted: row[...]).forEachMember { member in
@@ -134,8 +134,8 @@ struct PolicyRecords {
         for (column, value) in zip(wanted, found) {
             guard let value else { return .lacking(column.name) }
             if column.isAmbiguous(value, nulls) { return .ambiguous(column.name) }
-            out.key(raw: column.key[...])
-            out.value(json: value)
+            out.writeKey(raw: column.key[...])
+            out.writeValue(json: value)
         }
         var texts: [JSON.Member] = []
         var other: Name?
@@ -147,9 +147,9 @@ struct PolicyRecords {
         // The table was altered after it was described.
         if let other { return .ambiguous(other) }
         if !texts.isEmpty {
-            out.key(JudgedRecord.marker)
+            out.writeKey(JudgedRecord.marker)
             out.object { object in
-                for text in texts { object.member(text) }
+                for text in texts { object.writeMember(text) }
             }
         }
         out.closeObject()
@@ -168,59 +168,59 @@ struct PolicyScript {
     ) {
         let limit = max(patience.milliseconds, 10)
         let lockLimit = limit * 4 / 5
-        add("begin read write;set local statement_timeout=\(limit);set local lock_timeout=\(lockLimit);")
-        if let revival = question.revival { add(revival.sql) }
-        if let preparation = function.preparation { add(preparation + ";") }
-        if function.isReadOnly { add("set transaction read only;") }
-        add("set local role \(SQLText.identifier(question.role));select*from pg_temp.\(function.name)(")
+        addText("begin read write;set local statement_timeout=\(limit);set local lock_timeout=\(lockLimit);")
+        if let revival = question.revival { addText(revival.sql) }
+        if let preparation = function.preparation { addText(preparation + ";") }
+        if function.isReadOnly { addText("set transaction read only;") }
+        addText("set local role \(SQLText.identifier(question.role));select*from pg_temp.\(function.name)(")
         let subjects = call.subjects.map { question.subjects[$0] }
-        add(subjects.lazy.map(\.claims.json), as: "text")
-        add(",")
-        add(subjects.lazy.map { Array(($0.claims.subject ?? "").utf8) }, as: "text")
-        add(",")
-        add(subjects.lazy.map { Array(($0.topic ?? "").utf8) }, as: "text")
-        add(",")
+        addArray(subjects.lazy.map(\.claims.json), as: "text")
+        addText(",")
+        addArray(subjects.lazy.map { Array(($0.claims.subject ?? "").utf8) }, as: "text")
+        addText(",")
+        addArray(subjects.lazy.map { Array(($0.topic ?? "").utf8) }, as: "text")
+        addText(",")
         var end = 0
-        add(
+        addNumbers(
             call.picks.lazy.map { picks in
                 end += picks.count
                 return end
             })
-        add(",")
-        add(call.picks.lazy.joined().map { $0 + 1 })
-        add(",")
-        add(call.records.records, as: "json")
-        add(",\(question.wantsTablesRead),'\(lockLimit) ms');rollback;")
+        addText(",")
+        addNumbers(call.picks.lazy.joined().map { $0 + 1 })
+        addText(",")
+        addArray(call.records.records, as: "json")
+        addText(",\(question.wantsTablesRead),'\(lockLimit) ms');rollback;")
     }
 
-    private mutating func add(_ text: String) { bytes += text.utf8 }
+    private mutating func addText(_ text: String) { bytes += text.utf8 }
 
-    private mutating func add(_ numbers: some Sequence<Int>) {
+    private mutating func addNumbers(_ numbers: some Sequence<Int>) {
         var separator = "'{"
         for number in numbers {
-            add(separator)
-            add("\(number)")
+            addText(separator)
+            addText("\(number)")
             separator = ","
         }
-        add(separator == "," ? "}'" : "'{}'")
+        addText(separator == "," ? "}'" : "'{}'")
     }
 
-    private mutating func add(_ values: some Sequence<[UInt8]>, as type: String) {
+    private mutating func addArray(_ values: some Sequence<[UInt8]>, as type: String) {
         var separator = "array["
         for value in values {
-            add(separator)
-            literal(value)
+            addText(separator)
+            addLiteral(value)
             separator = ","
         }
-        add(separator == "," ? "]::\(type)[]" : "'{}'")
+        addText(separator == "," ? "]::\(type)[]" : "'{}'")
     }
 
     /// Adds a literal that has the same meaning under any `standard_conforming_strings`. `value` has no NUL.
-    private mutating func literal(_ value: [UInt8]) {
+    private mutating func addLiteral(_ value: [UInt8]) {
         let quote = UInt8(ascii: "'")
         let escape = UInt8(ascii: "\\")
         // A space in front: an E must not touch the text before it.
-        if value.contains(escape) { add(" E") }
+        if value.contains(escape) { addText(" E") }
         bytes.append(quote)
         for byte in value {
             if byte == quote || byte == escape { bytes.append(byte) }

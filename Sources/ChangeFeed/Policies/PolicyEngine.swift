@@ -46,19 +46,19 @@ package struct PolicyEngine: ~Copyable {
     ) throws(PostgresError) -> [PolicyAnswer] {
         trials.forgetOld(at: .now)
         while !trials.isApart(questions) {
-            if let answers = try attempt(questions, version) {
-                trials.answered()
+            if let answers = try tryQuestions(questions, version) {
+                trials.recordAnswered()
                 return answers
             }
             trials.lostTogether()
         }
         let answers = try answersApart(to: questions, version)
-        trials.answered()
+        trials.recordAnswered()
         return answers
     }
 
     /// - Returns: nil if the questions ended the session.
-    private mutating func attempt(
+    private mutating func tryQuestions(
         _ questions: [PolicyQuestion], _ version: String
     ) throws(PostgresError) -> [PolicyAnswer]? {
         var answers = questions.map { PolicyAnswer(hiding: $0) }
@@ -71,7 +71,7 @@ package struct PolicyEngine: ~Copyable {
             let open = question.subjects.indices.filter { !barred.contains($0) }
             // A question without subjects is asked too: that its role may see nothing at all is also an answer.
             guard !open.isEmpty || barred.isEmpty else { continue }
-            guard !trials.rests(question, at: now) else {
+            guard !trials.isResting(question, at: now) else {
                 answers[place].waitsForLock(open)
                 continue
             }
@@ -80,21 +80,23 @@ package struct PolicyEngine: ~Copyable {
             answers[place].waitsForLock(open.filter { locked[$0] == false })
             if !free.isEmpty || locked.isEmpty {
                 let isLocked = trials.isLocked(question)
-                let part = free.count == question.subjects.count ? question : question.part(free)
+                let part = free.count == question.subjects.count ? question : question.selectSubjects(free)
                 let whole = AskedPart(place: place, question: part, subjects: free, isDoubtful: isLocked)
                 if isLocked { doubtful.append(whole) } else { asked.append(whole) }
             }
             for subject in open where locked[subject] == true {
                 doubtful.append(
-                    AskedPart(place: place, question: question.part([subject]), subjects: [subject], isDoubtful: true))
+                    AskedPart(
+                        place: place, question: question.selectSubjects([subject]), subjects: [subject],
+                        isDoubtful: true))
             }
         }
         asked += doubtful
-        guard let found = try ask(asked, version) else { return nil }
+        guard let found = try askParts(asked, version) else { return nil }
         var isFirst = Set(questions.indices)
         for (part, found) in zip(asked, found) {
-            answers[part.place].take(found, for: part.subjects, isFirst: isFirst.remove(part.place) != nil)
-            trials.asked(part.question, locked: found.locked, alone: found.lockedAlone, at: .now)
+            answers[part.place].mergePart(found, for: part.subjects, isFirst: isFirst.remove(part.place) != nil)
+            trials.recordAsked(part.question, locked: found.locked, alone: found.lockedAlone, at: .now)
         }
         for place in answers.indices where !answers[place].locked.isEmpty {
             let problem = PolicyProblem(question: questions[place])
@@ -103,14 +105,14 @@ package struct PolicyEngine: ~Copyable {
         return answers
     }
 
-    private mutating func ask(_ parts: [AskedPart], _ version: String) throws(PostgresError) -> [PolicyAnswer]? {
+    private mutating func askParts(_ parts: [AskedPart], _ version: String) throws(PostgresError) -> [PolicyAnswer]? {
         guard !parts.isEmpty else { return [] }
         do {
-            let session = try open(version)
+            let session = try openSession(version)
             do {
                 return try session.answers(to: parts)
             } catch let error as PostgresError where error.kind == .timeout && session.isBroken && parts.count > 1 {
-                let fresh = try open(version)
+                let fresh = try openSession(version)
                 return try parts.flatMap { try fresh.answers(to: [$0]) }
             }
         } catch let error as PostgresError {
@@ -135,30 +137,30 @@ package struct PolicyEngine: ~Copyable {
         var answers = questions.map { PolicyAnswer(hiding: $0) }
         let deadline = ContinuousClock.now + limits.subjects
         for (place, question) in questions.enumerated() {
-            if !trials.isSuspect(question), let found = try attempt([question], version) {
+            if !trials.isSuspect(question), let found = try tryQuestions([question], version) {
                 answers[place] = found[0]
                 continue
             }
             // Marked before they are asked: if the server is gone after one, the others are not asked together again.
-            trials.suspect(question, at: .now)
+            trials.suspectQuestion(question, at: .now)
             for subject in question.subjects.indices {
                 guard ContinuousClock.now < deadline else {
                     answers[place].failed.insert(subject)
                     answers[place].undecided.insert(subject)
                     continue
                 }
-                let alone = question.part([subject])
+                let alone = question.selectSubjects([subject])
                 while true {
-                    if let found = try attempt([alone], version) {
-                        answers[place].take(found[0], for: [subject], isFirst: subject == 0)
+                    if let found = try tryQuestions([alone], version) {
+                        answers[place].mergePart(found[0], for: [subject], isFirst: subject == 0)
                         break
                     }
-                    guard trials.strike(subject, of: question, at: .now) else { continue }
+                    guard trials.strikeSubject(subject, of: question, at: .now) else { continue }
                     answers[place].endsSession(subject)
                     break
                 }
             }
-            trials.acquit(question)
+            trials.clearSuspect(question)
             let ending = answers[place].ending.count
             if ending > 0 {
                 answers[place].problems.append(PolicyProblem(question: question).endedSession(subjects: ending))
@@ -168,13 +170,13 @@ package struct PolicyEngine: ~Copyable {
     }
 
     /// Reads something without policies; on another session if this one was lost.
-    mutating func reading<Answer>(
+    mutating func readCatalog<Answer>(
         _ version: String, _ read: (PolicySession) throws -> Answer
     ) throws(PostgresError) -> Answer {
         var mayTryAgain = session != nil
         while true {
             do {
-                return try read(open(version))
+                return try read(openSession(version))
             } catch let error as PostgresError {
                 let isLost = session?.isBroken ?? true
                 if isLost || error.kind != .timeout { session = nil }
@@ -191,12 +193,12 @@ package struct PolicyEngine: ~Copyable {
     }
 
     /// Ends the session; the next question opens another.
-    package mutating func close() { session = nil }
+    package mutating func closeSession() { session = nil }
 
-    private mutating func open(_ version: String) throws -> PolicySession {
+    private mutating func openSession(_ version: String) throws -> PolicySession {
         if let session, !session.isBroken, self.version == version { return session }
         if let session, !session.isBroken {
-            try session.forget()
+            try session.dropPlans()
             self.version = version
             return session
         }

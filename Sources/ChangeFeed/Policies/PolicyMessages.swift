@@ -8,7 +8,7 @@ import Wire
 struct PolicyProblem {
     let question: PolicyQuestion
 
-    private var table: String { SQLText.qualified(question.table.schema, question.table.name) }
+    private var table: String { SQLText.qualifiedName(question.table.schema, question.table.name) }
     private var role: String { SQLText.identifier(question.role) }
     private var act: String {
         question.command == .select ? "Select from it as such a user to see why." : "Insert as such a user to see why."
@@ -72,7 +72,7 @@ struct PolicyDenial {
 
     /// - Returns: nil if there is no obstacle.
     init?(_ question: PolicyQuestion, _ facts: PolicyDescription, serverVersion: Int) {
-        let table = SQLText.qualified(question.table.schema, question.table.name)
+        let table = SQLText.qualifiedName(question.table.schema, question.table.name)
         let role = SQLText.identifier(question.role)
         let hub = SQLText.identifier(facts.hub)
         func grant(_ sql: String) -> String { "run: grant \(sql)" }

@@ -62,7 +62,7 @@ struct PolicyPlan {
         return now - madeAt > Self.rest
     }
 
-    mutating func fail(_ sentence: String, _ failure: PolicyFailure) { way = .failed(sentence, failure) }
+    mutating func markFailed(_ sentence: String, _ failure: PolicyFailure) { way = .failed(sentence, failure) }
 }
 
 /// A role's rights to a table's rows, according to the catalog (`PolicyDescription in Policies.sql`).

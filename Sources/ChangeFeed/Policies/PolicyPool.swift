@@ -39,8 +39,8 @@ package struct PolicyPool: ~Copyable {
         guard hands > 1, questions.allSatisfy({ $0.revival == nil }) else {
             return try own.answers(to: questions, version: version)
         }
-        let parts = (0..<hands).map { hand in questions.map { $0.part(hand, of: hands) } }
-        let jobs = zip(helpers, parts.dropFirst()).map { $0.begin($1, version: version) }
+        let parts = (0..<hands).map { hand in questions.map { $0.handPart(hand, of: hands) } }
+        let jobs = zip(helpers, parts.dropFirst()).map { $0.startJob($1, version: version) }
         let first: Result<[PolicyAnswer], PostgresError>
         do throws(PostgresError) {
             first = .success(try own.answers(to: parts[0], version: version))
@@ -48,12 +48,12 @@ package struct PolicyPool: ~Copyable {
             first = .failure(error)
         }
         // Waits for all, even if one fails: the next questions must not meet a helper that is still busy.
-        let results = [first] + jobs.map { $0.wait() }
+        let results = [first] + jobs.map { $0.waitForResult() }
         var answers = questions.map { PolicyAnswer(hiding: $0) }
         for (hand, result) in results.enumerated() {
             for (index, answer) in try result.get().enumerated() {
                 let subjects = Array(questions[index].bounds(of: hand, among: hands))
-                answers[index].take(answer, for: subjects, isFirst: hand == 0)
+                answers[index].mergePart(answer, for: subjects, isFirst: hand == 0)
             }
         }
         return answers
@@ -75,12 +75,12 @@ package final class PolicyHelper: Sendable {
         }
 
         /// Waits as long as an engine takes, which has its own limits. Call it once.
-        func wait() -> Result<[PolicyAnswer], PostgresError> {
+        func waitForResult() -> Result<[PolicyAnswer], PostgresError> {
             done.wait()
             return result.withLock { $0 } ?? .failure(PostgresError(.connection, "Policies were not asked."))
         }
 
-        fileprivate func finish(_ found: Result<[PolicyAnswer], PostgresError>) {
+        fileprivate func storeResult(_ found: Result<[PolicyAnswer], PostgresError>) {
             result.withLock { $0 = found }
             done.signal()
         }
@@ -101,30 +101,30 @@ package final class PolicyHelper: Sendable {
         self.logger = logger
     }
 
-    func begin(_ questions: [PolicyQuestion], version: String) -> Job {
+    func startJob(_ questions: [PolicyQuestion], version: String) -> Job {
         let job = Job(questions, version: version)
         mailbox.post { $0.jobs.append(job) }
         // Started by the first question that is large enough, because most hubs have none.
-        if !thread.wasStarted { thread.start { [self] in run() } }
+        if !thread.wasStarted { thread.start { [self] in runUntilStopped() } }
         return job
     }
 
     /// Ends the thread and its session. Call it once no more questions are asked.
     package func stop() { mailbox.post { $0.isStopping = true } }
 
-    private func run() {
+    private func runUntilStopped() {
         var engine = PolicyEngine(conninfo: conninfo, logger: logger)
         while true {
             mailbox.wait(until: nil)
-            let mail = mailbox.take { mail in
+            let mail = mailbox.takeMail { mail in
                 defer { mail.jobs = [] }
                 return mail
             }
             for job in mail.jobs {
                 do throws(PostgresError) {
-                    job.finish(.success(try engine.answers(to: job.questions, version: job.version)))
+                    job.storeResult(.success(try engine.answers(to: job.questions, version: job.version)))
                 } catch {
-                    job.finish(.failure(error))
+                    job.storeResult(.failure(error))
                 }
             }
             if mail.isStopping { return }
@@ -138,10 +138,12 @@ extension PolicyQuestion {
         subjects.count * hand / hands..<subjects.count * (hand + 1) / hands
     }
 
-    fileprivate func part(_ hand: Int, of hands: Int) -> PolicyQuestion { part(Array(bounds(of: hand, among: hands))) }
+    fileprivate func handPart(_ hand: Int, of hands: Int) -> PolicyQuestion {
+        selectSubjects(Array(bounds(of: hand, among: hands)))
+    }
 
     /// The same question for some of the subjects.
-    func part(_ places: [Int]) -> PolicyQuestion {
+    func selectSubjects(_ places: [Int]) -> PolicyQuestion {
         PolicyQuestion(
             table: table, command: command, role: role, rows: rows, subjects: places.map { subjects[$0] },
             wantsTablesRead: wantsTablesRead, userKey: userKey, revival: revival)
@@ -152,7 +154,7 @@ extension PolicyAnswer {
     /// Adds the answer to a part. A property of the whole question has to hold for each of its parts.
     ///
     /// - Parameter subjects: the subjects of the part.
-    mutating func take(_ part: PolicyAnswer, for subjects: [Int], isFirst: Bool) {
+    mutating func mergePart(_ part: PolicyAnswer, for subjects: [Int], isFirst: Bool) {
         for (place, subject) in subjects.enumerated() {
             visible[subject] = part.visible[place]
             keys[subject] = part.keys[place]

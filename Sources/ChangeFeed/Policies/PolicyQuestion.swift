@@ -93,7 +93,7 @@ package struct PolicyAnswer: Sendable {
     }
 
     /// Records an error from Postgres: another time the subject may see more.
-    mutating func fails(_ subject: Int, by failure: PolicyFailure) {
+    mutating func recordFailure(_ subject: Int, by failure: PolicyFailure) {
         undecided.insert(subject)
         failures[subject] = failure
     }

@@ -28,7 +28,7 @@ struct PolicyRequest {
         case .failed(let sentence, let failure):
             answer.tablesRead = nil
             answer.problems = [sentence]
-            for subject in question.subjects.indices { answer.fails(subject, by: failure) }
+            for subject in question.subjects.indices { answer.recordFailure(subject, by: failure) }
             return nil
         case .unrestricted:
             answer.isUnrestricted = true
@@ -47,34 +47,34 @@ struct PolicyRequest {
         answer.columnsRead = plan.description.columnsRead
         call = PolicyCall(question, plan.description)
         let problem = PolicyProblem(question: question)
-        if let column = call.records.missing { answer.add([problem.lacks(column: column)]) }
-        if let column = call.records.ambiguous { answer.add([problem.isAmbiguous(column: column)]) }
+        if let column = call.records.missing { answer.addProblems([problem.lacks(column: column)]) }
+        if let column = call.records.ambiguous { answer.addProblems([problem.isAmbiguous(column: column)]) }
         if call.unsendable > 0 { answer.problems.append(problem.unsendable(subjects: call.unsendable)) }
     }
 
     /// The same question about a single subject.
-    func alone(_ position: Int, within patience: Duration) -> PolicyRequest {
+    func singleSubject(_ position: Int, within patience: Duration) -> PolicyRequest {
         var request = self
-        request.call = call.alone(position)
+        request.call = call.singleSubject(position)
         request.patience = patience
         return request
     }
 
-    func take(_ reply: PolicyReply, into answer: inout PolicyAnswer) {
+    func applyReply(_ reply: PolicyReply, into answer: inout PolicyAnswer) {
         for (subject, seen) in zip(call.subjects, reply.seen) where !seen.isEmpty {
             answer.visible[subject] = call.rows(of: question.subjects[subject], seen: seen)
         }
         for (subject, key) in zip(call.subjects, reply.keys) { answer.keys[subject] = key }
         let problem = PolicyProblem(question: question)
         if reply.omissions.contains(where: \.isLock) { answer.isRevivalLocked = true }
-        for omission in reply.omissions { answer.add([problem.leavesOut(omission.text)], for: []) }
+        for omission in reply.omissions { answer.addProblems([problem.leavesOut(omission.text)], for: []) }
         let counts = Dictionary(reply.failures.values.map { ($0, 1) }, uniquingKeysWith: +)
-        answer.add(
+        answer.addProblems(
             counts.map { problem.failed($0.key, subjects: $0.value) }.sorted(),
             for: reply.failures.keys.map { call.subjects[$0] })
-        for (position, failure) in reply.failures { answer.fails(call.subjects[position], by: failure) }
+        for (position, failure) in reply.failures { answer.recordFailure(call.subjects[position], by: failure) }
         answer.tablesRead?.formUnion(reply.tablesRead)
-        if reply.isBroken { answer.add([problem.isBroken]) }
+        if reply.isBroken { answer.addProblems([problem.isBroken]) }
     }
 }
 
@@ -97,7 +97,7 @@ struct PolicyReply {
         seen = Array(repeating: [], count: subjects)
         keys = Array(repeating: nil, count: subjects)
         for row in 0..<result.count {
-            guard let numbers = Self.numbers(result.bytes(row, 1)) else { return nil }
+            guard let numbers = Self.parseNumbers(result.bytes(row, 1)) else { return nil }
             if let number = result.integer(row, 0) {
                 guard number >= 1, number <= Int64(subjects) else { return nil }
                 let subject = Int(number) - 1
@@ -107,7 +107,7 @@ struct PolicyReply {
                     failures[subject] = PolicyFailure(state: state, message: result.text(row, 3) ?? "")
                 }
             } else {
-                guard let tables = Self.numbers(result.bytes(row, 4)) else { return nil }
+                guard let tables = Self.parseNumbers(result.bytes(row, 4)) else { return nil }
                 isBroken = !numbers.isEmpty
                 tablesRead = Set(tables)
             }
@@ -122,7 +122,7 @@ struct PolicyReply {
     /// Parses a list such as `{1,2,3}`.
     ///
     /// - Returns: nil if a number is larger than any index or oid.
-    private static func numbers(_ text: UnsafeBufferPointer<UInt8>?) -> [UInt32]? {
+    private static func parseNumbers(_ text: UnsafeBufferPointer<UInt8>?) -> [UInt32]? {
         var numbers: [UInt32] = []
         var number: UInt32?
         for byte in text ?? UnsafeBufferPointer(start: nil, count: 0) {
@@ -145,20 +145,20 @@ extension PolicyAnswer {
     private static let mostProblems = 5
 
     /// Adds problems of every subject. Policies that failed for all may have read anything.
-    mutating func add(_ sentences: [String]) {
+    mutating func addProblems(_ sentences: [String]) {
         guard !sentences.isEmpty else { return }
         tablesRead = nil
-        note(sentences)
+        appendProblems(sentences)
     }
 
     /// Adds problems of some subjects. They say nothing about the others: one user's odd claims must not cost all others a
     /// scope.
-    mutating func add(_ sentences: [String], for subjects: [Int]) {
+    mutating func addProblems(_ sentences: [String], for subjects: [Int]) {
         failed.formUnion(subjects)
-        note(sentences)
+        appendProblems(sentences)
     }
 
-    private mutating func note(_ sentences: [String]) {
+    private mutating func appendProblems(_ sentences: [String]) {
         for sentence in sentences where problems.count < Self.mostProblems && !problems.contains(sentence) {
             problems.append(sentence)
         }

@@ -17,15 +17,15 @@ final class PolicySession {
         self.limits = limits
         connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
-        try connection.run(PolicySQL.policySession, within: limits.network)
+        try connection.runScript(PolicySQL.policySession, within: limits.network)
         try AbandonedStatements.shared.demandFew(on: connection)
     }
 
     /// Drops the results of catalog look-ups, and the functions made from them.
-    func forget() throws {
+    func dropPlans() throws {
         let functions = plans.values.compactMap(\.function)
         plans = [:]
-        if !functions.isEmpty { try run("begin read write; \(drop(functions)); commit") }
+        if !functions.isEmpty { try runScript("begin read write; \(dropStatement(functions)); commit") }
     }
 
     func plan(for question: PolicyQuestion) throws -> PolicyPlan {
@@ -34,16 +34,16 @@ final class PolicySession {
     }
 
     /// - Returns: true if the catalog differs from when the plan was made; then the plan is made again.
-    func replan(_ question: PolicyQuestion) throws -> Bool {
+    func remakePlan(_ question: PolicyQuestion) throws -> Bool {
         let old = plans[PolicyPlan.Key(question)]
-        guard let old, try describe(question) != old.description else { return false }
+        guard let old, try describePolicies(question) != old.description else { return false }
         _ = try makePlan(question)
-        if let function = old.function { try run("begin read write; \(drop([function])); commit") }
+        if let function = old.function { try runScript("begin read write; \(dropStatement([function])); commit") }
         return true
     }
 
     /// Sends the questions; those after a failure get no reply.
-    func ask(_ requests: [PolicyRequest]) throws -> (replies: [PolicyReply], failure: PostgresError?) {
+    func askRequests(_ requests: [PolicyRequest]) throws -> (replies: [PolicyReply], failure: PostgresError?) {
         var script = PolicyScript()
         for request in requests {
             script.append(request.call, to: request.question, request.function, patience: request.patience)
@@ -51,7 +51,7 @@ final class PolicySession {
         let patience = requests.reduce(.zero) { $0 + $1.patience }
         let thought = min(patience, max(requests.map(\.patience).max() ?? .zero, limits.together))
         let (finished, failure) = try connection.results(of: script.bytes, within: thought + limits.network)
-        if failure != nil { try run("rollback") }
+        if failure != nil { try runScript("rollback") }
         var tables = finished.filter { $0.isTable }[...]
         var replies: [PolicyReply] = []
         for request in requests {
@@ -71,25 +71,26 @@ final class PolicySession {
     private func makePlan(_ question: PolicyQuestion) throws -> PolicyPlan {
         names += 1
         var plan = PolicyPlan(
-            question, try describe(question), name: "roost_policy_\(names)", serverVersion: connection.serverVersion)
+            question, try describePolicies(question), name: "roost_policy_\(names)",
+            serverVersion: connection.serverVersion)
         if let function = plan.function {
             do {
-                try run(inCatalog("\(function.creation); commit"))
+                try runScript(inCatalog("\(function.creation); commit"))
             } catch let error as PostgresError where error.kind == .server && !error.isAboutLocks {
-                try run("rollback")
-                plan.fail(PolicyProblem(question: question).failedAsAWhole(error), PolicyFailure(error))
+                try runScript("rollback")
+                plan.markFailed(PolicyProblem(question: question).failedAsAWhole(error), PolicyFailure(error))
             }
         }
         plans[PolicyPlan.Key(question)] = plan
         return plan
     }
 
-    private func describe(_ question: PolicyQuestion) throws -> PolicyDescription {
-        try run(inCatalog(""))
+    private func describePolicies(_ question: PolicyQuestion) throws -> PolicyDescription {
+        try runScript(inCatalog(""))
         let result = try connection.query(
             PolicySQL.policyDescription, ["\(question.table.oid)", question.role.text, question.command.rawValue],
             within: limits.network)
-        try run("rollback")
+        try runScript("rollback")
         guard let description = PolicyDescription(result) else {
             throw PostgresError(.connection, "Postgres did not describe the policies of a table.")
         }
@@ -103,7 +104,7 @@ final class PolicySession {
             + "set local lock_timeout = '\(catalogPatience.milliseconds) ms'; \(sql)"
     }
 
-    private func drop(_ functions: [PolicyFunction]) -> String {
+    private func dropStatement(_ functions: [PolicyFunction]) -> String {
         "drop function " + functions.map { "pg_temp.\($0.name)" }.joined(separator: ", ")
     }
 
@@ -111,7 +112,7 @@ final class PolicySession {
         try connection.query(statement, parameters, within: limits.network)
     }
 
-    private func run(_ script: String) throws { try connection.run(script, within: limits.network) }
+    private func runScript(_ script: String) throws { try connection.runScript(script, within: limits.network) }
 }
 
 extension PolicySession {
@@ -126,26 +127,26 @@ extension PolicySession {
             catalogPatience = part.isDoubtful ? limits.subject : limits.question
             // A name that is cut off at its NUL would be another role's.
             guard !question.role.utf8.contains(0) else {
-                answers[index].add([PolicyDenial.noSuchRole])
+                answers[index].addProblems([PolicyDenial.noSuchRole])
                 continue
             }
             do {
-                let request = try request(part, at: index, &answers[index])
+                let request = try makeRequest(part, at: index, &answers[index])
                 if let request, !request.call.subjects.isEmpty { asking.append(request) }
             } catch let error as PostgresError where error.kind == .server && error.isAboutLocks {
-                try run("rollback")
+                try runScript("rollback")
                 answers[index].waitsForLock(question.subjects.indices)
             }
         }
         var deadline: ContinuousClock.Instant?
         while !asking.isEmpty {
-            let (replies, failure) = try ask(asking)
-            for (request, reply) in zip(asking, replies) { try settle(request, reply, &answers[request.index]) }
+            let (replies, failure) = try askRequests(asking)
+            for (request, reply) in zip(asking, replies) { try applyReply(request, reply, &answers[request.index]) }
             asking.removeFirst(replies.count)
             guard let failure, !asking.isEmpty else { continue }
             let faulty = asking.removeFirst()
             let isDoubtful = parts[faulty.index].isDoubtful
-            try settle(faulty, failure, isDoubtful: isDoubtful, &answers[faulty.index])
+            try applyFailure(faulty, failure, isDoubtful: isDoubtful, &answers[faulty.index])
             guard failure.isAboutLocks, isDoubtful else { continue }
             // The wait for locks must not grow with the number of waiting questions.
             deadline = deadline ?? .now + limits.subjects
@@ -161,27 +162,27 @@ extension PolicySession {
         return answers
     }
 
-    private func request(
+    private func makeRequest(
         _ part: AskedPart, at index: Int, _ answer: inout PolicyAnswer
     ) throws -> PolicyRequest? {
         let question = part.question
         let patience = part.isDoubtful ? limits.subject : limits.question
         let request = PolicyRequest(question, at: index, try plan(for: question), within: patience, &answer)
         // A column that rows lack may be one that the table no longer has.
-        guard let request, request.call.records.missing != nil, try replan(question) else { return request }
+        guard let request, request.call.records.missing != nil, try remakePlan(question) else { return request }
         return PolicyRequest(question, at: index, try plan(for: question), within: patience, &answer)
     }
 
-    private func settle(_ request: PolicyRequest, _ reply: PolicyReply, _ answer: inout PolicyAnswer) throws {
+    private func applyReply(_ request: PolicyRequest, _ reply: PolicyReply, _ answer: inout PolicyAnswer) throws {
         // A table altered since the catalog was read has policies that fail on everything.
         if reply.mayBeStale, try isOutdated(request) {
             try askAgain(request, &answer)
         } else {
-            request.take(reply, into: &answer)
+            request.applyReply(reply, into: &answer)
         }
     }
 
-    private func settle(
+    private func applyFailure(
         _ request: PolicyRequest, _ failure: PostgresError, isDoubtful: Bool, _ answer: inout PolicyAnswer
     ) throws {
         if !failure.isOutOfTime, !failure.isAboutLocks, try isOutdated(request) {
@@ -194,10 +195,11 @@ extension PolicySession {
     /// True if there is another plan to try; an earlier question of the same kind may have made it.
     private func isOutdated(_ request: PolicyRequest) throws -> Bool {
         do {
-            return try plan(for: request.question).function?.name != request.function.name || replan(request.question)
+            return try plan(for: request.question).function?.name != request.function.name
+                || remakePlan(request.question)
         } catch let error as PostgresError where error.kind == .server && error.isAboutLocks {
             // The next question checks again.
-            try run("rollback")
+            try runScript("rollback")
             return false
         }
     }
@@ -207,9 +209,9 @@ extension PolicySession {
         let again = PolicyRequest(
             question, at: request.index, try plan(for: question), within: request.patience, &answer)
         guard let request = again, !request.call.subjects.isEmpty else { return }
-        let (replies, failure) = try ask([request])
+        let (replies, failure) = try askRequests([request])
         if let reply = replies.first {
-            request.take(reply, into: &answer)
+            request.applyReply(reply, into: &answer)
         } else if let failure {
             try askEachSubject(of: request, after: failure, isDoubtful: false, &answer)
         }
@@ -240,14 +242,14 @@ extension PolicySession {
                     answer.waitsForLock(left)
                 } else {
                     hung += left.count
-                    answer.add([], for: Array(left))
+                    answer.addProblems([], for: Array(left))
                 }
                 break
             }
-            let single = request.alone(position, within: limits.subject)
-            let (replies, failure) = try ask([single])
+            let single = request.singleSubject(position, within: limits.subject)
+            let (replies, failure) = try askRequests([single])
             if let reply = replies.first {
-                single.take(reply, into: &answer)
+                single.applyReply(reply, into: &answer)
                 chances = nil
             } else if let failure, failure.isAboutLocks {
                 answer.waitsForLock([subject])
@@ -257,13 +259,13 @@ extension PolicySession {
                 if failure.isOutOfTime {
                     hung += 1
                 } else {
-                    answer.fails(subject, by: PolicyFailure(failure))
+                    answer.recordFailure(subject, by: PolicyFailure(failure))
                 }
                 let problem = PolicyProblem(question: request.question)
-                answer.add(failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [subject])
+                answer.addProblems(failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [subject])
             }
         }
-        if hung > 0 { answer.add([PolicyProblem(question: request.question).hung(subjects: hung)], for: []) }
+        if hung > 0 { answer.addProblems([PolicyProblem(question: request.question).hung(subjects: hung)], for: []) }
     }
 }
 

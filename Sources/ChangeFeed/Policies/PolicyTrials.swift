@@ -80,7 +80,7 @@ package struct PolicyTrials {
     package func isLocked(_ question: PolicyQuestion) -> Bool { lockedPolicies[Policies(question)] != nil }
 
     /// True if a question must not be asked now, because all of it waited for a lock a moment ago.
-    package func rests(_ question: PolicyQuestion, at now: Instant) -> Bool {
+    package func isResting(_ question: PolicyQuestion, at now: Instant) -> Bool {
         lockedPolicies[Policies(question)].map { $0 > now } ?? false
     }
 
@@ -100,7 +100,7 @@ package struct PolicyTrials {
     /// - Parameters:
     ///   - locked: the subjects that waited for a lock.
     ///   - alone: those of them that did so by themselves; for the others it is presumed.
-    package mutating func asked(
+    package mutating func recordAsked(
         _ question: PolicyQuestion, locked: Set<Int>, alone: Set<Int>, at now: Instant
     ) {
         if locked.isEmpty, lockedPolicies.isEmpty, lockedAskers.isEmpty { return }
@@ -123,15 +123,15 @@ package struct PolicyTrials {
 
     package mutating func lostTogether() { losses += 1 }
 
-    package mutating func answered() { losses = 0 }
+    package mutating func recordAnswered() { losses = 0 }
 
     /// A question ended the session by itself.
-    package mutating func suspect(_ question: PolicyQuestion, at now: Instant) {
+    package mutating func suspectQuestion(_ question: PolicyQuestion, at now: Instant) {
         suspects[Policies(question)] = now + Self.bar
     }
 
     /// Each of the question's subjects was asked about alone.
-    package mutating func acquit(_ question: PolicyQuestion) {
+    package mutating func clearSuspect(_ question: PolicyQuestion) {
         suspects[Policies(question)] = nil
         struck.removeAll()
     }
@@ -139,7 +139,7 @@ package struct PolicyTrials {
     /// A subject ended the session alone.
     ///
     /// - Returns: true if that was the second time, so that the subject is no longer asked about.
-    package mutating func strike(_ subject: Int, of question: PolicyQuestion, at now: Instant) -> Bool {
+    package mutating func strikeSubject(_ subject: Int, of question: PolicyQuestion, at now: Instant) -> Bool {
         if barred.count >= Self.mostBarred { barred.removeAll() }
         if struck.count >= Self.mostBarred { struck.removeAll() }
         let asker = asker(subject, of: question)

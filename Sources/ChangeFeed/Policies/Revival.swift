@@ -2,7 +2,7 @@ import Matching
 import Postgres
 
 /// Rows that are put back while deleted rows are judged: rows of the same transaction, which decide who could see them
-/// (Migration029Deletions.sql).
+/// (SchemaVisibility.sql).
 package struct Revival: Hashable, Sendable {
     let transaction: WriterTransaction
     /// By oid, ascending.
@@ -39,7 +39,7 @@ extension PolicyEngine {
     mutating func deletedTables(
         by transactions: [WriterTransaction], version: String
     ) throws(PostgresError) -> [WriterTransaction: Set<UInt32>] {
-        try reading(version) { session in try session.deletedTables(by: transactions) }
+        try readCatalog(version) { session in try session.deletedTables(by: transactions) }
     }
 }
 

@@ -22,38 +22,38 @@ struct FeedHistory {
         case refused(RecoveryRefusal, rest: FeedCursor?)
     }
 
-    func start(from point: RecoveryPoint) -> Start {
+    func findStart(from point: RecoveryPoint) -> Start {
         switch point {
-        case .cursor(let text): return judged(text)
+        case .cursor(let text): return startFromCursor(text)
         case .mark(let mark):
             // Mark 0 is before the first.
-            guard mark > 0 else { return start(from: .restart) }
+            guard mark > 0 else { return findStart(from: .restart) }
             guard let snapshot = marks.snapshot(at: mark) else { return .refused(.tooOld, rest: nil) }
-            return kept(FeedCursor(epoch: epoch, at: snapshot))
+            return refuseIfPruned(FeedCursor(epoch: epoch, at: snapshot))
         case .restart:
             switch restart {
             case .foreign: return .refused(.otherDatabase, rest: nil)
-            case .snapshot(let snapshot): return kept(FeedCursor(epoch: epoch, at: snapshot))
+            case .snapshot(let snapshot): return refuseIfPruned(FeedCursor(epoch: epoch, at: snapshot))
             }
         case .restored(let text):
-            guard case .snapshot = restart, let place = restart.place(text, upTo: restored) else {
-                return start(from: .restart)
+            guard case .snapshot = restart, let place = restart.clientPlace(text, upTo: restored) else {
+                return findStart(from: .restart)
             }
-            return kept(FeedCursor(epoch: epoch, at: place.intersection(present)))
+            return refuseIfPruned(FeedCursor(epoch: epoch, at: place.intersection(present)))
         case .snapshot(let text):
             guard let snapshot = Snapshot(text) else { return .refused(.malformed, rest: nil) }
             // The other hub may be ahead of this one; everything past this one's present comes live.
-            return kept(FeedCursor(epoch: epoch, at: snapshot.intersection(present)))
+            return refuseIfPruned(FeedCursor(epoch: epoch, at: snapshot.intersection(present)))
         case .peer(let cursor, let otherwise):
             // If changes after the cursor are gone, so are changes after any earlier position.
-            switch judged(cursor) {
-            case .refused(let refusal, _) where refusal != .tooOld: return start(from: .snapshot(otherwise))
+            switch startFromCursor(cursor) {
+            case .refused(let refusal, _) where refusal != .tooOld: return findStart(from: .snapshot(otherwise))
             case let start: return start
             }
         case .earliest(let points):
             var (earliest, refused, lost): (Snapshot?, RecoveryRefusal?, RecoveryRefusal?)
             for point in points {
-                switch (start(from: point), point) {
+                switch (findStart(from: point), point) {
                 // A cursor stands for a single client, which may have made it up: the other clients are still sent what
                 // they missed.
                 case (.refused(let refusal, _), .cursor): refused = refusal
@@ -65,7 +65,7 @@ struct FeedHistory {
             }
             let start = earliest.map { FeedCursor(epoch: epoch, at: $0) }
             if let lost { return .refused(lost, rest: start) }
-            return start.map { kept($0) } ?? .refused(refused ?? .malformed, rest: nil)
+            return start.map { refuseIfPruned($0) } ?? .refused(refused ?? .malformed, rest: nil)
         }
     }
 
@@ -74,11 +74,11 @@ struct FeedHistory {
         if case .mark(let mark) = point, mark > 0 { marks.changes(since: mark) } else { nil }
     }
 
-    private func judged(_ text: String) -> Start {
+    private func startFromCursor(_ text: String) -> Start {
         guard let cursor = FeedCursor(text) else { return .refused(.malformed, rest: nil) }
         var start = cursor
         if cursor.epoch != epoch {
-            guard let known = epochs[cursor.epoch]?.start(from: cursor) else {
+            guard let known = epochs[cursor.epoch]?.resumePoint(from: cursor) else {
                 return .refused(.otherDatabase, rest: nil)
             }
             // From now on, the client's cursors carry this hub's epoch.
@@ -86,18 +86,18 @@ struct FeedHistory {
         }
         // The present was read after the client asked, so no hub can have handed on more than it sees.
         guard start.window.precedes(present) else { return .refused(.ahead, rest: nil) }
-        return kept(start)
+        return refuseIfPruned(start)
     }
 
     /// Changes left over from before the last loss are not sent: the client reloads its data when it is told of the loss,
     /// and an older version that arrived later would stay for good if its successor was lost.
-    private func kept(_ cursor: FeedCursor) -> Start {
+    private func refuseIfPruned(_ cursor: FeedCursor) -> Start {
         guard let pruned, !pruned.precedes(cursor.seen) else { return .from(cursor) }
         return .refused(.tooOld, rest: FeedCursor(epoch: epoch, at: pruned.intersection(present)))
     }
 
     /// The snapshot that sees every transaction that may have lost a change; nil if none has.
-    static func pruned(on reader: PostgresConnection) throws -> Snapshot? {
+    static func prunedSnapshot(on reader: PostgresConnection) throws -> Snapshot? {
         let row = try reader.query(RecoverySQL.recoveryGround)
         return Snapshot(prunedUpTo: row.text(0, 0), sparing: row.text(0, 1))
     }
@@ -128,7 +128,7 @@ package enum RestartPoint: Sendable, Equatable {
     /// The position of one of these clients, between the stored position and where this process began.
     ///
     /// - Returns: nil if nothing is known about it.
-    package func place(_ text: String, upTo limit: Snapshot?) -> Snapshot? {
+    package func clientPlace(_ text: String, upTo limit: Snapshot?) -> Snapshot? {
         guard case .snapshot(let left) = self, let limit else { return nil }
         guard let place = Snapshot(text)?.intersection(limit), left.precedes(place) else { return left }
         return place
@@ -141,14 +141,14 @@ package final class RecoveryPlaces: Sendable {
 
     package init(window: Duration) { points = Mutex(RecoveryPoints(window: window)) }
 
-    package func use<Answer: Sendable>(_ body: (inout RecoveryPoints) -> Answer) -> Answer {
+    package func withPoints<Answer: Sendable>(_ body: (inout RecoveryPoints) -> Answer) -> Answer {
         points.withLock { body(&$0) }
     }
 
     /// The snapshot that a client at this point certainly has, in Postgres' text; nil if unknown.
     package func snapshot(at point: RecoveryPoint) -> String? {
         // Before the first window, no cursor of this history exists, but marks do.
-        points.withLock { $0.seen(by: point, in: $0.epoch ?? DatabaseEpoch(value: 0))?.text }
+        points.withLock { $0.seenSnapshot(by: point, in: $0.epoch ?? DatabaseEpoch(value: 0))?.text }
     }
 }
 
@@ -183,22 +183,22 @@ package struct RecoveryPoints {
     package func locate(_ point: RecoveryPoint, in epoch: DatabaseEpoch) -> FeedCursor? {
         // The cursor may be from another history; its reader judges that.
         if case .cursor(let text) = point { return FeedCursor(text) }
-        return seen(by: point, in: epoch).map { FeedCursor(epoch: epoch, at: $0) }
+        return seenSnapshot(by: point, in: epoch).map { FeedCursor(epoch: epoch, at: $0) }
     }
 
-    fileprivate func seen(by point: RecoveryPoint, in epoch: DatabaseEpoch) -> Snapshot? {
+    fileprivate func seenSnapshot(by point: RecoveryPoint, in epoch: DatabaseEpoch) -> Snapshot? {
         func seen(_ text: String) -> Snapshot? { FeedCursor(text).flatMap { $0.epoch == epoch ? $0.seen : nil } }
         switch point {
         case .mark(let mark) where mark > 0: return marks.snapshot(at: mark)
         case .mark, .restart: if case .snapshot(let snapshot) = restart { return snapshot } else { return nil }
-        case .restored(let text): return restart?.place(text, upTo: restored)
+        case .restored(let text): return restart?.clientPlace(text, upTo: restored)
         case .cursor(let text): return seen(text)
         case .snapshot(let text): return Snapshot(text)
         case .peer(let text, let otherwise): return seen(text) ?? Snapshot(otherwise)
         case .earliest(let points):
             var earliest: Snapshot?
             for point in points {
-                guard let one = self.seen(by: point, in: epoch) else { return nil }
+                guard let one = self.seenSnapshot(by: point, in: epoch) else { return nil }
                 earliest = earliest?.intersection(one) ?? one
             }
             return earliest
@@ -213,7 +213,7 @@ package struct RecoveryPoints {
     ///   - left: where the last process left its clients; nil if there was none.
     ///   - position: the stored position, nil if it does not fit this database.
     ///   - cursor: where the feed continues.
-    package mutating func began(
+    package mutating func processStarted(
         after left: Snapshot?, storedAt position: Snapshot?, at cursor: Snapshot, now: ContinuousClock.Instant
     ) {
         var start = cursor
@@ -229,19 +229,19 @@ package struct RecoveryPoints {
             start = left.precedes(position) ? left : position
             restart = .snapshot(start)
         }
-        marks.connected(at: start, isSameHistory: true, now: now)
+        marks.connectionOpened(at: start, isSameHistory: true, now: now)
         // Sets a first mark at once: a client without a mark would count as one of the last process's.
         marks.handedOn()
         stored = nil
     }
 
     /// The feed has connected again and continues at `cursor`.
-    package mutating func reconnected(at cursor: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
+    package mutating func connectionRestored(at cursor: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
         if case .snapshot(let snapshot) = restart, !isSameHistory || !snapshot.precedes(cursor) {
             (restart, restored) = (.snapshot(cursor), cursor)
         }
         restored = restored?.intersection(cursor)
-        marks.connected(at: cursor, isSameHistory: isSameHistory, now: now)
+        marks.connectionOpened(at: cursor, isSameHistory: isSameHistory, now: now)
         stored = nil
     }
 
@@ -264,7 +264,7 @@ package struct RecoveryPoints {
     ///
     /// - Parameter oldest: the oldest mark from which members may recover; nil if none may. Not evaluated while clients of
     ///   the last process may come back, because these need everything.
-    package mutating func follow(oldest: @autoclosure () -> Int?, now: ContinuousClock.Instant) {
+    package mutating func updateNeeds(oldest: @autoclosure () -> Int?, now: ContinuousClock.Instant) {
         if let restartUntil, now < restartUntil { oldestMark = 0 } else { oldestMark = oldest() ?? marks.latest }
     }
 }

@@ -42,7 +42,7 @@ final class RecoveryMember {
     /// - Parameters:
     ///   - tables: tables for which the rows show everything the member subscribed to.
     ///   - point: where it continues; nil if it missed more, in other tables, than the rows show.
-    func begins(with shown: Snapshot, of tables: Set<UInt32>, goingOnAt point: RecoveryPoint?) {
+    func beginRows(with shown: Snapshot, of tables: Set<UInt32>, goingOnAt point: RecoveryPoint?) {
         self.shown = shown
         covered = tables
         from = point ?? from
@@ -56,8 +56,8 @@ final class RecoveryMember {
 
     /// Starts a member whose client has just been told that changes are missing; this also covers later deletions of
     /// changes that `present` sees. Changes since the loss are sent.
-    func begins(at start: FeedCursor, telling present: Snapshot) {
-        isAt(start)
+    func beginAfterLoss(at start: FeedCursor, telling present: Snapshot) {
+        moveTo(start)
         told = present
     }
 
@@ -66,18 +66,18 @@ final class RecoveryMember {
         (told ?? start?.seen).map { !pruned.precedes($0) } ?? false
     }
 
-    func isAt(_ start: FeedCursor) {
+    func moveTo(_ start: FeedCursor) {
         self.start = start
         covering = nil
     }
 
     /// True if the row must be sent to it.
-    func lacks(_ row: RecoveredRow) -> Bool {
-        guard !isGone, let start, !start.has(row.transaction, row.id) else { return false }
+    func lacksRow(_ row: RecoveredRow) -> Bool {
+        guard !isGone, let start, !start.hasChange(row.transaction, row.id) else { return false }
         if let shown, let table = row.change?.table.oid, covered.contains(table), shown.sees(row.transaction) {
             return false
         }
-        return end?.has(row.transaction, row.id) ?? true
+        return end?.hasChange(row.transaction, row.id) ?? true
     }
 
     /// The cursor of a member that was sent everything up to this id that `upper` sees.
@@ -90,12 +90,12 @@ final class RecoveryMember {
         if end != nil || row < start.id { return start.text }
         let window = covering ?? CursorWindow(epoch: start.epoch, seen: start.seen, window: upper)
         covering = window
-        return window.cursor(row)
+        return window.cursorText(row)
     }
 
     /// Ends its part in this read: it was sent everything up to this id that `upper` sees.
-    func brokeOff(at id: Int64, of upper: Snapshot) {
+    func breakOff(at id: Int64, of upper: Snapshot) {
         guard let start, id >= start.id else { return }
-        isAt(FeedCursor(epoch: start.epoch, seen: start.seen, window: upper, id: id))
+        moveTo(FeedCursor(epoch: start.epoch, seen: start.seen, window: upper, id: id))
     }
 }

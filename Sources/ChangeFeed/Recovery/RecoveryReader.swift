@@ -56,7 +56,7 @@ final class RecoveryReader {
     /// Reads for waiting members, for as long as a window may wait.
     ///
     /// - Returns: true if there is more to do at once.
-    func serve(_ scheduler: RecoveryScheduler, at present: Present) throws -> Bool {
+    func serveScheduler(_ scheduler: RecoveryScheduler, at present: Present) throws -> Bool {
         try serveSlice(scheduler, present)
         try serveScans(scheduler, present)
         return scheduler.hasNear || isScanReady || scheduler.hasFar && scans.isEmpty
@@ -96,23 +96,25 @@ final class RecoveryReader {
                 starts: starts, upTo: upper, of: prefilter(scheduler, members, present),
                 form, .limit(limit + 1, bytes: Self.sliceBytes << growth))
             countReading()
-            try reader.stream(statement, within: statementLimit) { row in
+            try reader.streamRows(statement, within: statementLimit) { row in
                 wanted = row.integer(0, 13).map { Int($0) } ?? 0
                 count = row.integer(0, 14).map { Int($0) } ?? .max
-                if row.flag(0, 12) { rows.append(try taker.row(row)) }
+                if row.flag(0, 12) { rows.append(try taker.readRow(row)) }
                 return count <= limit
             }
         }
         // Changes that existed when they began may have been deleted since.
-        if let pruned = try FeedHistory.pruned(on: reader) { scheduler.changesAreGone(upTo: pruned, for: members) }
-        guard count <= limit, rows.count == wanted else { return scheduler.overflowed(members) }
+        if let pruned = try FeedHistory.prunedSnapshot(on: reader) {
+            scheduler.changesAreGone(upTo: pruned, for: members)
+        }
+        guard count <= limit, rows.count == wanted else { return scheduler.handleOverflow(members) }
         rows.sort { $0.id < $1.id }
         let served = Dictionary(members.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
         for start in stride(from: 0, to: rows.count, by: RecoveryScan.batchRows) {
             let end = min(start + RecoveryScan.batchRows, rows.count)
-            try scheduler.tell(rows[start..<end], to: served, of: upper)
+            try scheduler.sendRows(rows[start..<end], to: served, of: upper)
         }
-        scheduler.finish(members, at: present.cursor)
+        scheduler.finishMembers(members, at: present.cursor)
     }
 
     /// The rows that can concern the members; nil if tables have changed since one of them was last sent something: older
@@ -137,12 +139,12 @@ final class RecoveryReader {
         for index in scans.indices.reversed() {
             let scan = scans[index].scan
             do {
-                scans[index].state = try scan.serve(scheduler, present.catalog, for: Self.scanTime)
+                scans[index].state = try scan.serveScheduler(scheduler, present.catalog, for: Self.scanTime)
             } catch .judging(let error) {
                 throw error
             } catch .reading(let error) {
                 logger.warning("Missed changes could not be read, so clients are asked to join again: \(error)")
-                scheduler.fail(scan.members)
+                scheduler.failMembers(scan.members)
                 scans[index].state = .ended
             }
             if case .ended = scans[index].state {
@@ -167,10 +169,12 @@ final class RecoveryReader {
             scans.append((scan, .ready))
             // They may have waited long, and their changes may have been pruned meanwhile; they are told when they join
             // again.
-            if let pruned = try FeedHistory.pruned(on: reader) { scheduler.changesAreGone(upTo: pruned, for: members) }
+            if let pruned = try FeedHistory.prunedSnapshot(on: reader) {
+                scheduler.changesAreGone(upTo: pruned, for: members)
+            }
         } catch {
             logger.warning("Missed changes cannot be read, so clients are asked to join again: \(error)")
-            scheduler.fail(members)
+            scheduler.failMembers(members)
         }
     }
 
@@ -181,7 +185,7 @@ final class RecoveryReader {
         if let kept, kept.isSilent { return kept }
         let connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: reader.waiter, logger: logger)
-        try connection.run(FeedSQL.sessionOfFeed)
+        try connection.runScript(FeedSQL.sessionOfFeed)
         try AbandonedStatements.shared.demandFew(on: connection)
         return connection
     }

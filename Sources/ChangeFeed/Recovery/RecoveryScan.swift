@@ -62,18 +62,20 @@ final class RecoveryScan {
     /// Sends the rows that have arrived, for no longer than a window may wait.
     ///
     /// - Throws: `ScanError`: `judging` if policies cannot be evaluated, `reading` if the read itself fails.
-    func serve(_ scheduler: RecoveryScheduler, _ catalog: Catalog, for time: Duration) throws(ScanError) -> State {
+    func serveScheduler(_ scheduler: RecoveryScheduler, _ catalog: Catalog, for time: Duration) throws(ScanError)
+        -> State
+    {
         let end = ContinuousClock.now + time
         var reader = RecoveredRowReader(catalog: catalog)
         while true {
             served = served.filter { !$0.value.isGone }
             if served.isEmpty { return .ended }
-            if let until = pause(scheduler) { return .waiting(until: until) }
+            if let until = checkLag(scheduler) { return .waiting(until: until) }
             if ContinuousClock.now >= end { return .ready }
-            let isShort = try read(&reader)
-            try tell(scheduler)
+            let isShort = try readRows(&reader)
+            try sendRows(scheduler)
             if isRead {
-                scheduler.scanned(members, upTo: upper)
+                scheduler.scanFinished(members, upTo: upper)
                 return .ended
             }
             if isShort { return .waiting(until: heardAt + limit) }
@@ -81,7 +83,7 @@ final class RecoveryScan {
     }
 
     /// - Returns: the time until which to wait for lagging sockets, nil if there are none.
-    private func pause(_ scheduler: RecoveryScheduler) -> ContinuousClock.Instant? {
+    private func checkLag(_ scheduler: RecoveryScheduler) -> ContinuousClock.Instant? {
         let behind = served.values.filter(\.isBehind)
         guard !behind.isEmpty else {
             if pausedAt != nil { heardAt = .now }
@@ -93,7 +95,7 @@ final class RecoveryScan {
         let until = since + (behind.count == served.count ? Self.longestPause : Self.patience)
         guard ContinuousClock.now >= until else { return until }
         for member in behind {
-            member.brokeOff(at: lastID, of: upper)
+            member.breakOff(at: lastID, of: upper)
             served[member.key] = nil
         }
         scheduler.putBack(behind)
@@ -103,12 +105,12 @@ final class RecoveryScan {
     }
 
     /// - Returns: true if Postgres has no more rows at the moment.
-    private func read(_ reader: inout RecoveredRowReader) throws(ScanError) -> Bool {
+    private func readRows(_ reader: inout RecoveredRowReader) throws(ScanError) -> Bool {
         do {
             while rows.count < Self.batchRows, bytes < Self.batchBytes {
                 switch try connection.takeRow() {
                 case .row(let result):
-                    let row = try reader.row(result)
+                    let row = try reader.readRow(result)
                     rows.append(row)
                     bytes += row.bytes
                     heardAt = .now
@@ -128,9 +130,9 @@ final class RecoveryScan {
         }
     }
 
-    private func tell(_ scheduler: RecoveryScheduler) throws(ScanError) {
+    private func sendRows(_ scheduler: RecoveryScheduler) throws(ScanError) {
         guard let last = rows.last else { return }
-        do { try scheduler.tell(rows[...], to: served, of: upper) } catch { throw .judging(error) }
+        do { try scheduler.sendRows(rows[...], to: served, of: upper) } catch { throw .judging(error) }
         lastID = last.id
         rows.removeAll(keepingCapacity: true)
         bytes = 0

@@ -9,13 +9,13 @@ extension RecoveryScheduler {
     /// Rows of one step.
     private static let batchRows = 128
 
-    func begin(
+    func beginMember(
         _ member: RecoveryMember, with rows: FirstRows?, of definition: SubscriptionDefinition, _ catalog: Catalog
     ) {
-        if !member.hasBegun, !member.from.isCursor { sink.recovery(member.id, [.began(.rows)], whenTaken: {}) }
+        if !member.hasBegun, !member.from.isCursor { sink.deliverRecovery(member.id, [.began(.rows)], whenTaken: {}) }
         member.hasBegun = true
         member.hasRows = true
-        sink.recovery(member.id, [.rowsBegin], whenTaken: {})
+        sink.deliverRecovery(member.id, [.rowsBegin], whenTaken: {})
         guard let rows else { return }
         let claims = member.question.claims
         let wishes = rows.entries.map { RowWish($0, as: claims.role, in: catalog, for: definition) }
@@ -23,17 +23,17 @@ extension RecoveryScheduler {
         let reading = RowReading(
             claims: claims, topic: rows.topic, parts: wishes.compactMap(\.part), isForEvents: true
         ) { [weak self, inbox, rowReader, id = member.id] outcome, bytes in
-            let isTaken: @Sendable () -> Void = { rowReader.isTaken(bytes, of: claims) }
-            inbox.perform { [weak self] context in
-                guard let self, let member = self.member(id) else { return isTaken() }
-                self.send(outcome, of: wishes, for: bindings, to: member, context, whenTaken: isTaken)
+            let isTaken: @Sendable () -> Void = { rowReader.releaseBytes(bytes, of: claims) }
+            inbox.postWork { [weak self] context in
+                guard let self, let member = self.findMember(id) else { return isTaken() }
+                self.sendOutcome(outcome, of: wishes, for: bindings, to: member, context, whenTaken: isTaken)
             }
         }
-        rowReader.read(reading)
+        rowReader.requestRows(reading)
     }
 
     /// Sends a member its rows, and has the changes after them looked up.
-    private func send(
+    private func sendOutcome(
         _ outcome: RowReading.Outcome, of wishes: [RowWish], for bindings: [ChangeBinding], to member: RecoveryMember,
         _ context: FeedContext, whenTaken: @escaping @Sendable () -> Void
     ) {
@@ -58,10 +58,10 @@ extension RecoveryScheduler {
             let cursor = context.locate(point ?? member.from) ?? shown.flatMap({ context.locate(.snapshot($0)) })
         else {
             whenTaken()
-            return fail([member])
+            return failMembers([member])
         }
         if let shown = shown.flatMap({ Snapshot($0) }) {
-            member.begins(with: shown, of: coverage.tables, goingOnAt: point.map { _ in .cursor(cursor) })
+            member.beginRows(with: shown, of: coverage.tables, goingOnAt: point.map { _ in .cursor(cursor) })
         }
         var rest = answers[...]
         var entries: [FirstRowsReport.Entry] = []
@@ -71,26 +71,26 @@ extension RecoveryScheduler {
                 entries.append(
                     FirstRowsReport.Entry(schema: wish.schema, table: wish.table, problem: error.message))
             case .success(let answer):
-                send(answer.rows, ids: wish.ids, to: member)
+                sendRows(answer.rows, ids: wish.ids, to: member)
                 entries.append(
                     FirstRowsReport.Entry(
                         schema: wish.schema, table: wish.table, count: answer.rows.count, next: answer.next))
             }
         }
         let report = FirstRowsReport(cursor: cursor, tables: entries)
-        sink.recovery(member.id, [.rowsEnd(report)], whenTaken: whenTaken)
-        comes(member)
+        sink.deliverRecovery(member.id, [.rowsEnd(report)], whenTaken: whenTaken)
+        addNewcomer(member)
     }
 
-    private func send(_ rows: [[UInt8]], ids: [Int], to member: RecoveryMember) {
+    private func sendRows(_ rows: [[UInt8]], ids: [Int], to member: RecoveryMember) {
         let (id, group) = (member.id, member.question.group)
         for start in stride(from: 0, to: rows.count, by: Self.batchRows) {
             let batch = rows[start..<min(start + Self.batchRows, rows.count)].map {
                 ChangeDelivery(group: group, operation: .insert, ids: ids, data: $0, isSnapshot: true)
             }
             member.underway += 1
-            sink.recovery(id, [.changes(batch)]) { [weak self, inbox] in
-                inbox.perform { [weak self] _ in self?.taken(id) }
+            sink.deliverRecovery(id, [.changes(batch)]) { [weak self, inbox] in
+                inbox.postWork { [weak self] _ in self?.batchTaken(id) }
             }
         }
     }

@@ -53,61 +53,61 @@ package final class RecoveryScheduler: @unchecked Sendable {
     // MARK: Members
 
     /// Begins to bring a member the changes of a group that it missed.
-    func add(_ id: RecoveryID, _ question: RecoveryQuestion, _ context: FeedContext) {
+    func addMember(_ id: RecoveryID, _ question: RecoveryQuestion, _ context: FeedContext) {
         guard context.status == .ready, let wanted = subscriptions.registry.definition(of: question.group) else {
-            return sink.recovery(id, [.unavailable], whenTaken: {})
+            return sink.deliverRecovery(id, [.unavailable], whenTaken: {})
         }
         let member = RecoveryMember(id, question)
         members[member.key] = member
         let subscription = ChangeSubscription(role: wanted.role, bindings: wanted.bindings, ids: wanted.ids)
-        if case .needsBinding(let number) = registry.add(member.key, subscription) { unbound.append(number) }
-        registry.admit(question.claims, to: member.key)
+        if case .needsBinding(let number) = registry.addGroup(member.key, subscription) { unbound.append(number) }
+        registry.admitClaims(question.claims, to: member.key)
         if question.rows != nil, !question.from.isCursor {
-            begin(member, with: question.rows, of: wanted, context.catalog)
+            beginMember(member, with: question.rows, of: wanted, context.catalog)
         } else {
             newcomers.append(member)
         }
     }
 
     /// The member with this id; nil if it is gone.
-    func member(_ id: RecoveryID) -> RecoveryMember? { members[ChangeGroupID(loop: id.loop, serial: id.serial)] }
+    func findMember(_ id: RecoveryID) -> RecoveryMember? { members[ChangeGroupID(loop: id.loop, serial: id.serial)] }
 
     /// A member has the rows that it starts from, and now needs the changes after them.
-    func comes(_ member: RecoveryMember) { newcomers.append(member) }
+    func addNewcomer(_ member: RecoveryMember) { newcomers.append(member) }
 
-    func abandon(_ id: RecoveryID) { forget(ChangeGroupID(loop: id.loop, serial: id.serial)) }
+    func abandonMember(_ id: RecoveryID) { removeMember(ChangeGroupID(loop: id.loop, serial: id.serial)) }
 
-    func taken(_ id: RecoveryID) {
+    func batchTaken(_ id: RecoveryID) {
         members[ChangeGroupID(loop: id.loop, serial: id.serial)]?.underway -= 1
     }
 
     /// Ends all recoveries: the database is away, and a member's position means nothing to a server that may have lost it.
     func databaseIsAway() {
         for member in members.values {
-            sink.recovery(member.id, [.unavailable], whenTaken: {})
-            forget(member.key)
+            sink.deliverRecovery(member.id, [.unavailable], whenTaken: {})
+            removeMember(member.key)
         }
     }
 
-    func forget(_ key: ChangeGroupID) {
+    func removeMember(_ key: ChangeGroupID) {
         guard let member = members.removeValue(forKey: key) else { return }
         member.isGone = true
-        registry.remove(key)
+        registry.removeGroup(key)
     }
 
     func catalogChanged(_ catalog: Catalog) { unbound += registry.catalogChanged(catalog) }
 
     /// Binds the subscriptions that are waiting for it.
-    func bind(asking ask: @escaping SubscriptionBinder.Ask) {
+    func bindPending(asking ask: @escaping SubscriptionBinder.Ask) {
         guard !unbound.isEmpty, let catalog = registry.catalog else { return }
-        let binder = subscriptions.binder(catalog, asking: ask)
+        let binder = subscriptions.makeBinder(catalog, asking: ask)
         // A subscription that cannot be bound any more was reported to its group; its member misses nothing.
         let settled = unbound
         unbound = []
         for number in settled {
-            for case (let key, .unavailable) in registry.bind(number, with: binder, isLastTry: true) ?? [] {
+            for case (let key, .unavailable) in registry.bindDefinition(number, with: binder, isLastTry: true) ?? [] {
                 // No change would be found for it, which must not look as if there were none.
-                if let member = members[key] { fail([member]) }
+                if let member = members[key] { failMembers([member]) }
             }
         }
     }
@@ -126,22 +126,22 @@ package final class RecoveryScheduler: @unchecked Sendable {
     /// - Parameters:
     ///   - rows: limit of rows that a slice examines; for members known to lack more, no slice is tried.
     ///   - ask: binds members that arrived since the last binding: the next read must find every member that begins.
-    func begin(on history: FeedHistory, slicesOf rows: Int, asking ask: @escaping SubscriptionBinder.Ask) {
+    func beginRecoveries(on history: FeedHistory, slicesOf rows: Int, asking ask: @escaping SubscriptionBinder.Ask) {
         let came = newcomers
         newcomers = []
-        bind(asking: ask)
+        bindPending(asking: ask)
         let present = FeedCursor(epoch: history.epoch, at: history.present)
         let catalog = registry.catalog ?? Catalog()
         for member in came where !member.isGone {
-            switch history.start(from: member.from) {
+            switch history.findStart(from: member.from) {
             case .from(let start):
-                if !member.hasBegun { sink.recovery(member.id, [.began(.resumed)], whenTaken: {}) }
+                if !member.hasBegun { sink.deliverRecovery(member.id, [.began(.resumed)], whenTaken: {}) }
                 member.hasBegun = true
                 if !member.hasRows, let fresh = member.question.rows?.fresh {
                     readRows(fresh, for: member, catalog)
                     continue
                 }
-                member.isAt(start)
+                member.moveTo(start)
             case .refused(.ahead, _) where member.hasBegun && member.waits < Self.mostWaits:
                 // Its rows were read during this window; the next one sees as much as they do.
                 member.waits += 1
@@ -151,22 +151,22 @@ package final class RecoveryScheduler: @unchecked Sendable {
                 // Changes of tables other than those of its rows are lost. If even the rows' own snapshot is gone, the
                 // member joins again and starts from new rows.
                 guard let shown = member.shown, shown.precedes(history.present), !member.from.isCursor else {
-                    fail([member])
+                    failMembers([member])
                     continue
                 }
-                sink.recovery(member.id, [.changesLost], whenTaken: {})
-                member.begins(at: FeedCursor(epoch: history.epoch, at: shown), telling: history.present)
+                sink.deliverRecovery(member.id, [.changesLost], whenTaken: {})
+                member.beginAfterLoss(at: FeedCursor(epoch: history.epoch, at: shown), telling: history.present)
             case .refused(let refusal, _) where member.question.rows != nil:
-                sink.recovery(member.id, [.began(.refused(refusal))], whenTaken: {})
+                sink.deliverRecovery(member.id, [.began(.refused(refusal))], whenTaken: {})
                 readRows(member.question.rows, for: member, catalog)
                 continue
             case .refused(let refusal, let rest):
-                sink.recovery(member.id, [.began(.refused(refusal))], whenTaken: {})
+                sink.deliverRecovery(member.id, [.began(.refused(refusal))], whenTaken: {})
                 guard let rest, !member.from.isCursor else {
-                    finish(member, at: present)
+                    finishMember(member, at: present)
                     continue
                 }
-                member.begins(at: rest, telling: history.present)
+                member.beginAfterLoss(at: rest, telling: history.present)
             }
             if history.distance(from: member.from) ?? 0 > rows {
                 far.append(member)
@@ -177,8 +177,10 @@ package final class RecoveryScheduler: @unchecked Sendable {
     }
 
     private func readRows(_ rows: FirstRows?, for member: RecoveryMember, _ catalog: Catalog) {
-        guard let wanted = subscriptions.registry.definition(of: member.question.group) else { return fail([member]) }
-        begin(member, with: rows, of: wanted, catalog)
+        guard let wanted = subscriptions.registry.definition(of: member.question.group) else {
+            return failMembers([member])
+        }
+        beginMember(member, with: rows, of: wanted, catalog)
     }
 
     /// The members that a slice can serve now, with their ends. No filter is waited for: changes that wait for one come
@@ -211,7 +213,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
 
     /// The members lacked too much for one slice. Those that lack most go to a scan, so that a slice is smaller for the
     /// others.
-    func overflowed(_ served: [RecoveryMember]) {
+    func handleOverflow(_ served: [RecoveryMember]) {
         for member in served {
             member.overflows += 1
             member.end = nil
@@ -239,9 +241,9 @@ package final class RecoveryScheduler: @unchecked Sendable {
     var hasNear: Bool { near.contains { !$0.isGone && !$0.isBehind } }
 
     /// A scan sent the members everything that `upper` sees.
-    func scanned(_ served: [RecoveryMember], upTo upper: Snapshot) {
+    func scanFinished(_ served: [RecoveryMember], upTo upper: Snapshot) {
         for member in served where !member.isGone {
-            if let start = member.start { member.isAt(FeedCursor(epoch: start.epoch, at: upper)) }
+            if let start = member.start { member.moveTo(FeedCursor(epoch: start.epoch, at: upper)) }
             near.append(member)
         }
     }
@@ -251,36 +253,36 @@ package final class RecoveryScheduler: @unchecked Sendable {
 
     /// Fails the members that lack changes which may be gone and have not been told; they are told when they join again.
     func changesAreGone(upTo pruned: Snapshot, for concerned: [RecoveryMember]? = nil) {
-        fail((concerned ?? Array(members.values)).filter { $0.mayMiss(pruned) })
+        failMembers((concerned ?? Array(members.values)).filter { $0.mayMiss(pruned) })
     }
 
     /// Ends recoveries that cannot be served.
-    func fail(_ failed: [RecoveryMember], _ end: RecoveryStep = .unavailable) {
+    func failMembers(_ failed: [RecoveryMember], _ end: RecoveryStep = .unavailable) {
         for member in failed where !member.isGone {
-            sink.recovery(member.id, [end], whenTaken: {})
-            forget(member.key)
+            sink.deliverRecovery(member.id, [end], whenTaken: {})
+            removeMember(member.key)
         }
     }
 
     /// The members have everything that the present sees, and later changes come live. If the changes due to come live for
     /// a member were decided and delivered during the read, the member continues from there.
-    func finish(_ served: [RecoveryMember], at present: FeedCursor) {
+    func finishMembers(_ served: [RecoveryMember], at present: FeedCursor) {
         let first = undecided.changes.first(for: Set(served.lazy.filter { $0.end != nil }.map(\.question.group)))
         for member in served {
             guard let end = member.end, first[member.question.group]?.before != end else {
-                finish(member, at: member.end ?? present)
+                finishMember(member, at: member.end ?? present)
                 continue
             }
-            member.isAt(end)
+            member.moveTo(end)
             member.end = nil
             near.append(member)
         }
     }
 
-    private func finish(_ member: RecoveryMember, at present: FeedCursor) {
+    private func finishMember(_ member: RecoveryMember, at present: FeedCursor) {
         guard !member.isGone else { return }
-        sink.recovery(member.id, [.caughtUp(cursor: present.text)], whenTaken: {})
-        forget(member.key)
+        sink.deliverRecovery(member.id, [.caughtUp(cursor: present.text)], whenTaken: {})
+        removeMember(member.key)
     }
 
     /// Sends members the rows that they lack, in the order of ids, and after them, once per call, the message that
@@ -288,12 +290,14 @@ package final class RecoveryScheduler: @unchecked Sendable {
     /// later would stay.
     ///
     /// - Throws: `PostgresError` if policies cannot be evaluated.
-    func tell(_ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot) throws {
-        let losses = self.losses(among: rows, for: served)
+    func sendRows(_ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot)
+        throws
+    {
+        let losses = self.findLosses(among: rows, for: served)
         try tellOfChanges(rows, to: served, of: upper, before: losses)
         for key in losses.keys {
             guard let member = served[key], !member.isGone else { continue }
-            sink.recovery(member.id, [.changesLost], whenTaken: {})
+            sink.deliverRecovery(member.id, [.changesLost], whenTaken: {})
         }
     }
 
@@ -306,7 +310,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
         let shown = rows.filter { $0.change != nil }
         guard !shown.isEmpty, !registry.isEmpty, let catalog = registry.catalog else { return }
         let audience = RecoveryAudience(
-            lacks: { key, place in served[key]?.lacks(shown[place]) ?? false },
+            lacks: { key, place in served[key]?.lacksRow(shown[place]) ?? false },
             cursor: { key, place in
                 let id = shown[place].id
                 let known = losses[key].map { min(id, $0 - 1) } ?? id
@@ -318,18 +322,18 @@ package final class RecoveryScheduler: @unchecked Sendable {
         for end in try batch.match(in: &registry, asking: { try subscriptions.answers(to: $0) }) {
             guard let definition = registry.definition(end.definition) else { continue }
             unbound.formUnion(definition.groups.keys)
-            subscriptions.end(end.binding, of: definition.key, because: end.reason)
+            subscriptions.endFilter(end.binding, of: definition.key, because: end.reason)
         }
-        try pipeline.judge(&batch, for: registry)
+        try pipeline.judgeBatch(&batch, for: registry)
         // Complaints about policies reach affected live subscribers now, and the others once they are live.
         for (loop, complaints) in pipeline.complaints(in: subscriptions.registry).enumerated()
         where !complaints.isEmpty {
-            sink.deliver(complaints, to: loop, whenTaken: {})
+            sink.deliverEvents(complaints, to: loop, whenTaken: {})
         }
         let loops = pipeline.events(of: &batch, for: registry)
         // It is unknown what these members missed: they join again, and are then told what is wrong with their filter.
-        fail(unbound.compactMap { members[$0] })
-        fail(batch.failed.compactMap { members[$0] }, .undecided)
+        failMembers(unbound.compactMap { members[$0] })
+        failMembers(batch.failed.compactMap { members[$0] }, .undecided)
         var batches: [ChangeGroupID: [ChangeDelivery]] = [:]
         for case .change(let delivery) in loops.joined() where members[delivery.group] != nil {
             batches[delivery.group, default: []].append(delivery)
@@ -339,14 +343,14 @@ package final class RecoveryScheduler: @unchecked Sendable {
             let group = member.question.group
             member.underway += 1
             let id = member.id
-            sink.recovery(id, [.changes(batch.map { $0.meant(for: group) })]) { [weak self, inbox] in
-                inbox.perform { [weak self] _ in self?.taken(id) }
+            sink.deliverRecovery(id, [.changes(batch.map { $0.meant(for: group) })]) { [weak self, inbox] in
+                inbox.postWork { [weak self] _ in self?.batchTaken(id) }
             }
         }
     }
 
     /// The members that lack unrecorded changes, with the id of the first row that stands for one.
-    private func losses(
+    private func findLosses(
         among rows: ArraySlice<RecoveredRow>, for served: [ChangeGroupID: RecoveryMember]
     ) -> [ChangeGroupID: Int64] {
         var losses: [ChangeGroupID: Int64] = [:]
@@ -355,7 +359,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
             guard let oid = row.lossOf, let table = registry.catalog?.table(oid) else { continue }
             let audience = audiences[oid] ?? registry.groups(hearing: table).compactMap { served[$0] }
             audiences[oid] = audience.filter { member in
-                guard member.lacks(row) else { return true }
+                guard member.lacksRow(row) else { return true }
                 if losses[member.key] == nil { losses[member.key] = row.id }
                 return false
             }

@@ -98,7 +98,7 @@ struct RecoveredRowReader {
 
     init(catalog: Catalog) { self.catalog = catalog }
 
-    mutating func row(_ result: QueryResult) throws -> RecoveredRow {
+    mutating func readRow(_ result: QueryResult) throws -> RecoveredRow {
         let row = OutboxRow(result)
         guard let id = row.id, let at = row.committedAt ?? row.writtenAt,
             let transaction = result.text(0, 11).flatMap({ UInt64($0) })
@@ -106,7 +106,7 @@ struct RecoveredRowReader {
         let (record, old) = (row.record, row.oldRecord)
         var change: RowChange?
         if let operation = row.operation,
-            let table = table(row.table, of: row.isReduced ? nil : record ?? old, operation)
+            let table = fittingTable(row.table, of: row.isReduced ? nil : record ?? old, operation)
         {
             change = RowChange(
                 id: id, table: table, operation: operation, commitTimestamp: Timestamps.forClients(at),
@@ -120,12 +120,12 @@ struct RecoveredRowReader {
     }
 
     /// Today's table, without the columns that a record from before an alteration does not have.
-    private mutating func table(
+    private mutating func fittingTable(
         _ oid: UInt32, of record: UnsafeBufferPointer<UInt8>?, _ operation: RowChange.Operation
     ) -> Table? {
         guard let table = catalog.table(oid) else { return nil }
-        guard let record, !catalog.describes(record, of: oid, after: operation) else { return table }
-        let keys = RecordKeys.all(of: record)
+        guard let record, !catalog.describesRecord(record, of: oid, after: operation) else { return table }
+        let keys = RecordKeys.allKeys(of: record)
         if let known = shapes[oid], known.keys == keys { return known.table }
         let shape = table.restricted(to: record, older: nil)
         shapes[oid] = (keys, shape)

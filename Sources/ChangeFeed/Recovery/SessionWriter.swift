@@ -43,7 +43,7 @@ package final class SessionWriter: Sendable {
 
     /// Reads the sessions of the last process. Call it before the hub listens. If it fails, no session is known, and every
     /// client that joins is sent all changes since then.
-    package func restore() {
+    package func restoreSessions() {
         let (conninfo, node, registry, logger) = (conninfo, node, registry, logger)
         let stopSignal = StopSignal()
         let deadline = ContinuousClock.now + Self.patience
@@ -52,12 +52,12 @@ package final class SessionWriter: Sendable {
         let reader = WorkerThread(named: "roost-restore")
         reader.start {
             do {
-                let connection = try Self.open(
+                let connection = try Self.openConnection(
                     conninfo, PlainWaiter(until: stopSignal), logger, within: Self.patience / 2)
                 let rows = try connection.query(SessionListSQL.storedSessions, [node])
                 guard rows.count > 0 else { return }
                 let now = SessionLoop.now.monotonic
-                registry.restore((0..<rows.count).compactMap { SessionRegistry.Record(rows, $0, at: now) })
+                registry.restoreSessions((0..<rows.count).compactMap { SessionRegistry.Record(rows, $0, at: now) })
             } catch let error as PostgresError where error.kind == .server && error.sqlState == nil {
                 logger.debug("No sessions are known from before the start: \(error)")
             } catch {
@@ -75,10 +75,12 @@ package final class SessionWriter: Sendable {
     ///
     /// - Parameter withdraw: withdraws the claim that the records are complete, by a route other than this connection, and
     ///   reports whether that worked (`ChangeService.withdrawSessionList`). From any thread.
-    package func record(withdrawingBy withdraw: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void) {
+    package func startRecording(
+        withdrawingBy withdraw: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void
+    ) {
         let (awaited, registry) = (awaited, registry)
-        registry.record(whenAwaited: { awaited.signal() }) {
-            withdraw { registry.withdrawn(successfully: $0) }
+        registry.startRecording(whenAwaited: { awaited.signal() }) {
+            withdraw { registry.withdrawalEnded(successfully: $0) }
         }
     }
 
@@ -89,7 +91,7 @@ package final class SessionWriter: Sendable {
             var loop = SessionLoop(
                 node: node, registry: registry, places: places, logger: logger, stopSignal: stopSignal,
                 awaited: awaited, heldMark: heldMark)
-            loop.run { [self] in try Self.open(conninfo, PlainWaiter(until: stopSignal), logger) }
+            loop.runUntilStopped { [self] in try Self.openConnection(conninfo, PlainWaiter(until: stopSignal), logger) }
         }
     }
 
@@ -100,13 +102,13 @@ package final class SessionWriter: Sendable {
         thread.join(by: deadline + .milliseconds(100))
     }
 
-    private static func open(
+    private static func openConnection(
         _ conninfo: String, _ waiter: any SocketWaiter, _ logger: Logger, within limit: Duration = .seconds(10)
     ) throws -> PostgresConnection {
         let connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: logger, within: limit)
-        try connection.run(SessionListSQL.sessionOfSessions)
-        try Primary.demand(on: connection)
+        try connection.runScript(SessionListSQL.sessionOfSessions)
+        try Primary.demandPrimary(on: connection)
         try RoostSchema.demandCurrent(on: connection)
         return connection
     }
@@ -159,30 +161,30 @@ private struct SessionLoop: ~Copyable {
             regained: "The clients that the hub serves are recorded in the database again.")
     }
 
-    mutating func run(_ open: () throws -> PostgresConnection) {
+    mutating func runUntilStopped(_ open: () throws -> PostgresConnection) {
         while true {
             // Read before the write, so that another round writes whatever changes after it.
             let isLast = stopSignal.isStopping
-            serve(open, isLast: isLast)
+            serveOnce(open, isLast: isLast)
             if isLast { break }
-            rest(until: .now + Self.interval)
+            waitForWork(until: .now + Self.interval)
         }
         connection = nil
     }
 
-    private mutating func serve(_ open: () throws -> PostgresConnection, isLast: Bool) {
+    private mutating func serveOnce(_ open: () throws -> PostgresConnection, isLast: Bool) {
         do {
             if connection == nil {
                 guard reconnector.isDue || isLast else { return }
                 let fresh = try open()
                 try writeAll(on: fresh)
                 connection = fresh
-                reconnector.connected()
+                reconnector.connectionOpened()
             }
             if let connection { try writeChanges(on: connection, isLast: isLast) }
         } catch {
             connection = nil
-            reconnector.failed(error, isStopping: isLast)
+            reconnector.connectionFailed(error, isStopping: isLast)
         }
     }
 
@@ -194,18 +196,18 @@ private struct SessionLoop: ~Copyable {
         registry.nothingIsWritten()
         var written: [SessionRegistry.Record] = []
         do {
-            try connection.run("begin")
+            try connection.runScript("begin")
             _ = try connection.query(SessionListSQL.forgetSessions, [node])
             while case let records = registry.takeChanged(upTo: Self.batch), !records.isEmpty {
                 written += records
-                try store(records, on: connection)
+                try storeRecords(records, on: connection)
             }
             (claimed, proven) = (nil, (nil, nil))
-            let isListed = try claim(on: connection, after: withdrawals)
+            let isListed = try claimComplete(on: connection, after: withdrawals)
             if !isListed { _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node]) }
-            try connection.run("commit")
+            try connection.runScript("commit")
             if isListed { claimed = withdrawals }
-            registry.isWritten(written, successfully: true, elsewhere: try elsewhere(written, on: connection))
+            registry.isWritten(written, successfully: true, elsewhere: try findElsewhere(written, on: connection))
         } catch {
             registry.isWritten(written, successfully: false)
             throw error
@@ -220,13 +222,13 @@ private struct SessionLoop: ~Copyable {
                 try exchangeClaims(on: connection)
             }
             // In this order: whatever a pong holds back is held back before the pong counts.
-            let surveyed = registry.survey(at: Self.now)
+            let surveyed = registry.surveyProgress(at: Self.now)
             proven.found = surveyed.map { min($0, heldMark() ?? .max) } ?? proven.found
         }
         while case let records = registry.takeChanged(upTo: Self.batch), !records.isEmpty {
             do {
-                try store(records, on: connection)
-                registry.isWritten(records, successfully: true, elsewhere: try elsewhere(records, on: connection))
+                try storeRecords(records, on: connection)
+                registry.isWritten(records, successfully: true, elsewhere: try findElsewhere(records, on: connection))
             } catch {
                 registry.isWritten(records, successfully: false)
                 throw error
@@ -237,7 +239,7 @@ private struct SessionLoop: ~Copyable {
             _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node])
             claimed = nil
         } else if case let withdrawals = registry.withdrawals, claimed != withdrawals {
-            if try claim(on: connection, after: withdrawals) { claimed = withdrawals }
+            if try claimComplete(on: connection, after: withdrawals) { claimed = withdrawals }
         } else if proven.found != proven.written {
             hasOthers = try connection.query(SessionListSQL.sessionsAreProven, [node, provenText]).flag(0, 0)
             proven.written = proven.found
@@ -252,9 +254,10 @@ private struct SessionLoop: ~Copyable {
     private func exchangeClaims(on connection: PostgresConnection) throws {
         let rows = try connection.query(SessionListSQL.takeClaims, [node])
         let now = Self.now
-        registry.areClaimed(
+        registry.endClaimed(
             (0..<rows.count).compactMap { row in
-                guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let age = rows.figure(row, 1)
+                guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }),
+                    let age = rows.boundedInteger(row, 1)
                 else { return nil }
                 return (key, now.monotonic - max(0, age))
             })
@@ -273,7 +276,7 @@ private struct SessionLoop: ~Copyable {
 
     /// The other hubs that have had clients with these keys. Queried when the keys have been written: of two hubs, the one
     /// that queries second finds the other.
-    private func elsewhere(
+    private func findElsewhere(
         _ records: [SessionRegistry.Record], on connection: PostgresConnection
     ) throws -> [RecoveryKey: [SessionRegistry.Elsewhere]] {
         let sought = Set(records.lazy.flatMap(\.sought))
@@ -285,7 +288,7 @@ private struct SessionLoop: ~Copyable {
         var found: [RecoveryKey: [SessionRegistry.Elsewhere]] = [:]
         for row in 0..<rows.count {
             guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let other = rows.text(row, 1),
-                let snapshot = Snapshot.place(rows.text(row, 3), proven: rows.text(row, 4)) ?? rows.text(row, 2)
+                let snapshot = Snapshot.laterPlace(rows.text(row, 3), proven: rows.text(row, 4)) ?? rows.text(row, 2)
             else { continue }
             found[key, default: []].append(
                 SessionRegistry.Elsewhere(node: other, snapshot: snapshot, soughtAt: rows.text(row, 5)))
@@ -297,7 +300,7 @@ private struct SessionLoop: ~Copyable {
     ///
     /// - Parameter withdrawals: the number of withdrawals before the written records were taken.
     /// - Returns: true if the list was declared complete.
-    private mutating func claim(on connection: PostgresConnection, after withdrawals: Int) throws -> Bool {
+    private mutating func claimComplete(on connection: PostgresConnection, after withdrawals: Int) throws -> Bool {
         let row = try connection.query(SessionListSQL.listTurn, [node])
         guard row.count > 0, let turn = row.text(0, 0), registry.beginsClaim(at: Self.now, after: withdrawals) else {
             return false
@@ -307,7 +310,7 @@ private struct SessionLoop: ~Copyable {
         return true
     }
 
-    private func store(_ records: [SessionRegistry.Record], on connection: PostgresConnection) throws {
+    private func storeRecords(_ records: [SessionRegistry.Record], on connection: PostgresConnection) throws {
         var (gone, keys, counts, following, stored, lost) = (
             TextArray(), TextArray(), TextArray(), TextArray(), TextArray(), TextArray()
         )
@@ -334,7 +337,7 @@ private struct SessionLoop: ~Copyable {
 
     /// Waits until a join needs its record, the interval is over, or the writer stops. A lost connection is noticed at
     /// once, because the tables may be empty by then.
-    private mutating func rest(until end: ContinuousClock.Instant) {
+    private mutating func waitForWork(until end: ContinuousClock.Instant) {
         var polled = [
             pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: awaited.descriptor, events: Int16(POLLIN), revents: 0),
@@ -358,13 +361,14 @@ extension SessionRegistry.Record {
     ///
     /// - Parameter now: the latest time at which the ended process can have lost its clients.
     init?(_ rows: QueryResult, _ row: Int, at now: Int64) {
-        guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.figure(row, 1) else {
+        guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.boundedInteger(row, 1)
+        else {
             return nil
         }
-        let place = Snapshot.place(rows.text(row, 2), proven: rows.text(row, 3))
+        let place = Snapshot.laterPlace(rows.text(row, 2), proven: rows.text(row, 3))
         self.init(
             key: key, count: Int(count), place: .at(place.map { .restored($0) } ?? .restart),
-            lostAt: now - max(0, rows.figure(row, 4) ?? 0))
+            lostAt: now - max(0, rows.boundedInteger(row, 4) ?? 0))
     }
 }
 
@@ -380,7 +384,7 @@ extension SessionRegistry.Place {
 
 extension Snapshot {
     /// The position of a row's clients: the row's place or the proven position of all followers, whichever is later.
-    fileprivate static func place(_ text: String?, proven: String?) -> String? {
+    fileprivate static func laterPlace(_ text: String?, proven: String?) -> String? {
         guard let place = text.flatMap({ Snapshot($0) }) else { return nil }
         guard let proven = proven.flatMap({ Snapshot($0) }), place.precedes(proven) else { return place.text }
         return proven.text
@@ -389,7 +393,7 @@ extension Snapshot {
 
 extension RecoveryKey {
     /// The uuid form, which Postgres keeps in 16 bytes.
-    fileprivate var text: String { UUIDText.write(UInt128(high) << 64 | UInt128(low)) }
+    fileprivate var text: String { UUIDText.formatUUID(UInt128(high) << 64 | UInt128(low)) }
 
     fileprivate init?(text: String) {
         guard let value = UUIDText.parse(Array(text.utf8)) else { return nil }

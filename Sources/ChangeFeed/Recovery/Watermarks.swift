@@ -40,7 +40,7 @@ package struct Watermarks: Sendable {
 
     /// Approximate number of changes handed on since a mark; nil if no longer known.
     func changes(since mark: Int) -> Int? {
-        let place = place(after: mark)
+        let place = entryIndex(after: mark)
         return place == 0 ? nil : changes - entries[place - 1].changes
     }
 
@@ -52,20 +52,20 @@ package struct Watermarks: Sendable {
         guard isDue, now - (entries.last?.at ?? now - Self.spacing) >= Self.spacing else { return nil }
         isDue = false
         let mark = latest + 1
-        prune(below: oldest, now)
+        pruneEntries(below: oldest, now)
         entries.append(Entry(mark: mark, snapshot: snapshot, at: now, changes: changes))
-        if entries.count > Self.capacity { thin() }
+        if entries.count > Self.capacity { thinOut() }
         return mark
     }
 
-    private mutating func prune(below oldest: Int, _ now: ContinuousClock.Instant) {
+    private mutating func pruneEntries(below oldest: Int, _ now: ContinuousClock.Instant) {
         // The entry at or before `oldest` is needed: it stands in for marks that were thinned out.
-        let needed = max(0, place(after: oldest) - 1)
+        let needed = max(0, entryIndex(after: oldest) - 1)
         let dropped = entries.prefix(needed).firstIndex { now - $0.at < grace } ?? needed
         if dropped > 0 { entries.removeFirst(dropped) }
     }
 
-    private mutating func thin() {
+    private mutating func thinOut() {
         let half = entries.count / 2
         entries =
             entries.prefix(half).enumerated().filter { $0.offset % 2 == 0 }.map(\.element)
@@ -74,12 +74,12 @@ package struct Watermarks: Sendable {
 
     /// - Returns: nil for a mark that is no longer known.
     package func snapshot(at mark: Int) -> Snapshot? {
-        let place = place(after: mark)
+        let place = entryIndex(after: mark)
         return place == 0 ? nil : entries[place - 1].snapshot
     }
 
     /// The index of the first entry with a later mark.
-    private func place(after mark: Int) -> Int {
+    private func entryIndex(after mark: Int) -> Int {
         var low = 0
         var high = entries.count
         while low < high {
@@ -99,7 +99,7 @@ package struct Watermarks: Sendable {
     ///
     /// On another history, as of a restored dump, no earlier snapshot means anything: all clients with a mark continue at
     /// `start`, before which nothing of the new history was sent.
-    package mutating func connected(at start: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
+    package mutating func connectionOpened(at start: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
         if entries.isEmpty { entries = [Entry(mark: 0, snapshot: start, at: now, changes: changes)] }
         for index in entries.indices where !isSameHistory || !entries[index].snapshot.precedes(start) {
             entries[index].snapshot = start
@@ -121,7 +121,7 @@ struct WatermarkAudience {
 
     init(loops count: Int) { loops = Array(repeating: Loop(), count: count) }
 
-    mutating func delivered(to loop: Int) { loops[loop].isBehind = true }
+    mutating func recordDelivery(to loop: Int) { loops[loop].isBehind = true }
 
     mutating func loops(toHearOf mark: Int, at now: ContinuousClock.Instant) -> [Int] {
         let listening = loops.indices.filter { index in

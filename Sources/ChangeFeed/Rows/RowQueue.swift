@@ -28,7 +28,7 @@ package struct RowQueue<Reading> {
         var count: Int { waiting.count - first }
         var isIdle: Bool { count == 0 && isReading == 0 && held == 0 }
 
-        mutating func take() -> Reading {
+        mutating func takeNext() -> Reading {
             defer {
                 first += 1
                 if first > 32, first * 2 > waiting.count {
@@ -51,17 +51,17 @@ package struct RowQueue<Reading> {
     package init(_ limits: RowLimits) { self.limits = limits }
 
     /// - Returns: false if there is no room for it.
-    package mutating func add(_ reading: Reading, of user: RowUser) -> Bool {
-        let most = most(limits.waitingOfUser, of: user)
+    package mutating func addReading(_ reading: Reading, of user: RowUser) -> Bool {
+        let most = scaledLimit(limits.waitingOfUser, of: user)
         guard waiting < limits.waiting, shares[user]?.count ?? 0 < most else { return false }
         shares[user, default: Share()].waiting.append(reading)
         waiting += 1
-        settle(user)
+        updateReadiness(user)
         return true
     }
 
     /// Takes the next read, which is then under way; nil if there is none at present.
-    package mutating func next() -> Reading? {
+    package mutating func takeNext() -> Reading? {
         guard held < limits.held, firstReady < ready.count else { return nil }
         let user = ready[firstReady]
         firstReady += 1
@@ -70,25 +70,25 @@ package struct RowQueue<Reading> {
             firstReady = 0
         }
         shares[user]?.isReady = false
-        guard let reading = shares[user]?.take() else { return nil }
+        guard let reading = shares[user]?.takeNext() else { return nil }
         shares[user]?.isReading += 1
         waiting -= 1
-        settle(user)
+        updateReadiness(user)
         return reading
     }
 
     /// A read has finished, and this many bytes of it have yet to be taken.
-    package mutating func isRead(_ user: RowUser, holding bytes: Int) {
+    package mutating func finishReading(_ user: RowUser, holding bytes: Int) {
         shares[user]?.isReading -= 1
         shares[user]?.held += bytes
         held += bytes
-        settle(user)
+        updateReadiness(user)
     }
 
-    package mutating func isTaken(_ user: RowUser, _ bytes: Int) {
+    package mutating func releaseBytes(_ user: RowUser, _ bytes: Int) {
         shares[user]?.held -= bytes
         held -= bytes
-        settle(user)
+        updateReadiness(user)
     }
 
     /// Removes and returns everything that waits.
@@ -98,7 +98,7 @@ package struct RowQueue<Reading> {
     }
 
     /// Puts a user in line if something can be read for it.
-    private mutating func settle(_ user: RowUser) {
+    private mutating func updateReadiness(_ user: RowUser) {
         guard let share = shares[user] else { return }
         guard !share.isIdle else {
             shares[user] = nil
@@ -106,14 +106,14 @@ package struct RowQueue<Reading> {
         }
         let sessions = user.subject == nil ? max(1, limits.sessions - 1) : 1
         guard !share.isReady, share.count > 0, share.isReading < sessions,
-            share.held < most(limits.heldOfUser, of: user)
+            share.held < scaledLimit(limits.heldOfUser, of: user)
         else { return }
         shares[user]?.isReady = true
         ready.append(user)
     }
 
     /// Many people share tokens without a user.
-    private func most(_ limit: Int, of user: RowUser) -> Int { user.subject == nil ? limit * 20 : limit }
+    private func scaledLimit(_ limit: Int, of user: RowUser) -> Int { user.subject == nil ? limit * 20 : limit }
 }
 
 extension RowQueue: Sendable where Reading: Sendable {}

@@ -29,18 +29,18 @@ final class RowReader: Sendable {
     }
 
     /// Requests a read of rows, which happens as soon as it is this user's turn.
-    func read(_ reading: RowReading) {
-        let isAdded = state.withLock { state in !state.isStopping && state.queue.add(reading, of: reading.user) }
+    func requestRows(_ reading: RowReading) {
+        let isAdded = state.withLock { state in !state.isStopping && state.queue.addReading(reading, of: reading.user) }
         guard isAdded else { return reading.done(.tooMany, 0) }
         // Started by the first read, because most hubs have none.
-        for thread in threads where !thread.wasStarted { thread.start { [self] in run() } }
+        for thread in threads where !thread.wasStarted { thread.start { [self] in runUntilStopped() } }
         work.signal()
     }
 
     /// The rows of a read have been taken by their sockets.
-    func isTaken(_ bytes: Int, of claims: Claims) {
+    func releaseBytes(_ bytes: Int, of claims: Claims) {
         let user = RowUser(role: claims.role, subject: claims.subject)
-        state.withLock { $0.queue.isTaken(user, bytes) }
+        state.withLock { $0.queue.releaseBytes(user, bytes) }
         // Each of the threads may have waited for room.
         for _ in threads { work.signal() }
     }
@@ -57,17 +57,17 @@ final class RowReader: Sendable {
         for thread in threads where thread.wasStarted { thread.join(by: deadline) }
     }
 
-    private func run() {
+    private func runUntilStopped() {
         var session = RowSession(conninfo: conninfo, limits: limits, logger: logger)
         while true {
             work.wait()
             let (reading, isStopping) = state.withLock { state in
-                (state.isStopping ? nil : state.queue.next(), state.isStopping)
+                (state.isStopping ? nil : state.queue.takeNext(), state.isStopping)
             }
             if isStopping { return }
             guard let reading else { continue }
             let (outcome, bytes) = session.outcome(of: reading)
-            state.withLock { $0.queue.isRead(reading.user, holding: bytes) }
+            state.withLock { $0.queue.finishReading(reading.user, holding: bytes) }
             reading.done(outcome, bytes)
             // The user's next read may be due, and others that waited for room.
             work.signal()

@@ -50,7 +50,7 @@ extension RowReading.Part {
         guard let table = catalog.table(schema: request.schema, name: request.table) else {
             throw SubscriptionError(
                 "the table is not watched; run: roost watch "
-                    + ShellText.argument(SQLText.qualified(request.schema, request.table)))
+                    + ShellText.quoteArgument(SQLText.qualifiedName(request.schema, request.table)))
         }
         guard let granted = access.table(table.oid) else {
             throw SubscriptionError("permission denied: the role \(role) may not read the table")

@@ -30,10 +30,10 @@ struct RowSession: ~Copyable {
         // A session that was ended while idle shows it only now: a fresh one answers.
         for isLast in [connection == nil, true] {
             do {
-                return try read(reading)
+                return try readParts(reading)
             } catch {
                 connection = nil
-                reconnector.failed(error)
+                reconnector.connectionFailed(error)
                 if isLast || (error as? PostgresError)?.kind == .timeout { break }
             }
         }
@@ -41,8 +41,8 @@ struct RowSession: ~Copyable {
     }
 
     /// - Throws: `PostgresError` if the database does not answer.
-    private mutating func read(_ reading: RowReading) throws -> (RowReading.Outcome, bytes: Int) {
-        let session = try open()
+    private mutating func readParts(_ reading: RowReading) throws -> (RowReading.Outcome, bytes: Int) {
+        let session = try openConnection()
         let isUTF8 = session.serverEncoding == "UTF8"
         var answers = [Result<RowReading.Answer, SubscriptionError>?](repeating: nil, count: reading.parts.count)
         // Entries that failed, as values without a JSON form do: they are read more carefully.
@@ -54,7 +54,7 @@ struct RowSession: ~Copyable {
         while true {
             let places = answers.indices.filter { answers[$0] == nil }
             let parts = places.map { place in
-                reading.parts[place].statement.script(
+                reading.parts[place].statement.makeScript(
                     isUTF8: isUTF8, bytes: share, isCareful: careful.contains(place), as: reading.claims.role)
             }
             let script = Array(script(of: parts.map(\.sql), reading).utf8)
@@ -66,20 +66,20 @@ struct RowSession: ~Copyable {
             let (finished, failure) = try session.results(of: script, within: limits.together + limits.network)
             let tables = finished.filter(\.isTable)
             if let failure {
-                try session.run("rollback", within: limits.network)
+                try session.runScript("rollback", within: limits.network)
                 var left = tables.count - 1
                 let failed = parts.firstIndex { part in
                     left -= part.tables
                     return left < 0
                 }
                 guard !tables.isEmpty, let place = failed.map({ places[$0] }) else {
-                    return (.read(snapshot: nil, answers: answers.map { _ in .failure(Self.error(failure)) }), 0)
+                    return (.read(snapshot: nil, answers: answers.map { _ in .failure(Self.readError(failure)) }), 0)
                 }
                 if Self.mayBeOfValues(failure), ContinuousClock.now < deadline, careful.insert(place).inserted {
                     continue
                 }
                 answers[place] = .failure(
-                    Self.error(
+                    Self.readError(
                         failure, reading: reading.parts[place].statement.table,
                         within: limits.time(forEachOf: reading.parts.count)))
                 guard ContinuousClock.now >= deadline else { continue }
@@ -98,7 +98,7 @@ struct RowSession: ~Copyable {
             for (place, part) in zip(places, parts) {
                 number += part.tables
                 let result = tables[number]
-                let answer = answer(result, reading.parts[place], reading, at: time)
+                let answer = makeAnswer(result, reading.parts[place], reading, at: time)
                 bytes += answer.rows.reduce(0) { $0 + $1.count }
                 answers[place] = .success(answer)
             }
@@ -118,7 +118,7 @@ struct RowSession: ~Copyable {
         return ([begin] + statements + ["rollback"]).joined(separator: ";\n")
     }
 
-    private mutating func answer(
+    private mutating func makeAnswer(
         _ result: QueryResult, _ part: RowReading.Part, _ reading: RowReading, at time: String
     ) -> RowReading.Answer {
         var answer = RowReading.Answer()
@@ -135,7 +135,7 @@ struct RowSession: ~Copyable {
             let change = RowChange(
                 id: 0, table: statement.table, operation: .insert, commitTimestamp: time, record: shown, oldRecord: nil,
                 isReduced: record == nil)
-            answer.rows.append(encoder.data(for: change, view: part.view))
+            answer.rows.append(encoder.encodeData(for: change, view: part.view))
         }
         if result.count > 0, result.flag(result.count - 1, 2), statement.hasPlaces {
             answer.next = result.bytes(result.count - 1, 1).map { Array($0) }
@@ -143,13 +143,13 @@ struct RowSession: ~Copyable {
         return answer
     }
 
-    private mutating func open() throws -> PostgresConnection {
+    private mutating func openConnection() throws -> PostgresConnection {
         if let connection, !connection.isBroken { return connection }
         let fresh = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
-        try fresh.run(RowsSQL.sessionOfRows, within: limits.network)
+        try fresh.runScript(RowsSQL.sessionOfRows, within: limits.network)
         try AbandonedStatements.shared.demandFew(on: fresh)
-        reconnector.connected()
+        reconnector.connectionOpened()
         connection = fresh
         return fresh
     }
@@ -161,11 +161,11 @@ struct RowSession: ~Copyable {
 
     // MARK: Messages to clients
 
-    private static func error(_ failure: PostgresError) -> SubscriptionError {
+    private static func readError(_ failure: PostgresError) -> SubscriptionError {
         SubscriptionError("Rows cannot be read: \(failure.message)")
     }
 
-    private static func error(
+    private static func readError(
         _ failure: PostgresError, reading table: Table, within limit: Duration
     ) -> SubscriptionError {
         let name = "\(table.schema).\(table.name)"

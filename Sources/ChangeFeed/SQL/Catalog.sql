@@ -96,7 +96,7 @@ $version$
 -- The watched tables with their columns, one row per column, in attribute order.
 --
 -- Invariants
---   * Migration016Watched.sql defines which tables are watched, and that a partition counts as its root, which is the only
+--   * SchemaCapture.sql defines which tables are watched, and that a partition counts as its root, which is the only
 --     one reported.
 --   * comparison is a case of Comparison (Sources/Matching/Table.swift). "text by bytes" only if Postgres itself compares
 --     bytes; a domain compares as its base type.
@@ -269,14 +269,14 @@ group by 1, 2, 4
 order by 1, 2
 
 -- name: NoteCaptures
--- Records where the capture of tables was interrupted since a hub last checked (Migration016Watched.sql), and returns their
+-- Records where the capture of tables was interrupted since a hub last checked (SchemaCapture.sql), and returns their
 -- names.
 -- Locks: SHARE ROW EXCLUSIVE on roost.captured and the row of roost.meta if there is news.
 select roost.note_captures()
 
 -- name: RefreshTextNeeds
 -- Tells writers which tables have rows that JSON does not preserve exactly, given their present columns
--- (Migration028Texts.sql).
+-- (SchemaRows.sql).
 -- Locks: advisory lock (1919905650, 1) if there is news.
 select roost.refresh_text_needs()
 

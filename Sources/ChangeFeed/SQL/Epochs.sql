@@ -1,4 +1,4 @@
--- Epochs, which tie cursors to the history of a database (Migration010Epochs.sql).
+-- Epochs, which tie cursors to the history of a database (SchemaRecovery.sql).
 
 -- name: ServerRun
 -- The name of this run of the server, since its start or its last crash; $1 is the name if it has none yet.
@@ -13,14 +13,14 @@ select coalesce((select id from made), (select id from roost.run))::text || '/'
 
 -- name: MakeEpoch
 -- Writes an epoch ($1) of this hub ($2), in this run of the server ($3) and on this timeline ($4), with the place from
--- which the hub continued when it connected ($5, else null). Never in a subtransaction (Migration010Epochs.sql).
+-- which the hub continued when it connected ($5, else null). Never in a subtransaction (SchemaRecovery.sql).
 -- Locks: the new row.
 insert into roost.epoch (id, node, run, timeline, seam, system_identifier, relation)
 select $1::bigint, $2, $3, $4::integer, $5::pg_snapshot, system_identifier, 'roost.epoch'::regclass
 from pg_control_system()
 
 -- name: MendEpoch
--- After a tool has rewritten the table of epochs in place, makes row 0 name its writer again (Migration010Epochs.sql).
+-- After a tool has rewritten the table of epochs in place, makes row 0 name its writer again (SchemaRecovery.sql).
 -- Locks: the row.
 update roost.epoch set born = pg_current_xact_id() where id = 0 and xmin <> born::xid
 

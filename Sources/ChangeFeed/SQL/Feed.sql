@@ -19,7 +19,7 @@ set default_transaction_read_only = off;
 -- this process has written.
 --
 -- A stored cursor means something only in the history it was taken in. The epochs show whether this is the same history
--- (Migration010Epochs.sql): is_foreign is true if any was written by a transaction other than it says, into another table
+-- (SchemaRecovery.sql): is_foreign is true if any was written by a transaction other than it says, into another table
 -- or on another server, as by a restored dump; then the third column is false. If the table was emptied, the system
 -- identifier has to do.
 -- The last columns are the transactions that restored epochs, the epochs of $2 that exist, and whether the server was given
@@ -109,7 +109,7 @@ select exists (
 --   * Changes are taken by the primary key, oldest transaction first, and then checked for their age: a scan by age would
 --     read the whole outbox. A batch starts after the previous one: everything before is dead index entries until vacuum
 --     comes, and walking over them costs more than the deletes.
---   * A trigger records deletions in roost.meta, in the same transaction (Migration010Epochs.sql).
+--   * A trigger records deletions in roost.meta, in the same transaction (SchemaRecovery.sql).
 --   * A change is as old as its statement, not its commit. Changes of a transaction that lasted longer than the retention
 --     stay until they have existed for 10 minutes, so that returning clients find them: the newest epoch from before then
 --     shows which transactions were finished.

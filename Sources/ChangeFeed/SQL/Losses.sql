@@ -1,7 +1,7 @@
--- The check for changes deleted from the outbox before they were read (Migration012Losses.sql).
+-- The check for changes deleted from the outbox before they were read (SchemaRecovery.sql).
 
 -- name: OutboxLook
--- The state that shows whether anything was deleted from the outbox (Migration012Losses.sql): its file, the highest
+-- The state that shows whether anything was deleted from the outbox (SchemaRecovery.sql): its file, the highest
 -- transaction that has lost changes, and those below it that have lost none. Part of a window, or alone.
 -- Locks: none.
 select json_build_array(pg_relation_filenode('roost.change'), pruned_xid::text, array_to_string(unpruned, ','))

@@ -1,4 +1,4 @@
--- The sessions that the hub serves with row changes (Migration009Sessions.sql).
+-- The sessions that the hub serves with row changes (SchemaSessions.sql).
 
 -- name: SessionOfSessions
 -- The settings of the session that records which clients may come back, besides Sessions.sql.
@@ -12,8 +12,8 @@ set max_parallel_workers_per_gather = 0;
 
 -- name: StoredSessions
 -- The sessions that may come back to this hub ($1); no row at all if the list is not complete, and a row of nulls if it is
--- known to be empty. With their positions (Migration019Places.sql), and for how many milliseconds the only session of a key
--- has been lost. Sessions whose clients continued elsewhere are left out (Migration024Moves.sql).
+-- known to be empty. With their positions (SchemaSessions.sql), and for how many milliseconds the only session of a key
+-- has been lost. Sessions whose clients continued elsewhere are left out (SchemaSessions.sql).
 -- Locks: none.
 select s.key, s.sessions, s.place, case when s.follows then l.proven end,
        (extract(epoch from clock_timestamp() - s.lost_at) * 1000)::bigint
@@ -41,7 +41,7 @@ set sessions = excluded.sessions, follows = excluded.follows, place = excluded.p
 -- name: SessionsElsewhere
 -- For keys ($2) of this hub ($1), the other hubs that may have served them, and where those hubs' clients continue: all of
 -- them, and those of the key. With the time of this look-up, if it found a single session that may be claimed
--- (Migration024Moves.sql).
+-- (SchemaSessions.sql).
 --
 -- Invariants
 --   * A hub whose list counts is in the result for the keys that it lists; if a hub's list does not count, its sessions are
@@ -121,6 +121,6 @@ delete from roost.session_list where node = $1
 
 -- name: WithdrawList
 -- Invalidates every claim that roost.session lists all sessions that may come back to this hub ($1), until one is made for
--- the new turn (Migration012Losses.sql). No row if the hub has no cursor.
+-- the new turn (SchemaRecovery.sql). No row if the hub has no cursor.
 -- Locks: the hub's own row.
 update roost.cursor set list_turn = list_turn + 1 where node = $1 returning list_turn

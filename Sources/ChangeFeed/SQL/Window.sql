@@ -14,7 +14,7 @@
 --     out, or it would come in every window until then (ForeignChanges in Epochs.sql deletes it).
 --   * A row is new if its transaction was not finished in S1: either xid >= xmax(S1), or xid in xip(S1).
 --   * :committed is the time of the row's commit, if the server keeps it, and null if "at" already has it: for rows read
---     from the WAL (Migration014Capture.sql).
+--     from the WAL (SchemaCapture.sql).
 --   * :record, :old_record and :texts are the columns, made legible if the database has texts that are not UTF-8
 --     (OutboxForm).
 --   * :deletion names the transaction that deleted a row (WriterTransaction).

@@ -51,7 +51,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     private lazy var undecided: DecisionQueue = DecisionQueue(
         decider: decider, delivery: self,
         publish: { [unowned self] count in undecidedCount.withLock { $0 = count } },
-        whenDecided: { [weak self] in self?.inbox.perform { [weak self] _ in self?.takeDecisions() } })
+        whenDecided: { [weak self] in self?.inbox.postWork { [weak self] _ in self?.takeDecisions() } })
     private(set) lazy var scheduler: RecoveryScheduler = RecoveryScheduler(
         subscriptions, pipeline, undecided, principals: principals, sink: sink, inbox: inbox, rowReader: rowReader)
     let rowReader: RowReader
@@ -92,23 +92,23 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
     /// Adds claims to a group, for which policies are then evaluated too. Repeats the complaints to users who are shown
     /// nothing at present.
-    func admit(_ claims: Claims, to id: ChangeGroupID) {
-        subscriptions.registry.admit(claims, to: id)
+    func admitClaims(_ claims: Claims, to id: ChangeGroupID) {
+        subscriptions.registry.admitClaims(claims, to: id)
         let complaints = pipeline.complaints(about: claims, in: id, of: subscriptions.registry)
-        if !complaints.isEmpty { sink.deliver(complaints, to: id.loop, whenTaken: {}) }
+        if !complaints.isEmpty { sink.deliverEvents(complaints, to: id.loop, whenTaken: {}) }
     }
 
     // MARK: Live changes
 
     /// Only subscribers and the observer receive a window's changes. A recovering member reads the outbox itself, and has
     /// its live subscription by then; members tables of scopes are reported separately (`membersChanged`).
-    func hears(_ table: Table) -> Bool {
-        observedTables.contains(table.oid) || subscriptions.registry.hears(table.oid)
+    func wantsTable(_ table: Table) -> Bool {
+        observedTables.contains(table.oid) || subscriptions.registry.hasSubscriptions(table.oid)
     }
 
     func windowBegan(_ cursors: CursorWindow) { self.cursors = cursors }
 
-    func consume(_ entries: [FeedEntry]) throws {
+    func consumeEntries(_ entries: [FeedEntry]) throws {
         try undecided.makeRoom()
         guard let catalog = subscriptions.registry.catalog else { return }
         var batch = DeliveryBatch(entries, catalog: catalog, for: .everybody(cursors))
@@ -116,12 +116,12 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         if !subscriptions.registry.isEmpty {
             later = batch.match(in: &subscriptions.registry, behind: undecided.changes)
             subscriptions.tellOfEndings()
-            try pipeline.judge(&batch, for: subscriptions.registry)
+            try pipeline.judgeBatch(&batch, for: subscriptions.registry)
         }
-        undecided.add(later)
-        deliver(&batch, waiting: later.map { ($0.change, $0.waits) }) { [cursors] place in
+        undecided.addItems(later)
+        deliverBatch(&batch, waiting: later.map { ($0.change, $0.waits) }) { [cursors] place in
             guard case .change(let change) = entries[place] else { return nil }
-            return (change, cursors?.cursor(change.id) ?? "")
+            return (change, cursors?.cursorText(change.id) ?? "")
         }
         guard let observer else { return }
         let changes = entries.compactMap { entry in
@@ -130,7 +130,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
             case .broadcast: nil
             }
         }
-        if !changes.isEmpty { observer.take(changes) }
+        if !changes.isEmpty { observer.takeChanges(changes) }
     }
 
     /// Sends the loops a batch's events.
@@ -138,7 +138,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     /// - Parameters:
     ///   - waits: changes that wait for filters, or no longer do.
     ///   - change: returns the change at a place with its cursor, for subscribers that have to wait for it.
-    private func deliver(
+    private func deliverBatch(
         _ batch: inout DeliveryBatch, waiting waits: [(change: RowChange, waits: [MessageWait])],
         change: (Int) -> (RowChange, cursor: String)?
     ) {
@@ -147,7 +147,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         announceWaiting(isFirst: !batch.postponed.isEmpty && pipeline.postponed.isEmpty, to: &loops)
         for (place, members) in batch.postponed.sorted(by: { $0.key < $1.key }) {
             guard let (change, cursor) = change(place) else { continue }
-            pipeline.postponed.add(change, cursor: cursor, for: members, at: .now)
+            pipeline.postponed.addChange(change, cursor: cursor, for: members, at: .now)
             let waitsForPolicies = PostponedChanges.waits(of: members)
             // A change that filters have decided may now wait for policies. One event reports both, or the change would
             // seem decided in between.
@@ -160,7 +160,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
             }
         }
         for (change, waits) in waits { pipeline.tellWaits(of: change, waits, to: &loops) }
-        send(loops)
+        sendEvents(loops)
     }
 
     /// Tells loops that earlier changes than the ones they are being sent are waiting here.
@@ -173,14 +173,14 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         }
     }
 
-    private func send(_ loops: [[FeedEvent]]) {
+    private func sendEvents(_ loops: [[FeedEvent]]) {
         let complaints = pipeline.complaints(in: subscriptions.registry)
         for (loop, changes) in loops.enumerated() {
             let events = complaints[loop] + changes
             guard !events.isEmpty else { continue }
             ahead.wait()
-            watermarks.delivered(to: loop)
-            sink.deliver(events, to: loop) { [ahead] in ahead.signal() }
+            watermarks.recordDelivery(to: loop)
+            sink.deliverEvents(events, to: loop) { [ahead] in ahead.signal() }
         }
     }
 
@@ -191,37 +191,37 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         guard let catalog = subscriptions.registry.catalog, pipeline.postponed.isDue(at: .now) else { return }
         let items = pipeline.postponed.items
         var batch = DeliveryBatch(items, catalog: catalog)
-        subscriptions.end(
+        subscriptions.endFilters(
             try batch.match(in: &subscriptions.registry, asking: { try subscriptions.answers(to: $0) }))
-        try pipeline.judge(&batch, for: subscriptions.registry)
+        try pipeline.judgeBatch(&batch, for: subscriptions.registry)
         var loops = pipeline.events(of: &batch, for: subscriptions.registry)
         let left = items.indices.map { batch.postponed[$0] ?? [] }
-        pipeline.postponed.settle(left)
+        pipeline.postponed.updateMembers(left)
         for (item, left) in zip(items, left) where left != item.members {
             pipeline.tellWaits(of: item.change, PostponedChanges.waits(of: left, before: item.members), to: &loops)
         }
-        send(loops)
+        sendEvents(loops)
     }
 
     // MARK: Marks
 
-    func marked(_ mark: Int, at cursor: FeedCursor) {
+    func markReached(_ mark: Int, at cursor: FeedCursor) {
         // A subscriber that is told it has everything up to here must not lack waiting changes.
         guard pipeline.postponed.isEmpty else { return }
-        guard undecided.changes.isEmpty else { return undecided.hold(mark) }
+        guard undecided.changes.isEmpty else { return undecided.holdMark(mark) }
         hooks.whenMarked(mark)
         for loop in watermarks.loops(toHearOf: mark, at: .now) {
-            sink.deliver([.boundary(mark), .reached(cursor: cursor.text)], to: loop, whenTaken: {})
+            sink.deliverEvents([.boundary(mark), .reached(cursor: cursor.text)], to: loop, whenTaken: {})
         }
     }
 
     func changesAreGone(upTo pruned: Snapshot) {
         scheduler.changesAreGone(upTo: pruned)
-        for loop in 0..<sink.loopCount { sink.deliver([.gap], to: loop, whenTaken: {}) }
+        for loop in 0..<sink.loopCount { sink.deliverEvents([.gap], to: loop, whenTaken: {}) }
     }
 
     func changesAreLost(of tables: Set<UInt32>) {
-        for (group, message) in subscriptions.losses(of: tables) {
+        for (group, message) in subscriptions.lossMessages(of: tables) {
             // The first of several equal messages keeps its time; of the others, only the newest stays.
             let known = losses.indices.filter { losses[$0].group == group && losses[$0].message == message }
             if known.count > 1 { losses.remove(at: known[1]) }
@@ -243,8 +243,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
             return true
         }
         for (loop, events) in loops.enumerated() where !events.isEmpty {
-            watermarks.delivered(to: loop)
-            sink.deliver(events, to: loop, whenTaken: {})
+            watermarks.recordDelivery(to: loop)
+            sink.deliverEvents(events, to: loop, whenTaken: {})
         }
     }
 
@@ -254,12 +254,12 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
     func catalogChanged(_ catalog: Catalog) {
         if let observer {
-            observedTables = Set(catalog.tables.lazy.filter(observer.observes).map(\.oid))
-            pipeline.messageTables = Set(catalog.tables.lazy.filter(observer.asksAfter).map(\.oid))
+            observedTables = Set(catalog.tables.lazy.filter(observer.observesTable).map(\.oid))
+            pipeline.messageTables = Set(catalog.tables.lazy.filter(observer.wantsReceipts).map(\.oid))
         }
         if let receiptTables {
             let tables = catalog.tables.filter { receiptTables.contains(schema: $0.schema, table: $0.name) }
-            for table in tables { receiptTables.learn(table.primaryKey, schema: table.schema, table: table.name) }
+            for table in tables { receiptTables.learnKey(table.primaryKey, schema: table.schema, table: table.name) }
             pipeline.receiptTables = Set(tables.map(\.oid))
         }
         pipeline.catalogChanged(catalog)
@@ -271,13 +271,13 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
     func statusChanged(_ status: FeedStatus) {
         if status != .ready { scheduler.databaseIsAway() }
-        sink.feed(isReady: status == .ready)
+        sink.feedChanged(isReady: status == .ready)
         hooks.whenStatusChanges(status)
     }
 
     var oldestMark: Int? { hooks.oldestMark() }
 
-    func nobodyIsFromBefore() { hooks.whenFirst() }
+    func foundNoEarlierHub() { hooks.whenFirst() }
 
     var observed: (taken: Int, settled: Int) {
         // In this order, so that changes taken in between do not count as settled.
@@ -302,14 +302,14 @@ extension ChangeDispatcher: DecisionDelivery {
         }
     }
 
-    func deliver(_ items: [UndecidedChanges.Item], _ answers: ConditionEvaluator.Answers) throws {
+    func deliverDecided(_ items: [UndecidedChanges.Item], _ answers: ConditionEvaluator.Answers) throws {
         guard let catalog = subscriptions.registry.catalog else {
             throw PostgresError(.connection, "The catalog is not known yet.")
         }
         var batch = DeliveryBatch(items, met: answers.met, catalog: catalog)
-        try pipeline.judge(&batch, for: subscriptions.registry)
+        try pipeline.judgeBatch(&batch, for: subscriptions.registry)
         endUndecided(items, answers)
-        deliver(&batch, waiting: items.map { ($0.change, $0.ends) }) { place in
+        deliverBatch(&batch, waiting: items.map { ($0.change, $0.ends) }) { place in
             (items[place].change, items[place].cursor)
         }
         // Changes that a policy failed on keep waiting, as of now.
@@ -327,7 +327,7 @@ extension ChangeDispatcher: DecisionDelivery {
             guard let reason = answers.givenUp[place] else { continue }
             ended.insert(.init(definition: undecided.group, binding: undecided.id, reason: reason))
         }
-        subscriptions.end(ended)
+        subscriptions.endFilters(ended)
     }
 
     func endExcess(of tally: UndecidedCount, over most: Int) -> Set<Int>? {
@@ -338,12 +338,12 @@ extension ChangeDispatcher: DecisionDelivery {
 
     /// Handles a mark that waited for decisions. Its cursor is not sent: subscribers that waited for none may already be
     /// further.
-    func covered(_ mark: Int) {
+    func markCovered(_ mark: Int) {
         tellOfLosses()
         guard pipeline.postponed.isEmpty else { return }
         hooks.whenMarked(mark)
         for loop in watermarks.loops(toHearOf: mark, at: .now) {
-            sink.deliver([.boundary(mark)], to: loop, whenTaken: {})
+            sink.deliverEvents([.boundary(mark)], to: loop, whenTaken: {})
         }
     }
 }

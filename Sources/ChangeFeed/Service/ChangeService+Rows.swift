@@ -9,7 +9,7 @@ extension ChangeService: RowSource {
     ) {
         let request: RowsRequest
         do throws(SubscriptionError) { request = try RowsRequest(query) } catch { return done(.refused(error.message)) }
-        let isPosted = inbox.performWhenIdle { [dispatcher, inbox] context in
+        let isPosted = inbox.postIdleWork { [dispatcher, inbox] context in
             guard context.canQuery, context.status == .ready else { return done(.unavailable) }
             let part: RowReading.Part
             do {
@@ -26,10 +26,10 @@ extension ChangeService: RowSource {
                 return done(.unavailable)
             }
             let reader = dispatcher.rowReader
-            reader.read(
+            reader.requestRows(
                 RowReading(claims: claims, topic: "", parts: [part], isForEvents: false) { outcome, bytes in
-                    inbox.perform { context in
-                        reader.isTaken(bytes, of: claims)
+                    inbox.postWork { context in
+                        reader.releaseBytes(bytes, of: claims)
                         done(RowsAnswer(outcome, context))
                     }
                 })

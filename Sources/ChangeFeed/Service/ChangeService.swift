@@ -61,7 +61,7 @@ package final class ChangeService: ChangeSource {
     package var status: FeedStatus { feed.status }
 
     /// The last measurement; nil on the first call, which starts one.
-    package var outbox: OutboxFigures? { outboxGauge.latest(asking: inbox) }
+    package var outbox: OutboxFigures? { outboxGauge.latestFigures(asking: inbox) }
 
     /// Number of changes that wait for Postgres to decide filters; other changes do not wait for them.
     package var undecidedChanges: Int { dispatcher.undecidedCount.withLock { $0 } }
@@ -80,27 +80,27 @@ package final class ChangeService: ChangeSource {
     // MARK: From the loops
 
     package func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription) {
-        inbox.perform { [dispatcher] in dispatcher.subscriptions.subscribe(id, subscription, $0) }
+        inbox.postWork { [dispatcher] in dispatcher.subscriptions.subscribe(id, subscription, $0) }
     }
 
     package func unsubscribe(_ id: ChangeGroupID) {
-        inbox.perform { [dispatcher] _ in dispatcher.subscriptions.registry.remove(id) }
+        inbox.postWork { [dispatcher] _ in dispatcher.subscriptions.registry.removeGroup(id) }
     }
 
-    package func admit(_ claims: Claims, to id: ChangeGroupID) {
-        inbox.perform { [dispatcher] _ in dispatcher.admit(claims, to: id) }
+    package func admitClaims(_ claims: Claims, to id: ChangeGroupID) {
+        inbox.postWork { [dispatcher] _ in dispatcher.admitClaims(claims, to: id) }
     }
 
-    package func withdraw(_ claims: Claims, from id: ChangeGroupID) {
-        inbox.perform { [dispatcher] _ in dispatcher.subscriptions.registry.withdraw(claims, from: id) }
+    package func withdrawClaims(_ claims: Claims, from id: ChangeGroupID) {
+        inbox.postWork { [dispatcher] _ in dispatcher.subscriptions.registry.withdrawClaims(claims, from: id) }
     }
 
-    package func recover(_ id: RecoveryID, _ question: RecoveryQuestion) {
-        inbox.perform { [dispatcher] in dispatcher.scheduler.add(id, question, $0) }
+    package func startRecovery(_ id: RecoveryID, _ question: RecoveryQuestion) {
+        inbox.postWork { [dispatcher] in dispatcher.scheduler.addMember(id, question, $0) }
     }
 
-    package func abandon(_ id: RecoveryID) {
-        inbox.perform { [dispatcher] _ in dispatcher.scheduler.abandon(id) }
+    package func abandonRecovery(_ id: RecoveryID) {
+        inbox.postWork { [dispatcher] _ in dispatcher.scheduler.abandonMember(id) }
     }
 
     /// Converts points of this process to cursors that every hub of the database understands; nil for points that are not
@@ -108,7 +108,7 @@ package final class ChangeService: ChangeSource {
     ///
     /// - Parameter done: called on the feed's thread; never, if the thread has ended.
     package func locate(_ points: [RecoveryPoint], then done: @escaping @Sendable ([String?]) -> Void) {
-        inbox.perform { context in done(points.map { context.locate($0) }) }
+        inbox.postWork { context in done(points.map { context.locate($0) }) }
     }
 
     /// Reads a window that begins after the call, and hands it to the loops.
@@ -124,7 +124,7 @@ package final class ChangeService: ChangeSource {
     ///
     /// - Parameter whenDone: called on the feed's thread, with true if the list certainly no longer counts as complete.
     package func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
-        let isPosted = inbox.performWhenIdle { [self] context in
+        let isPosted = inbox.postIdleWork { [self] context in
             guard context.canQuery else { return whenDone(false) }
             do {
                 let isMoved = try !context.query(SessionListSQL.withdrawList.text, [configuration.node]).isEmpty

@@ -34,12 +34,12 @@ final class LiveSubscriptions: @unchecked Sendable {
     // MARK: Binding
 
     func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription, _ context: FeedContext) {
-        switch registry.add(id, subscription) {
+        switch registry.addGroup(id, subscription) {
         case .known(let outcome): sink.changeSubscription(id, is: outcome)
         case .needsBinding(let definition):
             // Questions to Postgres are asked between two windows; everything else is settled at once.
             if bindAtOnce(definition, context.catalog) { return }
-            inbox.performWhenIdle { self.bind(definition, $0) }
+            inbox.postIdleWork { self.bindDefinition(definition, $0) }
         }
     }
 
@@ -47,27 +47,29 @@ final class LiveSubscriptions: @unchecked Sendable {
     func catalogChanged(_ catalog: Catalog) {
         let toBind = registry.catalogChanged(catalog).filter { !bindAtOnce($0, catalog) }
         guard !toBind.isEmpty else { return }
-        inbox.performWhenIdle { context in
+        inbox.postIdleWork { context in
             for definition in toBind where !self.bindAtOnce(definition, context.catalog) {
-                self.bind(definition, context)
+                self.bindDefinition(definition, context)
             }
         }
     }
 
     /// Settles a definition by what is known now. Returns false if more has to be known.
     private func bindAtOnce(_ definition: Int, _ catalog: Catalog) -> Bool {
-        let binder = binder(catalog, asking: nil)
-        guard let answers = registry.bind(definition, with: binder, isLastTry: false) else { return false }
-        tell(answers)
+        let binder = makeBinder(catalog, asking: nil)
+        guard let answers = registry.bindDefinition(definition, with: binder, isLastTry: false) else { return false }
+        sendOutcomes(answers)
         return true
     }
 
     /// Settles a definition by what Postgres says now. While the database is away this fails for the time being, and is
     /// tried again when the database is back.
-    private func bind(_ definition: Int, _ context: FeedContext) {
+    private func bindDefinition(_ definition: Int, _ context: FeedContext) {
         let ask: SubscriptionBinder.Ask? = context.canQuery ? { try context.query($0) } : nil
-        let known = binder(context.catalog, asking: ask)
-        if let answers = registry.bind(definition, with: known, isLastTry: false) { return tell(answers) }
+        let known = makeBinder(context.catalog, asking: ask)
+        if let answers = registry.bindDefinition(definition, with: known, isLastTry: false) {
+            return sendOutcomes(answers)
+        }
         var catalog = context.catalog
         do {
             let role = registry.definition(definition)?.role
@@ -75,15 +77,15 @@ final class LiveSubscriptions: @unchecked Sendable {
         } catch {
             logger.debug("the catalog could not be read for a subscription: \(error)")
         }
-        tell(registry.bind(definition, with: binder(catalog, asking: ask), isLastTry: true) ?? [])
+        sendOutcomes(registry.bindDefinition(definition, with: makeBinder(catalog, asking: ask), isLastTry: true) ?? [])
     }
 
     /// - Parameter ask: asks Postgres on the feed's session; nil if no question may be asked now.
-    func binder(_ catalog: Catalog, asking ask: SubscriptionBinder.Ask?) -> SubscriptionBinder {
+    func makeBinder(_ catalog: Catalog, asking ask: SubscriptionBinder.Ask?) -> SubscriptionBinder {
         var binder = SubscriptionBinder(catalog: catalog, ask: ask)
-        if ask != nil { binder.validate = { [unowned self] in try evaluator.validate($0) } }
+        if ask != nil { binder.validate = { [unowned self] in try evaluator.validateValues($0) } }
         binder.refuses = { [budget] filter, table in
-            budget.use { $0.refuses(filter, on: table.oid, at: .now) }
+            budget.withBudget { $0.refusesFilter(filter, on: table.oid, at: .now) }
         }
         return binder
     }
@@ -91,33 +93,33 @@ final class LiveSubscriptions: @unchecked Sendable {
     // MARK: Ending
 
     /// Ends one filter for all groups of the same definition; their other filters stay.
-    func end(_ binding: Int, of definition: SubscriptionDefinition.Key, because reason: String) {
-        tell(registry.end(binding, of: definition, because: reason))
+    func endFilter(_ binding: Int, of definition: SubscriptionDefinition.Key, because reason: String) {
+        sendOutcomes(registry.endFilter(binding, of: definition, because: reason))
     }
 
     /// Ends filters that were not decided.
-    func end(_ filters: Set<GivenUpFilter>) {
+    func endFilters(_ filters: Set<GivenUpFilter>) {
         for filter in filters {
             guard let definition = registry.definition(filter.definition) else { continue }
-            end(filter.binding, of: definition.key, because: filter.reason)
+            endFilter(filter.binding, of: definition.key, because: filter.reason)
         }
     }
 
     /// Tells the groups whose filters ended because there were too many.
     func tellOfEndings() {
         for ending in registry.takeEndings() {
-            budget.count(.tooMany, ending.bindings)
+            budget.countEnds(.tooMany, ending.bindings)
             logger.warning(
                 """
                 \(ending.bindings) filters of a channel are not served any more: Postgres would have to decide more of \
                 them than it may (limits.undecided_filters) or can, and this channel has the most.
                 """)
-            tell(ending.groups.map { ($0, ending.outcome) })
+            sendOutcomes(ending.groups.map { ($0, ending.outcome) })
         }
     }
 
     /// The messages to subscribers of tables whose changes could not be recorded; their subscriptions continue.
-    func losses(of tables: Set<UInt32>) -> [(ChangeGroupID, message: String)] {
+    func lossMessages(of tables: Set<UInt32>) -> [(ChangeGroupID, message: String)] {
         (registry.catalog?.tables ?? []).filter { tables.contains($0.oid) }.flatMap { table in
             let name = "\(table.schema).\(table.name)"
             logger.warning(
@@ -127,7 +129,7 @@ final class LiveSubscriptions: @unchecked Sendable {
         }
     }
 
-    private func tell(_ answers: [(ChangeGroupID, ChangeSubscriptionOutcome)]) {
+    private func sendOutcomes(_ answers: [(ChangeGroupID, ChangeSubscriptionOutcome)]) {
         for (id, outcome) in answers { sink.changeSubscription(id, is: outcome) }
     }
 }

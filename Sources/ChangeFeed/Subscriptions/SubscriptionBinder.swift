@@ -30,7 +30,7 @@ struct SubscriptionBinder {
     }
 
     /// Binds every sound binding: a faulty one does not silence others of its channel.
-    func bind(_ definition: SubscriptionDefinition) throws(Failure) -> BoundDefinition {
+    func bindDefinition(_ definition: SubscriptionDefinition) throws(Failure) -> BoundDefinition {
         guard let access = catalog.access(of: definition.role) else { throw .mustAsk }
         guard access.exists else {
             throw .refused(
@@ -41,26 +41,26 @@ struct SubscriptionBinder {
         for (binding, id) in zip(definition.bindings, definition.ids) {
             switch binding.parameters {
             case .failure(let error):
-                bound.complain(error.message)
+                bound.addError(error.message)
             case .success(let parameters):
                 let binder = { (table: Table) throws(Failure) -> BoundFilter in
-                    let granted = try admit(definition.role, access, to: table)
-                    return try filter(parameters, table, granted)
+                    let granted = try grantedColumns(definition.role, access, to: table)
+                    return try makeFilter(parameters, table, granted)
                 }
                 do {
-                    bound.bindings.append(try bind(parameters, id, binder))
+                    bound.bindings.append(try bindParameters(parameters, id, binder))
                 } catch {
                     switch error {
                     case .mustAsk: throw error
-                    case .invalid(let message), .costly(let message): bound.complain(message)
+                    case .invalid(let message), .costly(let message): bound.addError(message)
                     case .refused(let message):
-                        bound.complain(message)
+                        bound.addError(message)
                         bound.isRefused = true
                     }
                     continue
                 }
                 for table in catalog.tables where parameters.tables.includes(table) {
-                    for fault in catalog.faults[table.oid] ?? [] { bound.note(fault.complaint(about: table)) }
+                    for fault in catalog.faults[table.oid] ?? [] { bound.addComplaint(fault.complaint(about: table)) }
                 }
             }
         }
@@ -70,7 +70,8 @@ struct SubscriptionBinder {
     /// The message to clients about a binding whose filter is no longer served.
     static func endNotice(_ filter: ChangeFilter, _ tables: TablePattern, because reason: String) -> String {
         let table = "\(tables.schema ?? "*").\(tables.name ?? "*")"
-        return "The filter \(SubscriptionError.quote(filter.description)) on changes of \(table) \(reason), and is not "
+        return
+            "The filter \(SubscriptionError.quoteText(filter.description)) on changes of \(table) \(reason), and is not "
             + "served any more; changes that it would have shown since are missing. Subscribe with a simpler filter, "
             + "and load your data again."
     }
@@ -83,11 +84,11 @@ struct SubscriptionBinder {
             + "have shown since are missing. Subscribe with fewer, or with eq or in, and load your data again."
     }
 
-    private func bind(
+    private func bindParameters(
         _ parameters: ChangeParameters, _ id: Int, _ filter: (Table) throws(Failure) -> BoundFilter
     ) throws(Failure) -> BoundBinding {
         guard parameters.tables.isWildcard else {
-            let table = try table(parameters.tables)
+            let table = try findTable(parameters.tables)
             return BoundBinding(
                 id: id, events: parameters.events, selection: parameters.selection, filter: try filter(table))
         }
@@ -103,7 +104,7 @@ struct SubscriptionBinder {
         return BoundBinding(id: id, events: parameters.events, tables: parameters.tables, filters: filters)
     }
 
-    private func table(_ pattern: TablePattern) throws(Failure) -> Table {
+    private func findTable(_ pattern: TablePattern) throws(Failure) -> Table {
         guard let schema = pattern.schema, let name = pattern.name else {
             throw .refused("a table must be named")
         }
@@ -115,26 +116,28 @@ struct SubscriptionBinder {
         } catch {
             throw .mustAsk
         }
-        throw .refused("Unable to subscribe to changes of \(schema).\(name): " + refusal(found.first, schema, name))
+        throw .refused(
+            "Unable to subscribe to changes of \(schema).\(name): " + refusalReason(found.first, schema, name))
     }
 
     /// The reason why a table that is not watched is not served, and the remedy.
     ///
     /// - Parameter row: the result of `lookUp`; nil if nothing has the name.
-    private func refusal(_ row: [String?]?, _ schema: Name, _ name: Name) -> String {
+    private func refusalReason(_ row: [String?]?, _ schema: Name, _ name: Name) -> String {
         guard let row, row.count == 4, let kind = row[0] else { return "no such table; check the schema and the name." }
         if row[1] == "t" { return "it is a system table, which cannot be watched." }
-        if let kind = RelationKind.words(kind) {
+        if let kind = RelationKind.describeKind(kind) {
             return "it is \(kind), which has no changes of its own; subscribe to the table that its rows are "
                 + "written to."
         }
         if let rootSchema = row[2].map({ Name($0) }), let root = row[3].map({ Name($0) }) {
-            let named = SQLText.qualified(rootSchema, root)
+            let named = SQLText.qualifiedName(rootSchema, root)
             let isWatched = catalog.table(schema: rootSchema, name: root) != nil
             return "it is a partition of \(named), whose changes are told as that table's; subscribe to \(named)"
-                + (isWatched ? "." : ", and run: roost watch " + ShellText.argument(named))
+                + (isWatched ? "." : ", and run: roost watch " + ShellText.quoteArgument(named))
         }
-        return "the table is not watched; run: roost watch " + ShellText.argument(SQLText.qualified(schema, name))
+        return "the table is not watched; run: roost watch "
+            + ShellText.quoteArgument(SQLText.qualifiedName(schema, name))
     }
 
     private static func lookUp(_ schema: Name, _ name: Name) -> String {
@@ -149,8 +152,8 @@ struct SubscriptionBinder {
     }
 
     /// - Returns: the columns that the role may read; nil for all.
-    private func admit(_ role: Name, _ access: RoleAccess, to table: Table) throws(Failure) -> Set<Name>? {
-        let name = SQLText.qualified(table.schema, table.name)
+    private func grantedColumns(_ role: Name, _ access: RoleAccess, to table: Table) throws(Failure) -> Set<Name>? {
+        let name = SQLText.qualifiedName(table.schema, table.name)
         guard let tableAccess = access.table(table.oid) else {
             throw .refused(
                 "Unable to subscribe to changes of \(table.schema).\(table.name) as \(role): permission denied; run in psql: "
@@ -164,7 +167,8 @@ struct SubscriptionBinder {
         return tableAccess.columns
     }
 
-    private static func check(_ names: some Sequence<Name>, granted: Set<Name>?, in table: Table) throws(Failure) {
+    private static func checkColumns(_ names: some Sequence<Name>, granted: Set<Name>?, in table: Table) throws(Failure)
+    {
         guard let granted else { return }
         for name in names where table.column(name) != nil && !granted.contains(name) {
             throw .refused(
@@ -173,7 +177,7 @@ struct SubscriptionBinder {
         }
     }
 
-    private func filter(
+    private func makeFilter(
         _ parameters: ChangeParameters, _ table: Table, _ granted: Set<Name>?
     ) throws(Failure) -> BoundFilter {
         guard !refuses(parameters.filter, table) else {
@@ -181,12 +185,12 @@ struct SubscriptionBinder {
                 Self.endNotice(parameters.filter, parameters.tables, because: "took too long to decide a while ago"))
         }
         // A filter on a hidden column would disclose its values.
-        try Self.check(parameters.filter.conditions.map(\.column), granted: granted, in: table)
-        try Self.check(parameters.selection?.columns ?? [], granted: granted, in: table)
+        try Self.checkColumns(parameters.filter.conditions.map(\.column), granted: granted, in: table)
+        try Self.checkColumns(parameters.selection?.columns ?? [], granted: granted, in: table)
         do {
-            try parameters.selection?.check(in: table)
+            try parameters.selection?.checkColumns(in: table)
             let draft = try parameters.filter.bind(to: table)
-            return try draft.bound(answers: try answers(to: draft.queries))
+            return try draft.makeFilter(answers: try answers(to: draft.queries))
         } catch let error as SubscriptionError {
             throw .refused("Unable to subscribe to changes of \(table.schema).\(table.name): \(error.message)")
         } catch let error as Failure {
@@ -200,24 +204,24 @@ struct SubscriptionBinder {
         guard !queries.isEmpty else { return [] }
         guard let ask = validate ?? ask else { throw Failure.mustAsk }
         do {
-            return try ask(ValidationQuery.statement(for: queries)).map { try Self.json($0) }
+            return try ask(ValidationQuery.statement(for: queries)).map { try Self.parseRow($0) }
         } catch let error as PostgresError where error.sqlState == SQLState.queryCanceled {
-            throw queries[0].refusal(error.message)
+            throw queries[0].refusalError(error.message)
         } catch let error as PostgresError where error.kind == .server {
             // The statement failed as a whole: one by one, the queries show which is faulty.
             let deadline = ContinuousClock.now + Self.patience
             return try queries.map { query in
-                guard ContinuousClock.now < deadline else { throw query.refusal("it takes too long to read") }
+                guard ContinuousClock.now < deadline else { throw query.refusalError("it takes too long to read") }
                 do {
-                    return try Self.json(try ask(ValidationQuery.statement(for: [query])).first ?? [])
+                    return try Self.parseRow(try ask(ValidationQuery.statement(for: [query])).first ?? [])
                 } catch let error as PostgresError where error.kind == .server {
-                    throw query.refusal(error.message)
+                    throw query.refusalError(error.message)
                 }
             }
         }
     }
 
-    private static func json(_ row: [String?]) throws -> JSON {
+    private static func parseRow(_ row: [String?]) throws -> JSON {
         try JSON(parsing: Array((row.first.flatMap { $0 } ?? "null").utf8))
     }
 }
@@ -229,16 +233,16 @@ struct BoundDefinition {
     /// True if the tables, as the catalog describes them, do not allow one of the bindings.
     var isRefused = false
 
-    mutating func complain(_ message: String) { note(SubscriptionComplaint(message, isError: true)) }
+    mutating func addError(_ message: String) { addComplaint(SubscriptionComplaint(message, isError: true)) }
 
-    mutating func note(_ complaint: SubscriptionComplaint?) {
+    mutating func addComplaint(_ complaint: SubscriptionComplaint?) {
         if let complaint, !complaints.contains(complaint) { complaints.append(complaint) }
     }
 
     /// Removes bindings that were ended for the cost of their filters, and adds their messages.
     mutating func leaveOut(_ ended: [Int: String]) {
         bindings.removeAll { ended[$0.id] != nil }
-        for message in ended.values.sorted() { complain(message) }
+        for message in ended.values.sorted() { addError(message) }
     }
 
     /// The outcome to report.

@@ -29,7 +29,7 @@ final class SubscriptionDefinition {
     var memberCount: Int { groups.values.reduce(0) { $0 + max(1, $1.count) } }
 
     /// True if a served binding includes the table.
-    func hears(_ table: Table) -> Bool {
+    func coversTable(_ table: Table) -> Bool {
         zip(ids, bindings).contains { id, binding in
             guard ended[id] == nil, case .success(let parameters) = binding.parameters else { return false }
             return parameters.tables.includes(table)
@@ -39,7 +39,7 @@ final class SubscriptionDefinition {
     /// The outcome for its groups after one of its bindings ended, or several.
     ///
     /// - Parameter binding: a binding that ended but may be tried again, so that `ended` lacks it.
-    func complain(_ message: String, besides binding: Int? = nil) -> ChangeSubscriptionOutcome {
+    func addComplaint(_ message: String, besides binding: Int? = nil) -> ChangeSubscriptionOutcome {
         let isServed = ids.contains { $0 != binding && ended[$0] == nil }
         let complaint = SubscriptionComplaint(message, isError: true)
         let now: ChangeSubscriptionOutcome

@@ -36,7 +36,7 @@ struct SubscriptionRegistry: ~Copyable {
         case needsBinding(Int)
     }
 
-    mutating func add(_ id: ChangeGroupID, _ subscription: ChangeSubscription) -> Addition {
+    mutating func addGroup(_ id: ChangeGroupID, _ subscription: ChangeSubscription) -> Addition {
         guard catalog != nil else { return .known(.unavailable) }
         let key = SubscriptionDefinition.Key(bindings: subscription.bindings, role: subscription.role)
         if let definition = definitions[key] {
@@ -55,22 +55,26 @@ struct SubscriptionRegistry: ~Copyable {
         return .needsBinding(definition.number)
     }
 
-    mutating func remove(_ id: ChangeGroupID) {
+    mutating func removeGroup(_ id: ChangeGroupID) {
         guard let definition = byGroup.removeValue(forKey: id) else { return }
-        for principal in definition.groups.removeValue(forKey: id)?.values ?? [:].values { principals.leave(principal) }
+        for principal in definition.groups.removeValue(forKey: id)?.values ?? [:].values {
+            principals.releasePrincipal(principal)
+        }
         guard definition.groups.isEmpty else { return }
         definitions[definition.key] = nil
         byNumber[definition.number] = nil
-        index.remove(definition.number)
+        index.removeGroup(definition.number)
     }
 
-    mutating func admit(_ claims: Claims, to id: ChangeGroupID) {
+    mutating func admitClaims(_ claims: Claims, to id: ChangeGroupID) {
         guard let definition = byGroup[id], definition.groups[id]?[claims] == nil else { return }
-        definition.groups[id]?[claims] = principals.enter(claims)
+        definition.groups[id]?[claims] = principals.retainPrincipal(claims)
     }
 
-    mutating func withdraw(_ claims: Claims, from id: ChangeGroupID) {
-        if let principal = byGroup[id]?.groups[id]?.removeValue(forKey: claims) { principals.leave(principal) }
+    mutating func withdrawClaims(_ claims: Claims, from id: ChangeGroupID) {
+        if let principal = byGroup[id]?.groups[id]?.removeValue(forKey: claims) {
+            principals.releasePrincipal(principal)
+        }
     }
 
     func definition(_ number: Int) -> SubscriptionDefinition? { byNumber[number] }
@@ -80,7 +84,7 @@ struct SubscriptionRegistry: ~Copyable {
     /// The groups in which a user with these claims is subscribed to a table.
     func groups(of claims: Claims, as role: Name, hearing table: UInt32) -> [ChangeGroupID] {
         guard let table = catalog?.table(table) else { return [] }
-        return byNumber.values.filter { $0.role == role && $0.hears(table) }.flatMap { definition in
+        return byNumber.values.filter { $0.role == role && $0.coversTable(table) }.flatMap { definition in
             definition.groups.filter { $0.value[claims] != nil }.keys
         }
     }
@@ -90,7 +94,7 @@ struct SubscriptionRegistry: ~Copyable {
         byNumber.values.filter { definition in
             switch definition.outcome {
             case .live, .partly:
-                definition.hears(table) && catalog?.access(of: definition.role)?.table(table.oid) != nil
+                definition.coversTable(table) && catalog?.access(of: definition.role)?.table(table.oid) != nil
             default: false
             }
         }.flatMap(\.groups.keys)
@@ -99,7 +103,7 @@ struct SubscriptionRegistry: ~Copyable {
     var isEmpty: Bool { byNumber.isEmpty }
 
     /// True if a change of the table may have a subscriber.
-    func hears(_ table: UInt32) -> Bool { index.hears(table) }
+    func hasSubscriptions(_ table: UInt32) -> Bool { index.hasSubscriptions(table) }
 
     /// The rows that can concern these groups; nil if a row of any table may, or if one of the groups is not bound.
     func prefilter(of groups: some Sequence<ChangeGroupID>, mostTexts: Int) -> RowPrefilter? {
@@ -120,7 +124,7 @@ struct SubscriptionRegistry: ~Copyable {
         let matches = index.match(change)
         guard matches.undecided.count > mostUndecided else { return matches }
         var tally = UndecidedCount()
-        tally.count(matches)
+        tally.countUndecided(matches)
         return endExcess(of: tally, over: mostUndecided) == nil ? matches : index.match(change)
     }
 
@@ -136,7 +140,7 @@ struct SubscriptionRegistry: ~Copyable {
             for binding in bindings { definition.ended[binding] = message }
             endings.append(
                 Ending(
-                    groups: Array(definition.groups.keys), outcome: definition.complain(message),
+                    groups: Array(definition.groups.keys), outcome: definition.addComplaint(message),
                     bindings: bindings.count))
         }
         return excess.isEmpty ? nil : Set(excess.keys)
@@ -149,17 +153,17 @@ struct SubscriptionRegistry: ~Copyable {
 
     /// Binds a definition and returns the outcomes for its groups; nil if the current catalog, or Postgres itself, has to
     /// be asked first.
-    mutating func bind(
+    mutating func bindDefinition(
         _ number: Int, with binder: SubscriptionBinder, isLastTry: Bool
     ) -> [(ChangeGroupID, ChangeSubscriptionOutcome)]? {
         guard let definition = byNumber[number] else { return [] }
         let outcome: ChangeSubscriptionOutcome
         do {
-            var bound = try binder.bind(definition)
+            var bound = try binder.bindDefinition(definition)
             // The catalog may be a few seconds old: whatever it refuses is judged again by the current one.
             if bound.isRefused, !isLastTry { return nil }
             bound.leaveOut(definition.ended)
-            index.add(bound.bindings, as: definition.number)
+            index.addBindings(bound.bindings, as: definition.number)
             outcome = bound.outcome
         } catch .invalid(let message) {
             outcome = .failed(message)
@@ -173,7 +177,7 @@ struct SubscriptionRegistry: ~Copyable {
             guard definition.outcome == nil else { return [] }
             return definition.groups.keys.map { ($0, .unavailable) }
         }
-        if case .failed = outcome { index.remove(definition.number) }
+        if case .failed = outcome { index.removeGroup(definition.number) }
         definition.outcome = outcome
         return definition.groups.keys.map { ($0, outcome) }
     }
@@ -181,7 +185,7 @@ struct SubscriptionRegistry: ~Copyable {
     /// Ends one binding of a definition, for all groups of the definition; its other bindings stay.
     ///
     /// - Returns: the outcomes for its groups.
-    mutating func end(
+    mutating func endFilter(
         _ binding: Int, of definition: SubscriptionDefinition.Key, because reason: String
     ) -> [(ChangeGroupID, ChangeSubscriptionOutcome)] {
         guard let definition = definitions[definition] else { return [] }
@@ -191,7 +195,7 @@ struct SubscriptionRegistry: ~Copyable {
         else { return [] }
         let message = SubscriptionBinder.endNotice(parameters.filter, parameters.tables, because: reason)
         if reason == ConditionEvaluator.tookTooLong { definition.ended[binding] = message }
-        let outcome = definition.complain(message, besides: binding)
+        let outcome = definition.addComplaint(message, besides: binding)
         return definition.groups.keys.map { ($0, outcome) }
     }
 

@@ -13,14 +13,14 @@ package struct MemberConcern {
 
     package init(of changes: [MemberChange], _ scope: Scope) {
         for change in changes where scope.members.contains(change.table) && !isEverybody {
-            if !add(change, scope.reads[change.table]) { isEverybody = true }
+            if !addChange(change, scope.reads[change.table]) { isEverybody = true }
         }
     }
 
     package var isNobody: Bool { !isEverybody && values.isEmpty && users.isEmpty && pairs.isEmpty }
 
     /// - Returns: true if it is known whom the change concerns.
-    private mutating func add(_ change: MemberChange, _ reads: MemberReads?) -> Bool {
+    private mutating func addChange(_ change: MemberChange, _ reads: MemberReads?) -> Bool {
         guard case .row(_, let old, let new) = change, old != nil || new != nil, let reads else { return false }
         if let old, let new {
             switch Self.differs(old, new, in: reads.columns) {
@@ -30,12 +30,12 @@ package struct MemberConcern {
             }
         }
         for access in reads.accesses {
-            for version in [old, new].compactMap({ $0 }) where !add(version, access) { return false }
+            for version in [old, new].compactMap({ $0 }) where !addVersion(version, access) { return false }
         }
         return true
     }
 
-    private mutating func add(_ version: [UInt8], _ access: MemberReads.Access) -> Bool {
+    private mutating func addVersion(_ version: [UInt8], _ access: MemberReads.Access) -> Bool {
         let row = JSON(trusted: version[...])
         var value: [UInt8]?
         var user: Int?

@@ -46,7 +46,7 @@ package struct PolicyObservation {
             PolicyQuestion(
                 table: table, command: .select, role: role, rows: records.map(JudgedRecord.knowingNulls),
                 subjects: users.map { user in
-                    PolicyQuestion.Subject(claims: Self.claims(user, role), rows: Array(records.indices))
+                    PolicyQuestion.Subject(claims: Self.makeClaims(user, role), rows: Array(records.indices))
                 }, wantsTablesRead: true)
         }
         let answers = try engine.answers(to: questions, version: "").filter { !$0.isDenied && !$0.isUnrestricted }
@@ -63,7 +63,7 @@ package struct PolicyObservation {
         return .seen(sound.reduce(into: []) { $0.formUnion($1) })
     }
 
-    private static func claims(_ user: Name, _ role: Name) -> Claims {
+    private static func makeClaims(_ user: Name, _ role: Name) -> Claims {
         let json = #"{"sub":"# + JSONString.text(user.text) + #","role":"# + JSONString.text(role.text) + "}"
         return Claims(role: role, subject: user, expiresAt: .max, json: Array(json.utf8))
     }

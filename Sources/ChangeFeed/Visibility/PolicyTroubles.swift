@@ -48,7 +48,9 @@ struct PolicyTroubles {
     /// Records an answer.
     ///
     /// - Returns: the notices to send.
-    mutating func follow(_ question: VisibilityQuestion, _ answer: PolicyAnswer, at now: Instant) -> [PolicyEnding] {
+    mutating func recordAnswer(_ question: VisibilityQuestion, _ answer: PolicyAnswer, at now: Instant)
+        -> [PolicyEnding]
+    {
         if answer.locked.isEmpty, answer.failures.isEmpty, troubles.isEmpty { return [] }
         var notices: [PolicyEnding] = []
         for (place, subject) in question.subjects.enumerated() {
@@ -57,13 +59,13 @@ struct PolicyTroubles {
                 Key(table: question.table.oid, role: question.role, claims: claims, kind: kind)
             }
             if answer.locked.contains(place) {
-                notices += stays(
+                notices += extendTrouble(
                     key(.lock), PolicyEnding(question, claims, .isLocked), after: PostponedChanges.patience, at: now)
             } else if troubles.removeValue(forKey: key(.lock))?.notice != nil {
                 notices.append(PolicyEnding(question, claims, .wasLocked))
             }
             if let failure = answer.failures[place] {
-                notices += stays(
+                notices += extendTrouble(
                     key(.failure), PolicyEnding(question, claims, .fails(failure)),
                     after: failure.isLasting ? .zero : Self.patience, isOfData: failure.isOfData, at: now)
             } else if !answer.failed.contains(place), let known = troubles[key(.failure)], !known.isOfData {
@@ -74,7 +76,7 @@ struct PolicyTroubles {
         return notices
     }
 
-    private mutating func stays(
+    private mutating func extendTrouble(
         _ key: Key, _ notice: PolicyEnding, after patience: Duration, isOfData: Bool = false, at now: Instant
     ) -> [PolicyEnding] {
         let memory = key.kind == .lock ? Self.lockMemory : Self.failureMemory

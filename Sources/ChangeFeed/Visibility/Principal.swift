@@ -22,7 +22,7 @@ package final class PrincipalTable {
     package init() {}
 
     /// Counts a use of the principal, which must be released.
-    package func enter(_ claims: Claims) -> Principal {
+    package func retainPrincipal(_ claims: Claims) -> Principal {
         if let known = byClaims[claims] {
             known.uses += 1
             return known
@@ -34,7 +34,7 @@ package final class PrincipalTable {
         return principal
     }
 
-    func leave(_ principal: Principal) {
+    func releasePrincipal(_ principal: Principal) {
         principal.uses -= 1
         if principal.uses == 0 { byClaims[principal.claims] = nil }
     }

@@ -42,13 +42,15 @@ package struct ScopeCache: ~Copyable {
     package var count: Int { answers.count }
 
     /// The known answers for a scope value; empty at first.
-    package mutating func answers(_ table: UInt32, _ value: [UInt8], at now: ContinuousClock.Instant) -> ScopeAnswers {
+    package mutating func findAnswers(_ table: UInt32, _ value: [UInt8], at now: ContinuousClock.Instant)
+        -> ScopeAnswers
+    {
         let key = Key(table: table, value: value)
         if let known = answers[key] {
-            known.advance(to: now)
+            known.advanceTime(to: now)
             return known
         }
-        sweep(at: now)
+        sweepUnused(at: now)
         if answers.count >= Self.capacity { answers.removeAll(keepingCapacity: true) }
         let fresh = ScopeAnswers(at: now)
         answers[key] = fresh
@@ -56,12 +58,12 @@ package struct ScopeCache: ~Copyable {
     }
 
     /// The known answers for a scope value as of before a transaction.
-    mutating func answers(
+    mutating func findAnswers(
         _ table: UInt32, _ value: [UInt8], before transaction: WriterTransaction, at now: ContinuousClock.Instant
     ) -> ScopeAnswers {
         let key = FormerKey(key: Key(table: table, value: value), transaction: transaction)
         if let known = former[key] {
-            known.advance(to: now)
+            known.advanceTime(to: now)
             return known
         }
         if former.count >= Self.mostFormer { former = [:] }
@@ -70,14 +72,14 @@ package struct ScopeCache: ~Copyable {
         return fresh
     }
 
-    private mutating func sweep(at now: ContinuousClock.Instant) {
+    private mutating func sweepUnused(at now: ContinuousClock.Instant) {
         if let sweepAt, now < sweepAt { return }
         if sweepAt != nil { answers = answers.filter { $0.value.isAlive(at: now) } }
         sweepAt = now + ScopeAnswers.lifetime
     }
 
     /// Forgets everything: answers, and which scopes were disproved.
-    package mutating func forget() {
+    package mutating func forgetAll() {
         answers.removeAll(keepingCapacity: true)
         former = [:]
         disproved = []
@@ -92,19 +94,19 @@ package struct ScopeCache: ~Copyable {
         if concern.isEverybody { return forgetAnswers(about: table) }
         former = [:]
         for value in concern.values { answers[Key(table: table, value: value)] = nil }
-        for (value, users) in concern.pairs { answers[Key(table: table, value: value)]?.forget(users) }
+        for (value, users) in concern.pairs { answers[Key(table: table, value: value)]?.dropUsers(users) }
         guard !concern.users.isEmpty else { return }
-        for (key, known) in answers where key.table == table { known.forget(concern.users) }
+        for (key, known) in answers where key.table == table { known.dropUsers(concern.users) }
     }
 
     // MARK: Disproved scopes
 
-    package func holds(_ table: UInt32, _ role: Name) -> Bool {
+    package func scopeHolds(_ table: UInt32, _ role: Name) -> Bool {
         !disproved.contains(TableRole(table: table, role: role))
     }
 
     /// - Returns: true if that was not known before.
-    package mutating func disprove(_ table: UInt32, _ role: Name) -> Bool {
+    package mutating func disproveScope(_ table: UInt32, _ role: Name) -> Bool {
         forgetAnswers(about: table)
         return disproved.insert(TableRole(table: table, role: role)).inserted
     }
@@ -135,7 +137,7 @@ package final class ScopeAnswers {
     }
 
     /// Moves on to another batch of questions. Expired answers are removed, and with them principals that are gone.
-    func advance(to now: ContinuousClock.Instant) {
+    func advanceTime(to now: ContinuousClock.Instant) {
         self.now = now
         guard now >= pruneAt else { return }
         answers = answers.filter { $0.value.end > now }
@@ -151,19 +153,19 @@ package final class ScopeAnswers {
     }
 
     /// - Parameter key: the user key, which selects the rows of members tables that concern the principal; nil if all may.
-    package func keep(_ isVisible: Bool, for principal: Principal, key: String?) {
+    package func storeAnswer(_ isVisible: Bool, for principal: Principal, key: String?) {
         answers[principal.number] = Answer(
-            isVisible: isVisible, key: key?.hashValue, end: now + Self.share(of: principal))
+            isVisible: isVisible, key: key?.hashValue, end: now + Self.lifetimeShare(of: principal))
     }
 
     /// Drops the answers of users, by the hashes of their keys, and those without a known key.
-    func forget(_ users: Set<Int>) {
+    func dropUsers(_ users: Set<Int>) {
         answers = answers.filter { entry in entry.value.key.map { !users.contains($0) } ?? false }
     }
 
     /// Between half of the lifetime and all of it, evenly distributed over the principals (multiplicative hashing, Knuth
     /// 6.4).
-    private static func share(of principal: Principal) -> Duration {
+    private static func lifetimeShare(of principal: Principal) -> Duration {
         let spread = UInt32(truncatingIfNeeded: principal.number) &* 2_654_435_769
         return lifetime / 2 * (1 + Double(spread) / 4_294_967_296)
     }

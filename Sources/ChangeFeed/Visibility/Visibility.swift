@@ -36,7 +36,7 @@ struct Visibility: ~Copyable {
 
     mutating func catalogChanged(_ catalog: Catalog) {
         if catalog.version != self.catalog.version {
-            cache.forget()
+            cache.forgetAll()
             troubles.catalogChanged()
         }
         self.catalog = catalog
@@ -51,21 +51,21 @@ struct Visibility: ~Copyable {
 
     /// The scope by which answers about a table may be kept, for a role.
     func scope(of table: Table, for role: Name) -> Scope? {
-        guard let scope = catalog.scopes[table.oid], cache.holds(table.oid, role),
+        guard let scope = catalog.scopes[table.oid], cache.scopeHolds(table.oid, role),
             // Changes of a table that is not watched would go unnoticed.
             scope.members.allSatisfy({ catalog.table($0) != nil })
         else { return nil }
         return scope
     }
 
-    mutating func answers(_ table: UInt32, _ value: [UInt8], at now: ContinuousClock.Instant) -> ScopeAnswers {
-        cache.answers(table, value, at: now)
+    mutating func findAnswers(_ table: UInt32, _ value: [UInt8], at now: ContinuousClock.Instant) -> ScopeAnswers {
+        cache.findAnswers(table, value, at: now)
     }
 
-    mutating func answers(
+    mutating func findAnswers(
         _ table: UInt32, _ value: [UInt8], before transaction: WriterTransaction, at now: ContinuousClock.Instant
     ) -> ScopeAnswers {
-        cache.answers(table, value, before: transaction, at: now)
+        cache.findAnswers(table, value, before: transaction, at: now)
     }
 
     // MARK: Deleted rows
@@ -96,7 +96,7 @@ struct Visibility: ~Copyable {
     /// - Returns: false if a scope turned out to be wrong: then answers based on it do not count, and the batch has to be
     ///   asked again without the scope.
     /// - Throws: `PostgresError` if the database does not answer.
-    mutating func decide(_ questions: [VisibilityQuestion]) throws -> Bool {
+    mutating func decideQuestions(_ questions: [VisibilityQuestion]) throws -> Bool {
         for question in questions { statistics.kept += question.kept }
         let open = questions.filter { !$0.isAnswered }
         guard !open.isEmpty else { return true }
@@ -104,10 +104,10 @@ struct Visibility: ~Copyable {
         for subject in open.lazy.flatMap(\.subjects) { statistics.asked += subject.rows.count }
         let began = ContinuousClock.now
         let answers = try policies.answers(to: open.map(Self.policyQuestion), version: catalog.version)
-        statistics.time.record(nanoseconds: Int64((ContinuousClock.now - began) / .nanoseconds(1)))
+        statistics.time.recordDuration(nanoseconds: Int64((ContinuousClock.now - began) / .nanoseconds(1)))
         var holds = true
         for (question, answer) in zip(open, answers) {
-            for problem in answer.problems { log.note(problem) }
+            for problem in answer.problems { log.logWarning(problem) }
             if answer.isRevivalLocked { revivesAt = .now + Self.lockPause }
             // Tables of rows put back are locked as well, and would seem to be read; the same question was asked before
             // without them.
@@ -115,25 +115,25 @@ struct Visibility: ~Copyable {
             question.tablesRead = answer.tablesRead
             if question.isScoped, !isCovered(question, answer) {
                 holds = false
-                if cache.disprove(question.table.oid, question.role) { complain(about: question) }
+                if cache.disproveScope(question.table.oid, question.role) { logDisproof(about: question) }
             }
         }
         guard holds else { return false }
         for (question, answer) in zip(open, answers) {
-            for subject in answer.ending { end(question, question.subjects[subject].principal.claims) }
+            for subject in answer.ending { reportEnding(question, question.subjects[subject].principal.claims) }
             for (subject, visible) in answer.visible.enumerated() {
-                question.decide(
+                question.storeDecision(
                     subject, visible, isFinal: !answer.failed.contains(subject),
                     isUndecided: answer.undecided.contains(subject),
                     isOfData: answer.failures[subject]?.isOfData ?? false, isLocked: answer.locked.contains(subject),
                     key: answer.keys[subject])
             }
-            endings += troubles.follow(question, answer, at: .now)
+            endings += troubles.recordAnswer(question, answer, at: .now)
         }
         return true
     }
 
-    private mutating func end(_ question: VisibilityQuestion, _ claims: Claims) {
+    private mutating func reportEnding(_ question: VisibilityQuestion, _ claims: Claims) {
         let now = ContinuousClock.now
         let ending = PolicyEnding(question, claims, .endsSession)
         guard told[ending].map({ $0 + PolicyTrials.bar <= now }) ?? true else { return }
@@ -178,7 +178,7 @@ struct Visibility: ~Copyable {
         return columns.isSubset(of: scope.columns) && tables.isSubset(of: scope.members)
     }
 
-    private func complain(about question: VisibilityQuestion) {
+    private func logDisproof(about question: VisibilityQuestion) {
         logger.warning(
             """
             The scope of \(question.table.schema).\(question.table.name) does not hold for the role \(question.role), so \
@@ -262,7 +262,7 @@ final class VisibilityQuestion {
     /// Adds a version of a row and returns its number, by which it is asked about and looked up.
     ///
     /// - Parameter known: returns the answers for a scope value.
-    func row(_ id: RowID, _ record: [UInt8], known: ([UInt8]) -> ScopeAnswers) -> Int {
+    func addRow(_ id: RowID, _ record: [UInt8], known: ([UInt8]) -> ScopeAnswers) -> Int {
         let value = hasKeys ? scope.flatMap { $0.value(of: record) } : nil
         if let value, let number = numbersByScope[value] {
             numbers[id] = number
@@ -275,19 +275,19 @@ final class VisibilityQuestion {
     }
 
     /// Asks whether a user may see a row.
-    func ask(_ principal: Principal, _ row: Int) {
+    func addAsker(_ principal: Principal, _ row: Int) {
         if rows[row].known?[principal] != nil {
             kept += 1
             return
         }
-        let place = subjectNumbers[principal.number] ?? add(principal)
+        let place = subjectNumbers[principal.number] ?? addSubject(principal)
         subjects[place].rows.insert(row)
     }
 
     /// The number of a row version that was added.
     func number(of id: RowID) -> Int? { numbers[id] }
 
-    private func add(_ principal: Principal) -> Int {
+    private func addSubject(_ principal: Principal) -> Int {
         subjects.append(Subject(principal: principal))
         subjectNumbers[principal.number] = subjects.count - 1
         return subjects.count - 1
@@ -299,7 +299,7 @@ final class VisibilityQuestion {
     ///   - isOfData: true if that is because of an error about values.
     ///   - isLocked: true if that is because of a lock.
     ///   - key: the user key, which selects the rows of members tables that concern the subject; nil if all may.
-    func decide(
+    func storeDecision(
         _ subject: Int, _ visible: [Int], isFinal: Bool, isUndecided: Bool = false, isOfData: Bool = false,
         isLocked: Bool = false, key: String? = nil
     ) {
@@ -310,7 +310,8 @@ final class VisibilityQuestion {
         subjects[subject].isLocked = isLocked
         guard isFinal else { return }
         for row in subjects[subject].rows {
-            rows[row].known?.keep(subjects[subject].visible.contains(row), for: subjects[subject].principal, key: key)
+            rows[row].known?.storeAnswer(
+                subjects[subject].visible.contains(row), for: subjects[subject].principal, key: key)
         }
     }
 

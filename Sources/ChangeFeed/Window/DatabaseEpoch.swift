@@ -1,6 +1,6 @@
 /// A cursor's tag: the history of the database that its numbers belong to. A random number that a hub writes into the
 /// database before it tags cursors with it, at each connect and every few seconds while changes flow
-/// (Migration010Epochs.sql). If a database does not know the epoch, the cursor cannot be compared with it.
+/// (SchemaRecovery.sql). If a database does not know the epoch, the cursor cannot be compared with it.
 package struct DatabaseEpoch: Sendable, Hashable {
     package let value: UInt32
 
@@ -34,7 +34,7 @@ package enum KnownEpoch: Sendable, Equatable {
     /// As long as the epoch is known, a restored server is indistinguishable, past the certain part, from one that was
     /// merely restarted: so the client goes back to the certain part, and receives some changes again. A promoted standby
     /// is known to have a history of its own there.
-    package func start(from cursor: FeedCursor) -> FeedCursor? {
+    package func resumePoint(from cursor: FeedCursor) -> FeedCursor? {
         guard case .earlierRun(let certain, let isSameTimeline) = self, !cursor.window.precedes(certain) else {
             return cursor
         }

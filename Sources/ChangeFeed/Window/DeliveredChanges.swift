@@ -33,7 +33,7 @@ package struct DeliveredChanges: Sendable {
     /// The changes that a window read after a reconnect must skip.
     package func toSkip() -> Set<Key> { Set(keys) }
 
-    package mutating func handed(_ key: Key) { keys.append(key) }
+    package mutating func addKey(_ key: Key) { keys.append(key) }
 
     /// The cursor moved past everything handed on so far.
     package mutating func windowCompleted() { completed = forgotten + keys.count }
@@ -50,7 +50,7 @@ package struct DeliveredChanges: Sendable {
     ///   - covered: the value of `covered` at this cursor.
     ///   - insertedAt: the WAL's insert position when the cursor was written, before its commit.
     ///   - flushedTo: the place up to which the WAL was flushed then.
-    package mutating func stored(covering covered: Int, insertedAt: Int64, flushedTo: Int64) {
+    package mutating func cursorStored(covering covered: Int, insertedAt: Int64, flushedTo: Int64) {
         if let last = stores.indices.last, stores[last].provenBy == nil { stores[last].provenBy = insertedAt }
         if let safe = stores.lastIndex(where: { $0.provenBy.map { $0 <= flushedTo } ?? false }) {
             // After a reconnect, the same cursor may be stored again with a lower count.

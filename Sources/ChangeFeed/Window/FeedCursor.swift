@@ -26,7 +26,7 @@ package struct FeedCursor: Sendable, Equatable {
         self.init(epoch: epoch, seen: snapshot, window: snapshot, id: 0)
     }
 
-    func has(_ transaction: UInt64, _ id: Int64) -> Bool {
+    func hasChange(_ transaction: UInt64, _ id: Int64) -> Bool {
         seen.sees(transaction) || id <= self.id && window.sees(transaction)
     }
 
@@ -47,7 +47,7 @@ extension FeedCursor {
     package static let longestText = 16_384
     private static let version: UInt8 = 1
 
-    package var text: String { CursorWindow(epoch: epoch, seen: seen, window: window).cursor(id) }
+    package var text: String { CursorWindow(epoch: epoch, seen: seen, window: window).cursorText(id) }
 
     /// - Returns: nil for any text that `text` does not produce.
     package init?(_ text: String) {
@@ -59,13 +59,14 @@ extension FeedCursor {
             let bytes = Base64URL.decode(utf8[..<point])
         else { return nil }
         var reader = CursorBytes.Reader(bytes)
-        guard reader.byte() == Self.version, let epoch = reader.word(), let seen = reader.snapshot(above: 0),
-            let window = reader.snapshot(above: seen.xmax), reader.isAtEnd, seen.precedes(window)
+        guard reader.readByte() == Self.version, let epoch = reader.readWord(),
+            let seen = reader.readSnapshot(above: 0),
+            let window = reader.readSnapshot(above: seen.xmax), reader.isAtEnd, seen.precedes(window)
         else { return nil }
         self.init(epoch: DatabaseEpoch(value: epoch), seen: seen, window: window, id: id)
     }
 
-    fileprivate static func encoded(_ epoch: DatabaseEpoch, _ seen: Snapshot, _ window: Snapshot) -> String {
+    fileprivate static func encodeWindow(_ epoch: DatabaseEpoch, _ seen: Snapshot, _ window: Snapshot) -> String {
         var bytes: [UInt8] = [version]
         for shift in stride(from: 0, to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: epoch.value >> shift)) }
         CursorBytes.append(seen, above: 0, to: &bytes)
@@ -79,11 +80,11 @@ package struct CursorWindow: Sendable {
     private let prefix: String
 
     package init(epoch: DatabaseEpoch, seen: Snapshot, window: Snapshot) {
-        prefix = FeedCursor.encoded(epoch, seen, window) + "."
+        prefix = FeedCursor.encodeWindow(epoch, seen, window) + "."
     }
 
     /// The cursor of a client that has the window up to and including this change.
-    package func cursor(_ id: Int64) -> String { prefix + String(id, radix: 36) }
+    package func cursorText(_ id: Int64) -> String { prefix + String(id, radix: 36) }
 }
 
 /// Converts a cursor's numbers to bytes and back. Decoding never traps, because the text comes from clients.
@@ -114,35 +115,35 @@ enum CursorBytes {
 
         var isAtEnd: Bool { rest.isEmpty }
 
-        mutating func byte() -> UInt8? { rest.popFirst() }
+        mutating func readByte() -> UInt8? { rest.popFirst() }
 
-        mutating func word() -> UInt32? {
+        mutating func readWord() -> UInt32? {
             var value: UInt32 = 0
             for shift in stride(from: 0, to: 32, by: 8) {
-                guard let byte = byte() else { return nil }
+                guard let byte = readByte() else { return nil }
                 value |= UInt32(byte) << shift
             }
             return value
         }
 
-        private mutating func number() -> UInt64? {
+        private mutating func readNumber() -> UInt64? {
             var value: UInt64 = 0
             // Nine groups of seven bits: no transaction id is 2^63 or more.
             for shift in stride(from: 0, to: 63, by: 7) {
-                guard let byte = byte() else { return nil }
+                guard let byte = readByte() else { return nil }
                 value |= UInt64(byte & 0x7F) << shift
                 if byte < 0x80 { return value }
             }
             return nil
         }
 
-        mutating func snapshot(above base: UInt64) -> Snapshot? {
-            guard let distance = number(), let count = number(), count <= UInt64(rest.count) else { return nil }
+        mutating func readSnapshot(above base: UInt64) -> Snapshot? {
+            guard let distance = readNumber(), let count = readNumber(), count <= UInt64(rest.count) else { return nil }
             let (xmax, isTooLarge) = base.addingReportingOverflow(distance)
             guard !isTooLarge, xmax <= UInt64(Int64.max) else { return nil }
             var running: [UInt64] = []
             for index in 0..<count {
-                guard let step = number(), step > 0 else { return nil }
+                guard let step = readNumber(), step > 0 else { return nil }
                 let start = index == 0 ? xmax.subtractingReportingOverflow(step) : nil
                 let next = start ?? running[Int(index) - 1].addingReportingOverflow(step)
                 guard !next.overflow, next.partialValue < xmax else { return nil }

@@ -22,13 +22,13 @@ package protocol WindowConsumer: AnyObject, Sendable {
     func windowBegan(_ cursors: CursorWindow)
 
     /// True if changes of a table have a recipient. Changes of other tables are not read.
-    func hears(_ table: Table) -> Bool
+    func wantsTable(_ table: Table) -> Bool
 
     /// Receives entries in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
     ///
     /// - Throws: `PostgresError` if the database is needed for them and does not answer. The feed then reconnects, and the
     ///   entries come again.
-    func consume(_ entries: [FeedEntry]) throws
+    func consumeEntries(_ entries: [FeedEntry]) throws
 }
 
 /// Takes the rows of one window as they arrive and hands them on in batches.
@@ -110,7 +110,7 @@ final class WindowReader {
     }
 
     /// - Returns: false if the rest of the window is not usable yet.
-    func take(_ row: QueryResult) throws -> Bool {
+    func takeRow(_ row: QueryResult) throws -> Bool {
         let row = OutboxRow(row)
         guard let at = row.writtenAt else { throw PostgresError(.server, "A change has no time.") }
         let id = row.id ?? 0
@@ -141,7 +141,7 @@ final class WindowReader {
         case UInt8(ascii: "L"):
             lossy.insert(row.table)
             return true
-        default: return try add(row, id: id, key: key, at: row.committedAt ?? at)
+        default: return try addChange(row, id: id, key: key, at: row.committedAt ?? at)
         }
     }
 
@@ -152,7 +152,7 @@ final class WindowReader {
     /// have been told so before the snapshot was taken, and is owed what committed in between: the window has to be read
     /// again. Nothing of it has been handed on, because this row is the first.
     private func takeFacts(_ row: QueryResult) throws -> Bool {
-        if unheard.contains(where: consumer.hears) {
+        if unheard.contains(where: consumer.wantsTable) {
             obstacle = .listener
             return false
         }
@@ -192,7 +192,7 @@ final class WindowReader {
         return changes
     }
 
-    private func add(
+    private func addChange(
         _ row: OutboxRow, id: Int64, key: DeliveredChanges.Key, at: UnsafeBufferPointer<UInt8>
     ) throws -> Bool {
         let (oid, isReduced, record, old) = (row.table, row.isReduced, row.record, row.oldRecord)
@@ -202,11 +202,11 @@ final class WindowReader {
             return true
         }
         let operation = row.operation ?? .update
-        if let any = record ?? old, !isReduced, !catalog.describes(any, of: oid, after: operation) {
+        if let any = record ?? old, !isReduced, !catalog.describesRecord(any, of: oid, after: operation) {
             guard let older = settled[oid] else { return giveUp(on: oid) }
             let fitting = table.restricted(to: any, older: older)
             // The table was altered again after the catalog was read.
-            if mayAskAgain, fitting.columns.count < RecordKeys.all(of: any).count { return giveUp(on: oid) }
+            if mayAskAgain, fitting.columns.count < RecordKeys.allKeys(of: any).count { return giveUp(on: oid) }
             table = fitting
         }
         let change = RowChange(
@@ -224,7 +224,7 @@ final class WindowReader {
         batch.append(entry)
         batchKeys.append(key)
         bytes += count
-        if batch.count >= Self.batchRows || bytes >= Self.batchBytes { try flush() }
+        if batch.count >= Self.batchRows || bytes >= Self.batchBytes { try flushBatch() }
     }
 
     private func giveUp(on oid: UInt32) -> Bool {
@@ -233,24 +233,24 @@ final class WindowReader {
     }
 
     /// - Returns: the cursor after this window, or nil if there is an obstacle.
-    func finish() throws -> Snapshot? {
-        try flush()
+    func finishWindow() throws -> Snapshot? {
+        try flushBatch()
         guard obstacle == nil, let snapshot else { return nil }
         isComplete = true
         return snapshot
     }
 
     /// Marks the window as incomplete again: a supposed leftover was none, so the window has to be read again.
-    func reopen() { isComplete = false }
+    func reopenWindow() { isComplete = false }
 
-    private func flush() throws {
+    private func flushBatch() throws {
         guard !batch.isEmpty else { return }
         if let window {
             consumer.windowBegan(CursorWindow(epoch: start.epoch, seen: start.seen, window: window))
             self.window = nil
         }
         willHandOn()
-        try consumer.consume(batch)
+        try consumer.consumeEntries(batch)
         handed += batchKeys
         batch.removeAll(keepingCapacity: true)
         batchKeys.removeAll(keepingCapacity: true)
@@ -316,7 +316,7 @@ extension DatabaseBroadcast {
         let id = row["id"]?.string ?? ""
         let metadata = Array("{\"id\":".utf8) + JSONString.encode(id) + [UInt8(ascii: "}")]
         let user: UserBroadcast
-        if let bytes = row["binary_payload"]?.string.flatMap({ Hexadecimal.bytea(Array($0.utf8)) }) {
+        if let bytes = row["binary_payload"]?.string.flatMap({ Hexadecimal.parseBytea(Array($0.utf8)) }) {
             user = UserBroadcast(
                 event: row["event"]?.string ?? "", encoding: .raw, payload: bytes[...], metadata: metadata)
         } else {

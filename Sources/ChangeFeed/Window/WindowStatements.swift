@@ -61,15 +61,15 @@ package struct WindowStatements {
     ///   - reader: the session, always the same one.
     ///   - row: returns false to discard the remaining rows; `limit` starts over with each row.
     /// - Throws: `PostgresError`, and errors of `row`.
-    package mutating func stream(
+    package mutating func streamWindow(
         _ contents: Contents, after snapshot: Snapshot, from reader: PostgresConnection, within limit: Duration,
         row: (QueryResult) throws -> Bool
     ) throws {
         let start = [String(snapshot.xmax), "{" + snapshot.running.map(String.init).joined(separator: ",") + "}"]
         if let name = try preparedName(of: contents, on: reader) {
-            try reader.stream(PreparedCall(name, start.map { .text($0) }), within: limit, row: row)
+            try reader.streamRows(PreparedCall(name, start.map { .text($0) }), within: limit, row: row)
         } else {
-            try reader.stream(text(of: contents), start, within: limit, row: row)
+            try reader.streamRows(text(of: contents), start, within: limit, row: row)
         }
     }
 
@@ -77,7 +77,7 @@ package struct WindowStatements {
     private mutating func preparedName(of contents: Contents, on reader: PostgresConnection) throws -> String? {
         guard let place = entries.lastIndex(where: { $0.contents == contents }) else {
             if entries.count == Self.mostEntries, let name = entries.removeFirst().name {
-                try reader.run("deallocate \(name)")
+                try reader.runScript("deallocate \(name)")
             }
             entries.append(Entry(contents: contents))
             return nil
@@ -86,7 +86,7 @@ package struct WindowStatements {
         if entry.name == nil {
             prepared += 1
             let name = "window_\(prepared)"
-            try reader.prepare(name, text(of: contents))
+            try reader.prepareStatement(name, text(of: contents))
             entry.name = name
         }
         entries.append(entry)
@@ -95,7 +95,7 @@ package struct WindowStatements {
 
     private func text(of contents: Contents) -> String {
         func list(_ oids: some Sequence<UInt32>) -> String { oids.map(String.init).joined(separator: ",") }
-        return template.statement([
+        return template.fillStatement([
             "version": contents.version ?? "null::text",
             "outbox": contents.bringsLook ? Self.outbox : "null::json",
             "members": list(contents.members.subtracting(contents.narrowed).sorted()),
@@ -128,7 +128,7 @@ private struct WindowTemplate {
 
     /// - Parameter parts: the parts of Window.sql, without those that it has only if there are members tables, or tables to
     ///   skip.
-    func statement(_ parts: [String: String]) -> String {
+    func fillStatement(_ parts: [String: String]) -> String {
         var parts = parts
         let hasMembers = parts["members"] != "" || parts["narrowed"] != ""
         parts["touched"] = hasMembers ? members.filled(parts) : "null::json"

@@ -23,19 +23,19 @@ package struct DirectMessage: Equatable, Sendable {
 
     package func encoded() -> [UInt8] {
         var writer = EnvelopeWriter()
-        writer.byte(Self.version)
-        writer.identity(sender)
-        writer.fixed(receiver)
-        writer.varint(afterSequence.map { $0 + 1 } ?? 0)
+        writer.appendByte(Self.version)
+        writer.appendIdentity(sender)
+        writer.appendFixed(receiver)
+        writer.appendVarint(afterSequence.map { $0 + 1 } ?? 0)
         writer.bytes.append(contentsOf: payload)
         return writer.bytes
     }
 
     package static func decode(_ bytes: ArraySlice<UInt8>) -> Decoded<DirectMessage> {
         var reader = EnvelopeReader(bytes)
-        guard let version = reader.byte() else { return .malformed }
+        guard let version = reader.readByte() else { return .malformed }
         guard version == Self.version else { return .unknownVersion }
-        guard let sender = reader.identity(), let receiver = reader.fixed(), let stamp = reader.sequence(),
+        guard let sender = reader.readIdentity(), let receiver = reader.readFixed(), let stamp = reader.readSequence(),
             reader.rest.count <= mostBytes
         else { return .malformed }
         return .value(

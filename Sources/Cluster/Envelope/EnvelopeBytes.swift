@@ -2,15 +2,15 @@
 struct EnvelopeWriter {
     var bytes: [UInt8] = []
 
-    mutating func byte(_ value: UInt8) { bytes.append(value) }
+    mutating func appendByte(_ value: UInt8) { bytes.append(value) }
 
-    mutating func fixed(_ value: UInt64) {
+    mutating func appendFixed(_ value: UInt64) {
         for shift in stride(from: 56, through: 0, by: -8) {
             bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
         }
     }
 
-    mutating func varint(_ value: UInt64) {
+    mutating func appendVarint(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
             bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -19,19 +19,19 @@ struct EnvelopeWriter {
         bytes.append(UInt8(rest))
     }
 
-    mutating func identity(_ hub: HubIdentity) {
-        byte(UInt8(hub.name.utf8.count))
+    mutating func appendIdentity(_ hub: HubIdentity) {
+        appendByte(UInt8(hub.name.utf8.count))
         bytes.append(contentsOf: hub.name.utf8)
-        fixed(hub.boot)
+        appendFixed(hub.boot)
     }
 
-    mutating func place(_ place: LogPlace) {
-        varint(place.epoch)
-        varint(UInt64(place.offset + 1))
+    mutating func appendPlace(_ place: LogPlace) {
+        appendVarint(place.epoch)
+        appendVarint(UInt64(place.offset + 1))
     }
 
-    mutating func blob(_ blob: some Collection<UInt8>) {
-        varint(UInt64(blob.count))
+    mutating func appendBlob(_ blob: some Collection<UInt8>) {
+        appendVarint(UInt64(blob.count))
         bytes.append(contentsOf: blob)
     }
 }
@@ -44,9 +44,9 @@ struct EnvelopeReader {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    mutating func byte() -> UInt8? { rest.popFirst() }
+    mutating func readByte() -> UInt8? { rest.popFirst() }
 
-    mutating func fixed() -> UInt64? {
+    mutating func readFixed() -> UInt64? {
         guard rest.count >= 8 else { return nil }
         let value = rest.prefix(8).reduce(into: UInt64(0)) { $0 = $0 << 8 | UInt64($1) }
         rest.removeFirst(8)
@@ -54,10 +54,10 @@ struct EnvelopeReader {
     }
 
     /// LEB128 of at most ten bytes; only the shortest form is accepted, so that each value has one encoding.
-    mutating func varint() -> UInt64? {
+    mutating func readVarint() -> UInt64? {
         var value: UInt64 = 0
         for shift in stride(from: UInt64(0), through: 63, by: 7) {
-            guard let next = byte() else { return nil }
+            guard let next = readByte() else { return nil }
             let part = UInt64(next & 0x7f)
             if shift == 63, part > 1 { return nil }
             value |= part << shift
@@ -66,17 +66,17 @@ struct EnvelopeReader {
         return nil
     }
 
-    mutating func identity() -> HubIdentity? {
-        guard let count = byte(), rest.count >= Int(count), HubIdentity.isName(rest.prefix(Int(count))) else {
+    mutating func readIdentity() -> HubIdentity? {
+        guard let count = readByte(), rest.count >= Int(count), HubIdentity.isValidName(rest.prefix(Int(count))) else {
             return nil
         }
         let name = String(decoding: rest.prefix(Int(count)), as: UTF8.self)
         rest.removeFirst(Int(count))
-        return fixed().map { HubIdentity(checked: name, boot: $0) }
+        return readFixed().map { HubIdentity(checked: name, boot: $0) }
     }
 
-    mutating func place() -> LogPlace? {
-        guard let epoch = varint(), epoch <= LogPlace.mostEpoch, let next = varint(),
+    mutating func readPlace() -> LogPlace? {
+        guard let epoch = readVarint(), epoch <= LogPlace.mostEpoch, let next = readVarint(),
             next <= UInt64(LogPlace.mostOffset) + 1
         else { return nil }
         return LogPlace(epoch: epoch, offset: Int64(next) - 1)
@@ -84,12 +84,12 @@ struct EnvelopeReader {
 
     /// A sequence number, bounded so that arithmetic on it cannot overflow: reaching the bound takes nine years at a
     /// million messages a second.
-    mutating func sequence() -> UInt64? {
-        varint().flatMap { $0 <= 1 << 48 ? $0 : nil }
+    mutating func readSequence() -> UInt64? {
+        readVarint().flatMap { $0 <= 1 << 48 ? $0 : nil }
     }
 
-    mutating func blob() -> ArraySlice<UInt8>? {
-        guard let count = varint(), count <= UInt64(rest.count) else { return nil }
+    mutating func readBlob() -> ArraySlice<UInt8>? {
+        guard let count = readVarint(), count <= UInt64(rest.count) else { return nil }
         let blob = rest.prefix(Int(count))
         rest.removeFirst(Int(count))
         return blob

@@ -79,57 +79,58 @@ package struct HubBeat: Equatable, Sendable {
 
     package func encoded() -> [UInt8] {
         var writer = EnvelopeWriter()
-        writer.byte(Self.version)
-        writer.byte(flags.rawValue)
-        writer.identity(hub)
-        writer.varint(number)
-        writer.place(since)
-        writer.varint(base)
-        writer.place(place)
-        writer.varint(settled)
-        writer.fixed(digest)
-        writer.varint(digestSequence)
-        writer.varint(protocolVersion)
+        writer.appendByte(Self.version)
+        writer.appendByte(flags.rawValue)
+        writer.appendIdentity(hub)
+        writer.appendVarint(number)
+        writer.appendPlace(since)
+        writer.appendVarint(base)
+        writer.appendPlace(place)
+        writer.appendVarint(settled)
+        writer.appendFixed(digest)
+        writer.appendVarint(digestSequence)
+        writer.appendVarint(protocolVersion)
         let figures = figures.prefix(Self.mostFigures)
-        writer.varint(UInt64(figures.count))
-        for figure in figures { writer.varint(figure) }
+        writer.appendVarint(UInt64(figures.count))
+        for figure in figures { writer.appendVarint(figure) }
         let ended = ended.prefix(Self.mostEnded)
-        writer.varint(UInt64(ended.count))
+        writer.appendVarint(UInt64(ended.count))
         for end in ended {
-            writer.identity(end.hub)
-            writer.place(end.since)
-            writer.varint(UInt64(max(0, end.silence)))
+            writer.appendIdentity(end.hub)
+            writer.appendPlace(end.since)
+            writer.appendVarint(UInt64(max(0, end.silence)))
         }
-        if let software { writer.blob(software.utf8.prefix(Self.longestSoftware)) }
+        if let software { writer.appendBlob(software.utf8.prefix(Self.longestSoftware)) }
         return writer.bytes
     }
 
     package static func decode(_ bytes: ArraySlice<UInt8>) -> Decoded<HubBeat> {
         var reader = EnvelopeReader(bytes)
-        guard let version = reader.byte() else { return .malformed }
+        guard let version = reader.readByte() else { return .malformed }
         guard version == Self.version else { return .unknownVersion }
-        guard let flags = reader.byte(), let hub = reader.identity(), let number = reader.varint(),
-            let since = reader.place(), let base = reader.sequence(), let place = reader.place(),
-            let settled = reader.sequence(), base <= settled,
-            let digest = reader.fixed(), let digestSequence = reader.sequence(), let protocolVersion = reader.varint(),
-            let count = reader.varint(), count <= UInt64(mostFigures)
+        guard let flags = reader.readByte(), let hub = reader.readIdentity(), let number = reader.readVarint(),
+            let since = reader.readPlace(), let base = reader.readSequence(), let place = reader.readPlace(),
+            let settled = reader.readSequence(), base <= settled,
+            let digest = reader.readFixed(), let digestSequence = reader.readSequence(),
+            let protocolVersion = reader.readVarint(),
+            let count = reader.readVarint(), count <= UInt64(mostFigures)
         else { return .malformed }
         var figures: [UInt64] = []
         for _ in 0..<count {
-            guard let figure = reader.varint() else { return .malformed }
+            guard let figure = reader.readVarint() else { return .malformed }
             figures.append(figure)
         }
-        guard let count = reader.varint(), count <= UInt64(mostEnded) else { return .malformed }
+        guard let count = reader.readVarint(), count <= UInt64(mostEnded) else { return .malformed }
         var ended: [Ended] = []
         for _ in 0..<count {
-            guard let hub = reader.identity(), let since = reader.place(), let silence = reader.varint(),
+            guard let hub = reader.readIdentity(), let since = reader.readPlace(), let silence = reader.readVarint(),
                 silence <= UInt64(Int32.max)
             else { return .malformed }
             ended.append(Ended(hub: hub, since: since, silence: Int64(silence)))
         }
         var software: String?
         if !reader.isAtEnd {
-            guard let text = reader.blob(), (1...longestSoftware).contains(text.count),
+            guard let text = reader.readBlob(), (1...longestSoftware).contains(text.count),
                 text.allSatisfy({ (0x21...0x7e).contains($0) })
             else { return .malformed }
             software = String(decoding: text, as: UTF8.self)

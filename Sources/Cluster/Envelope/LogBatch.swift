@@ -41,30 +41,32 @@ package struct LogBatch: Equatable, Sendable {
     package func encoded() -> [UInt8] {
         var writer = EnvelopeWriter()
         writer.bytes.reserveCapacity(Self.mostHeader + messages.reduce(0) { $0 + $1.count + 4 })
-        writer.byte(Self.version)
-        writer.identity(hub)
-        writer.place(since)
-        writer.varint(base)
-        writer.varint(skipped)
-        writer.varint(first)
-        writer.varint(UInt64(messages.count))
-        for message in messages { writer.blob(message) }
+        writer.appendByte(Self.version)
+        writer.appendIdentity(hub)
+        writer.appendPlace(since)
+        writer.appendVarint(base)
+        writer.appendVarint(skipped)
+        writer.appendVarint(first)
+        writer.appendVarint(UInt64(messages.count))
+        for message in messages { writer.appendBlob(message) }
         return writer.bytes
     }
 
     package static func decode(_ bytes: ArraySlice<UInt8>) -> Decoded<LogBatch> {
         var reader = EnvelopeReader(bytes)
-        guard let version = reader.byte() else { return .malformed }
+        guard let version = reader.readByte() else { return .malformed }
         guard version == Self.version else { return .unknownVersion }
-        guard bytes.count <= mostBytes, let hub = reader.identity(), let since = reader.place(),
-            let base = reader.sequence(),
-            let skipped = reader.sequence(), let first = reader.sequence(), first >= 1, skipped < first, base < first,
-            let count = reader.varint(), (1...UInt64(mostMessages)).contains(count), count <= UInt64(reader.rest.count)
+        guard bytes.count <= mostBytes, let hub = reader.readIdentity(), let since = reader.readPlace(),
+            let base = reader.readSequence(),
+            let skipped = reader.readSequence(), let first = reader.readSequence(), first >= 1, skipped < first,
+            base < first,
+            let count = reader.readVarint(), (1...UInt64(mostMessages)).contains(count),
+            count <= UInt64(reader.rest.count)
         else { return .malformed }
         var messages: [ArraySlice<UInt8>] = []
         messages.reserveCapacity(Int(count))
         for _ in 0..<count {
-            guard let message = reader.blob() else { return .malformed }
+            guard let message = reader.readBlob() else { return .malformed }
             messages.append(message)
         }
         return .value(LogBatch(hub: hub, since: since, base: base, skipped: skipped, first: first, messages: messages))

@@ -28,9 +28,9 @@ package enum PublishedMessage: Equatable, Sendable {
         if line.elementsEqual(directLine.dropLast()) { return DirectMessage.decode(body).map(Self.direct) }
         if let first = line.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first) { return .unknownVersion }
         let parts = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
-        guard parts.count == 4, let epoch = DecimalDigits.epoch(parts[0]),
-            let offset = DecimalDigits.offset(parts[1]), offset >= 0,
-            let previous = DecimalDigits.unsigned(parts[2]), let tag = DecimalDigits.unsigned(parts[3])
+        guard parts.count == 4, let epoch = DecimalDigits.parseEpoch(parts[0]),
+            let offset = DecimalDigits.parseOffset(parts[1]), offset >= 0,
+            let previous = DecimalDigits.parseUnsigned(parts[2]), let tag = DecimalDigits.parseUnsigned(parts[3])
         else { return .malformed }
         let place = LogPlace(epoch: epoch, offset: offset)
         return .value(.entry(LogEntry(place: place, previous: previous, tag: tag, batch: body)))

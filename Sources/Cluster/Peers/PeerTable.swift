@@ -74,7 +74,7 @@ package struct PeerTable {
         Set(peers.filter { $0.value.isLiving || $0.value.isBack }.map(\.key.name)).union([own.name]).sorted()
     }
     /// The hubs that died recently, the latest first; for this hub's beats.
-    package func ended(at now: Int64) -> [HubBeat.Ended] {
+    package func recentDeaths(at now: Int64) -> [HubBeat.Ended] {
         // A hub reports an end for less time than hubs remember it, so a hub that forgot it is not told again.
         peers.filter { $0.value.state == .died && now - $0.value.heardAt < timing.memory - timing.lease }
             .sorted { ($0.value.changedAt, $0.key) > ($1.value.changedAt, $1.key) }
@@ -95,18 +95,18 @@ package struct PeerTable {
     // MARK: - Inputs
 
     /// Both connections answer from now on. Also called after each OPEN, with the epoch it returned.
-    package mutating func linkWhole(epoch: UInt64, at now: Int64) {
+    package mutating func linkBecameWhole(epoch: UInt64, at now: Int64) {
         if epoch != self.epoch || wholeSince == nil { wholeSince = now }
         if epoch != self.epoch { forgetMisses() }
         self.epoch = epoch
     }
 
-    package mutating func linkAway() {
+    package mutating func linkWasLost() {
         wholeSince = nil
         forgetMisses()
     }
 
-    package mutating func heard(_ beat: HubBeat, at now: Int64, _ actions: inout [PeerTableAction]) {
+    package mutating func receiveBeat(_ beat: HubBeat, at now: Int64, _ actions: inout [PeerTableAction]) {
         let hub = beat.hub
         guard hub != own else { return }
         if var peer = peers[hub] {
@@ -126,14 +126,14 @@ package struct PeerTable {
             }
             peers[hub] = peer
         } else if !beat.flags.contains(.leaving) {
-            join(hub, beat, since: beat.since, at: now, &actions)
+            addPeer(hub, beat, since: beat.since, at: now, &actions)
         }
-        for end in beat.ended where end.hub != own { heardOfEnd(end, at: now, &actions) }
+        for end in beat.ended where end.hub != own { receiveDeathReport(end, at: now, &actions) }
     }
 
     /// Another hub reports a death. A hub that this one knows itself is judged by its lease instead. One known only
     /// from reports is reported again if another hub heard it later than the first report said.
-    private mutating func heardOfEnd(_ end: HubBeat.Ended, at now: Int64, _ actions: inout [PeerTableAction]) {
+    private mutating func receiveDeathReport(_ end: HubBeat.Ended, at now: Int64, _ actions: inout [PeerTableAction]) {
         guard end.silence < timing.memory else { return }
         let heardAt = now - end.silence
         let known = peers[end.hub]
@@ -148,7 +148,7 @@ package struct PeerTable {
     }
 
     /// Messages of a hub arrived, possibly before its first beat or after its last.
-    package mutating func wrote(
+    package mutating func noteMessages(
         _ hub: HubIdentity, since: LogPlace, at now: Int64, _ actions: inout [PeerTableAction]
     ) {
         guard hub != own else { return }
@@ -156,11 +156,11 @@ package struct PeerTable {
             peers[hub]?.heardAt = now
             return
         }
-        join(hub, nil, since: since, at: now, &actions)
+        addPeer(hub, nil, since: since, at: now, &actions)
     }
 
     /// Takes the leases of `namesToAsk`: for each name the boot that holds the lease, or nil.
-    package mutating func leases(_ leases: [String: UInt64?], at now: Int64, _ actions: inout [PeerTableAction]) {
+    package mutating func updateLeases(_ leases: [String: UInt64?], at now: Int64, _ actions: inout [PeerTableAction]) {
         peers = peers.filter { $0.value.isLiving || now - $0.value.changedAt < timing.memory }
         let mayJudge = wholeSince.map { now - $0 >= timing.lease + timing.beat } ?? false
         for hub in peers.keys.sorted() {
@@ -190,12 +190,12 @@ package struct PeerTable {
             }
             peers[hub] = peer
         }
-        judgeOwn(leases[own.name] ?? nil, mayJudge, &actions)
+        judgeOwnLease(leases[own.name] ?? nil, mayJudge, &actions)
     }
 
     /// Compares this hub's copy with the digest that `hub` reported, both at the same sequence. If there is no copy at
     /// all (`hasCopy`), a snapshot is requested at once.
-    package mutating func compared(
+    package mutating func compareDigest(
         _ hub: HubIdentity, isEqual: Bool, hasCopy: Bool, at now: Int64, _ actions: inout [PeerTableAction]
     ) {
         guard var peer = peers[hub], peer.isLiving else { return }
@@ -216,7 +216,7 @@ package struct PeerTable {
 
     private static func state(of beat: HubBeat) -> State { beat.flags.contains(.draining) ? .draining : .living }
 
-    private mutating func join(
+    private mutating func addPeer(
         _ hub: HubIdentity, _ beat: HubBeat?, since: LogPlace, at now: Int64, _ actions: inout [PeerTableAction]
     ) {
         guard peers.count < Self.mostPeers else { return }
@@ -226,7 +226,7 @@ package struct PeerTable {
         actions.append(.joined(hub))
     }
 
-    private mutating func judgeOwn(_ holder: UInt64?, _ mayJudge: Bool, _ actions: inout [PeerTableAction]) {
+    private mutating func judgeOwnLease(_ holder: UInt64?, _ mayJudge: Bool, _ actions: inout [PeerTableAction]) {
         guard let holder, holder != own.boot, mayJudge else {
             ownMissed = nil
             return

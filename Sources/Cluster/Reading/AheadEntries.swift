@@ -27,15 +27,15 @@ struct AheadEntries {
         entries[entry.place.offset] = entry
     }
 
-    mutating func remove(_ offset: Int64) -> LogEntry? {
+    mutating func removeEntry(_ offset: Int64) -> LogEntry? {
         guard let entry = entries.removeValue(forKey: offset) else { return nil }
         bytes -= entry.batch.count + Self.overhead
         return entry
     }
 
     /// Removes entries that have been read from the log. Walking over all of them is costly, so call it only when a whole hole is read.
-    mutating func cut(upTo offset: Int64) {
-        for old in entries.keys where old <= offset { _ = remove(old) }
+    mutating func removeEntries(upTo offset: Int64) {
+        for old in entries.keys where old <= offset { _ = removeEntry(old) }
     }
 
     mutating func removeAll() {

@@ -12,7 +12,7 @@ struct HeldMessages {
     init(mostBytes: Int) { self.mostBytes = mostBytes }
 
     /// False if there is no room.
-    mutating func hold(_ message: DirectMessage) -> Bool {
+    mutating func holdBack(_ message: DirectMessage) -> Bool {
         let cost = message.payload.count + Self.overhead
         guard count < Self.mostMessages, bytes + cost <= mostBytes else { return false }
         bytes += cost
@@ -22,10 +22,10 @@ struct HeldMessages {
     }
 
     /// The lowest sequence that a message of this hub waits for.
-    func next(of hub: HubIdentity) -> UInt64? { waiting[hub]?.lazy.compactMap(\.afterSequence).min() }
+    func nextSequence(of hub: HubIdentity) -> UInt64? { waiting[hub]?.lazy.compactMap(\.afterSequence).min() }
 
     /// Removes and returns the messages that wait for this sequence or an earlier one, in order of arrival.
-    mutating func release(_ hub: HubIdentity, upTo sequence: UInt64) -> [DirectMessage] {
+    mutating func releaseMessages(_ hub: HubIdentity, upTo sequence: UInt64) -> [DirectMessage] {
         guard let messages = waiting[hub] else { return [] }
         let ready = messages.filter { ($0.afterSequence ?? 0) <= sequence }
         guard !ready.isEmpty else { return [] }

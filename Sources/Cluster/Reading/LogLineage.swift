@@ -19,10 +19,10 @@ struct LogLineage {
     var epoch: UInt64 { head.epoch }
     var oldest: LogPlace { heads[0] }
 
-    func has(epoch: UInt64) -> Bool { heads.contains { $0.epoch == epoch } }
+    func contains(epoch: UInt64) -> Bool { heads.contains { $0.epoch == epoch } }
 
     /// Whether this place belongs to this log. The current epoch grows, so any place in it may.
-    func has(_ place: LogPlace) -> Bool {
+    func contains(_ place: LogPlace) -> Bool {
         place.epoch == epoch || heads.contains { $0.epoch == place.epoch && place.offset <= $0.offset }
     }
 

@@ -1,6 +1,6 @@
 extension LogReader {
     /// An entry arrived through the subscription.
-    package mutating func published(_ entry: LogEntry, now: Int64, _ actions: inout [LogReaderAction]) {
+    package mutating func receivePublished(_ entry: LogEntry, now: Int64, _ actions: inout [LogReaderAction]) {
         guard let lineage, let place else { return }
         guard entry.place.epoch == lineage.epoch else {
             statistics.otherEpochs += 1
@@ -20,16 +20,16 @@ extension LogReader {
         if lineage.successor(of: place) == entry.place, target.map({ $0 <= entry.place }) ?? true,
             entry.place.offset == 0 || tag == entry.previous
         {
-            read(entry, &actions)
+            readEntry(entry, &actions)
         } else {
             ahead.insert(entry)
             target = max(target ?? entry.place, entry.place)
         }
-        readOn(now: now, &actions)
+        fetchMissing(now: now, &actions)
     }
 
     /// XRANGE answered. `reachedEnd`: with fewer entries than requested.
-    package mutating func fetched(
+    package mutating func receiveFetched(
         _ id: UInt64, _ entries: [LogEntry], reachedEnd: Bool, now: Int64, _ actions: inout [LogReaderAction]
     ) {
         guard let fetching, fetching.id == id, let lineage else { return }
@@ -37,7 +37,7 @@ extension LogReader {
         for entry in entries {
             guard let place else { return }
             if entry.place <= place { continue }
-            guard lineage.has(epoch: entry.place.epoch) else {
+            guard lineage.contains(epoch: entry.place.epoch) else {
                 // An epoch that began after OPEN. One that lies between the known epochs belongs to no log that leads here.
                 if entry.place.epoch > lineage.epoch { return askToReopen(&actions) }
                 continue
@@ -48,55 +48,55 @@ extension LogReader {
                     if !isRereading {
                         statistics.forks += 1
                         publishers.doubtAll()
-                        readAllAgain(lineage, &actions)
-                        return readOn(now: now, &actions)
+                        rereadAll(lineage, &actions)
+                        return fetchMissing(now: now, &actions)
                     }
-                    meetHole(&actions)
+                    reportHole(&actions)
                 }
             } else {
-                meetHole(&actions)
+                reportHole(&actions)
             }
-            read(entry, &actions)
+            readEntry(entry, &actions)
         }
         drainAhead(&actions)
         if reachedEnd, let place, lineage.successor(of: place) <= fetching.target {
-            return doubtEnd(lineage, now: now, &actions)
+            return handleEarlyEnd(lineage, now: now, &actions)
         }
         isDoubted = false
-        readOn(now: now, &actions)
+        fetchMissing(now: now, &actions)
     }
 
     /// The log ends before its reported head. Its head is requested once more; after that, the missing entries count as trimmed.
-    private mutating func doubtEnd(_ lineage: LogLineage, now: Int64, _ actions: inout [LogReaderAction]) {
+    private mutating func handleEarlyEnd(_ lineage: LogLineage, now: Int64, _ actions: inout [LogReaderAction]) {
         guard isDoubted else {
             isDoubted = true
             return askToReopen(&actions)
         }
         isDoubted = false
-        meetHole(&actions)
+        reportHole(&actions)
         ahead.removeAll()
         (place, tag, target) = (lineage.head, lineage.tag, lineage.head)
-        readOn(now: now, &actions)
+        fetchMissing(now: now, &actions)
     }
 
-    private mutating func meetHole(_ actions: inout [LogReaderAction]) {
+    private mutating func reportHole(_ actions: inout [LogReaderAction]) {
         statistics.holes += 1
-        tellUnheardOf(.trimmed, &actions)
+        reportUnknownGap(.trimmed, &actions)
     }
 
     private mutating func drainAhead(_ actions: inout [LogReaderAction]) {
         guard !ahead.isEmpty, let lineage else { return }
         while let place, lineage.successor(of: place).epoch == lineage.epoch,
-            let entry = ahead.remove(lineage.successor(of: place).offset)
+            let entry = ahead.removeEntry(lineage.successor(of: place).offset)
         {
             // An entry that does not follow is read from the log, which shows what is wrong.
             guard entry.place.offset == 0 || tag == nil || entry.previous == tag else { return }
-            read(entry, &actions)
+            readEntry(entry, &actions)
         }
     }
 
     /// Fetches what is missing up to the target, or reports that nothing is.
-    mutating func readOn(now: Int64, _ actions: inout [LogReaderAction]) {
+    mutating func fetchMissing(now: Int64, _ actions: inout [LogReaderAction]) {
         drainAhead(&actions)
         guard let lineage, let place, let target else { return }
         if lineage.successor(of: place) <= target {
@@ -118,7 +118,7 @@ extension LogReader {
         isRereading = false
         isDoubted = false
         verifiedAt = now
-        if !ahead.isEmpty, let offset = self.place?.offset { ahead.cut(upTo: offset) }
+        if !ahead.isEmpty, let offset = self.place?.offset { ahead.removeEntries(upTo: offset) }
         actions.append(.caughtUp(LogCaughtUp(place: self.place ?? place, tag: tag ?? 0, ownSequence: ownSequence)))
     }
 }

@@ -1,6 +1,6 @@
 extension LogReader {
     /// OPEN answered, on a new connection or again on the same one. `now` is monotonic, in milliseconds.
-    package mutating func opened(_ head: LogHead, now: Int64, _ actions: inout [LogReaderAction]) {
+    package mutating func logOpened(_ head: LogHead, now: Int64, _ actions: inout [LogReaderAction]) {
         isOpen = true
         isReopenAsked = false
         fetching = nil
@@ -14,7 +14,7 @@ extension LogReader {
         self.lineage = lineage
         target = head.place
         if let place {
-            if isRewritten || !follows(place, lineage) { leaveFork(lineage, now: now, &actions) }
+            if isRewritten || !isPrefix(place, lineage) { leaveFork(lineage, now: now, &actions) }
         } else {
             origin = head.place
             beganAt = now
@@ -22,12 +22,12 @@ extension LogReader {
             tag = head.tag
         }
         isRewritten = false
-        readOn(now: now, &actions)
+        fetchMissing(now: now, &actions)
     }
 
     /// Whether the entries read so far are a prefix of this log.
-    private func follows(_ place: LogPlace, _ lineage: LogLineage) -> Bool {
-        guard lineage.has(place) else { return false }
+    private func isPrefix(_ place: LogPlace, _ lineage: LogLineage) -> Bool {
+        guard lineage.contains(place) else { return false }
         guard place.epoch == lineage.epoch, place.offset >= lineage.head.offset else { return true }
         // Entries from the subscription may already be beyond this head. That is no step back if the head is an entry that was read.
         if lineage.head.offset < 0 { return true }
@@ -40,19 +40,19 @@ extension LogReader {
     private mutating func leaveFork(_ lineage: LogLineage, now: Int64, _ actions: inout [LogReaderAction]) {
         statistics.forks += 1
         publishers.doubtAll()
-        if !isRewritten, let common = recent.common(with: lineage) {
+        if !isRewritten, let common = recent.commonPlace(with: lineage) {
             actions.append(.forked(after: common.place))
-            recent.cut(after: common.place)
+            recent.removeEntries(after: common.place)
             (place, tag, ownSequence) = (common.place, common.tag, common.own)
             return
         }
         let wasAway = verifiedAt.map { now - $0 > limits.unheardOf } ?? true
-        readAllAgain(lineage, &actions)
-        if wasAway { tellUnheardOf(.logLost, &actions) }
+        rereadAll(lineage, &actions)
+        if wasAway { reportUnknownGap(.logLost, &actions) }
     }
 
     /// Starts again at the oldest place that is owed.
-    mutating func readAllAgain(_ lineage: LogLineage, _ actions: inout [LogReaderAction]) {
+    mutating func rereadAll(_ lineage: LogLineage, _ actions: inout [LogReaderAction]) {
         actions.append(.forked(after: nil))
         recent.removeAll()
         ownSequence = nil
@@ -70,7 +70,7 @@ extension LogReader {
     }
 
     /// Reports lost entries that may belong to hubs unknown here.
-    mutating func tellUnheardOf(_ reason: LogGap.Reason, _ actions: inout [LogReaderAction]) {
+    mutating func reportUnknownGap(_ reason: LogGap.Reason, _ actions: inout [LogReaderAction]) {
         hadHoles = true
         publishers.doubtAll()
         actions.append(.tellGap(LogGap(hub: nil, missing: nil, after: 0, reason: reason)))
@@ -78,12 +78,12 @@ extension LogReader {
 
     /// Takes the value of the key `m`, requested before a PING on the subscription that has been answered since:
     /// everything up to this head must have arrived. Nil if the key does not exist.
-    package mutating func headConfirmed(_ head: LogHead?, now: Int64, _ actions: inout [LogReaderAction]) {
+    package mutating func confirmHead(_ head: LogHead?, now: Int64, _ actions: inout [LogReaderAction]) {
         guard isOpen, let lineage, let place else { return }
         guard let head, head.place.epoch == lineage.epoch else { return askToReopen(&actions) }
         if head.place > place {
             target = max(target ?? head.place, head.place)
-            return readOn(now: now, &actions)
+            return fetchMissing(now: now, &actions)
         }
         let known = head.place == place ? tag : recent.tag(at: head.place)
         if let known, known != head.tag {

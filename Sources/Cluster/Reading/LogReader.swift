@@ -95,10 +95,10 @@ package struct LogReader {
     /// Bytes that wait here for something.
     package var waitingBytes: Int { ahead.bytes + held.bytes }
     /// The sequence up to which this publisher's messages are applied or reported missing; nil for an unknown publisher.
-    package func applied(_ hub: HubIdentity) -> UInt64? { publishers[hub]?.applied }
+    package func appliedSequence(_ hub: HubIdentity) -> UInt64? { publishers[hub]?.applied }
 
     /// The connection for commands was lost. Entries from the subscription are still applied as long as they are consecutive.
-    package mutating func linkAway() {
+    package mutating func linkWasLost() {
         isOpen = false
         fetching = nil
         isReopenAsked = false

@@ -39,9 +39,9 @@ struct LogPublishers {
 
     subscript(hub: HubIdentity) -> PublisherProgress? { all[hub] }
 
-    mutating func set(_ hub: HubIdentity, _ progress: PublisherProgress) {
+    mutating func setProgress(_ hub: HubIdentity, _ progress: PublisherProgress) {
         clock += 1
-        if all[hub] == nil, all.count >= Self.most, let oldest = oldest() { all[oldest] = nil }
+        if all[hub] == nil, all.count >= Self.most, let oldest = oldestPublisher() { all[oldest] = nil }
         all[hub] = progress
         all[hub]?.heard = clock
     }
@@ -51,7 +51,7 @@ struct LogPublishers {
         for hub in all.keys { all[hub]?.heardIn = nil }
     }
 
-    private func oldest() -> HubIdentity? {
+    private func oldestPublisher() -> HubIdentity? {
         all.min { ($0.value.isEnded ? 0 : 1, $0.value.heard) < ($1.value.isEnded ? 0 : 1, $1.value.heard) }?.key
     }
 }

@@ -25,16 +25,16 @@ struct RecentEntries {
     }
 
     /// The newest place that this log shares, with its tag and this hub's newest sequence up to there.
-    func common(with lineage: LogLineage) -> (place: LogPlace, tag: UInt64, own: UInt64?)? {
+    func commonPlace(with lineage: LogLineage) -> (place: LogPlace, tag: UInt64, own: UInt64?)? {
         entries.last { entry in
-            guard lineage.has(entry.place) else { return false }
+            guard lineage.contains(entry.place) else { return false }
             if entry.place.epoch < lineage.epoch { return true }
             return entry.place.offset < lineage.head.offset || (entry.place == lineage.head && entry.tag == lineage.tag)
         }.map { ($0.place, $0.tag, $0.own) }
     }
 
     /// Removes the entries beyond a place.
-    mutating func cut(after place: LogPlace) { entries.removeSubrange(firstIndex(beyond: place)...) }
+    mutating func removeEntries(after place: LogPlace) { entries.removeSubrange(firstIndex(beyond: place)...) }
 
     mutating func removeAll() { entries.removeAll() }
 

@@ -23,7 +23,7 @@ package struct LogLength: Sendable {
     package init(mostBytes: Int) { self.mostBytes = mostBytes }
 
     /// Counts an entry of the log once, even if it is seen again.
-    package mutating func append(_ size: Int, at place: LogPlace) {
+    package mutating func countEntry(_ size: Int, at place: LogPlace) {
         if let newest, place <= newest { return }
         newest = place
         sizes.append(size + Self.overhead)

@@ -86,13 +86,13 @@ package struct LogWriter {
             return nil
         }
         ring.append(message, at: now)
-        prune(at: now, &actions)
+        pruneRing(at: now, &actions)
         return lastSequence
     }
 
     /// Sends waiting messages unless a call is in flight or sending is paused.
     package mutating func flush(at now: Int64, _ actions: inout [LogWriterAction]) {
-        prune(at: now, &actions)
+        pruneRing(at: now, &actions)
         guard let place, let since, inFlight == nil, !isHeld else { return }
         let first = max(writtenThrough + 1, ring.first)
         guard first < ring.next else { return }
@@ -113,7 +113,7 @@ package struct LogWriter {
     }
 
     /// The call in flight succeeded; the answer is its entry's place.
-    package mutating func acknowledged(_ place: LogPlace, at now: Int64, _ actions: inout [LogWriterAction]) {
+    package mutating func publishSucceeded(_ place: LogPlace, at now: Int64, _ actions: inout [LogWriterAction]) {
         guard let written = inFlight, isOpen else { return }
         inFlight = nil
         self.place = place
@@ -124,21 +124,22 @@ package struct LogWriter {
     }
 
     /// The call in flight was refused, or its outcome is unknown.
-    package mutating func failed(_ failure: LogPublishFailure, at now: Int64, _ actions: inout [LogWriterAction]) {
+    package mutating func publishFailed(_ failure: LogPublishFailure, at now: Int64, _ actions: inout [LogWriterAction])
+    {
         guard inFlight != nil else { return }
-        linkAway()
+        linkWasLost()
         if failure == .epoch { actions.append(.reopen) }
     }
 
     /// The connection for commands was lost, or its epoch is over. Nothing is sent before the log is open again.
-    package mutating func linkAway() {
+    package mutating func linkWasLost() {
         place = nil
         inFlight = nil
     }
 
     /// The log is open and read up to its head: this hub's messages that it lacks are resent before anything new.
     /// `ownSequence` is the newest one it has; nil if it is another log than before. The log cannot have what was never sent.
-    package mutating func reopened(
+    package mutating func logReopened(
         _ head: LogPlace, ownSequence: UInt64?, at now: Int64, _ actions: inout [LogWriterAction]
     ) {
         guard inFlight == nil else { return }
@@ -148,7 +149,7 @@ package struct LogWriter {
         if let ownSequence {
             accountedThrough = ownSequence
             let lost = max(ownSequence, droppedThrough) + 1
-            if lost < ring.first { drop(lost...ring.first - 1, &actions) }
+            if lost < ring.first { dropMessages(lost...ring.first - 1, &actions) }
         } else {
             since = head
             base = ring.first - 1
@@ -168,13 +169,13 @@ package struct LogWriter {
         countedThrough = last
     }
 
-    private mutating func prune(at now: Int64, _ actions: inout [LogWriterAction]) {
-        guard let gone = ring.prune(before: now - limits.ringTime, mostBytes: limits.ringBytes) else { return }
+    private mutating func pruneRing(at now: Int64, _ actions: inout [LogWriterAction]) {
+        guard let gone = ring.pruneOldest(before: now - limits.ringTime, mostBytes: limits.ringBytes) else { return }
         let sent = max(writtenThrough, inFlight?.upperBound ?? 0)
-        if gone.upperBound > sent { drop(max(gone.lowerBound, sent + 1)...gone.upperBound, &actions) }
+        if gone.upperBound > sent { dropMessages(max(gone.lowerBound, sent + 1)...gone.upperBound, &actions) }
     }
 
-    private mutating func drop(_ range: ClosedRange<UInt64>, _ actions: inout [LogWriterAction]) {
+    private mutating func dropMessages(_ range: ClosedRange<UInt64>, _ actions: inout [LogWriterAction]) {
         statistics.dropped += UInt64(range.count)
         droppedThrough = range.upperBound
         actions.append(.dropped(range))

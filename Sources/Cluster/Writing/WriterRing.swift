@@ -24,7 +24,7 @@ struct WriterRing {
     }
 
     /// Drops the oldest messages beyond the bounds, and returns their sequences.
-    mutating func prune(before oldest: Int64, mostBytes: Int) -> ClosedRange<UInt64>? {
+    mutating func pruneOldest(before oldest: Int64, mostBytes: Int) -> ClosedRange<UInt64>? {
         let start = first
         while let item = items.first, item.at < oldest || bytes > mostBytes {
             bytes -= item.message.count + Self.overhead

@@ -270,7 +270,7 @@ package struct Admission {
     /// An upgrade that was admitted and never completed is not counted any more.
     package func abandon(_ client: Client) {
         connections.leave(client.countedAddress)
-        if let user = client.countedUser { connections.leave(user) }
+        if let user = client.countedUser { connections.releaseSocket(user) }
     }
 
     // MARK: Tokens
@@ -303,10 +303,10 @@ package struct Admission {
 
     private func claims(_ candidates: UpgradeTokens, at now: HubTime) throws(Refusal) -> Claims {
         do throws(Refusal) {
-            return try verifier.verify(candidates.token, at: now)
+            return try verifier.verifyToken(candidates.token, at: now)
         } catch {
             guard case .tokenExpired = error, let other = candidates.insteadOfExpired else { throw error }
-            return try verifier.verify(other, at: now)
+            return try verifier.verifyToken(other, at: now)
         }
     }
 }

@@ -91,7 +91,7 @@ package final class ConnectionLimits: Sendable {
             if let address, Self.isFull(table.addresses[address], mostOfAddress) {
                 return .over(.connectionsPerAddress, mostOfAddress.load(ordering: .relaxed))
             }
-            if let user, !enter(user) {
+            if let user, !admitSocket(user) {
                 return .over(.connectionsPerUser, mostOfUser.load(ordering: .relaxed))
             }
             if let address { table.addresses[address, default: 0] += 1 }
@@ -122,9 +122,11 @@ package final class ConnectionLimits: Sendable {
 extension ConnectionLimits: UserConnectionLimiter {
     package var countsUsers: Bool { mostOfUser.load(ordering: .relaxed) > 0 }
 
-    package func enter(_ user: Name) -> Bool { tally.enter(user, most: mostOfUser.load(ordering: .relaxed)) }
+    package func admitSocket(_ user: Name) -> Bool {
+        tally.admitSocket(user, most: mostOfUser.load(ordering: .relaxed))
+    }
 
-    package func leave(_ user: Name) { tally.leave(user) }
+    package func releaseSocket(_ user: Name) { tally.releaseSocket(user) }
 }
 
 /// The addresses that the sockets of one loop were counted for, by slot; empty while addresses are not limited.

@@ -10,7 +10,7 @@ extension Gateway {
         then reply: @escaping @Sendable (_ page: ChannelPage, _ cost: Int) -> Void
     ) {
         timedSurvey({ $0.hub.channelPage(prefix: prefix, after: after, limit: limit) }) { pages, cost in
-            reply(ChannelPage.joined(pages, limit: limit), cost)
+            reply(ChannelPage.mergePages(pages, limit: limit), cost)
         }
     }
 
@@ -18,7 +18,7 @@ extension Gateway {
         of key: ChannelKey, then reply: @escaping @Sendable (_ count: ChannelCount, _ cost: Int) -> Void
     ) {
         timedSurvey({ $0.hub.count(of: key) }) { counts, cost in
-            reply(counts.reduce(into: ChannelCount(key: key)) { $0.add($1) }, cost)
+            reply(counts.reduce(into: ChannelCount(key: key)) { $0.mergeCount($1) }, cost)
         }
     }
 
@@ -79,17 +79,17 @@ extension Gateway {
         then reply: @escaping @Sendable (_ count: Int?, _ cost: Int) -> Void
     ) {
         // Before the loops are asked: who joins meanwhile is not let in, or is found.
-        if let seconds, !shared.bars.bar(user, from: key, seconds: seconds, at: EventLoop.milliseconds) {
+        if let seconds, !shared.bars.barUser(user, from: key, seconds: seconds, at: EventLoop.milliseconds) {
             return reply(nil, 0)
         }
-        timedSurvey({ $0.hub.unsubscribe(user, from: key, seconds: seconds) }) { counts, cost in
+        timedSurvey({ $0.hub.removeUser(user, from: key, seconds: seconds) }) { counts, cost in
             reply(counts.reduce(0, +), cost)
         }
     }
 
     /// Has the policies asked anew what a user may do in private channels.
     package func refresh(_ user: Name, then reply: @escaping @Sendable (_ count: Int, _ cost: Int) -> Void) {
-        timedSurvey({ $0.hub.refresh(user) }) { counts, cost in reply(counts.reduce(0, +), cost) }
+        timedSurvey({ $0.hub.refreshUser(user) }) { counts, cost in reply(counts.reduce(0, +), cost) }
     }
 
     private func timedSurvey<Part: Sendable>(

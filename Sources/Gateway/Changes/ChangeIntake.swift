@@ -47,7 +47,7 @@ final class ChangeIntake {
                 if case .change(let change) = event, let committed = change.committedAtMicroseconds {
                     loop.counters.handedOn(committedAtMicroseconds: committed, at: Self.wallMicroseconds)
                 }
-                loop.hub.deliver(event)
+                loop.hub.deliverEvent(event)
                 loop.execute()
             case .end(let batch): loop.recoveries.taken(batch)
             }

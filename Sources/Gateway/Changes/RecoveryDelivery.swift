@@ -64,7 +64,7 @@ final class RecoveryDelivery {
                 guard loop.delivery.hasRoom(slot, for: change.data.count) else {
                     return putOff(.step(id, .changes(Array(changes[index...]))), slot)
                 }
-                loop.hub.recovery(id, .changes([change]))
+                loop.hub.receiveRecovery(id, .changes([change]))
                 loop.execute()
                 // What room it has is all that is known of a reader of events.
                 guard !loop.delivery.sockets[Int(slot)].isAnswer else { continue }
@@ -73,15 +73,15 @@ final class RecoveryDelivery {
             }
         case .caughtUp(let cursor) where wasDeferred:
             // What comes live has been passing it by since then.
-            loop.hub.recovery(id, .passedBy(since: cursor))
+            loop.hub.receiveRecovery(id, .passedBy(since: cursor))
             loop.execute()
         case .caughtUp:
-            loop.hub.recovery(id, step)
+            loop.hub.receiveRecovery(id, step)
             loop.execute()
             // A ping was part of that.
             if loop.hub.awaitsPong(slot) { pinged(slot) }
         case .began, .rowsBegin, .rowsEnd, .changesLost, .passedBy, .unavailable, .undecided:
-            loop.hub.recovery(id, step)
+            loop.hub.receiveRecovery(id, step)
             loop.execute()
         }
     }

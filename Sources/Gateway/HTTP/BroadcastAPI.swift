@@ -69,7 +69,7 @@ final class BroadcastAPI {
 
     private func claims(_ token: String?, at now: HubTime) -> Claims? {
         guard let token else { return nil }
-        do { return try verifier.verify(token, at: now) } catch { return nil }
+        do { return try verifier.verifyToken(token, at: now) } catch { return nil }
     }
 
     // MARK: One message, the body being its payload

@@ -98,14 +98,14 @@ final class EventsAPI {
         let query = head.allQuery
         if mayHaveTicket, let ticket = query["ticket"] {
             guard let claims = loop.limits.tickets.take(ticket, at: now) else { return nil }
-            if let expired = claims.expired(at: now) { throw expired }
+            if let expired = claims.expiryRefusal(at: now) { throw expired }
             return EventBearer(claims: claims, isByCookie: false)
         }
         if let token = head.callToken(query: query) {
-            return EventBearer(claims: try loop.services.verifier.verify(token, at: now), isByCookie: false)
+            return EventBearer(claims: try loop.services.verifier.verifyToken(token, at: now), isByCookie: false)
         }
         guard mayHaveTicket, let token = cookie(of: head) else { return nil }
-        return EventBearer(claims: try loop.services.verifier.verify(token, at: now), isByCookie: true)
+        return EventBearer(claims: try loop.services.verifier.verifyToken(token, at: now), isByCookie: true)
     }
 
     /// The token in the application's own cookie (`http.token_cookie`), which a browser sends by itself: so it counts only for pages
@@ -144,7 +144,7 @@ final class EventsAPI {
             case .channels where sender.hasBody:
                 request = try EventRequest(body: body, lastID: sender.lastID)
                 if let token = EventRequest.token(ofBody: body) {
-                    claims = try loop.services.verifier.verify(token, at: loop.now())
+                    claims = try loop.services.verifier.verifyToken(token, at: loop.now())
                 }
             case .channels: request = try EventRequest(channels: sender.channels, lastID: sender.lastID)
             }
@@ -201,8 +201,8 @@ final class EventsAPI {
         var response = HTTPResponse.json(
             200,
             JSONWriter.object {
-                $0.member("ticket", ticket)
-                $0.member("expires_in", EventTickets.seconds)
+                $0.writeMember("ticket", ticket)
+                $0.writeMember("expires_in", EventTickets.seconds)
             })
         response.headers.append(("cache-control", "no-store"))
         return response
@@ -220,8 +220,8 @@ extension EventsAPI: StreamingSource {
         guard let new = beginning.removeValue(forKey: exchange) else { return }
         let format = EventFormat(isLines: new.isLines, isChunked: isChunked)
         formats[slot] = format
-        loop.hub.advance(to: loop.now())
-        loop.hub.read(new.request, as: format, on: slot, claims: new.claims, isPage: new.isPage)
+        loop.hub.advanceTime(to: loop.now())
+        loop.hub.connectReader(new.request, as: format, on: slot, claims: new.claims, isPage: new.isPage)
         loop.execute()
     }
 
@@ -236,7 +236,7 @@ extension EventsAPI: StreamingSource {
 
     func hasRoom(_ slot: Slot) {
         loop.recoveries.resume(slot)
-        loop.hub.hasRoom(slot)
+        loop.hub.roomBecameFree(slot)
         loop.execute()
     }
 
@@ -244,7 +244,7 @@ extension EventsAPI: StreamingSource {
         if let format = formats[slot] { loop.delivery.send(EventFrame.comment(format), to: slot) }
     }
 
-    func farewell(_ slot: Slot) -> Frame? { loop.hub.farewell(to: slot) }
+    func farewell(_ slot: Slot) -> Frame? { loop.hub.farewellFrame(to: slot) }
 }
 
 /// Where a request for events goes, by its path.

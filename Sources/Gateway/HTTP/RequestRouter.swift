@@ -251,9 +251,9 @@ final class RequestRouter {
 
     private func carryOut(_ publication: Publication) -> HTTPResponse {
         if publication.isAllowed {
-            loop.hub.advance(to: loop.now())
+            loop.hub.advanceTime(to: loop.now())
             for message in publication.messages {
-                loop.hub.publish(
+                loop.hub.publishMessage(
                     message.broadcast, of: message.event, to: message.key, by: publication.claims.subject)
             }
             loop.execute()

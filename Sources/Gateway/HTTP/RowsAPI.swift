@@ -50,7 +50,7 @@ package struct RowsAPI: HTTPHandler {
             return .failure(response.readableAnywhere)
         }
         do throws(Refusal) {
-            return .success(try verifier.verify(token, at: clock()))
+            return .success(try verifier.verifyToken(token, at: clock()))
         } catch {
             return .failure(HTTPResponse.error(401, error.message).readableAnywhere)
         }
@@ -64,9 +64,9 @@ extension RowsAnswer {
         case .rows(let rows, let next, let cursor):
             var out = JSONWriter(reserving: rows.reduce(256) { $0 + $1.count + 1 })
             out.object {
-                $0.array("rows", rows) { $0.value(json: $1) }
-                $0.member("cursor", cursor)
-                if let next { $0.member("next", json: next) }
+                $0.array("rows", rows) { $0.writeValue(json: $1) }
+                $0.writeMember("cursor", cursor)
+                if let next { $0.writeMember("next", json: next) }
             }
             response = .json(200, out.bytes)
         case .refused(let sentence): response = .error(400, sentence)

@@ -76,12 +76,12 @@ final class StreamForwards {
     func perform(_ sender: Sender, _ body: [UInt8], exchange: Int, _ rights: StreamRights) -> HTTPOutcome {
         let name: StreamName
         do throws(StreamComplaint) {
-            name = try sender.route.name(sender.query, body)
+            name = try sender.route.streamName(sender.query, body)
         } catch {
             return .answered(error.response.readableAnywhere)
         }
         let owner = StreamOwner(sender.claims)
-        guard loop.services.forwarder?.reserve(for: owner) == true else {
+        guard loop.services.forwarder?.reserveRoom(for: owner) == true else {
             loop.counters.overShare += 1
             var response = HTTPResponse.error(429, "Too many replies are under way; try again when one has ended")
             response.headers = [("retry-after", "1")]
@@ -121,7 +121,7 @@ final class StreamForwards {
 
     private func giveBack(_ exchange: Int) {
         guard let asked = pending.removeValue(forKey: exchange) else { return }
-        loop.services.forwarder?.giveBack(for: asked.owner)
+        loop.services.forwarder?.returnRoom(for: asked.owner)
     }
 
     /// Later, because whoever calls may be in the middle of looking at rights.
@@ -134,7 +134,7 @@ final class StreamForwards {
         guard let asked = pending[exchange] else { return }
         var configuration = StreamConfiguration(contentType: "application/json")
         configuration.owner = asked.owner
-        loop.services.streams?.perform(
+        loop.services.streams?.submitRequest(
             .create(configuration, body: [], closes: false, isNext: true), on: asked.name
         ) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
     }
@@ -151,7 +151,7 @@ final class StreamForwards {
             return nil
         }
         pending[exchange] = nil
-        loop.services.forwarder?.forward(
+        loop.services.forwarder?.forwardRequest(
             StreamForward(
                 name: made.name, generation: made.id, url: asked.sender.route.backend ?? "",
                 headers: asked.sender.headers, body: asked.body,
@@ -167,13 +167,13 @@ final class StreamForwards {
 
     private func refusal(_ answer: StreamAnswer) -> HTTPResponse {
         switch answer {
-        case .refused(let refusal): return StreamResponse.refusal(refusal)
+        case .refused(let refusal): return StreamResponse.refusalResponse(refusal)
         case .existed(let snapshot):
             var response = HTTPResponse.error(
                 409, "A reply is under way here: read it with GET, or send this again when it has ended")
             response.headers = [("stream-generation", snapshot.id.text), ("retry-after", "1")]
             return response
-        case .created, .appended, .done: return StreamResponse.refusal(.unavailable)
+        case .created, .appended, .done: return StreamResponse.refusalResponse(.unavailable)
         }
     }
 

@@ -170,7 +170,7 @@ final class StreamReaders {
         if let messages = place.messages {
             return StreamEvents.messages(of: stream, from: place.offset, namedBy: messages.namedBy)
         }
-        let cursor = CacheCursor.next(at: loop.now().unix, after: place.asked, random: random.next())
+        let cursor = CacheCursor.nextCursor(at: loop.now().unix, after: place.asked, random: random.next())
         return StreamEvents.block(of: stream, from: place.offset, cursor: cursor)
     }
 }

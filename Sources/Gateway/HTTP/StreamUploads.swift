@@ -81,7 +81,7 @@ final class StreamUploads {
     private func letIn(_ exchange: Int) {
         guard let sender = uploads[exchange]?.sender else { return }
         uploads[exchange]?.isLetIn = true
-        service?.watch(sender.call.name, by: loop.index)
+        service?.watchStream(sender.call.name, by: loop.index)
         ask(.hold(hold(exchange)), exchange)
     }
 
@@ -98,7 +98,7 @@ final class StreamUploads {
         var bytes = upload.tail + piece
         upload.tail = []
         if upload.append.contentType.map({ StreamContent(contentType: $0) }) == .text {
-            upload.tail = Array(bytes.suffix(UTF8Scanner.unfinished(in: bytes)))
+            upload.tail = Array(bytes.suffix(UTF8Scanner.unfinishedCount(in: bytes)))
             bytes.removeLast(upload.tail.count)
         }
         uploads[exchange] = upload
@@ -126,7 +126,7 @@ final class StreamUploads {
 
     private func ask(_ request: StreamRequest, _ exchange: Int) {
         guard let name = uploads[exchange]?.sender.call.name else { return }
-        service?.perform(request, on: name) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
+        service?.submitRequest(request, on: name) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
     }
 
     /// What was asked of the stream is done, or refused.
@@ -142,7 +142,7 @@ final class StreamUploads {
 
     private func finish(_ exchange: Int, _ upload: Upload, _ answer: StreamAnswer) {
         forget(exchange, isFault: false)
-        let response = StreamResponse.answer(answer, to: upload.sender.call, url: upload.sender.url)
+        let response = StreamResponse.makeResponse(answer, to: upload.sender.call, url: upload.sender.url)
         loop.router.replied(exchange, .answered(response.readableAnywhere))
     }
 
@@ -166,7 +166,7 @@ final class StreamUploads {
         loop.limits.requests.leave(upload.hold)
         guard upload.isLetIn else { return }
         let name = upload.sender.call.name
-        service?.unwatch(name, by: loop.index)
-        service?.perform(.release(hold(exchange), isFault: isFault), on: name) { _ in }
+        service?.unwatchStream(name, by: loop.index)
+        service?.submitRequest(.release(hold(exchange), isFault: isFault), on: name) { _ in }
     }
 }

@@ -45,7 +45,7 @@ extension StreamsAPI {
 extension StreamsAPI: StreamingSource {
     func began(_ exchange: Int, _ slot: Slot, isChunked: Bool) {
         guard var reader = beginning.removeValue(forKey: exchange) else { return }
-        let stream = service?.watch(reader.name, by: loop.index)
+        let stream = service?.watchStream(reader.name, by: loop.index)
         // It may have been made since it was looked for.
         if reader.stream == nil, stream?.id != reader.known { reader.stream = stream }
         readers.add(reader, at: slot, isChunked: isChunked)
@@ -55,9 +55,9 @@ extension StreamsAPI: StreamingSource {
 
     func ended(_ slot: Slot) {
         guard let reader = readers.remove(slot) else { return }
-        service?.unwatch(reader.name, by: loop.index)
+        service?.unwatchStream(reader.name, by: loop.index)
         guard reader.cancels, let stream = reader.stream, stream.snapshot.status.ending == nil else { return }
-        service?.perform(.cancel(stream.id, by: reader.bearer), on: reader.name) { _ in }
+        service?.submitRequest(.cancel(stream.id, by: reader.bearer), on: reader.name) { _ in }
     }
 
     func hasRoom(_ slot: Slot) { readers.hasRoom(slot) }

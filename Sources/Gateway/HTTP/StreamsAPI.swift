@@ -105,7 +105,7 @@ final class StreamsAPI {
 
     /// A backend that writes the turn of a request that was passed on to it.
     private func admit(_ text: String, _ call: StreamCall, _ head: some RequestHead, at now: HubTime) -> Judgement {
-        guard let ticket = loop.services.forwarder?.verify(text), ticket.expiresAt > now.unix / 1000,
+        guard let ticket = loop.services.forwarder?.verifyTicket(text), ticket.expiresAt > now.unix / 1000,
             ticket.name == call.name, let call = call.meant(for: ticket.generation)
         else {
             return .refused(
@@ -206,7 +206,7 @@ final class StreamsAPI {
             guard service.isShared else { return show(sender, exchange: exchange) }
             // What other hubs acknowledged is shown, however shortly before.
             refreshing[exchange] = sender
-            service.perform(.touch, on: call.name) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
+            service.submitRequest(.touch, on: call.name) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
         }
         return .later
     }
@@ -214,7 +214,7 @@ final class StreamsAPI {
     func refreshed(_ exchange: Int, _ answer: StreamAnswer) {
         guard let sender = refreshing.removeValue(forKey: exchange) else { return }
         if case .refused(.unavailable) = answer {
-            return self.answer(exchange, StreamResponse.refusal(.unavailable))
+            return self.answer(exchange, StreamResponse.refusalResponse(.unavailable))
         }
         loop.router.replied(exchange, show(sender, exchange: exchange))
     }
@@ -222,13 +222,14 @@ final class StreamsAPI {
     private func show(_ sender: Sender, exchange: Int) -> HTTPOutcome {
         if case .read(let reading) = sender.call.action { return read(reading, sender, exchange: exchange) }
         let stream = service?.buffer(of: sender.call.name)
-        let response = stream.map { StreamResponse.description($0.snapshot) } ?? StreamResponse.refusal(.notFound)
+        let response =
+            stream.map { StreamResponse.describeStream($0.snapshot) } ?? StreamResponse.refusalResponse(.notFound)
         return .answered(response.readableAnywhere)
     }
 
     private func ask(_ request: StreamRequest, _ sender: Sender, _ exchange: Int) {
-        service?.perform(request, on: sender.call.name) { [inbox = loop.inbox] answer in
-            let response = StreamResponse.answer(answer, to: sender.call, url: sender.url)
+        service?.submitRequest(request, on: sender.call.name) { [inbox = loop.inbox] answer in
+            let response = StreamResponse.makeResponse(answer, to: sender.call, url: sender.url)
             inbox.post(.respond(exchange, response.readableAnywhere))
         }
     }
@@ -241,9 +242,9 @@ final class StreamsAPI {
             return messages(reading, namedBy: member, sender, exchange: exchange)
         }
         guard let service, let stream = service.buffer(of: name) else {
-            return .answered(StreamResponse.refusal(.notFound).readableAnywhere)
+            return .answered(StreamResponse.refusalResponse(.notFound).readableAnywhere)
         }
-        if case .idle = stream.configuration.lifetime { service.perform(.touch, on: name) { _ in } }
+        if case .idle = stream.configuration.lifetime { service.submitRequest(.touch, on: name) { _ in } }
         guard reading.mode != .events else { return events(reading, stream, sender, exchange: exchange) }
         switch page(of: stream, reading, from: nil) {
         case .answered(let response): return .answered(response.readableAnywhere)
@@ -263,7 +264,8 @@ final class StreamsAPI {
             return .answered(error.response.readableAnywhere)
         }
         var reader = StreamReaders.Reader(
-            stream.name, stream, offset: offset ?? 0, asked: CacheCursor.ahead(reading.cursor, at: loop.now().unix),
+            stream.name, stream, offset: offset ?? 0,
+            asked: CacheCursor.validCursor(reading.cursor, at: loop.now().unix),
             until: loop.second + Self.patienceOfEvents)
         reader.user = sender.claims.subject
         beginning[exchange] = reader
@@ -289,7 +291,7 @@ final class StreamsAPI {
         }
         if known != nil, stream?.id == known { stream = nil }
         if let stream, case .idle = stream.configuration.lifetime {
-            service?.perform(.touch, on: sender.call.name) { _ in }
+            service?.submitRequest(.touch, on: sender.call.name) { _ in }
         }
         let isSame = stream != nil && reading.last?.stream == stream?.id
         let offset = isSame ? reading.last?.end ?? 0 : 0
@@ -308,25 +310,25 @@ final class StreamsAPI {
     }
 
     private func page(of stream: StreamBuffer, _ reading: StreamReading, from offset: Int?) -> StreamPage {
-        guard !stream.isGone else { return .answered(StreamResponse.refusal(.notFound)) }
+        guard !stream.isGone else { return .answered(StreamResponse.refusalResponse(.notFound)) }
         return StreamPage(of: stream, reading, from: offset) { cursor(after: reading) }
     }
 
     private func cursor(after reading: StreamReading) -> String {
-        CacheCursor.next(at: loop.now().unix, after: reading.cursor, random: random.next())
+        CacheCursor.nextCursor(at: loop.now().unix, after: reading.cursor, random: random.next())
     }
 
     private func wait(
         _ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, by claims: Claims, exchange: Int
     ) -> HTTPOutcome {
-        service?.watch(stream.name, by: loop.index)
+        service?.watchStream(stream.name, by: loop.index)
         // What came before the watch began.
         if case .answered(let response) = page(of: stream, reading, from: offset) {
-            service?.unwatch(stream.name, by: loop.index)
+            service?.unwatchStream(stream.name, by: loop.index)
             return .answered(response.readableAnywhere)
         }
         guard let hold = loop.limits.requests.enter(claims) else {
-            service?.unwatch(stream.name, by: loop.index)
+            service?.unwatchStream(stream.name, by: loop.index)
             loop.counters.overShare += 1
             return .answered(HeldRequests.refusal.readableAnywhere)
         }
@@ -379,7 +381,7 @@ final class StreamsAPI {
         let id = poll.stream.id
         polled[id]?.remove(exchange)
         if polled[id]?.isEmpty == true { polled[id] = nil }
-        service?.unwatch(poll.stream.name, by: loop.index)
+        service?.unwatchStream(poll.stream.name, by: loop.index)
     }
 }
 

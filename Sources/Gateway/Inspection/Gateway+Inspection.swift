@@ -7,7 +7,7 @@ extension Gateway {
     package func busiestChannels(limit: Int, then reply: @escaping @Sendable ([ChannelLoad]) -> Void) {
         // A channel that is spread over the loops may be no loop's busiest.
         survey({ $0.hub.busiestChannels(limit: 4 * limit) }) {
-            reply(ChannelLoad.joined($0.flatMap { $0 }, limit: limit))
+            reply(ChannelLoad.mergeLoads($0.flatMap { $0 }, limit: limit))
         }
     }
 

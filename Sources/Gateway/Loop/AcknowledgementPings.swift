@@ -54,7 +54,7 @@ final class AcknowledgementPings {
     private func wantsProof(_ slot: Slot) -> Bool { loop.hub.isWatched(slot) && !loop.hub.awaitsPong(slot) }
 
     private func goOn() {
-        loop.hub.advance(to: loop.now())
+        loop.hub.advanceTime(to: loop.now())
         sendSome()
         loop.endTurn()
     }
@@ -95,8 +95,8 @@ final class AcknowledgementPings {
     func answered(by slot: Slot, _ payload: UnsafeRawBufferPointer) {
         let loop = loop
         loop.delivery.heard(slot, second: loop.second)
-        loop.hub.advance(to: loop.now())
-        guard loop.hub.pong(payload, from: slot) else { return }
+        loop.hub.advanceTime(to: loop.now())
+        guard loop.hub.receivePong(payload, from: slot) else { return }
         loop.execute()
         loop.recoveries.answered(slot)
     }

@@ -4,17 +4,17 @@ import Hub
 extension EventLoop {
     func drainInbox() {
         counters.turnBegins()
-        hub.advance(to: now())
+        hub.advanceTime(to: now())
         for task in inbox.takeAll() {
             switch task {
-            case .relay(let relays): for relay in relays { hub.apply(relay) }
-            case .conclude(let conclusion, let member, let key): hub.conclude(conclusion, of: member, in: key)
-            case .publish(let message, let key): hub.publish(message, to: key)
+            case .relay(let relays): for relay in relays { hub.applyRelay(relay) }
+            case .conclude(let conclusion, let member, let key): hub.concludeLease(conclusion, of: member, in: key)
+            case .publish(let message, let key): hub.publishMessage(message, to: key)
             case .subscription(let id, let outcome): hub.changeSubscription(id, is: outcome)
             case .feedIsReady(let isReady):
                 admission.feed(isReady: isReady)
-                hub.feed(isReady: isReady)
-            case .authorization(let id, let outcome): hub.authorization(id, is: outcome)
+                hub.feedChanged(isReady: isReady)
+            case .authorization(let id, let outcome): hub.receiveAuthorization(id, is: outcome)
             case .publicationRight(let exchange, let topic, let outcome):
                 router.decide(exchange, topic: topic, outcome)
             case .streamRight(let exchange, let outcome): router.streams.decide(exchange, outcome)
@@ -23,11 +23,11 @@ extension EventLoop {
                 router.streams.changed(stream)
                 hub.streamChanged(stream)
             case .streamAnswered(let id, let answer): hub.streamAnswered(id, answer)
-            case .stored(let id, let row): hub.stored(id, as: row)
+            case .stored(let id, let row): hub.storeAnswered(id, as: row)
             case .appended(let exchange, let answer): router.streams.appended(exchange, answer)
             case .changes(let batch): changes.take(batch)
             case .ping(let places): pings.send(to: places)
-            case .show(let summary): hub.show(summary)
+            case .show(let summary): hub.showSummary(summary)
             case .adopt(let rules): adopt(rules)
             case .respond(let exchange, let response): router.replied(exchange, .answered(response))
             case .sendToOperator(let socket, let frame): operators.send(frame, to: socket)

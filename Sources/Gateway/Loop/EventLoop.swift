@@ -105,7 +105,7 @@ final class EventLoop {
         libuv.attach(self)
         ticks.start(after: 1000, every: 1000)
         hub.hearOthers = { [unowned self] in
-            for relay in inbox.takeRelays() { hub.apply(relay) }
+            for relay in inbox.takeRelays() { hub.applyRelay(relay) }
         }
         hub.askForRoom(
             hasRoom: { [unowned self] in delivery.hasRoom($0, for: 0) },
@@ -177,10 +177,10 @@ final class EventLoop {
             case .relay(let relay): if !siblings.isEmpty || services.peers != nil { relays.append(relay) }
             case .subscribe(let id, let subscription): services.feed?.subscribe(id, subscription)
             case .unsubscribe(let id): services.feed?.unsubscribe(id)
-            case .admit(let id, let claims): services.feed?.admit(claims, to: id)
-            case .withdraw(let id, let claims): services.feed?.withdraw(claims, from: id)
-            case .recover(let id, let question): services.feed?.recover(id, question)
-            case .abandon(let id): services.feed?.abandon(id)
+            case .admit(let id, let claims): services.feed?.admitClaims(claims, to: id)
+            case .withdraw(let id, let claims): services.feed?.withdrawClaims(claims, from: id)
+            case .recover(let id, let question): services.feed?.startRecovery(id, question)
+            case .abandon(let id): services.feed?.abandonRecovery(id)
             case .ping(let places):
                 pings.send(to: places)
                 if places.contains(where: { $0.loop != index }) {
@@ -189,7 +189,7 @@ final class EventLoop {
             case .authorize(let id, let question): ask(question) { .authorization(id, $0) }
             case .store(let id, let message): store(message) { [inbox] row in id.map { inbox.post(.stored($0, row)) } }
             case .stream(let id, let name, let request):
-                services.streams?.perform(request, on: name) { [inbox] answer in
+                services.streams?.submitRequest(request, on: name) { [inbox] answer in
                     if let id { inbox.post(.streamAnswered(id, answer)) }
                 }
             }
@@ -201,13 +201,13 @@ final class EventLoop {
     /// Asks who decides about private channels; the answer comes back to this loop.
     func ask(_ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> LoopTask) {
         guard let authority = services.authority else { return inbox.post(answer(.unavailable)) }
-        authority.decide(question) { [inbox] in inbox.post(answer($0)) }
+        authority.decideQuestion(question) { [inbox] in inbox.post(answer($0)) }
     }
 
     /// Has a broadcast kept.
     func store(_ message: PersistedMessage, answer: @escaping @Sendable (String?) -> Void) {
         guard let messages = services.messages else { return answer(nil) }
-        messages.store(message, answer: answer)
+        messages.storeMessage(message, answer: answer)
     }
 
     /// Others may take over presences that ended here. What was said of them here has to be on its way before.
@@ -220,7 +220,7 @@ final class EventLoop {
     private func postRelays() {
         guard !relays.isEmpty else { return }
         for sibling in siblings { sibling.post(relays) }
-        services.peers?.post(relays, from: index)
+        services.peers?.postRelays(relays, from: index)
         relays.removeAll(keepingCapacity: true)
     }
 
@@ -254,7 +254,7 @@ final class EventLoop {
                 answers.hasRoom(slot)
             } else {
                 recoveries.resume(slot)
-                hub.hasRoom(slot)
+                hub.roomBecameFree(slot)
                 execute()
             }
             if delivery.hasWork { delivery.flush() }
@@ -270,7 +270,7 @@ final class EventLoop {
     /// Sockets that have caught up are told the states that they were spared the steps to.
     private func sendResyncs() {
         while let resync = delivery.takeResync() {
-            hub.show(resync.state, to: resync.slot)
+            hub.showState(resync.state, to: resync.slot)
             execute()
             if delivery.hasWork { delivery.flush() }
         }
@@ -287,7 +287,7 @@ final class EventLoop {
     /// New rules, on the loop's own thread.
     func adopt(_ rules: GatewayRules) {
         self.rules = rules
-        hub.adopt(rules.limits, rules.presence, rules.typing)
+        hub.applySettings(rules.limits, rules.presence, rules.typing)
         delivery.adopt(cap: rules.pendingBytesPerSocket)
         admission.adopt(rules)
         router.adopt(rules)
@@ -316,7 +316,7 @@ final class EventLoop {
     private func tick() {
         counters.turnBegins()
         second += 1
-        hub.tick(at: now())
+        hub.performTick(at: now())
         execute()
         http.tick()
         router.streams.tick()
@@ -328,7 +328,7 @@ final class EventLoop {
         tickSockets()
         pings.beginSecond()
         recoveries.endPatience()
-        shared.recovery.forget(at: now())
+        shared.recovery.removeExpired(at: now())
         lookAfterCertificate()
         gauges.publish(self)
         delivery.tracer.forget(before: second)

@@ -98,7 +98,7 @@ extension EventLoop {
         let isBinary = lws_frame_is_binary(wsi) != 0
         if !delivery.tracer.isIdle { delivery.trace(received: message, isBinary: isBinary, from: slot) }
         do {
-            try hub.receive(message[...], isBinary: isBinary, from: slot, at: now())
+            try hub.receiveMessage(message[...], isBinary: isBinary, from: slot, at: now())
         } catch {
             counters.malformed += 1
             logger.debug("dropped a malformed frame: \(error)")

@@ -90,8 +90,8 @@ package struct LoopFigures: Sendable {
         malformedFrames += other.malformedFrames
         refused.merge(other.refused, uniquingKeysWith: +)
         slowed.merge(other.slowed, uniquingKeysWith: +)
-        lag.add(other.lag)
-        turns.add(other.turns)
+        lag.addCounts(other.lag)
+        turns.addCounts(other.turns)
         stalls += other.stalls
         batching += other.batching
         streamWatchers.merge(other.streamWatchers, uniquingKeysWith: +)
@@ -191,7 +191,7 @@ struct LoopCounters {
         guard let began = turnBegan else { return nil }
         turnBegan = nil
         let took = uv_hrtime() - began
-        turns.record(nanoseconds: Int64(took))
+        turns.recordDuration(nanoseconds: Int64(took))
         guard took > Self.stall else { return nil }
         stalls += 1
         return took
@@ -199,7 +199,7 @@ struct LoopCounters {
 
     /// - Parameters: microseconds since 1970.
     mutating func handedOn(committedAtMicroseconds: Int64, at now: Int64) {
-        lag.record(nanoseconds: max(0, now - committedAtMicroseconds) * 1000)
+        lag.recordDuration(nanoseconds: max(0, now - committedAtMicroseconds) * 1000)
     }
 }
 

@@ -35,7 +35,7 @@ package struct Authorization {
     }
 
     /// Asks about a member's right; the answer arrives later.
-    private mutating func ask(
+    private mutating func askAuthority(
         _ right: AuthorizationQuestion.Right, as claims: Claims, for membership: Membership, _ hub: inout HubContext
     ) -> AuthorizationID {
         let id = AuthorizationID(loop: hub.loop, serial: hub.nextSerial())
@@ -47,7 +47,7 @@ package struct Authorization {
 
     /// Handles the authority's answer. An answer that comes after the member left, rejoined or brought another token
     /// has no effect.
-    package mutating func take(
+    package mutating func receiveAnswer(
         _ outcome: AuthorizationOutcome, to id: AuthorizationID, _ hub: inout HubContext
     ) -> (Membership, Decision)? {
         guard let membership = questions.removeValue(forKey: id), !membership.join.hasEnded,
@@ -85,7 +85,8 @@ package struct Authorization {
     package mutating func askToRead(_ membership: Membership, _ hub: inout HubContext) {
         guard let grants = membership.grants else { return }
         if grants.replay != nil { membership.channel.replays.beginWait(of: membership) }
-        grants.readQuestion = ask(.read(replay: grants.replay?.request), as: membership.claims, for: membership, &hub)
+        grants.readQuestion = askAuthority(
+            .read(replay: grants.replay?.request), as: membership.claims, for: membership, &hub)
     }
 
     private func decideJoin(
@@ -112,7 +113,7 @@ package struct Authorization {
     }
 
     /// Handles a new token on a private channel by first asking what it may read.
-    package mutating func renew(
+    package mutating func renewGrants(
         _ grants: ChannelGrants, as claims: Claims, of membership: Membership, _ hub: inout HubContext
     ) -> Renewal {
         // After a lapse the same token is asked about again, because its rights may have shrunk.
@@ -128,7 +129,7 @@ package struct Authorization {
             return .takenBack
         }
         grants.newClaims = claims
-        grants.readQuestion = ask(.read(replay: nil), as: claims, for: membership, &hub)
+        grants.readQuestion = askAuthority(.read(replay: nil), as: claims, for: membership, &hub)
         return .asked
     }
 
@@ -141,13 +142,13 @@ package struct Authorization {
 
     /// Asks again what a member may do, under its newest claims. Until the answer, the member keeps its rights and its
     /// writes are held.
-    mutating func refresh(_ grants: ChannelGrants, of membership: Membership, _ hub: inout HubContext) {
+    mutating func refreshGrants(_ grants: ChannelGrants, of membership: Membership, _ hub: inout HubContext) {
         forgetQuestions(of: grants)
         grants.write = WriteRights()
         guard grants.read != nil else { return askToRead(membership, &hub) }
         let claims = grants.newClaims ?? membership.claims
         grants.newClaims = claims
-        grants.readQuestion = ask(.read(replay: nil), as: claims, for: membership, &hub)
+        grants.readQuestion = askAuthority(.read(replay: nil), as: claims, for: membership, &hub)
     }
 
     /// Asks again about tokens whose rights could not be determined. Call once a second.
@@ -157,7 +158,7 @@ package struct Authorization {
         undecided = []
         for membership in members where !membership.join.hasEnded {
             guard let grants = membership.grants, grants.newClaims != nil, grants.readQuestion == nil else { continue }
-            refresh(grants, of: membership, &hub)
+            refreshGrants(grants, of: membership, &hub)
         }
     }
 
@@ -183,7 +184,7 @@ package struct Authorization {
     }
 
     /// Decides whether a member of a private channel may write now, or holds the write until that is known.
-    package mutating func admit(
+    package mutating func admitWrite(
         _ write: MemberWrite, ref: JSON, _ grants: ChannelGrants, of membership: Membership, _ limits: HubLimits
     ) -> Admission {
         if grants.held.isEmpty, grants.readQuestion == nil, membership.join.isJoined {
@@ -216,7 +217,7 @@ package struct Authorization {
         case .asked: return nil
         case .unknown:
             if let need = grants.openNeed(of: next.write) {
-                grants.write[need] = .asked(ask(.write(need), as: membership.claims, for: membership, &hub))
+                grants.write[need] = .asked(askAuthority(.write(need), as: membership.claims, for: membership, &hub))
             }
             return nil
         case .allowed, .denied:
@@ -253,7 +254,7 @@ package struct Authorization {
         guard let grants = membership.grants else { return }
         for entry in grants.held.removeAll(needing: need) {
             heldBytes -= entry.bytes
-            hub.refuse(entry.write.kind, entry.ref, of: membership, refusal)
+            hub.refuseMessage(entry.write.kind, entry.ref, of: membership, refusal)
         }
     }
 
@@ -265,7 +266,7 @@ package struct Authorization {
     }
 
     /// Discards everything held for a member that has left the channel.
-    package mutating func end(of membership: Membership) {
+    package mutating func discardPending(of membership: Membership) {
         guard let grants = membership.grants else { return }
         forgetQuestions(of: grants)
         heldBytes -= grants.held.bytes

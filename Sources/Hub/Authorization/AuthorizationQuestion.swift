@@ -78,5 +78,5 @@ extension AuthorizationOutcome {
 package protocol ChannelAuthority: Sendable {
     /// Answers once, from any thread and possibly before returning. Called on a loop's thread, so it must not block. A
     /// question that cannot be decided soon is answered with `unavailable`.
-    func decide(_ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> Void)
+    func decideQuestion(_ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> Void)
 }

@@ -27,7 +27,7 @@ extension Hub {
     }
 
     /// Cuts a member off until it brings a fresh token, and tells it so.
-    func lapse(_ membership: Membership, _ refusal: Refusal) {
+    func lapseMember(_ membership: Membership, _ refusal: Refusal) {
         guard membership.lapse == nil else { return }
         membership.lapse = TokenLapse(
             watchesPresence: membership.presence.watcherIndex != nil,
@@ -35,21 +35,21 @@ extension Hub {
         authorization.refuseHeld(of: membership, refusal, &context)
         stopHearing(membership)
         // The member may come back for kept messages, as if its socket had broken.
-        history.leave(membership, .lost, &context)
+        history.removeMember(membership, .lost, &context)
         membership.history = nil
         presence.stopShowing(to: membership, &context)
         membership.presence.watcherIndex = nil
         membership.presence.counterIndex = nil
         streams.stopShowing(to: membership, &context)
-        catchUp.lapse(membership, wasHearing: rows.stop(membership, &context), rows.progress, &context)
-        context.system(membership, extension: "system", ok: false, message: refusal.message)
+        catchUp.lapseMember(membership, wasHearing: rows.stopChanges(membership, &context), rows.progress, &context)
+        context.sendSystemMessage(membership, extension: "system", ok: false, message: refusal.message)
     }
 
     /// Restores what a member received before its last token expired, now that it has a good one; its row changes
     /// continue with `resubscribe`.
     ///
     /// - Returns: whether the last token had expired.
-    func resume(_ membership: Membership) -> Bool {
+    func resumeMember(_ membership: Membership) -> Bool {
         guard let lapse = membership.lapse else { return false }
         membership.lapse = nil
         if var request = lapse.history {
@@ -57,20 +57,21 @@ extension Hub {
             request.after = nil
             let trace = catchUp.trace(
                 of: membership.claims, joinRef: membership.joinRef, membership.connection, rows.progress, &context)
-            membership.history = history.enter(membership, request, trace, &context)
+            membership.history = history.addMember(membership, request, trace, &context)
             membership.history?.doubts = nil
         }
         if membership.mayRead(.broadcast) { letHear(membership, after: missedMessages(by: membership)) }
-        if lapse.watchesPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
+        if lapse.watchesPresence, membership.mayRead(.presence) { presence.showList(to: membership, &context) }
         if lapse.countsPresence, membership.mayRead(.presence) { presence.showOccupancy(to: membership, &context) }
-        streams.enter(membership, &context)
+        streams.addMember(membership, &context)
         return true
     }
 
     /// Refuses a message from a member whose token has expired.
     func refuseLapsed(_ frame: ClientFrame, of membership: Membership) {
-        guard let kind = MessageKind(rawValue: frame.event), let expired = membership.claims.expired(at: context.now)
+        guard let kind = MessageKind(rawValue: frame.event),
+            let expired = membership.claims.expiryRefusal(at: context.now)
         else { return }
-        context.refuse(kind, frame.ref, of: membership, expired)
+        context.refuseMessage(kind, frame.ref, of: membership, expired)
     }
 }

@@ -10,13 +10,15 @@ extension Hub {
             return
         }
         do throws(Refusal) {
-            let claims = try verifier.verify(token, at: context.now)
-            if let bar = bar(of: claims, from: membership.channel.key) { return expel(membership, bar, .revoked) }
-            if let grants = membership.grants { return renew(grants, as: claims, of: membership) }
-            adopt(claims, by: membership)
-            resubscribe(membership, as: claims, afterLapse: resume(membership))
+            let claims = try verifier.verifyToken(token, at: context.now)
+            if let bar = barRefusal(of: claims, from: membership.channel.key) {
+                return expelMember(membership, bar, .revoked)
+            }
+            if let grants = membership.grants { return renewGrants(grants, as: claims, of: membership) }
+            useClaims(claims, by: membership)
+            resubscribe(membership, as: claims, afterLapse: resumeMember(membership))
         } catch {
-            guard case .tokenExpired = error else { return expel(membership, error) }
+            guard case .tokenExpired = error else { return expelMember(membership, error) }
             if membership.lapse == nil { endToken(of: membership, error) }
         }
     }
@@ -28,23 +30,23 @@ extension Hub {
         lapseOrExpel(membership, expired)
     }
 
-    private func renew(_ grants: ChannelGrants, as claims: Claims, of membership: Membership) {
-        switch authorization.renew(grants, as: claims, of: membership, &context) {
+    private func renewGrants(_ grants: ChannelGrants, as claims: Claims, of membership: Membership) {
+        switch authorization.renewGrants(grants, as: claims, of: membership, &context) {
         case .asked: break
         case .takenBack: releaseWrites(of: membership)
         case .joinsAnew:
-            adopt(claims, by: membership)
+            useClaims(claims, by: membership)
             authorization.askToRead(membership, &context)
             resubscribe(membership, as: claims)
         }
     }
 
     /// Applies a new token that grants at least the previous read rights in a private channel.
-    func renewed(_ claims: Claims, of membership: Membership) {
-        adopt(claims, by: membership)
+    func applyRenewal(_ claims: Claims, of membership: Membership) {
+        useClaims(claims, by: membership)
         // The check was requested by a backend or before the token expired: a good answer does not make the token good.
-        guard claims.expired(at: context.now) == nil else { return }
-        let wasLapsed = resume(membership)
+        guard claims.expiryRefusal(at: context.now) == nil else { return }
+        let wasLapsed = resumeMember(membership)
         if membership.join.isJoined { showWhatMayBeRead(to: membership) }
         resubscribe(membership, as: claims, afterLapse: wasLapsed)
         releaseWrites(of: membership)
@@ -58,14 +60,16 @@ extension Hub {
         if membership.presence.watcherIndex == nil, membership.grants?.wantsPresence == true,
             membership.mayRead(.presence)
         {
-            presence.show(to: membership, &context)
+            presence.showList(to: membership, &context)
         }
     }
 
     /// Makes a member act under another token.
-    private func adopt(_ claims: Claims, by membership: Membership) {
+    private func useClaims(_ claims: Claims, by membership: Membership) {
         membership.claims = claims
-        history.renew(membership) { ClientTrace(renewing: $0, at: context.now, moment: catchUp.sessions.moment()) }
+        history.renewSession(membership) {
+            ClientTrace(renewing: $0, at: context.now, moment: catchUp.sessions.moment())
+        }
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
     }
 
@@ -75,11 +79,11 @@ extension Hub {
         defer { endFirstMoment(of: membership) }
         // The client has sent its token, so reports about its row changes are no longer held back.
         membership.firstTokenDue = nil
-        let left = rows.change(membership, to: claims, &context)
+        let left = rows.changeClaims(membership, to: claims, &context)
         if left != nil { membership.isOwedState = false }
         guard left != nil || (wasLapsed && membership.rows != nil) else { return }
         catchUp.startAnew(membership, wasHearing: left?.groupIndex != nil, rows.progress, &context)
-        handle(.rowChangesRestarted(needsOfRowChanges(membership)), of: membership)
+        handleEvent(.rowChangesRestarted(needsOfRowChanges(membership)), of: membership)
     }
 
     /// Ends channels whose token has expired, or suspends them until a fresh one arrives.
@@ -90,7 +94,7 @@ extension Hub {
         earliestExpiry = .max
         for connection in context.openConnections {
             for membership in connection.memberships.reversed() {
-                guard let expired = membership.claims.expired(at: context.now) else {
+                guard let expired = membership.claims.expiryRefusal(at: context.now) else {
                     earliestExpiry = min(earliestExpiry, Int64(membership.claims.expiresAt))
                     continue
                 }
@@ -102,12 +106,14 @@ extension Hub {
     private func lapseOrExpel(_ membership: Membership, _ expired: Refusal) {
         guard let end = endOfLapse(membership) else {
             // The member brought a fresh token, but its rights could not be determined.
-            if let grants = membership.grants, grants.isUndecided, grants.newClaims?.expired(at: context.now) == nil {
+            if let grants = membership.grants, grants.isUndecided,
+                grants.newClaims?.expiryRefusal(at: context.now) == nil
+            {
                 return comeBack(membership)
             }
-            return expel(membership, expired, isTold: membership.lapse != nil)
+            return expelMember(membership, expired, isTold: membership.lapse != nil)
         }
-        lapse(membership, expired)
+        lapseMember(membership, expired)
         earliestExpiry = min(earliestExpiry, end)
     }
 
@@ -115,13 +121,13 @@ extension Hub {
     /// rejoins after an error, and a fresh token is all that takes.
     ///
     /// - Parameter isTold: the client already knows why nothing arrives any more.
-    func expel(
+    func expelMember(
         _ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd = .lost, isTold: Bool = false
     ) {
         authorization.refuseHeld(of: membership, refusal, &context)
-        guard membership.connection.reader == nil else { return close(membership, refusal, end) }
-        if !isTold { context.system(membership, extension: "system", ok: false, message: refusal.message) }
-        remove(membership, end)
+        guard membership.connection.reader == nil else { return closeReaderChannel(membership, refusal, end) }
+        if !isTold { context.sendSystemMessage(membership, extension: "system", ok: false, message: refusal.message) }
+        removeMember(membership, end)
         membership.connection.isToRejoin = true
         let error = membership.frames.push(
             "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.ending)

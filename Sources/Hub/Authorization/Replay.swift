@@ -95,7 +95,7 @@ struct PendingReplay {
     }
 
     /// - Returns: the change in kept bytes; negative if everything was dropped.
-    mutating func keep(_ message: DatabaseBroadcast, limits: HubLimits, room: Int) -> Int {
+    mutating func keepLive(_ message: DatabaseBroadcast, limits: HubLimits, room: Int) -> Int {
         guard !overflowed else { return 0 }
         let size = message.broadcast.bytes
         guard live.count < limits.heldPerMember, bytes + size <= limits.payloadBytes, size <= room else {
@@ -127,9 +127,9 @@ struct ChannelReplays {
 
     mutating func endWait(of membership: Membership) { waiting.removeAll { $0 === membership } }
 
-    mutating func note(_ id: String, sentTo slot: Slot) { sent[Name(id), default: []].insert(slot) }
+    mutating func recordReplay(_ id: String, sentTo slot: Slot) { sent[Name(id), default: []].insert(slot) }
 
-    mutating func forget(_ id: String, sentTo slot: Slot) {
+    mutating func removeReplay(_ id: String, sentTo slot: Slot) {
         let id = Name(id)
         sent[id]?.remove(slot)
         if sent[id]?.isEmpty == true { sent[id] = nil }
@@ -151,7 +151,7 @@ extension Authorization {
         for membership in channel.replays.waiting {
             guard let grants = membership.grants, (membership.history?.isOff == false) == withHistory
             else { continue }
-            heldBytes += grants.replay?.keep(message, limits: limits, room: limits.heldBytes - heldBytes) ?? 0
+            heldBytes += grants.replay?.keepLive(message, limits: limits, room: limits.heldBytes - heldBytes) ?? 0
         }
     }
 
@@ -162,15 +162,15 @@ extension Authorization {
         let (channel, version) = (membership.channel, membership.version)
         for message in replay.messages {
             guard let frame = message.frame(version, joinRef: membership.joinRef, in: channel) else { continue }
-            hub.send(frame, to: membership)
+            hub.sendFrame(frame, to: membership)
         }
         let ids = replay.messages.map(\.id)
         for message in replay.live where !ids.contains(message.id) {
-            if let frame = message.broadcast.frame(version, in: channel) { hub.send(frame, to: membership) }
+            if let frame = message.broadcast.frame(version, in: channel) { hub.sendFrame(frame, to: membership) }
         }
         endReplay(grants, of: membership)
         grants.replayed = ids
-        for id in ids { channel.replays.note(id, sentTo: membership.slot) }
+        for id in ids { channel.replays.recordReplay(id, sentTo: membership.slot) }
     }
 
     /// Discards everything a member's replay left behind.
@@ -181,7 +181,7 @@ extension Authorization {
             grants.replay = nil
             channel.replays.endWait(of: membership)
         }
-        for id in grants.replayed { channel.replays.forget(id, sentTo: membership.slot) }
+        for id in grants.replayed { channel.replays.removeReplay(id, sentTo: membership.slot) }
         grants.replayed = []
     }
 }

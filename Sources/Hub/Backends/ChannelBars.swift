@@ -23,7 +23,7 @@ package final class ChannelBars: Sendable {
     package init() {}
 
     /// - Returns: false if there is no room for another bar.
-    package func bar(_ user: Name, from key: ChannelKey, seconds: Int, at now: Int64) -> Bool {
+    package func barUser(_ user: Name, from key: ChannelKey, seconds: Int, at now: Int64) -> Bool {
         until.withLock { until in
             let bar = Bar(user: user, key: key)
             if until[bar] == nil, until.count >= Self.most {
@@ -37,7 +37,7 @@ package final class ChannelBars: Sendable {
     }
 
     /// Returns the remaining seconds of a bar; nil if the user may join.
-    func seconds(_ user: Name, _ key: ChannelKey, at now: Int64) -> Int? {
+    func remainingSeconds(_ user: Name, _ key: ChannelKey, at now: Int64) -> Int? {
         guard count.load(ordering: .acquiring) > 0 else { return nil }
         return until.withLock { until in
             let bar = Bar(user: user, key: key)

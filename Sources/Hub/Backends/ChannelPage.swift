@@ -20,7 +20,7 @@ package struct ChannelCount: Sendable, Equatable {
     package var isEmpty: Bool { connections == 0 && members == 0 }
 
     /// Adds the counts of another loop or hub for the same channel.
-    package mutating func add(_ other: ChannelCount) {
+    package mutating func mergeCount(_ other: ChannelCount) {
         connections += other.connections
         members = max(members, other.members)
         typing = max(typing, other.typing)
@@ -51,13 +51,13 @@ package struct ChannelPage: Sendable, Equatable {
     ///
     /// A source that has more channels behind its last one has said nothing about what follows, so the merged page ends
     /// there.
-    package static func joined(_ pages: [ChannelPage], limit: Int) -> ChannelPage {
+    package static func mergePages(_ pages: [ChannelPage], limit: Int) -> ChannelPage {
         let end = pages.filter(\.isCut).compactMap(\.channels.last?.key).min { ChannelKey.precedes($0, $1) }
         var all: [ChannelKey: ChannelCount] = [:]
         var isCut = pages.contains(where: \.isCut)
         for channel in pages.flatMap(\.channels) {
             if let end, ChannelKey.precedes(end, channel.key) { continue }
-            if all[channel.key]?.add(channel) == nil { all[channel.key] = channel }
+            if all[channel.key]?.mergeCount(channel) == nil { all[channel.key] = channel }
         }
         var sorted = all.values.sorted { ChannelKey.precedes($0.key, $1.key) }
         if sorted.count > limit {

@@ -81,66 +81,66 @@ package final class Happenings: Sendable {
     // MARK: Recording events
 
     /// Records the start of the hub. Call once, before anything else is recorded.
-    package func started(at now: Int64) { state.withLock { keep(Event(.hubStarted, at: now), &$0) } }
+    package func hubStarted(at now: Int64) { state.withLock { queueEvent(Event(.hubStarted, at: now), &$0) } }
 
-    func connected(_ client: String, _ user: Name?, at now: HubTime) {
-        note(.clientConnected, at: now) {
+    func clientConnected(_ client: String, _ user: Name?, at now: HubTime) {
+        recordEvent(.clientConnected, at: now) {
             $0.client = client
             $0.user = user
         }
     }
 
-    func disconnected(_ client: String, _ user: Name?, at now: HubTime) {
-        note(.clientDisconnected, at: now) {
+    func clientDisconnected(_ client: String, _ user: Name?, at now: HubTime) {
+        recordEvent(.clientDisconnected, at: now) {
             $0.client = client
             $0.user = user
         }
     }
 
     /// Records an answered join.
-    func joined(_ channel: ChannelKey, at now: HubTime) {
+    func channelJoined(_ channel: ChannelKey, at now: HubTime) {
         state.withLock { state in
             let count = state.channels[channel, default: 0]
             state.channels[channel] = count + 1
             guard count == 0 else { return }
             var event = Event(.channelOccupied, at: now.unix)
             event.channel = channel
-            keep(event, &state)
+            queueEvent(event, &state)
         }
     }
 
     /// Records that a joined member has left.
-    func left(_ channel: ChannelKey, at now: HubTime) {
+    func channelLeft(_ channel: ChannelKey, at now: HubTime) {
         state.withLock { state in
             guard let count = state.channels[channel] else { return }
             state.channels[channel] = count > 1 ? count - 1 : nil
             guard count == 1 else { return }
             var event = Event(.channelVacated, at: now.unix)
             event.channel = channel
-            keep(event, &state)
+            queueEvent(event, &state)
         }
     }
 
     /// Records a presence that has appeared.
-    func present(_ record: PresenceRecord, at now: Int64) {
+    func presenceAppeared(_ record: PresenceRecord, at now: Int64) {
         state.withLock { state in
             let member = Member(channel: record.channel, key: Name(record.key))
             state.members[member, default: 0] += 1
-            if state.members[member] == 1 { keep(Self.event(.memberJoined, record, at: now), &state) }
+            if state.members[member] == 1 { queueEvent(Self.makeEvent(.memberJoined, record, at: now), &state) }
         }
     }
 
     /// Records a presence that has disappeared: its window is over, or the member withdrew it.
-    func absent(_ record: PresenceRecord, at now: Int64) {
+    func presenceDisappeared(_ record: PresenceRecord, at now: Int64) {
         state.withLock { state in
             let member = Member(channel: record.channel, key: Name(record.key))
             guard let count = state.members[member] else { return }
             state.members[member] = count > 1 ? count - 1 : nil
-            if count == 1 { keep(Self.event(.memberLeft, record, at: now), &state) }
+            if count == 1 { queueEvent(Self.makeEvent(.memberLeft, record, at: now), &state) }
         }
     }
 
-    private static func event(_ kind: Kind, _ record: PresenceRecord, at now: Int64) -> Event {
+    private static func makeEvent(_ kind: Kind, _ record: PresenceRecord, at now: Int64) -> Event {
         var event = Event(kind, at: now)
         event.channel = record.channel
         event.key = record.key
@@ -149,13 +149,13 @@ package final class Happenings: Sendable {
         return event
     }
 
-    private func note(_ kind: Kind, at now: HubTime, _ fill: (inout Event) -> Void) {
+    private func recordEvent(_ kind: Kind, at now: HubTime, _ fill: (inout Event) -> Void) {
         var event = Event(kind, at: now.unix)
         fill(&event)
-        state.withLock { [event] in keep(event, &$0) }
+        state.withLock { [event] in queueEvent(event, &$0) }
     }
 
-    private func keep(_ event: Event, _ state: inout State) {
+    private func queueEvent(_ event: Event, _ state: inout State) {
         guard state.queue.count < most, state.bytes + event.bytes <= mostBytes else {
             state.missed += 1
             state.missedInAll += 1
@@ -163,7 +163,7 @@ package final class Happenings: Sendable {
             return
         }
         noteMissed(&state)
-        append(event, &state)
+        appendEvent(event, &state)
     }
 
     private func noteMissed(_ state: inout State) {
@@ -171,10 +171,10 @@ package final class Happenings: Sendable {
         var gap = Event(.missed, at: state.missedAt)
         gap.count = state.missed
         state.missed = 0
-        append(gap, &state)
+        appendEvent(gap, &state)
     }
 
-    private func append(_ event: Event, _ state: inout State) {
+    private func appendEvent(_ event: Event, _ state: inout State) {
         state.queue.append(event)
         state.bytes += event.bytes
     }
@@ -186,7 +186,7 @@ package final class Happenings: Sendable {
     /// - Parameters:
     ///   - most: the maximum number.
     ///   - mostBytes: the maximum bytes of all of them, except for a single event that is larger.
-    package func take(upTo most: Int, mostBytes: Int) -> [Event] {
+    package func takeEvents(upTo most: Int, mostBytes: Int) -> [Event] {
         state.withLock { state in
             var (events, bytes): ([Event], Int) = ([], 0)
             while events.count < most, let next = state.queue.first, events.isEmpty || bytes + next.bytes <= mostBytes {

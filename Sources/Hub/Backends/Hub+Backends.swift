@@ -8,13 +8,13 @@ extension Hub {
     /// - Parameter seconds: how long the user is barred from the channel (`ChannelBars`); nil if the user may rejoin at
     ///   once.
     /// - Returns: how many sockets were in it.
-    package func unsubscribe(_ user: Name, from key: ChannelKey, seconds: Int?) -> Int {
+    package func removeUser(_ user: Name, from key: ChannelKey, seconds: Int?) -> Int {
         guard let channel = channels[key] else { return 0 }
         let refusal = Refusal.removed(topic: String(key.name), seconds: seconds)
         var count = 0
         for connection in context.openConnections {
             guard let membership = connection.memberships[channel], membership.claims.subject == user else { continue }
-            end(membership, refusal)
+            endMembership(membership, refusal)
             count += 1
         }
         return count
@@ -22,16 +22,16 @@ extension Hub {
 
     /// Ends a channel for good. Only a backend's decision is final; every other cause may pass, and is reported by
     /// `expelMember`.
-    private func end(_ membership: Membership, _ refusal: Refusal) {
+    private func endMembership(_ membership: Membership, _ refusal: Refusal) {
         authorization.refuseHeld(of: membership, refusal, &context)
-        guard membership.connection.reader == nil else { return close(membership, refusal, .revoked) }
+        guard membership.connection.reader == nil else { return closeReaderChannel(membership, refusal, .revoked) }
         let isJoined = membership.pending == nil
         if let pending = membership.pending {
             counters.joinsRefused += 1
             context.refuseJoin(pending.ref, of: membership, refusal)
         }
-        if isJoined { context.system(membership, extension: "system", ok: false, message: refusal.message) }
-        remove(membership, .revoked)
+        if isJoined { context.sendSystemMessage(membership, extension: "system", ok: false, message: refusal.message) }
+        removeMember(membership, .revoked)
         guard isJoined else { return }
         let close = membership.frames.push(
             "phx_close", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.ending)
@@ -42,12 +42,12 @@ extension Hub {
     /// rights; a user that may no longer read is told so, and its channel ends.
     ///
     /// - Returns: the number of memberships that are asked about.
-    package func refresh(_ user: Name) -> Int {
+    package func refreshUser(_ user: Name) -> Int {
         var count = 0
         for connection in context.openConnections {
             for membership in connection.memberships where membership.claims.subject == user {
                 guard let grants = membership.grants else { continue }
-                authorization.refresh(grants, of: membership, &context)
+                authorization.refreshGrants(grants, of: membership, &context)
                 count += 1
             }
         }
@@ -55,8 +55,9 @@ extension Hub {
     }
 
     /// Returns the refusal if a backend has barred the bearer of these claims from a channel.
-    func bar(of claims: Claims, from key: ChannelKey) -> Refusal? {
-        guard let user = claims.subject, let seconds = bars.seconds(user, key, at: context.now.monotonic) else {
+    func barRefusal(of claims: Claims, from key: ChannelKey) -> Refusal? {
+        guard let user = claims.subject, let seconds = bars.remainingSeconds(user, key, at: context.now.monotonic)
+        else {
             return nil
         }
         return .removed(topic: String(key.name), seconds: seconds)

@@ -44,7 +44,7 @@ package struct PresencePage: Sendable {
 
     package init() {}
 
-    mutating func add(_ meta: PresenceMeta, _ bytes: [UInt8]) {
+    mutating func appendMeta(_ meta: PresenceMeta, _ bytes: [UInt8]) {
         if let last = members.last, last.key.hasSameBytes(as: meta.key) {
             members[members.count - 1].metas.append(bytes)
         } else {
@@ -80,7 +80,7 @@ extension Hub {
             }
             var encoded: [UInt8] = []
             meta.encode(into: &encoded)
-            page.add(meta, encoded)
+            page.appendMeta(meta, encoded)
             last = place
         }
         if isCut { page.end = last }

@@ -40,7 +40,7 @@ package final class ChangeGroup {
     /// Counts a subscriber in, whether its join is answered or not.
     ///
     /// - Returns: whether it is the first with these claims.
-    func enter(_ claims: Claims) -> (principal: ChangePrincipal, isFirst: Bool) {
+    func addSubscriber(_ claims: Claims) -> (principal: ChangePrincipal, isFirst: Bool) {
         if let principal = principals[claims] {
             principal.count += 1
             return (principal, false)
@@ -51,7 +51,7 @@ package final class ChangeGroup {
     }
 
     /// - Returns: whether the subscriber was the last with these claims.
-    func exit(_ principal: ChangePrincipal) -> Bool {
+    func removeSubscriber(_ principal: ChangePrincipal) -> Bool {
         principal.count -= 1
         guard principal.count == 0 else { return false }
         principals[principal.claims] = nil
@@ -86,7 +86,7 @@ package final class ChangeGroup {
     /// altered).
     ///
     /// - Parameter mark: how far the loop has passed on the feed's changes.
-    package func take(_ outcome: ChangeSubscriptionOutcome, at mark: Int) -> News {
+    package func receiveOutcome(_ outcome: ChangeSubscriptionOutcome, at mark: Int) -> News {
         let (before, known) = (state, complaints)
         switch outcome {
         case .live: becomeLive([], at: mark)
@@ -116,13 +116,13 @@ package final class ChangeGroup {
         switch state {
         case .registering: return false
         case .live:
-            hub.system(
+            hub.sendSystemMessage(
                 membership, extension: "postgres_changes", ok: true, message: "Subscribed to PostgreSQL", cursor: cursor
             )
             return sendComplaints(to: membership, &hub)
         case .failed(let message):
-            hub.system(membership, extension: "postgres_changes", ok: false, message: message)
-            hub.report(JoinFailure(rowChanges: message), on: membership.slot)
+            hub.sendSystemMessage(membership, extension: "postgres_changes", ok: false, message: message)
+            hub.reportFailure(JoinFailure(rowChanges: message), on: membership.slot)
             return true
         }
     }
@@ -130,16 +130,16 @@ package final class ChangeGroup {
     /// Sends a complaint for each binding that is not served, after the confirmation of the others. Returns as
     /// `sendState` does.
     func sendComplaints(to membership: Membership, _ hub: inout HubContext) -> Bool {
-        for complaint in complaints { hub.tell(complaint, to: membership) }
+        for complaint in complaints { hub.sendComplaint(complaint, to: membership) }
         return complaints.contains(where: \.isError)
     }
 }
 
 extension HubContext {
     /// Tells a subscriber which of its changes are not served.
-    mutating func tell(_ complaint: SubscriptionComplaint, to membership: Membership) {
-        system(membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
-        if complaint.isError { report(JoinFailure(rowChanges: complaint.message), on: membership.slot) }
+    mutating func sendComplaint(_ complaint: SubscriptionComplaint, to membership: Membership) {
+        sendSystemMessage(membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
+        if complaint.isError { reportFailure(JoinFailure(rowChanges: complaint.message), on: membership.slot) }
     }
 }
 
@@ -157,7 +157,7 @@ final class ChangePrincipal {
         self.claims = claims
     }
 
-    func isTold(_ complaint: SubscriptionComplaint, until end: Int64) {
+    func recordComplaint(_ complaint: SubscriptionComplaint, until end: Int64) {
         complaints.removeAll { $0.complaint == complaint }
         complaints.append((complaint, end))
     }

@@ -6,12 +6,12 @@ package protocol ChangeSource: Sendable {
     func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription)
     func unsubscribe(_ id: ChangeGroupID)
     /// Adds claims for which the group's policies are asked. Commits after this call are judged for them too.
-    func admit(_ claims: Claims, to id: ChangeGroupID)
-    func withdraw(_ claims: Claims, from id: ChangeGroupID)
+    func admitClaims(_ claims: Claims, to id: ChangeGroupID)
+    func withdrawClaims(_ claims: Claims, from id: ChangeGroupID)
     /// Asks for the changes a member missed. Its group is live, and its claims were admitted.
-    func recover(_ id: RecoveryID, _ question: RecoveryQuestion)
+    func startRecovery(_ id: RecoveryID, _ question: RecoveryQuestion)
     /// The member is gone; steps that are under way are ignored.
-    func abandon(_ id: RecoveryID)
+    func abandonRecovery(_ id: RecoveryID)
 }
 
 /// The destination of everything read from the database. Called from any thread; must not block.
@@ -19,15 +19,15 @@ package protocol FeedSink: Sendable {
     var loopCount: Int { get }
     /// Hands a loop the events that were read. `whenTaken` is called on the loop's thread once its sockets have taken
     /// them or had the chance to: large windows are read no faster than that.
-    func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void)
+    func deliverEvents(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void)
 }
 
 /// The destination of row changes, as the feed sees it. Called on the feed's thread; must not block.
 package protocol ChangeSink: FeedSink {
     func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome)
     /// Delivers steps of one member's recovery, in order with the other events for its loop.
-    func recovery(_ id: RecoveryID, _ steps: [RecoveryStep], whenTaken: @escaping @Sendable () -> Void)
-    func feed(isReady: Bool)
+    func deliverRecovery(_ id: RecoveryID, _ steps: [RecoveryStep], whenTaken: @escaping @Sendable () -> Void)
+    func feedChanged(isReady: Bool)
 }
 
 /// A group's subscription to the change feed.

@@ -20,7 +20,7 @@ package struct FeedProgress {
             mark: mark, isPastMark: cursor != nil || hasGap, isHeard: group.liveMark.map { mark > $0 } ?? false)
     }
 
-    package mutating func pass(_ change: ChangeDelivery) {
+    package mutating func passChange(_ change: ChangeDelivery) {
         guard !change.cursor.isEmpty, !hasGap else { return }
         cursor = change.cursor
         guard last?.cursor != change.cursor else { return }
@@ -37,7 +37,7 @@ package struct FeedProgress {
         let serial: Int
     }
 
-    package mutating func reach(_ mark: Int) {
+    package mutating func reachMark(_ mark: Int) {
         self.mark = max(self.mark, mark)
         cursor = nil
         hasGap = false
@@ -45,7 +45,7 @@ package struct FeedProgress {
 
     /// Handles the cursor after a boundary: everything up to it was passed on, whether any of it was for this loop or
     /// not.
-    package mutating func reach(cursor: String) {
+    package mutating func reachBoundary(cursor: String) {
         let reached = Passed(cursor: cursor, serial: serial + 1)
         (passed, last) = (reached, reached)
     }

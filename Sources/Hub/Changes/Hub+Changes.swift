@@ -3,31 +3,32 @@ import Wire
 /// Events of the feed, in commit order: changes, and messages sent by SQL (wire-protocol A5, B).
 extension Hub {
     /// Handles one event of the feed, in commit order.
-    package func deliver(_ event: FeedEvent) {
+    package func deliverEvent(_ event: FeedEvent) {
         switch event {
-        case .change(let change): deliver(change)
-        case .broadcast(let message): deliver(message)
-        case .recovery(let id, let step): recovery(id, step)
-        case .boundary(let mark): rows.progress.reach(mark)
-        case .reached(let cursor): rows.progress.reach(cursor: cursor)
+        case .change(let change): deliverChange(change)
+        case .broadcast(let message): deliverBroadcast(message)
+        case .recovery(let id, let step): receiveRecovery(id, step)
+        case .boundary(let mark): rows.progress.reachMark(mark)
+        case .reached(let cursor): rows.progress.reachBoundary(cursor: cursor)
         case .withheld: rows.progress.leaveGap()
-        case .complaint(let complaint, let group, let claims, let time): tell(complaint, claims, in: group, for: time)
+        case .complaint(let complaint, let group, let claims, let time):
+            sendComplaint(complaint, claims, in: group, for: time)
         case .loss(let message, let group): tellOfLoss(message, in: group)
         case .gap: changesAreGone()
         case .broadcastGap(let patterns): broadcastsAreGone(patterns)
-        case .messageWaits(let change, let waits): receipts.update(change, waits, &context)
-        case .receipts(let questions): receipts.ask(questions, at: catchUp.sessions.moment(), &context)
+        case .messageWaits(let change, let waits): receipts.updateWaits(change, waits, &context)
+        case .receipts(let questions): receipts.askQuestions(questions, at: catchUp.sessions.moment(), &context)
         }
     }
 
-    private func tell(
+    private func sendComplaint(
         _ complaint: SubscriptionComplaint, _ claims: Claims, in id: ChangeGroupID, for milliseconds: Int64
     ) {
         guard let group = rows.groups[id], let principal = group.principals[claims] else { return }
-        principal.isTold(complaint, until: context.now.monotonic + milliseconds)
+        principal.recordComplaint(complaint, until: context.now.monotonic + milliseconds)
         for slot in principal.audience.slots {
             guard let membership = context.member(slot, of: group.channel) else { continue }
-            context.tell(complaint, to: membership)
+            context.sendComplaint(complaint, to: membership)
         }
     }
 
@@ -36,7 +37,7 @@ extension Hub {
         rows.progress.leaveGap()
         guard let group = rows.groups[id] else { return }
         for membership in rows.subscribers(of: group, &context) {
-            context.system(membership, extension: "postgres_changes", ok: true, message: message)
+            context.sendSystemMessage(membership, extension: "postgres_changes", ok: true, message: message)
         }
     }
 
@@ -48,7 +49,7 @@ extension Hub {
         for connection in context.openConnections {
             for membership in connection.memberships.reversed()
             where membership.rows != nil && membership.join.isJoined {
-                expel(membership, .changesLost)
+                expelMember(membership, .changesLost)
             }
         }
     }
@@ -59,7 +60,7 @@ extension Hub {
         for (key, channel) in channels where patterns.contains(where: { $0.matches(key) }) {
             for slot in channel.listeners.slots {
                 guard let membership = context.member(slot, of: channel) else { continue }
-                context.system(
+                context.sendSystemMessage(
                     membership, extension: "broadcast", ok: true,
                     message: "Messages from the database may be missing: load what you show again.")
             }
@@ -68,19 +69,19 @@ extension Hub {
 
     /// Delivers one change to a group of subscribers: one frame per protocol version, however many subscribers there
     /// are.
-    private func deliver(_ change: ChangeDelivery) {
-        rows.progress.pass(change)
+    private func deliverChange(_ change: ChangeDelivery) {
+        rows.progress.passChange(change)
         guard let group = rows.groups[change.group] else { return }
         let audience = group.audience(of: change)
         if change.operation == .insert {
-            typing.end(ofAuthorOf: JSON(trusted: change.data[...]), in: group.channel, &context)
+            typing.endTyping(ofAuthorOf: JSON(trusted: change.data[...]), in: group.channel, &context)
         }
         guard !audience.isEmpty else { return }
-        receipts.note(change, at: catchUp.sessions.moment(), context.now.monotonic)
+        receipts.recordChange(change, at: catchUp.sessions.moment(), context.now.monotonic)
         if rows.progress.cursor == change.cursor {
             audience.forEachReader { slot in
                 guard let membership = context.member(slot, of: group.channel) else { return }
-                membership.moves { $0.rows = change.cursor }
+                membership.movePosition { $0.rows = change.cursor }
                 membership.rows?.reached = rows.progress.serial
             }
         }
@@ -90,30 +91,30 @@ extension Hub {
 
     /// Delivers a message sent by SQL. Every loop gets it from the feed, so it is not relayed, except to be given a
     /// place in a history that several hubs keep.
-    private func deliver(_ message: DatabaseBroadcast) {
+    private func deliverBroadcast(_ message: DatabaseBroadcast) {
         if !isOrdered(message.key) {
-            history.keep(message, &context)
+            history.keepBroadcast(message, &context)
         } else if context.loop == 0 {
             let ordered = OrderedBroadcast(message.broadcast, databaseID: message.id)
-            history.store.sends(message.key)
-            context.relay(.ordered(message.key, ordered, isNumbered: false))
+            history.store.countSent(message.key)
+            context.sendRelay(.ordered(message.key, ordered, isNumbered: false))
         }
         guard let channel = channels[message.key] else { return }
         let insert = message.insert
-        typing.end(ofAuthorOf: insert, in: channel, &context)
+        typing.endTyping(ofAuthorOf: insert, in: channel, &context)
         if let insert, receipts.isNoting {
-            receipts.note(insert, to: message.key, at: catchUp.sessions.moment(), context.now.monotonic)
+            receipts.recordInsert(insert, to: message.key, at: catchUp.sessions.moment(), context.now.monotonic)
         }
         authorization.keepForReplays(message, in: channel, withHistory: false, context.limits)
         let audience = channel.replays.receivers(of: message.id).map { channel.members.without($0) } ?? channel.members
-        context.deliver(message.broadcast, in: channel, to: audience, except: nil)
+        context.deliverBroadcast(message.broadcast, in: channel, to: audience, except: nil)
         passOnNews(in: channel)
     }
 
     /// Handles a change in whether the feed has a database to read from.
-    package func feed(isReady: Bool) {
-        catchUp.sessions.feed(isReady: isReady, at: context.now)
-        guard rows.feed(isReady: isReady) else { return }
+    package func feedChanged(isReady: Bool) {
+        catchUp.sessions.feedChanged(isReady: isReady, at: context.now)
+        guard rows.feedChanged(isReady: isReady) else { return }
         for connection in context.openConnections {
             for membership in connection.memberships where membership.awaitsReplication {
                 rows.announceReplication(to: membership, &context)

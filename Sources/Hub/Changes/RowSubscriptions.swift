@@ -13,7 +13,7 @@ package struct RowSubscriptions {
 
     /// Returns the channel's group for these bindings, registering a new one with the feed. One registration serves all
     /// members with the same request: ten thousand joins of one channel cost the feed one.
-    package mutating func group(
+    package mutating func registerGroup(
         of channel: LocalChannel, _ subscription: ChangeSubscription, _ hub: inout HubContext
     ) -> ChangeGroup {
         // Found by hash: a channel may have as many groups as members, each with a filter of its own.
@@ -28,8 +28,8 @@ package struct RowSubscriptions {
     }
 
     /// Adds a member that asked for changes to the group's subscribers, by its claims. Changes do not reach it yet.
-    package func enter(_ group: ChangeGroup, _ membership: Membership, _ hub: inout HubContext) {
-        let (principal, isFirst) = group.enter(membership.claims)
+    package func enterGroup(_ group: ChangeGroup, _ membership: Membership, _ hub: inout HubContext) {
+        let (principal, isFirst) = group.addSubscriber(membership.claims)
         membership.rows = RowSubscription(group: group, principal: principal)
         if isFirst { hub.actions.append(.admit(group.id, principal.claims)) }
     }
@@ -38,16 +38,16 @@ package struct RowSubscriptions {
     /// member when the feed answers.
     func needs(of membership: Membership) -> JoinMachine.Needs {
         guard let group = membership.group, group.state == .registering else { return [] }
-        group.waiting.add(membership)
+        group.waiting.addMember(membership)
         return .subscription
     }
 
     /// Lets changes reach a member; returns false if they already did.
-    func start(_ membership: Membership) -> Bool {
+    func startChanges(_ membership: Membership) -> Bool {
         guard let rows = membership.rows, rows.groupIndex == nil else { return false }
         let (slot, version) = (membership.slot, membership.version)
-        membership.rows?.groupIndex = rows.group.audience.add(slot, version)
-        membership.rows?.principalIndex = rows.principal.audience.add(slot, version)
+        membership.rows?.groupIndex = rows.group.audience.addSlot(slot, version)
+        membership.rows?.principalIndex = rows.principal.audience.addSlot(slot, version)
         membership.rows?.reached = progress.serial
         return true
     }
@@ -55,7 +55,7 @@ package struct RowSubscriptions {
     /// Moves a member's subscription to other claims and takes the member out of its old group.
     ///
     /// - Returns: the old subscription; nil if the member has none, or already uses these claims.
-    mutating func change(
+    mutating func changeClaims(
         _ membership: Membership, to claims: Claims, _ hub: inout HubContext
     ) -> RowSubscription? {
         guard let left = membership.rows, left.principal.claims != claims else { return nil }
@@ -63,17 +63,17 @@ package struct RowSubscriptions {
             role: claims.role, bindings: left.group.subscription.bindings, ids: left.group.subscription.ids,
             isLegacy: left.group.subscription.isLegacy)
         // Enter before leaving the old group: leaving discards a group that loses its last member.
-        let group = group(of: membership.channel, subscription, &hub)
+        let group = registerGroup(of: membership.channel, subscription, &hub)
         membership.claims = claims
-        enter(group, membership, &hub)
-        leave(left, membership, &hub)
+        enterGroup(group, membership, &hub)
+        leaveGroup(left, membership, &hub)
         return left
     }
 
     /// Stops changes from reaching a member for the time being.
     ///
     /// - Returns: whether they did reach it.
-    func stop(_ membership: Membership, _ hub: inout HubContext) -> Bool {
+    func stopChanges(_ membership: Membership, _ hub: inout HubContext) -> Bool {
         guard let rows = membership.rows, rows.groupIndex != nil else { return false }
         leaveAudiences(rows, membership, &hub)
         membership.rows?.groupIndex = nil
@@ -94,13 +94,13 @@ package struct RowSubscriptions {
     }
 
     /// Removes a member from a group.
-    mutating func leave(_ rows: RowSubscription, _ membership: Membership, _ hub: inout HubContext) {
+    mutating func leaveGroup(_ rows: RowSubscription, _ membership: Membership, _ hub: inout HubContext) {
         let (group, principal, channel) = (rows.group, rows.principal, membership.channel)
         leaveAudiences(rows, membership, &hub)
-        if group.exit(principal) { hub.actions.append(.withdraw(group.id, principal.claims)) }
+        if group.removeSubscriber(principal) { hub.actions.append(.withdraw(group.id, principal.claims)) }
         if rows.groupIndex == nil {
-            group.waiting.isLeft(by: membership, of: group)
-            group.outstanding.isLeft(by: membership, of: group)
+            group.waiting.countLeft(by: membership, of: group)
+            group.outstanding.countLeft(by: membership, of: group)
         }
         guard group.principals.isEmpty else { return }
         channel.groups[group.subscription.key] = nil
@@ -118,7 +118,7 @@ package struct RowSubscriptions {
     // MARK: Whether changes flow
 
     /// - Returns: whether changes have started to flow.
-    mutating func feed(isReady: Bool) -> Bool {
+    mutating func feedChanged(isReady: Bool) -> Bool {
         defer { self.isReady = isReady }
         return isReady && !self.isReady
     }
@@ -127,7 +127,7 @@ package struct RowSubscriptions {
     func announceReplication(to membership: Membership, _ hub: inout HubContext) {
         membership.awaitsReplication = !isReady
         guard isReady else { return }
-        hub.system(membership, extension: "system", ok: true, message: "Replication connection established")
+        hub.sendSystemMessage(membership, extension: "system", ok: true, message: "Replication connection established")
     }
 }
 

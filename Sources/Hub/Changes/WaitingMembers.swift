@@ -9,10 +9,10 @@ struct WaitingMembers {
     /// The length of the list, including members that have left.
     var count: Int { members.count }
 
-    mutating func add(_ membership: Membership) { members.append(membership) }
+    mutating func addMember(_ membership: Membership) { members.append(membership) }
 
     /// Handles the leave of a group's member that may be in the list.
-    mutating func isLeft(by membership: Membership, of group: ChangeGroup) {
+    mutating func countLeft(by membership: Membership, of group: ChangeGroup) {
         guard !members.isEmpty else { return }
         left += 1
         guard left * 2 > members.count else { return }
@@ -24,7 +24,7 @@ struct WaitingMembers {
     func members(of group: ChangeGroup) -> [Membership] { members.filter { $0.isIn(group) } }
 
     /// Removes and returns all members, including those that have left.
-    mutating func take() -> [Membership] {
+    mutating func takeAll() -> [Membership] {
         defer { self = WaitingMembers() }
         return members
     }

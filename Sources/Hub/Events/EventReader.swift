@@ -38,15 +38,17 @@ final class EventReader {
     }
 
     /// Adds a channel. Call for each, in the order of the request.
-    func expect(_ key: ChannelKey, at position: EventPosition?) { positions.append((key, position ?? EventPosition())) }
+    func addChannel(_ key: ChannelKey, at position: EventPosition?) {
+        positions.append((key, position ?? EventPosition()))
+    }
 
-    func move(_ index: Int, _ change: (inout EventPosition) -> Void) {
+    func movePosition(_ index: Int, _ change: (inout EventPosition) -> Void) {
         let before = positions[index].position
         change(&positions[index].position)
         if positions[index].position != before { hasMoved = true }
     }
 
-    func note(_ verdict: Verdict, on topic: Substring) {
+    func recordVerdict(_ verdict: Verdict, on topic: Substring) {
         guard let index = topics.firstIndex(where: { $0.utf8.elementsEqual(topic.utf8) }) else { return }
         verdicts[index] = verdict
     }
@@ -65,14 +67,14 @@ final class EventReader {
     /// Builds the first event: the outcome for each channel, and whether all of them resumed.
     ///
     /// - Parameter retry: milliseconds after which a browser should reconnect.
-    func connected(retry: Int) -> Frame {
+    func connectedFrame(retry: Int) -> Frame {
         let payload = JSONWriter.object { writer in
             let resumed = verdicts.compactMap { $0?.isResumed }
-            if hasReturned { writer.member("resumed", !resumed.isEmpty && resumed.allSatisfy { $0 }) }
+            if hasReturned { writer.writeMember("resumed", !resumed.isEmpty && resumed.allSatisfy { $0 }) }
             writer.array("channels", zip(topics, verdicts)) { writer, channel in
                 writer.object { writer in
-                    writer.member("topic", channel.0)
-                    channel.1?.write(to: &writer)
+                    writer.writeMember("topic", channel.0)
+                    channel.1?.writeMembers(to: &writer)
                 }
             }
         }
@@ -81,14 +83,14 @@ final class EventReader {
 }
 
 extension EventReader.Verdict {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.member("status", refusal == nil ? "ok" : "error")
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.writeMember("status", refusal == nil ? "ok" : "error")
         if let refusal {
-            writer.member("code", refusal.status)
-            writer.member("reason", refusal.reason)
+            writer.writeMember("code", refusal.status)
+            writer.writeMember("reason", refusal.reason)
         }
-        if let isResumed { writer.member("resumed", isResumed) }
-        if let reason { writer.member("reason", reason) }
+        if let isResumed { writer.writeMember("resumed", isResumed) }
+        if let reason { writer.writeMember("reason", reason) }
     }
 }
 

@@ -40,7 +40,8 @@ package struct EventRequest: Sendable {
                 channels.append(Channel(topic: text, config: Array("{}".utf8)))
                 continue
             }
-            do { channels.append(try Self.channel(JSON(parsing: Array(text.utf8)))) } catch let mistake as Mistake {
+            do { channels.append(try Self.parseChannel(JSON(parsing: Array(text.utf8)))) } catch let mistake as Mistake
+            {
                 throw mistake
             } catch {
                 throw Mistake(
@@ -65,7 +66,7 @@ package struct EventRequest: Sendable {
             if let name = element.string {
                 channels.append(Channel(topic: name, config: Array("{}".utf8)))
             } else {
-                channels.append(try Self.channel(element))
+                channels.append(try Self.parseChannel(element))
             }
         }
         try self.init(channels, lastID: lastID ?? json["last_event_id"]?.string)
@@ -96,7 +97,7 @@ package struct EventRequest: Sendable {
         self.lastID = lastID
     }
 
-    private static func channel(_ json: JSON) throws(Mistake) -> Channel {
+    private static func parseChannel(_ json: JSON) throws(Mistake) -> Channel {
         guard json.kind == .object, let topic = json["topic"]?.string else {
             throw Mistake(sentence: "A channel has no topic: write it like {\"topic\":\"room:1\",\"config\":{}}")
         }
@@ -117,7 +118,7 @@ extension EventRequest.Channel {
     /// for row changes, which do not require any to be kept.
     ///
     /// - Parameter cursor: the client's position.
-    func join(_ limits: HubLimits, _ cursor: EventCursor?) -> JoinConfig {
+    func joinConfig(_ limits: HubLimits, _ cursor: EventCursor?) -> JoinConfig {
         var payload = Array("{\"config\":".utf8)
         payload += config
         payload.append(UInt8(ascii: "}"))

@@ -8,30 +8,33 @@ package import Wire
 /// reader.
 extension Hub {
     /// Joins the channels. `Action.begin` or `Action.refuse` follows, perhaps at once.
-    package func read(_ request: EventRequest, as format: EventFormat, on slot: Slot, claims: Claims, isPage: Bool) {
+    package func connectReader(
+        _ request: EventRequest, as format: EventFormat, on slot: Slot, claims: Claims, isPage: Bool
+    ) {
         connect(slot, version: .events(format), claims: claims, isCounted: false, isPage: isPage)
         guard let connection = connection(slot) else { return }
         connection.reader = EventReader(request, format)
         let cursor = request.lastID.flatMap { EventCursor($0) }
         let joins = request.channels.enumerated().map { index, channel in
-            var config = channel.join(context.limits, cursor)
+            var config = channel.joinConfig(context.limits, cursor)
             config.readerIndex = index
-            connection.reader?.expect(ChannelKey(topic: channel.key, isPrivate: config.isPrivate), at: config.position)
+            connection.reader?.addChannel(
+                ChannelKey(topic: channel.key, isPrivate: config.isPrivate), at: config.position)
             return JoinRequest(topic: channel.key, ref: .null, joinRef: .null, config: config)
         }
-        for request in joins { join(request, on: connection) }
+        for request in joins { joinChannel(request, on: connection) }
     }
 
     /// Records the outcome for one of the channels that a reader asked for.
-    func note(_ verdict: EventReader.Verdict, on key: ChannelKey, of connection: Connection) {
+    func recordVerdict(_ verdict: EventReader.Verdict, on key: ChannelKey, of connection: Connection) {
         guard let reader = connection.reader, !reader.isOpen else { return }
-        reader.note(verdict, on: key.name)
+        reader.recordVerdict(verdict, on: key.name)
         guard reader.isDecided else { return }
         reader.isOpen = true
         if let refusal = reader.refusal {
             actions.append(.refuse(connection.slot, refusal))
         } else {
-            actions.append(.begin(connection.slot, reader.connected(retry: nextRetry())))
+            actions.append(.begin(connection.slot, reader.connectedFrame(retry: nextRetry())))
             if reader.lacksWhatPasses { endWhenFeedIsBack(connection, reader) }
         }
     }
@@ -98,7 +101,7 @@ extension Hub {
             guard let reader = connection.reader, reader.isOpen else { continue }
             for membership in connection.memberships where membership.rows?.groupIndex != nil {
                 guard passed.serial > membership.rows?.reached ?? .max else { continue }
-                membership.moves { $0.rows = passed.cursor }
+                membership.movePosition { $0.rows = passed.cursor }
             }
             context.sendPositionAlone(to: connection)
         }
@@ -107,13 +110,13 @@ extension Hub {
     // MARK: Ends
 
     /// Ends one of a reader's channels, and the response with the last one.
-    func close(_ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd) {
+    func closeReaderChannel(_ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd) {
         let connection = membership.connection
         guard let reader = connection.reader else { return }
         let wasJoined = membership.join.isJoined || membership.pending == nil
-        remove(membership, end)
+        removeMember(membership, end)
         guard reader.isOpen, wasJoined else {
-            return note(EventReader.Verdict(refusal: refusal), on: membership.channel.key, of: connection)
+            return recordVerdict(EventReader.Verdict(refusal: refusal), on: membership.channel.key, of: connection)
         }
         var event: StaticString = "closed"
         if case .tokenExpired = refusal { event = "token_expired" }
@@ -126,7 +129,7 @@ extension Hub {
     }
 
     /// Returns the last frame to a reader before the hub stops: it tells the client to reconnect to the next hub.
-    package func farewell(to slot: Slot) -> Frame? {
+    package func farewellFrame(to slot: Slot) -> Frame? {
         connection(slot)?.reader.flatMap { EventFrame.retry(nextRetry(), $0.format) }
     }
 }
@@ -134,7 +137,7 @@ extension Hub {
 /// Positions of readers.
 extension HubContext {
     /// Sends one frame to all receivers of a version; readers first get their position if the frame's kind has one.
-    mutating func pass(
+    mutating func fanOutFrame(
         _ frame: Frame, _ version: ProtocolVersion, to slots: [Slot], except: Slot? = nil, _ kind: FrameKind = .message,
         isBehindPosition: Bool
     ) {
@@ -149,7 +152,7 @@ extension HubContext {
     /// Sends a frame that was made to follow a position.
     mutating func sendBehindPosition(_ frame: Frame, to membership: Membership, _ kind: FrameKind) {
         if let format = membership.version.eventFormat { sendPosition(to: membership.connection, format) }
-        send(frame, to: membership, kind)
+        sendFrame(frame, to: membership, kind)
     }
 
     private mutating func sendPosition(to connection: Connection, _ format: EventFormat) {
@@ -170,7 +173,7 @@ extension HubContext {
     }
 
     /// Whether a member wants a message that others in its channel get.
-    func wants(_ message: BroadcastMessage, _ membership: Membership) -> Bool {
+    func wantsMessage(_ message: BroadcastMessage, _ membership: Membership) -> Bool {
         guard let wanted = membership.connection.reader?.event else { return true }
         return message.event?.hasSameBytes(as: wanted) ?? false
     }
@@ -188,7 +191,7 @@ extension HubContext {
 
 extension Membership {
     /// Moves a reader's position: the reader is at it once it has received the next frame.
-    func moves(_ change: (inout EventPosition) -> Void) {
-        if let readerIndex { connection.reader?.move(readerIndex, change) }
+    func movePosition(_ change: (inout EventPosition) -> Void) {
+        if let readerIndex { connection.reader?.movePosition(readerIndex, change) }
     }
 }

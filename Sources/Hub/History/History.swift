@@ -20,12 +20,12 @@ struct History {
     ///   - membership: has not been added to the channel yet.
     ///   - trace: what the join reveals about its client. From now on the socket is pinged now and then, and the pongs
     ///     say what it has received.
-    func enter(
+    func addMember(
         _ membership: Membership, _ request: HistoryRequest, _ trace: ClientTrace, _ hub: inout HubContext
     ) -> MemberHistory {
         let channel = membership.channel
         let isOff = hub.limits.historyMessages <= 0
-        let kept = isOff ? nil : attach(channel, request, &hub)
+        let kept = isOff ? nil : attachChannel(channel, request, &hub)
         kept?.memberCount += 1
         let session = HistorySession(
             key: HistoryKey(membership.claims, presenceKey: membership.presence.givenKey), member: membership.member,
@@ -37,19 +37,21 @@ struct History {
             if let kept, part.request.after == nil { part.request.after = kept.shownID.text }
             return part
         }
-        let doubts = store.enter(session, in: channel.key)
+        let doubts = store.addSession(session, in: channel.key)
         // A client that names an ID states its own position.
         guard request.after == nil, !doubts.isEmpty else { return part }
-        hub.ask(doubts)
+        hub.pingDoubts(doubts)
         part.doubts = doubts
         return part
     }
 
-    private func attach(_ channel: LocalChannel, _ request: HistoryRequest, _ hub: inout HubContext) -> ChannelHistory {
+    private func attachChannel(_ channel: LocalChannel, _ request: HistoryRequest, _ hub: inout HubContext)
+        -> ChannelHistory
+    {
         // Called for every member, not only the first: the highest limits that any of them asks for apply.
-        let (position, id) = store.attach(
+        let (position, id) = store.attachLoop(
             hub.loop, to: channel.key, request, chance: hub.random.next(), at: hub.now)
-        if hub.hasPeers { hub.relay(.keeping(channel.key)) }
+        if hub.hasPeers { hub.sendRelay(.keeping(channel.key)) }
         if let kept = channel.history { return kept }
         let kept = ChannelHistory(shown: position, id: id)
         channel.history = kept
@@ -59,18 +61,18 @@ struct History {
     /// Moves a member's session to its new token. A client that comes back for the session brings that token.
     ///
     /// - Parameter trace: makes the new trace of the client from the old one.
-    func renew(_ membership: Membership, _ trace: (ClientTrace) -> ClientTrace) {
+    func renewSession(_ membership: Membership, _ trace: (ClientTrace) -> ClientTrace) {
         guard let member = membership.history, !member.isOff else { return }
         let key = HistoryKey(membership.claims, presenceKey: membership.presence.givenKey)
         let old = member.session
         guard key != old.key else { return }
-        member.session = store.renew(old, key, trace(old.trace), in: membership.channel.key)
+        member.session = store.renewSession(old, key, trace(old.trace), in: membership.channel.key)
     }
 
     /// Returns what a member about to be let in missed; nil if it did not ask for history or may not hear broadcasts.
     /// All news must have been passed on to the other members of its channel, so that this loop is at one position for
     /// all of them.
-    func answer(_ membership: Membership, _ hub: inout HubContext) -> HistoryAnswer? {
+    func answerMember(_ membership: Membership, _ hub: inout HubContext) -> HistoryAnswer? {
         guard let member = membership.history, member.isOwedAnAnswer, membership.mayRead(.broadcast),
             let kept = membership.channel.history
         else { return nil }
@@ -79,7 +81,7 @@ struct History {
             session: member.session, firstPing: membership.connection.nextPing, after: member.request.after,
             liveFrom: kept.shown, room: hub.limits.historyBytesPerReturn - sent, isFresh: sent == 0,
             hasSession: membership.connection.reader == nil)
-        guard let answer = store.answer(arrival, in: membership.channel.key) else { return nil }
+        guard let answer = store.answerArrival(arrival, in: membership.channel.key) else { return nil }
         member.isAnswered = true
         return answer
     }
@@ -92,7 +94,7 @@ struct History {
         if let missed {
             out += missed.json
         } else {
-            out += JSONWriter.object { HistoryGap.off.write(to: &$0) }
+            out += JSONWriter.object { HistoryGap.off.writeMembers(to: &$0) }
         }
         out.append(UInt8(ascii: "}"))
         return out
@@ -105,14 +107,14 @@ struct History {
         guard let member = membership.history, !member.isOff, let kept = membership.channel.history else {
             return false
         }
-        if let missed { send(missed, to: membership, &hub) }
-        membership.moves { $0.history = kept.shownID.text }
+        if let missed { sendMissed(missed, to: membership, &hub) }
+        membership.movePosition { $0.history = kept.shownID.text }
         hub.sendPositionAlone(to: membership.connection)
-        member.index = kept.audience.add(membership.slot, membership.version)
+        member.index = kept.audience.addSlot(membership.slot, membership.version)
         return true
     }
 
-    private mutating func send(_ missed: HistoryAnswer, to membership: Membership, _ hub: inout HubContext) {
+    private mutating func sendMissed(_ missed: HistoryAnswer, to membership: Membership, _ hub: inout HubContext) {
         let (channel, slot, version) = (membership.channel, membership.slot, membership.version)
         guard let kept = channel.history else { return }
         for message in missed.messages {
@@ -120,22 +122,23 @@ struct History {
             if !membership.echoesToSelf, let sender = message.sender?.member, sender == missed.former { continue }
             if let id = message.databaseID, channel.replays.receivers(of: id)?.contains(slot) == true { continue }
             sent[slot, default: 0] += message.bytes
-            guard hub.wants(message.broadcast, membership), let frame = kept.replay(message, version, in: channel)
+            guard hub.wantsMessage(message.broadcast, membership),
+                let frame = kept.replayFrame(message, version, in: channel)
             else { continue }
-            membership.moves { $0.history = message.id.text }
+            membership.movePosition { $0.history = message.id.text }
             hub.sendBehindPosition(frame, to: membership, .kept)
         }
         // Clients that know of IDs read the gap in the reply. A `system` message with an error would end the channel in
         // the Python client.
         if missed.gap != nil, membership.history?.request.after == nil {
-            hub.system(
+            hub.sendSystemMessage(
                 membership, extension: "broadcast", ok: true,
                 message: "Messages that were sent while you were away are missing: load what you show again.")
         }
     }
 
     /// Removes a member from its channel's history. A member that left on purpose does not come back.
-    func leave(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
+    func removeMember(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
         let channel = membership.channel
         guard let member = membership.history, !member.isOff, let kept = channel.history else { return }
         if let index = member.index, let moved = kept.audience.remove(at: index, membership.version) {
@@ -144,14 +147,14 @@ struct History {
         // A member that may not read is owed nothing.
         let isOwed = member.isAnswered || membership.grants?.read == nil || membership.mayRead(.broadcast)
         if membership.connection.reader == nil {
-            store.end(
+            store.endSession(
                 member.session, in: channel.key, lost: end != .left && isOwed,
                 goneAt: end == .unloaded ? membership.connection.lastRef : nil, at: hub.now)
         }
         kept.memberCount -= 1
         guard kept.memberCount == 0 else { return }
-        store.detach(hub.loop, from: channel.key, at: hub.now)
-        if hub.hasPeers { hub.relay(.keeping(channel.key)) }
+        store.detachLoop(hub.loop, from: channel.key, at: hub.now)
+        if hub.hasPeers { hub.sendRelay(.keeping(channel.key)) }
         channel.history = nil
     }
 
@@ -160,7 +163,7 @@ struct History {
     /// Keeps a message that this hub sends first, if its channel has a history.
     ///
     /// - Parameter except: the sender, if it wants no echo.
-    func keep(
+    func keepBroadcast(
         _ message: BroadcastMessage, to key: ChannelKey, in channel: LocalChannel?, except: Slot?,
         _ hub: inout HubContext
     ) {
@@ -174,7 +177,7 @@ struct History {
     }
 
     /// Keeps a message sent by SQL. Every loop receives it; the first one counts.
-    func keep(_ message: DatabaseBroadcast, _ hub: inout HubContext) {
+    func keepBroadcast(_ message: DatabaseBroadcast, _ hub: inout HubContext) {
         guard store.isUsed else { return }
         store.append(message.broadcast, to: message.key, databaseID: message.id, at: hub.now)
     }
@@ -192,19 +195,19 @@ struct History {
         _ message: KeptMessage, in channel: LocalChannel, sparing spared: Set<Slot>?, _ hub: inout HubContext
     ) {
         guard let kept = channel.history else { return }
-        kept.isShown(message)
+        kept.markShown(message)
         let audience = spared.map { kept.audience.without($0) } ?? kept.audience
         guard !audience.isEmpty else { return }
         let meta = HistoryMeta(id: message.id, isReplay: false)
-        channel.traffic.count(message.broadcast, receivers: audience.count, at: hub.now)
+        channel.traffic.countBroadcast(message.broadcast, receivers: audience.count, at: hub.now)
         let except = message.sender.flatMap { hub.slot(of: $0, in: channel) }
         let id = meta.id.text
-        audience.forEachReader { hub.member($0, of: channel)?.moves { $0.history = id } }
+        audience.forEachReader { hub.member($0, of: channel)?.movePosition { $0.history = id } }
         audience.forEachVersion { version, slots in
             guard let frame = message.broadcast.frame(version, with: meta, in: channel) else { return }
             let slots = version.eventFormat == nil ? slots : hub.readers(of: message.broadcast, among: slots)
             if !slots.isEmpty {
-                hub.pass(frame, version, to: slots, except: except, .kept, isBehindPosition: true)
+                hub.fanOutFrame(frame, version, to: slots, except: except, .kept, isBehindPosition: true)
             }
         }
     }
@@ -212,8 +215,8 @@ struct History {
     // MARK: Time
 
     /// Call once a second.
-    mutating func tick(_ channels: [ChannelKey: LocalChannel], at now: HubTime) {
-        store.sweep(at: now)
+    mutating func sweepChannels(_ channels: [ChannelKey: LocalChannel], at now: HubTime) {
+        store.removeExpired(at: now)
         guard !sent.isEmpty else { return }
         sent.removeAll(keepingCapacity: true)
         for channel in channels.values { channel.history?.forgetFrames() }
@@ -244,13 +247,13 @@ final class ChannelHistory {
         shownID = id
     }
 
-    func isShown(_ message: KeptMessage) {
+    func markShown(_ message: KeptMessage) {
         shown = message.position
         shownID = message.id
     }
 
     /// Returns a kept message's frame for sending it again; nil if the version cannot carry it.
-    func replay(_ message: KeptMessage, _ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
+    func replayFrame(_ message: KeptMessage, _ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
         let key = FrameKey(position: message.position, version: version)
         if let frame = frames[key] { return frame }
         let meta = HistoryMeta(id: message.id, isReplay: true)
@@ -286,7 +289,7 @@ final class MemberHistory {
     var isOwedAnAnswer: Bool { !isOff && !isAnswered }
 
     /// Ends the wait for sockets that have answered, or have had `longest` milliseconds to answer.
-    func decide(at now: HubTime, longest: Int64) {
+    func endDoubts(at now: HubTime, longest: Int64) {
         guard let doubts else { return }
         let isOver = now.monotonic - session.trace.began >= longest
         if isOver || doubts.allSatisfy({ $0.isDecided(for: session.trace) }) { self.doubts = nil }

@@ -18,12 +18,12 @@ struct HistoryAnswer {
     /// The value of `history` in the join's response.
     var json: [UInt8] {
         JSONWriter.object { writer in
-            writer.member("id", from.text)
-            writer.member("since", since)
+            writer.writeMember("id", from.text)
+            writer.writeMember("since", since)
             if let gap {
-                gap.write(to: &writer)
+                gap.writeMembers(to: &writer)
             } else if isReturn {
-                writer.member("complete", true)
+                writer.writeMember("complete", true)
             }
         }
     }
@@ -39,9 +39,9 @@ enum HistoryGap: String {
     case off = "This hub keeps no messages: load what you show again."
 
     /// Writes the members that a gap adds to the value of `history`.
-    func write(to writer: inout JSONWriter) {
-        writer.member("complete", false)
-        writer.member("reason", rawValue)
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.writeMember("complete", false)
+        writer.writeMember("reason", rawValue)
     }
 }
 
@@ -68,7 +68,7 @@ extension KeptChannel {
     }
 
     /// Determines what the member is owed, and registers its session.
-    mutating func answer(_ arrival: HistoryArrival) -> HistoryAnswer {
+    mutating func answerArrival(_ arrival: HistoryArrival) -> HistoryAnswer {
         let session = arrival.session
         // Called in any case: it marks the session that the client left behind as taken.
         let found =
@@ -79,16 +79,16 @@ extension KeptChannel {
                     session.key, session.trace, hasAsked: arrival.after == nil, readers: readers)) : nil
         var (wanted, gap) = (arrival.liveFrom, HistoryGap?.none)
         if let after = arrival.after {
-            (wanted, gap) = position(after, liveFrom: arrival.liveFrom)
+            (wanted, gap) = resolveID(after, liveFrom: arrival.liveFrom)
         } else if let found, found.position < arrival.liveFrom {
             wanted = found.position
         }
         if gap == nil, wanted < floor { gap = .tooOld }
-        let missed = after(wanted).filter { $0.position <= arrival.liveFrom }
-        let sent = Self.newest(missed, of: arrival)
+        let missed = messagesAfter(wanted).filter { $0.position <= arrival.liveFrom }
+        let sent = Self.newestFitting(missed, of: arrival)
         if gap == nil, sent.count < missed.count { gap = .tooMuch }
         let start = sent.first.map { $0.position - 1 } ?? arrival.liveFrom
-        session.settles(at: start, liveFrom: arrival.liveFrom, firstPing: arrival.firstPing)
+        session.markAnswered(at: start, liveFrom: arrival.liveFrom, firstPing: arrival.firstPing)
         let from = sent.first.map { HistoryID(history: $0.id.history, position: $0.id.position - 1) }
         return HistoryAnswer(
             from: from ?? id(at: arrival.liveFrom), messages: Array(sent), since: since,
@@ -96,7 +96,7 @@ extension KeptChannel {
     }
 
     /// Returns the position of an ID. An ID that is meaningless here gets everything that is kept.
-    private func position(_ id: String, liveFrom: Int) -> (Int, HistoryGap?) {
+    private func resolveID(_ id: String, liveFrom: Int) -> (Int, HistoryGap?) {
         guard let id = HistoryID(id) else { return (0, .malformed) }
         guard id.history == history else { return (0, .otherHistory) }
         let position = id.position + base
@@ -104,7 +104,7 @@ extension KeptChannel {
         return (position, nil)
     }
 
-    private static func newest(_ missed: [KeptMessage], of arrival: HistoryArrival) -> ArraySlice<KeptMessage> {
+    private static func newestFitting(_ missed: [KeptMessage], of arrival: HistoryArrival) -> ArraySlice<KeptMessage> {
         var room = arrival.room
         var start = missed.endIndex
         while start > missed.startIndex {

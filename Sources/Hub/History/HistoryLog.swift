@@ -35,7 +35,7 @@ extension HistoryStore {
     ///   - index: the message's number in its entry, from 1.
     /// - Returns: nil if the place exceeds the range of positions, as in a log written by someone else; IDs are then
     ///   this hub's alone.
-    package func reaches(history: UInt64, entry: Int, index: Int) -> HistoryPlace? {
+    package func advanceLog(history: UInt64, entry: Int, index: Int) -> HistoryPlace? {
         state.withLock { state in
             let base =
                 if let log = state.log, log.history == history { log.base } else {
@@ -58,7 +58,7 @@ extension HistoryStore {
     /// Records that the log is unreachable: from now on IDs are this hub's alone.
     ///
     /// - Parameter chance: a random prefix for those IDs.
-    package func leavesLog(chance: UInt64) {
+    package func leaveLog(chance: UInt64) {
         state.withLock { state in
             guard state.isInLog else { return }
             state.isInLog = false
@@ -84,22 +84,22 @@ extension HistoryStore {
 
     /// Handles a message of this hub that came out of the log but was delivered before its channel was kept: a client
     /// that comes back across this point is told that something is missing.
-    package func lacks(_ key: ChannelKey, at now: HubTime) {
+    package func recordLoss(_ key: ChannelKey, at now: HubTime) {
         guard isUsed else { return }
-        state.withLock { $0.channels[key]?.loses(at: now) }
+        state.withLock { $0.channels[key]?.recordLoss(at: now) }
     }
 
     /// Whether a message to the channel must go through the log first. True even just after the log was lost, as long
     /// as messages are on their way through it, because later ones would overtake them.
-    func orders(_ key: ChannelKey) -> Bool {
+    func isOrdered(_ key: ChannelKey) -> Bool {
         isUsed && state.withLock { ($0.isInLog || $0.onTheirWay[key] != nil) && $0.channels[key] != nil }
     }
 
     /// Records that a message of this hub is on its way through the log.
-    func sends(_ key: ChannelKey) { state.withLock { $0.onTheirWay[key, default: 0] += 1 } }
+    func countSent(_ key: ChannelKey) { state.withLock { $0.onTheirWay[key, default: 0] += 1 } }
 
     /// Records that such a message was numbered, or that its channel is no longer kept.
-    package func arrives(_ key: ChannelKey) {
+    package func countArrived(_ key: ChannelKey) {
         state.withLock { state in
             let rest = (state.onTheirWay[key] ?? 0) - 1
             state.onTheirWay[key] = rest > 0 ? rest : nil
@@ -121,10 +121,11 @@ extension HistoryStore {
     /// - Parameters:
     ///   - hub: the other hub's process.
     ///   - chance: names the history if it begins here and there is no log.
-    package func keep(_ key: ChannelKey, _ wish: HistoryWish?, for hub: UInt64, chance: UInt64, at now: HubTime) {
+    package func keepChannel(_ key: ChannelKey, _ wish: HistoryWish?, for hub: UInt64, chance: UInt64, at now: HubTime)
+    {
         state.withLock { state in
             guard let wish else {
-                state.channels[key]?.detach(hub: hub, at: now)
+                state.channels[key]?.detachPeer(hub: hub, at: now)
                 return
             }
             let limits = state.limits
@@ -133,25 +134,25 @@ extension HistoryStore {
                 limit: min(wish.limit, limits.historyMessages),
                 lifetime: min(wish.lifetime, Int64(limits.historySeconds) * 1000))
             var channel =
-                state.channels.removeValue(forKey: key) ?? KeptChannel(from: state.beginning(chance), at: now)
-            channel.attach(hub: hub, most)
+                state.channels.removeValue(forKey: key) ?? KeptChannel(from: state.startPlace(chance), at: now)
+            channel.attachPeer(hub: hub, most)
             state.channels[key] = channel
             channelCount.store(state.channels.count, ordering: .releasing)
         }
     }
 
     /// Handles the loss of a hub and its members.
-    package func forget(hub: UInt64, at now: HubTime) {
+    package func removePeer(hub: UInt64, at now: HubTime) {
         state.withLock { state in
-            for key in Array(state.channels.keys) { state.channels[key]?.detach(hub: hub, at: now) }
+            for key in Array(state.channels.keys) { state.channels[key]?.detachPeer(hub: hub, at: now) }
         }
     }
 
     /// Handles the loss of other hubs' messages. Which ones is unknown: clients that come back across this moment are
     /// told.
-    package func loses(at now: HubTime) {
+    package func recordLoss(at now: HubTime) {
         state.withLock { state in
-            for key in Array(state.channels.keys) { state.channels[key]?.loses(at: now) }
+            for key in Array(state.channels.keys) { state.channels[key]?.recordLoss(at: now) }
         }
     }
 }

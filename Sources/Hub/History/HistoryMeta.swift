@@ -14,10 +14,10 @@ struct HistoryMeta {
         var writer = JSONWriter(reserving: 64)
         writer.object { writer in
             own?.forEachMember { member in
-                if !member.isNamed("history"), !member.isNamed("replayed") { Self.copy(member, to: &writer) }
+                if !member.isNamed("history"), !member.isNamed("replayed") { Self.copyMember(member, to: &writer) }
             }
-            if isReplay { writer.member("replayed", true) }
-            writer.member("history", id.text)
+            if isReplay { writer.writeMember("replayed", true) }
+            writer.writeMember("history", id.text)
         }
         return writer.bytes
     }
@@ -39,16 +39,16 @@ struct HistoryMeta {
         }
         var writer = JSONWriter(reserving: payload.count + 64)
         writer.object { writer in
-            object.forEachMember { if !$0.isNamed("meta") { Self.copy($0, to: &writer) } }
-            writer.key("meta")
-            writer.value(json: joined(with: own))
+            object.forEachMember { if !$0.isNamed("meta") { Self.copyMember($0, to: &writer) } }
+            writer.writeKey("meta")
+            writer.writeValue(json: joined(with: own))
         }
         return writer.bytes
     }
 
-    private static func copy(_ member: JSON.Member, to writer: inout JSONWriter) {
-        writer.key(raw: member.rawKey)
-        writer.value(json: member.value.bytes)
+    private static func copyMember(_ member: JSON.Member, to writer: inout JSONWriter) {
+        writer.writeKey(raw: member.rawKey)
+        writer.writeValue(json: member.value.bytes)
     }
 }
 

@@ -24,41 +24,41 @@ struct HistorySessions {
         (kept.values.reduce(0, +), places.values.reduce(0) { $0 + $1.ended.count })
     }
 
-    mutating func enter(_ session: HistorySession) {
-        buckets[session.key, default: SessionBucket()].add(session)
+    mutating func addSession(_ session: HistorySession) {
+        buckets[session.key, default: SessionBucket()].addSession(session)
     }
 
     /// Moves a member's session to the key of its new token.
-    mutating func renew(_ session: HistorySession, _ key: HistoryKey, _ trace: ClientTrace) -> HistorySession {
-        change(session.key) { $0.remove(session) }
+    mutating func renewSession(_ session: HistorySession, _ key: HistoryKey, _ trace: ClientTrace) -> HistorySession {
+        updateBucket(session.key) { $0.remove(session) }
         let renewed = session.renewed(key, trace)
-        enter(renewed)
+        addSession(renewed)
         return renewed
     }
 
     /// Ends a membership's session; if the member was lost, its client may come back until `until`.
     ///
     /// - Parameter step: the spacing of the times until which positions of sessions that gave way are kept.
-    mutating func end(
+    mutating func endSession(
         _ session: HistorySession, lostAt position: HistoryPosition?, until: Int64, step: Int64 = 1, goneAt: Int? = nil
     ) {
         // If the join was never answered, a client that was here before still has its earlier session.
         let isOwn = session.trace.isSettled || session.trace.evidence != .refs
-        change(session.key) { bucket in
+        updateBucket(session.key) { bucket in
             guard isOwn, let position else { return bucket.remove(session) }
-            bucket.lose(session, at: position, until: until, goneAt: goneAt)
+            bucket.loseSession(session, at: position, until: until, goneAt: goneAt)
         }
         nextEnd = min(nextEnd, until)
-        bound(session.key, step)
+        boundSessions(session.key, step)
     }
 
     /// If the user left too many sessions behind, makes the oldest one under this key give way. No client loses
     /// messages by that: every client of the user that comes back is sent what the session was owed.
-    private mutating func bound(_ key: HistoryKey, _ step: Int64) {
+    private mutating func boundSessions(_ key: HistoryKey, _ step: Int64) {
         let most = key.hasSubject ? Self.mostOfUser : Self.mostOfRole
         guard kept[key.user] ?? 0 > most else { return }
         var gone: SessionBucket<HistorySession>.Ended?
-        change(key) { gone = $0.giveWay() }
+        updateBucket(key) { gone = $0.giveWay() }
         guard let gone, !gone.isTaken else { return }
         let until = (gone.end + step - 1) / step * step
         _ = places[key.user, default: SessionBucket()].keepMany(
@@ -88,7 +88,7 @@ struct HistorySessions {
     ) -> HistoryPosition? {
         guard buckets[key] != nil else { return nil }
         var owed = SessionBucket<HistorySession>.Owed()
-        change(key) { bucket in
+        updateBucket(key) { bucket in
             owed = bucket.takeOver(for: trace, hasUser: key.hasSubject, amongLive: hasAsked) {
                 $0.acknowledged(by: readers[$0.member.loop])
             }
@@ -96,7 +96,7 @@ struct HistorySessions {
         return .earliest(of: owed.all)
     }
 
-    mutating func forget(at now: Int64) {
+    mutating func removeExpired(at now: Int64) {
         guard now >= nextEnd else { return }
         nextEnd = .max
         for user in Array(places.keys) {
@@ -105,12 +105,12 @@ struct HistorySessions {
             for one in places[user]?.ended ?? [] { nextEnd = min(nextEnd, one.until) }
         }
         for key in Array(buckets.keys) {
-            change(key) { $0.forget(until: now) }
+            updateBucket(key) { $0.removeExpired(until: now) }
             for one in buckets[key]?.ended ?? [] { nextEnd = min(nextEnd, one.until) }
         }
     }
 
-    private mutating func change(_ key: HistoryKey, _ body: (inout SessionBucket<HistorySession>) -> Void) {
+    private mutating func updateBucket(_ key: HistoryKey, _ body: (inout SessionBucket<HistorySession>) -> Void) {
         var bucket = buckets.removeValue(forKey: key) ?? SessionBucket()
         let before = bucket.ended.count
         body(&bucket)
@@ -182,7 +182,7 @@ final class HistorySession: RecoverableSession, Sendable {
 
     /// Records the answer to the join: the member is sent what follows `start`, and hears live messages from `liveFrom`
     /// on.
-    func settles(at start: Int, liveFrom: Int, firstPing: Int) {
+    func markAnswered(at start: Int, liveFrom: Int, firstPing: Int) {
         self.start = start
         self.liveFrom = liveFrom
         self.firstPing = firstPing
@@ -203,7 +203,7 @@ final class HistorySession: RecoverableSession, Sendable {
     func renewed(_ key: HistoryKey, _ trace: ClientTrace) -> HistorySession {
         let session = HistorySession(
             key: key, member: member, trace: trace, at: start)
-        if self.trace.isSettled { session.settles(at: start, liveFrom: liveFrom, firstPing: firstPing) }
+        if self.trace.isSettled { session.markAnswered(at: start, liveFrom: liveFrom, firstPing: firstPing) }
         session.isAlone = isAlone
         return session
     }

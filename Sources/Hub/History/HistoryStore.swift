@@ -29,7 +29,7 @@ package final class HistoryStore: Sendable {
 
     /// Applies new limits. Bytes beyond them are dropped with the next sweep; how many messages a channel keeps, and
     /// for how long, was fixed when it was joined.
-    package func adopt(_ limits: HubLimits) {
+    package func applyLimits(_ limits: HubLimits) {
         state.withLock { $0.limits = limits }
     }
 
@@ -56,15 +56,16 @@ package final class HistoryStore: Sendable {
     ///
     /// - Parameter chance: names the channel's history if it begins here.
     /// - Returns: the position up to which the loop need not pass messages on.
-    func attach(_ loop: Int, to key: ChannelKey, _ request: HistoryRequest, chance: UInt64, at now: HubTime)
+    func attachLoop(_ loop: Int, to key: ChannelKey, _ request: HistoryRequest, chance: UInt64, at now: HubTime)
         -> (position: Int, id: HistoryID)
     {
         state.withLock { state in
             let limits = state.limits
             let limit = min(max(request.limit ?? limits.historyMessages, 1), limits.historyMessages)
             let seconds = min(max(request.seconds ?? limits.historySeconds, 1), limits.historySeconds)
-            var channel = state.channels.removeValue(forKey: key) ?? KeptChannel(from: state.beginning(chance), at: now)
-            let position = channel.attach(loop, limit: limit, lifetime: Int64(seconds) * 1000)
+            var channel =
+                state.channels.removeValue(forKey: key) ?? KeptChannel(from: state.startPlace(chance), at: now)
+            let position = channel.attachLoop(loop, limit: limit, lifetime: Int64(seconds) * 1000)
             state.channels[key] = channel
             channelCount.store(state.channels.count, ordering: .releasing)
             return (position, channel.id(at: position))
@@ -72,8 +73,8 @@ package final class HistoryStore: Sendable {
     }
 
     /// Detaches a loop that lost its last member with history.
-    func detach(_ loop: Int, from key: ChannelKey, at now: HubTime) {
-        state.withLock { $0.channels[key]?.detach(loop, at: now) }
+    func detachLoop(_ loop: Int, from key: ChannelKey, at now: HubTime) {
+        state.withLock { $0.channels[key]?.detachLoop(loop, at: now) }
     }
 
     // MARK: Messages
@@ -97,34 +98,34 @@ package final class HistoryStore: Sendable {
     ///
     /// - Returns: live members that may be dead sockets of the same client, and must be asked for a sign of life before
     ///   `answerArrival`.
-    func enter(_ session: HistorySession, in key: ChannelKey) -> [ClientTrace] {
+    func addSession(_ session: HistorySession, in key: ChannelKey) -> [ClientTrace] {
         state.withLock { state in
             let doubts = window > 0 ? state.channels[key]?.doubts(of: session.trace, session.key) : nil
-            state.channels[key]?.sessions.enter(session)
+            state.channels[key]?.sessions.addSession(session)
             return doubts ?? []
         }
     }
 
     /// Answers a join. The loop must be attached and have passed on everything up to the position it states.
-    func answer(_ arrival: HistoryArrival, in key: ChannelKey) -> HistoryAnswer? {
-        state.withLock { $0.channels[key]?.answer(arrival) }
+    func answerArrival(_ arrival: HistoryArrival, in key: ChannelKey) -> HistoryAnswer? {
+        state.withLock { $0.channels[key]?.answerArrival(arrival) }
     }
 
     /// Moves a member's session to the key of its new token, under which its client would come back.
-    func renew(_ session: HistorySession, _ member: HistoryKey, _ trace: ClientTrace, in key: ChannelKey)
+    func renewSession(_ session: HistorySession, _ member: HistoryKey, _ trace: ClientTrace, in key: ChannelKey)
         -> HistorySession
     {
-        state.withLock { $0.channels[key]?.sessions.renew(session, member, trace) } ?? session
+        state.withLock { $0.channels[key]?.sessions.renewSession(session, member, trace) } ?? session
     }
 
     /// Ends a member's session. If the member was `lost`, its client may come back for what it did not acknowledge.
     ///
     /// - Parameter goneAt: the client's last ref, if it announced that it was going.
-    func end(_ session: HistorySession, in key: ChannelKey, lost: Bool, goneAt: Int? = nil, at now: HubTime) {
+    func endSession(_ session: HistorySession, in key: ChannelKey, lost: Bool, goneAt: Int? = nil, at now: HubTime) {
         state.withLock { state in
             guard let reader = state.channels[key]?.readers[session.member.loop] else { return }
             let position = lost && window > 0 ? session.acknowledged(by: reader) : nil
-            state.channels[key]?.sessions.end(
+            state.channels[key]?.sessions.endSession(
                 session, lostAt: position, until: now.monotonic + window, step: max(1, window / SessionShares.steps),
                 goneAt: goneAt)
         }
@@ -133,16 +134,16 @@ package final class HistoryStore: Sendable {
     // MARK: Time
 
     /// Drops what is too old. Called by every loop once a second; one call a second does the work.
-    func sweep(at now: HubTime) {
+    func removeExpired(at now: HubTime) {
         guard isUsed else { return }
         state.withLock { state in
             guard now.monotonic >= state.nextSweep else { return }
             let limits = state.limits
             state.nextSweep = now.monotonic + 1000
             for key in Array(state.channels.keys) {
-                let isOver = state.update(key) { channel in
-                    channel.trim(bytes: limits.historyBytesPerChannel, at: now)
-                    channel.forget(at: now)
+                let isOver = state.updateChannel(key) { channel in
+                    channel.trimMessages(bytes: limits.historyBytesPerChannel, at: now)
+                    channel.removeExpired(at: now)
                     return channel.isOver(at: now)
                 }
                 if isOver == true { state.channels[key] = nil }
@@ -177,7 +178,7 @@ struct KeptChannels {
     }
 
     /// Changes a channel in place and updates the totals.
-    mutating func update<Result>(_ key: ChannelKey, _ body: (inout KeptChannel) -> Result) -> Result? {
+    mutating func updateChannel<Result>(_ key: ChannelKey, _ body: (inout KeptChannel) -> Result) -> Result? {
         guard let index = channels.index(forKey: key) else { return nil }
         let (bytesBefore, countBefore) = (channels.values[index].bytes, channels.values[index].messages.count)
         let result = body(&channels.values[index])
@@ -187,7 +188,7 @@ struct KeptChannels {
     }
 
     /// Returns the place at which a channel's history would begin now.
-    func beginning(_ chance: UInt64) -> HistoryPlace {
+    func startPlace(_ chance: UInt64) -> HistoryPlace {
         // Above everything numbered before: `order` may still name messages of an earlier history of this channel.
         if isInLog, let log { log } else { HistoryPlace(history: chance, base: highest, head: highest) }
     }
@@ -199,11 +200,11 @@ struct KeptChannels {
         place: HistoryPlace? = nil, at now: HubTime
     ) -> Bool {
         let limits = limits
-        let added = update(key) { channel -> Int? in
+        let added = updateChannel(key) { channel -> Int? in
             guard channel.append(broadcast, sender: sender, databaseID: databaseID, place: place, at: now) else {
                 return nil
             }
-            defer { channel.trim(bytes: limits.historyBytesPerChannel, at: now) }
+            defer { channel.trimMessages(bytes: limits.historyBytesPerChannel, at: now) }
             return channel.head
         }
         guard let position = added ?? nil else { return false }
@@ -216,7 +217,7 @@ struct KeptChannels {
     /// Drops the oldest messages of all channels while their total is too large.
     mutating func makeRoom(_ most: Int) {
         while bytes > most, let oldest = order.first {
-            let isDropped = update(oldest.channel) { channel in
+            let isDropped = updateChannel(oldest.channel) { channel in
                 guard channel.first == oldest.position else { return true }
                 return channel.dropFirst()
             }

@@ -60,7 +60,7 @@ struct KeptChannel {
     /// The limits asked for by the members, if this hub has any.
     var wanted: HistoryWish? { readers.isEmpty ? nil : HistoryWish(limit: limit, lifetime: lifetime) }
 
-    mutating func attach(_ loop: Int, limit: Int, lifetime: Int64) -> Int {
+    mutating func attachLoop(_ loop: Int, limit: Int, lifetime: Int64) -> Int {
         self.limit = max(self.limit, limit)
         self.lifetime = max(self.lifetime, lifetime)
         emptySince = nil
@@ -69,20 +69,20 @@ struct KeptChannel {
         return reader.position
     }
 
-    mutating func detach(_ loop: Int, at now: HubTime) {
+    mutating func detachLoop(_ loop: Int, at now: HubTime) {
         readers[loop] = nil
         if readers.isEmpty, hubs.isEmpty { emptySince = now.monotonic }
     }
 
     /// Attaches another hub that has members here, with the limits they ask for.
-    mutating func attach(hub: UInt64, _ wish: HistoryWish) {
+    mutating func attachPeer(hub: UInt64, _ wish: HistoryWish) {
         limit = max(limit, wish.limit)
         lifetime = max(lifetime, wish.lifetime)
         emptySince = nil
         hubs.insert(hub)
     }
 
-    mutating func detach(hub: UInt64, at now: HubTime) {
+    mutating func detachPeer(hub: UInt64, at now: HubTime) {
         guard hubs.remove(hub) != nil, readers.isEmpty, hubs.isEmpty else { return }
         emptySince = now.monotonic
     }
@@ -98,7 +98,7 @@ struct KeptChannel {
             databaseIDs[Name(databaseID)] = now.monotonic
         }
         if let place {
-            follow(place)
+            followLog(place)
             guard place.head > head else { return false }
             head = place.head
         } else {
@@ -120,7 +120,7 @@ struct KeptChannel {
 
     /// Switches to the log's IDs. Other hubs do not know the messages numbered here meanwhile, so no client can come
     /// back across them.
-    private mutating func follow(_ place: HistoryPlace) {
+    private mutating func followLog(_ place: HistoryPlace) {
         ownName = nil
         guard history != place.history || hasOwnOrder else { return }
         history = place.history
@@ -133,7 +133,7 @@ struct KeptChannel {
     mutating func leaveLog(history: UInt64) { ownName = history }
 
     /// Handles the loss of unknown messages: clients that come back across this moment are told.
-    mutating func loses(at now: HubTime) {
+    mutating func recordLoss(at now: HubTime) {
         floor = head
         since = now.unix
     }
@@ -141,11 +141,11 @@ struct KeptChannel {
     /// Returns the messages that a loop has not passed on yet, and counts them as passed on.
     mutating func news(for loop: Int, at now: HubTime) -> [KeptMessage] {
         guard let position = readers[loop]?.position, position < head else { return [] }
-        readers[loop]?.advance(to: head, at: now)
-        return after(position)
+        readers[loop]?.advancePosition(to: head, at: now)
+        return messagesAfter(position)
     }
 
-    func after(_ position: Int) -> [KeptMessage] {
+    func messagesAfter(_ position: Int) -> [KeptMessage] {
         var (low, high) = (0, messages.count)
         while low < high {
             let middle = (low + high) / 2
@@ -173,14 +173,14 @@ struct KeptChannel {
         return true
     }
 
-    mutating func trim(bytes most: Int, at now: HubTime) {
+    mutating func trimMessages(bytes most: Int, at now: HubTime) {
         while let oldest = messages.first,
             messages.count > limit || bytes > most || now.monotonic - oldest.at.monotonic > lifetime, dropFirst()
         {}
     }
 
-    mutating func forget(at now: HubTime) {
-        sessions.forget(at: now.monotonic)
+    mutating func removeExpired(at now: HubTime) {
+        sessions.removeExpired(at: now.monotonic)
         if !databaseIDs.isEmpty { databaseIDs = databaseIDs.filter { now.monotonic - $0.value < Self.feedLag } }
     }
 
@@ -237,7 +237,7 @@ struct HistoryReader {
 
     init(position: Int) { self.position = position }
 
-    mutating func advance(to position: Int, at now: HubTime) {
+    mutating func advancePosition(to position: Int, at now: HubTime) {
         guard position > self.position else { return }
         self.position = position
         // A watermark that is later than necessary acknowledges less than it could, never more.

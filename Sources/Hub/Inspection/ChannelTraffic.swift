@@ -14,33 +14,33 @@ struct ChannelTraffic {
     private var observer: ChannelObserver?
 
     /// - Parameter receivers: not counting a sender that wants no echo.
-    mutating func count(_ event: StaticString, _ payload: [ArraySlice<UInt8>], receivers: Int, at now: HubTime) {
-        count(receivers)
+    mutating func countEvent(_ event: StaticString, _ payload: [ArraySlice<UInt8>], receivers: Int, at now: HubTime) {
+        countReceivers(receivers)
         guard isObserved(at: now) else { return }
         let bytes = Array(payload.joined())
-        observer?.note(
+        observer?.recordEvent(
             event.description, at: now.unix, receivers: receivers, bytes: bytes.count,
-            Excerpt.of(JSON(trusted: bytes[...])))
+            Excerpt.makeText(JSON(trusted: bytes[...])))
     }
 
-    mutating func count(_ message: BroadcastMessage, receivers: Int, at now: HubTime) {
-        count(receivers)
+    mutating func countBroadcast(_ message: BroadcastMessage, receivers: Int, at now: HubTime) {
+        countReceivers(receivers)
         guard isObserved(at: now) else { return }
         let (bytes, excerpt) =
             switch message {
-            case .text(let payload): (payload.count, Excerpt.of(JSON(trusted: payload[...])))
+            case .text(let payload): (payload.count, Excerpt.makeText(JSON(trusted: payload[...])))
             case .user(let user): (user.payload.count, "\(user.event): \(user.excerpt)")
             }
-        observer?.note("broadcast", at: now.unix, receivers: receivers, bytes: bytes, excerpt)
+        observer?.recordEvent("broadcast", at: now.unix, receivers: receivers, bytes: bytes, excerpt)
     }
 
     /// Records a member's message that was refused.
-    mutating func note(refused kind: MessageKind, _ refusal: Refusal, at now: HubTime) {
+    mutating func recordEvent(refused kind: MessageKind, _ refusal: Refusal, at now: HubTime) {
         guard isObserved(at: now) else { return }
-        observer?.note(kind.rawValue, at: now.unix, receivers: 0, bytes: 0, refusal.message, isRefused: true)
+        observer?.recordEvent(kind.rawValue, at: now.unix, receivers: 0, bytes: 0, refusal.message, isRefused: true)
     }
 
-    private mutating func count(_ receivers: Int) {
+    private mutating func countReceivers(_ receivers: Int) {
         messages += 1
         deliveries += receivers
     }
@@ -56,7 +56,7 @@ struct ChannelTraffic {
     /// Starts or extends the recording of the channel's events.
     ///
     /// - Returns: the events recorded so far.
-    mutating func observe(at now: HubTime) -> [TrafficEvent] {
+    mutating func observeEvents(at now: HubTime) -> [TrafficEvent] {
         let until = now.monotonic + ChannelObserver.patience
         if let observer {
             observer.until = until
@@ -88,7 +88,7 @@ private final class ChannelObserver {
         self.until = until
     }
 
-    func note(
+    func recordEvent(
         _ event: String, at unix: Int64, receivers: Int, bytes: Int, _ excerpt: String, isRefused: Bool = false
     ) {
         number += 1

@@ -10,7 +10,7 @@ extension Hub {
             let load = ChannelLoad(
                 key: channel.key, sockets: channel.memberCount, present: channel.presence.list.count,
                 messages: new.messages, deliveries: new.deliveries)
-            load.enter(&busiest, limit: limit)
+            load.insertInto(&busiest, limit: limit)
         }
         return busiest
     }
@@ -19,7 +19,7 @@ extension Hub {
     package func channels(named topic: String, limit: Int) -> [ChannelView] {
         [false, true].compactMap { isPrivate in
             guard let channel = channels[ChannelKey(topic: topic, isPrivate: isPrivate)] else { return nil }
-            return view(of: channel, events: channel.traffic.observe(at: context.now), limit: limit)
+            return view(of: channel, events: channel.traffic.observeEvents(at: context.now), limit: limit)
         }
     }
 
@@ -32,7 +32,7 @@ extension Hub {
             present: channel.presence.list.first(limit).map {
                 ChannelView.Present(
                     key: Excerpt.redacted($0.key),
-                    excerpt: $0.isListed ? Excerpt.of(JSON(trusted: $0.payload[...])) : "")
+                    excerpt: $0.isListed ? Excerpt.makeText(JSON(trusted: $0.payload[...])) : "")
             },
             typing: channel.typing.count, events: events)
     }
@@ -87,7 +87,7 @@ package struct ChannelLoad: Sendable {
     /// Merges the loads of the same channels on several loops.
     ///
     /// Each loop has members of its own. A message reaches every loop once, and every loop knows all presences.
-    package static func joined(_ loads: [ChannelLoad], limit: Int) -> [ChannelLoad] {
+    package static func mergeLoads(_ loads: [ChannelLoad], limit: Int) -> [ChannelLoad] {
         var all: [ChannelKey: ChannelLoad] = [:]
         for load in loads {
             guard var known = all[load.key] else {
@@ -104,7 +104,7 @@ package struct ChannelLoad: Sendable {
     }
 
     /// Inserts the load into a sorted list of the busiest channels, which is kept within the limit.
-    func enter(_ busiest: inout [ChannelLoad], limit: Int) {
+    func insertInto(_ busiest: inout [ChannelLoad], limit: Int) {
         if busiest.count == limit, let last = busiest.last, last.weight >= weight { return }
         let place = busiest.firstIndex { $0.weight < weight } ?? busiest.count
         busiest.insert(self, at: place)

@@ -12,7 +12,7 @@ extension Hub {
         guard membership.pending != nil, membership.connection.reader == nil, let due = answerDue(of: membership) else {
             return
         }
-        context.schedule(.member(membership.slot, membership.member), at: due)
+        context.scheduleDuty(.member(membership.slot, membership.member), at: due)
     }
 
     /// Returns when a join must be answered; nil if there is no deadline, as for rights alone: a client that states its
@@ -34,7 +34,7 @@ extension Hub {
         if context.now.monotonic >= due {
             endFirstMoment(of: membership)
         } else {
-            context.schedule(.member(slot, member), at: due)
+            context.scheduleDuty(.member(slot, member), at: due)
         }
     }
 
@@ -42,16 +42,16 @@ extension Hub {
         if let wait = membership.changesWait {
             let refusal = Refusal.changesTimeout(milliseconds: Int(wait))
             let isAsked = membership.join.state == .waitsForRecovery
-            return handle(isAsked ? .recoveryFailed(refusal) : .failed(.all, refusal), of: membership)
+            return handleEvent(isAsked ? .recoveryFailed(refusal) : .failed(.all, refusal), of: membership)
         }
         // Rights and kept broadcasts are part of the answer; and a member whose session is not written down yet would
         // lose messages if the hub were killed after answering.
         guard !membership.join.needs([.authorization, .history, .session]) else {
-            return context.schedule(.member(membership.slot, membership.member), at: context.now.monotonic + 250)
+            return context.scheduleDuty(.member(membership.slot, membership.member), at: context.now.monotonic + 250)
         }
         // The member is owed everything from this point on, whenever its live changes begin.
         if let recovery = membership.recovery, recovery.point == nil { recovery.point = rows.progress.point }
-        handle(membership.grants?.replay?.overflowed == true ? .replayOverflowed : .isLate, of: membership)
+        handleEvent(membership.grants?.replay?.overflowed == true ? .replayOverflowed : .isLate, of: membership)
     }
 
     // MARK: The first token
@@ -67,7 +67,7 @@ extension Hub {
         else { return }
         let due = context.now.monotonic + Self.firstMoment
         membership.firstTokenDue = due
-        context.schedule(.member(membership.slot, membership.member), at: due)
+        context.scheduleDuty(.member(membership.slot, membership.member), at: due)
     }
 
     /// Ends the grace period: the member's token has come, or will not.

@@ -3,26 +3,26 @@ import Wire
 
 /// Joining and leaving channels (wire-protocol A4, A9).
 extension Hub {
-    func join(_ frame: ClientFrame, on connection: Connection) {
+    func joinChannel(_ frame: ClientFrame, on connection: Connection) {
         guard case .json(let payload) = frame.body else { return }
         guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
-            return context.refuse(frame, on: connection, .unmatchedTopic)
+            return context.refuseFrame(frame, on: connection, .unmatchedTopic)
         }
-        join(
+        joinChannel(
             JoinRequest(
                 topic: frame.topic, ref: frame.ref, joinRef: frame.joinRef.isNull ? frame.ref : frame.joinRef,
                 config: JoinConfig(payload, topic: frame.topic, limits: context.limits)),
             on: connection)
     }
 
-    func join(_ request: JoinRequest, on connection: Connection) {
+    func joinChannel(_ request: JoinRequest, on connection: Connection) {
         let (config, joinRef) = (request.config, request.joinRef)
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would
         // attribute it to the new one and drop the channel.
         if let old = connection.memberships[request.topic] {
             refuseHeld(of: old, .unmatchedTopic)
-            presence.replace(old, by: config, &context)
-            remove(old, .replaced)
+            presence.replaceMember(old, by: config, &context)
+            removeMember(old, .replaced)
         }
 
         let claims: Claims
@@ -31,7 +31,7 @@ extension Hub {
         do {
             // A reader of events asks for all of its channels at once, and only once.
             if connection.reader == nil { try context.countJoin(on: connection) }
-            claims = try admit(request, on: connection)
+            claims = try checkJoin(request, on: connection)
             // Copied, because a group outlives the frame that its bindings came in.
             bindings = config.changes.map {
                 ChangeBinding(JSON(trusted: Array($0.bytes)[...]), expressions: context.limits.regularExpressions)
@@ -40,17 +40,17 @@ extension Hub {
                 role: claims.role, bindings: bindings, ids: ChangeBinding.ids(for: bindings), isLegacy: config.isLegacy)
             try countPatterns(subscription, of: connection)
             // Readers of events were already counted at the door.
-            if connection.reader == nil { try users.count(connection, as: claims, context.limits) }
+            if connection.reader == nil { try users.countSocket(connection, as: claims, context.limits) }
         } catch {
             counters.joinsRefused += 1
-            context.report(JoinFailure(error), on: connection.slot)
-            return refuse(request, on: connection, error)
+            context.reportFailure(JoinFailure(error), on: connection.slot)
+            return refuseRequest(request, on: connection, error)
         }
 
         let ids = subscription.ids
-        let channel = channel(ChannelKey(topic: request.topic, isPrivate: config.isPrivate))
-        streams.prepare(channel)
-        let group = bindings.isEmpty ? nil : rows.group(of: channel, subscription, &context)
+        let channel = ensureChannel(ChannelKey(topic: request.topic, isPrivate: config.isPrivate))
+        streams.prepareChannel(channel)
+        let group = bindings.isEmpty ? nil : rows.registerGroup(of: channel, subscription, &context)
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
             member: context.nextMember(), presenceKey: randomUUID(),
@@ -59,31 +59,31 @@ extension Hub {
                 at: context.now.monotonic))
         if let request = config.history {
             let trace = catchUp.trace(of: claims, joinRef: joinRef, connection, rows.progress, &context)
-            membership.history = history.enter(membership, request, trace, &context)
+            membership.history = history.addMember(membership, request, trace, &context)
         }
         if let group {
-            rows.enter(group, membership, &context)
-            membership.recovery = catchUp.begin(
+            rows.enterGroup(group, membership, &context)
+            membership.recovery = catchUp.openSession(
                 config, joinRef: joinRef, claims: claims, in: group, on: connection, rows.progress, &context)
             membership.recovery?.broughtCursor = config.resumeCursor != nil
             membership.recovery?.rows = FirstRows(config, in: channel.key, context.limits)
         }
-        context.add(membership)
-        if let state = config.appState { presence.set(state, of: connection, &context) }
+        context.addMember(membership)
+        if let state = config.appState { presence.setAppState(state, of: connection, &context) }
         users.comeOnline(connection, as: claims, on: context.loop, at: context.now)
         noteAppState(of: connection)
-        if connection.reader == nil { presence.expect(membership, &context) }
+        if connection.reader == nil { presence.expectOwner(membership, &context) }
         connection.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-        begin(membership)
+        startJoin(membership)
     }
 
-    private func refuse(_ request: JoinRequest, on connection: Connection, _ refusal: Refusal) {
+    private func refuseRequest(_ request: JoinRequest, on connection: Connection, _ refusal: Refusal) {
         guard connection.reader == nil else {
             let key = ChannelKey(topic: request.topic, isPrivate: request.config.isPrivate)
-            return note(EventReader.Verdict(refusal: refusal), on: key, of: connection)
+            return recordVerdict(EventReader.Verdict(refusal: refusal), on: key, of: connection)
         }
-        context.count(refusal)
+        context.countRefusal(refusal)
         let frames = ServerFrame(connection.version, topic: JSONString.encode(request.topic))
         let reply = frames.reply(
             joinRef: request.joinRef, ref: request.ref, ok: false, response: refusal.response)
@@ -91,7 +91,7 @@ extension Hub {
     }
 
     /// Obtains everything that the join's answer waits for (`JoinMachine`).
-    private func begin(_ membership: Membership) {
+    private func startJoin(_ membership: Membership) {
         var needs = needsOfRowChanges(membership)
         if membership.history?.doubts != nil { needs.insert(.history) }
         if !needs.isDisjoint(with: [.session, .history]) { catchUp.awaitArrival(of: membership, &context) }
@@ -99,7 +99,7 @@ extension Hub {
             authorization.askToRead(membership, &context)
             needs.insert(.authorization)
         }
-        handle(.begins(needs), of: membership)
+        handleEvent(.begins(needs), of: membership)
         awaitAnswer(of: membership)
     }
 
@@ -118,7 +118,7 @@ extension Hub {
     }
 
     /// Performs the checks before a join, in the original's order.
-    private func admit(_ request: JoinRequest, on connection: Connection) throws(Refusal) -> Claims {
+    private func checkJoin(_ request: JoinRequest, on connection: Connection) throws(Refusal) -> Claims {
         let (config, limits) = (request.config, context.limits)
         guard !request.topic.hasSameBytes(as: ChannelKey.prefix) else { throw .topicNameRequired }
         if limits.privateOnly, !config.isPrivate { throw .privateOnly }
@@ -130,10 +130,12 @@ extension Hub {
         }
         if let refusal = streams.refusal(of: config, topic: request.topic) { throw refusal }
         let claims =
-            try config.token.map { token throws(Refusal) in try verifier.verify(token, at: context.now) }
+            try config.token.map { token throws(Refusal) in try verifier.verifyToken(token, at: context.now) }
             ?? connection.claims
-        if let expired = claims.expired(at: context.now) { throw expired }
-        if let bar = bar(of: claims, from: ChannelKey(topic: request.topic, isPrivate: config.isPrivate)) { throw bar }
+        if let expired = claims.expiryRefusal(at: context.now) { throw expired }
+        if let bar = barRefusal(of: claims, from: ChannelKey(topic: request.topic, isPrivate: config.isPrivate)) {
+            throw bar
+        }
         if let replay = config.replay {
             guard config.isPrivate else { throw .replayNotAllowed }
             guard ReplayRequest(replay) != nil else { throw .replayInvalid }
@@ -145,12 +147,12 @@ extension Hub {
     private static func joinResponse(_ bindings: [ChangeBinding], _ ids: [Int]) -> [UInt8] {
         var out = JSONWriter(reserving: bindings.reduce(32) { $0 + $1.raw.bytes.count + 20 })
         out.openObject()
-        out.array("postgres_changes", zip(bindings, ids)) { $0.value(json: $1.0.echo(id: $1.1)) }
+        out.array("postgres_changes", zip(bindings, ids)) { $0.writeValue(json: $1.0.echoJSON(id: $1.1)) }
         out.closeObject()
         return out.bytes
     }
 
-    func leave(_ frame: ClientFrame, on connection: Connection) {
+    func leaveChannel(_ frame: ClientFrame, on connection: Connection) {
         guard let membership = connection.memberships[frame.topic] else {
             return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
@@ -160,7 +162,7 @@ extension Hub {
             return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
         refuseHeld(of: membership, .unmatchedTopic)
-        remove(membership, .left)
+        removeMember(membership, .left)
         context.reply(to: frame.ref, of: membership, ok: true)
         let close = membership.frames.push(
             "phx_close", joinRef: membership.joinRef, ref: membership.joinRef, payload: Array("{}".utf8))
@@ -168,20 +170,20 @@ extension Hub {
     }
 
     /// Removes a member from every list of the channel, and the channel from the hub if nothing is left in it.
-    func remove(_ membership: Membership, _ end: MembershipEnd = .lost) {
-        guard context.remove(membership) else { return }
-        if membership.pending == nil { happenings?.left(membership.channel.key, at: context.now) }
-        _ = membership.join.handle(.removed)
+    func removeMember(_ membership: Membership, _ end: MembershipEnd = .lost) {
+        guard context.removeMember(membership) else { return }
+        if membership.pending == nil { happenings?.channelLeft(membership.channel.key, at: context.now) }
+        _ = membership.join.handleEvent(.removed)
         let channel = membership.channel
-        authorization.end(of: membership)
+        authorization.discardPending(of: membership)
         stopHearing(membership)
         presence.stopShowing(to: membership, &context)
-        if let subscription = membership.rows { rows.leave(subscription, membership, &context) }
-        catchUp.end(membership, end, &context)
-        history.leave(membership, end, &context)
-        typing.end(of: membership, &context)
-        streams.leave(membership, &context)
-        presence.release(membership, end, &context)
+        if let subscription = membership.rows { rows.leaveGroup(subscription, membership, &context) }
+        catchUp.endSession(membership, end, &context)
+        history.removeMember(membership, end, &context)
+        typing.endTyping(of: membership, &context)
+        streams.removeMember(membership, &context)
+        presence.removeMember(membership, end, &context)
         discardIfIdle(channel)
     }
 
@@ -197,7 +199,7 @@ extension Hub {
 
     // MARK: Channels
 
-    func channel(_ key: ChannelKey) -> LocalChannel {
+    func ensureChannel(_ key: ChannelKey) -> LocalChannel {
         if let channel = channels[key] { return channel }
         let channel = LocalChannel(key: key)
         channels[key] = channel
@@ -211,7 +213,7 @@ extension Hub {
 
     private func randomUUID() -> String {
         let (high, low) = (context.random.next() as UInt64, context.random.next() as UInt64)
-        return UUIDText.write(UInt128(high) << 64 | UInt128(low), version: 4)
+        return UUIDText.formatUUID(UInt128(high) << 64 | UInt128(low), version: 4)
     }
 }
 

@@ -11,12 +11,12 @@ extension Hub {
     // MARK: Events that joins wait for
 
     /// Handles the authority's answer about a join, a new token or a write.
-    package func authorization(_ id: AuthorizationID, is outcome: AuthorizationOutcome) {
-        guard let (membership, decision) = authorization.take(outcome, to: id, &context) else { return }
+    package func receiveAuthorization(_ id: AuthorizationID, is outcome: AuthorizationOutcome) {
+        guard let (membership, decision) = authorization.receiveAnswer(outcome, to: id, &context) else { return }
         switch decision {
-        case .reading(let event): handle(event, of: membership)
-        case .renewed(let claims): renewed(claims, of: membership)
-        case .revoked: expel(membership, .readRevoked(topic: String(membership.channel.key.name)), .revoked)
+        case .reading(let event): handleEvent(event, of: membership)
+        case .renewed(let claims): applyRenewal(claims, of: membership)
+        case .revoked: expelMember(membership, .readRevoked(topic: String(membership.channel.key.name)), .revoked)
         case .unknown: comeBack(membership)
         case .waits: break
         case .writes: releaseWrites(of: membership)
@@ -27,7 +27,7 @@ extension Hub {
     /// altered).
     package func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
         guard let group = rows.groups[id] else { return }
-        switch group.take(outcome, at: rows.progress.mark) {
+        switch group.receiveOutcome(outcome, at: rows.progress.mark) {
         case .nothing: break
         case .state:
             for one in rows.subscribers(of: group, &context) { catchUp.sendState(of: group, to: one, &context) }
@@ -36,29 +36,29 @@ extension Hub {
         case .unavailable:
             // Without a database nothing can be promised: clients are told to try again.
             for membership in group.waiting.members(of: group) where membership.changesWait == nil {
-                handle(.failed(.subscription, .databaseUnavailable), of: membership)
+                handleEvent(.failed(.subscription, .databaseUnavailable), of: membership)
             }
             return
         }
-        for membership in group.waiting.take() where membership.isIn(group) {
-            handle(.met(.subscription), of: membership)
+        for membership in group.waiting.takeAll() where membership.isIn(group) {
+            handleEvent(.met(.subscription), of: membership)
         }
         guard group.state == .live else { return }
-        for membership in group.outstanding.take() where membership.isIn(group) {
+        for membership in group.outstanding.takeAll() where membership.isIn(group) {
             catchUp.askForMissed(by: membership, rows.progress, &context)
         }
     }
 
     /// Returns the member that a recovery belongs to; nil if it left or asked again.
-    package func slot(of id: RecoveryID) -> Slot? { catchUp.member(id)?.slot }
+    package func slot(of id: RecoveryID) -> Slot? { catchUp.recoveringMember(id)?.slot }
 
     /// Handles the feed's next step of a recovery. A step for a member that left or asked again has no effect.
-    package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
-        let member = receipts.isNoting ? catchUp.member(id) : nil
-        let outcome = catchUp.take(step, of: id, rows, &context)
+    package func receiveRecovery(_ id: RecoveryID, _ step: RecoveryStep) {
+        let member = receipts.isNoting ? catchUp.recoveringMember(id) : nil
+        let outcome = catchUp.receiveStep(step, of: id, rows, &context)
         if case .changes(let changes) = step, let member {
             for change in changes {
-                receipts.noteMissed(change, to: member, at: catchUp.sessions.moment(), context.now.monotonic)
+                receipts.recordMissed(change, to: member, at: catchUp.sessions.moment(), context.now.monotonic)
             }
         }
         guard let (membership, outcome) = outcome else { return }
@@ -66,7 +66,7 @@ extension Hub {
         case .isKnown:
             recoveryIsKnown(of: membership)
             catchUp.tellOfLoss(membership, &context)
-        case .failed(let refusal): handle(.recoveryFailed(refusal), of: membership)
+        case .failed(let refusal): handleEvent(.recoveryFailed(refusal), of: membership)
         }
     }
 
@@ -74,9 +74,9 @@ extension Hub {
     func settleArrivals() {
         for membership in catchUp.takeArrivals() where membership.join.needs([.session, .history]) {
             let session = catchUp.advanceArrival(of: membership, rows.progress, &context)
-            membership.history?.decide(at: context.now, longest: CatchUp.longestDoubt)
-            if let session { handle(session, of: membership) }
-            if membership.history?.doubts == nil { handle(.met(.history), of: membership) }
+            membership.history?.endDoubts(at: context.now, longest: CatchUp.longestDoubt)
+            if let session { handleEvent(session, of: membership) }
+            if membership.history?.doubts == nil { handleEvent(.met(.history), of: membership) }
             if membership.join.needs([.session, .history]) { catchUp.awaitArrival(of: membership, &context) }
         }
     }
@@ -84,11 +84,11 @@ extension Hub {
     // MARK: The answer
 
     /// Passes an event to a member's join machine and performs the action that results.
-    func handle(_ event: JoinMachine.Event, of membership: Membership) {
-        switch membership.join.handle(event) {
+    func handleEvent(_ event: JoinMachine.Event, of membership: Membership) {
+        switch membership.join.handleEvent(event) {
         case nil: break
         case .findMissed:
-            if let refusal = membership.faultOfWait { return handle(.recoveryFailed(refusal), of: membership) }
+            if let refusal = membership.faultOfWait { return handleEvent(.recoveryFailed(refusal), of: membership) }
             catchUp.askForMissed(by: membership, rows.progress, &context)
             // The answer says whether the session resumed, and clients accept no changes before the answer.
             if membership.recovery?.question == nil { recoveryIsKnown(of: membership) }
@@ -96,7 +96,7 @@ extension Hub {
         case .resumeRowChanges: catchUp.startOrWait(membership, rows, &context)
         case .refuse(let refusal): refuseJoin(of: membership, refusal)
         case .expel(.databaseUnavailable) where isForWantOfPostgres(event, of: membership): comeBack(membership)
-        case .expel(let refusal): expel(membership, refusal)
+        case .expel(let refusal): expelMember(membership, refusal)
         }
     }
 
@@ -113,7 +113,7 @@ extension Hub {
     /// Continues a join once everything its answer says about missed changes is known.
     func recoveryIsKnown(of membership: Membership) {
         let isWhole = membership.grants?.replay?.overflowed != true
-        handle(isWhole ? .recoveryIsKnown : .replayOverflowed, of: membership)
+        handleEvent(isWhole ? .recoveryIsKnown : .replayOverflowed, of: membership)
     }
 
     /// Answers a join and lets the member in.
@@ -127,28 +127,28 @@ extension Hub {
                     membership.recovery?.adding(to: pending.response) ?? pending.response, membership, missed))
             actions.append(.send(reply, to: membership.slot))
         } else {
-            note(verdict(on: membership, missed), on: membership.channel.key, of: membership.connection)
+            recordVerdict(verdict(on: membership, missed), on: membership.channel.key, of: membership.connection)
         }
 
         counters.joins += 1
         membership.pending = nil
         beginFirstMoment(of: membership, pending)
-        happenings?.joined(membership.channel.key, at: context.now)
+        happenings?.channelJoined(membership.channel.key, at: context.now)
         if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, &context) }
         if let grants = membership.grants { authorization.sendReplay(grants, to: membership, &context) }
         if membership.mayRead(.broadcast) { letHear(membership, after: missed) }
         catchUp.startOrWait(membership, rows, &context)
         if pending.wantsReplicationReady { rows.announceReplication(to: membership, &context) }
-        if membership.connection.reader == nil, presence.resume(membership, &context) { hearOthers() }
-        if pending.wantsPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
+        if membership.connection.reader == nil, presence.resumePresence(membership, &context) { hearOthers() }
+        if pending.wantsPresence, membership.mayRead(.presence) { presence.showList(to: membership, &context) }
         if pending.wantsOccupancy, membership.mayRead(.presence) {
             presence.showOccupancy(to: membership, &context)
         }
         if membership.mayRead(.broadcast), membership.connection.reader?.event == nil {
-            typing.show(to: membership, &context)
+            typing.showTyping(to: membership, &context)
         }
-        streams.enter(membership, &context)
-        summaries.note(membership)
+        streams.addMember(membership, &context)
+        summaries.recordJoin(membership)
         releasePresence(in: pending, of: membership)
         releaseWrites(of: membership)
     }
@@ -161,15 +161,15 @@ extension Hub {
     private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
         guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
-        context.report(JoinFailure(refusal), on: membership.slot)
-        guard membership.connection.reader == nil else { return close(membership, refusal, .lost) }
+        context.reportFailure(JoinFailure(refusal), on: membership.slot)
+        guard membership.connection.reader == nil else { return closeReaderChannel(membership, refusal, .lost) }
         if case .databaseUnavailable = refusal, membership.connection.isToRejoin {
             actions.append(.close(membership.slot, .serviceRestart, reason: Self.comeBackReason))
         } else {
             context.refuseJoin(pending.ref, of: membership, refusal)
         }
         refuseHeld(of: membership, refusal)
-        remove(membership)
+        removeMember(membership)
     }
 
     private static let comeBackReason: StaticString = "come back"
@@ -179,7 +179,7 @@ extension Hub {
     func comeBack(_ membership: Membership) {
         authorization.refuseHeld(of: membership, .databaseUnavailable, &context)
         actions.append(.close(membership.slot, .serviceRestart, reason: Self.comeBackReason))
-        remove(membership, .lost)
+        removeMember(membership, .lost)
     }
 
     /// Returns the broadcasts missed by a member that is about to hear them; nil if it did not ask for history.
@@ -187,13 +187,13 @@ extension Hub {
         guard membership.history?.isOwedAnAnswer == true, membership.mayRead(.broadcast) else { return nil }
         // Pass news on to the other members first, so that this loop is at one position for all of them.
         passOnNews(in: membership.channel)
-        return history.answer(membership, &context)
+        return history.answerMember(membership, &context)
     }
 
     /// Lets a member hear the channel's broadcasts, after sending what it missed.
     func letHear(_ membership: Membership, after missed: HistoryAnswer?) {
         membership.hearsBroadcastsSince = catchUp.sessions.moment()
         if history.letHear(membership, after: missed, &context) { return }
-        membership.memberIndex = membership.channel.members.add(membership.slot, membership.version)
+        membership.memberIndex = membership.channel.members.addSlot(membership.slot, membership.version)
     }
 }

@@ -84,8 +84,8 @@ package struct JoinConfig {
         let parts = ChannelKey(topic: topic, isPrivate: false).name.split(
             separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         let binding = JSONWriter.object {
-            $0.member("event", "*")
-            for (name, part) in zip(["schema", "table", "filter"], parts) { $0.member(name, String(part)) }
+            $0.writeMember("event", "*")
+            for (name, part) in zip(["schema", "table", "filter"], parts) { $0.writeMember(name, String(part)) }
         }
         return JSON(trusted: binding[...])
     }

@@ -94,7 +94,7 @@ package struct JoinMachine: Sendable {
     }
 
     /// Handles an event and returns the action to take. Events that come too late have no effect.
-    package mutating func handle(_ event: Event) -> Action? {
+    package mutating func handleEvent(_ event: Event) -> Action? {
         switch (state, event) {
         case (.waits, .begins(let needs)): return wait(for: needs)
         case (.waits(let needs), .met(let known)): return wait(for: needs.subtracting(known))
@@ -103,7 +103,7 @@ package struct JoinMachine: Sendable {
         case (.waits(let needs), .failed(let need, let refusal)):
             // A private channel's new token may be judged while the join waits for something else. The member's right
             // to read is established by then, so a no ends its channel as it would later.
-            return end(needs.isDisjoint(with: need) ? .expel(refusal) : .refuse(refusal))
+            return endJoin(needs.isDisjoint(with: need) ? .expel(refusal) : .refuse(refusal))
 
         case (.waits(let needs), .isLate) where needs.isSubset(of: .subscription):
             state = .joined(needs)
@@ -112,16 +112,16 @@ package struct JoinMachine: Sendable {
         case (.waitsForRecovery, .recoveryIsKnown), (.waitsForRecovery, .isLate):
             state = .joined([])
             return .answer
-        case (.waitsForRecovery, .recoveryFailed(let refusal)): return end(.refuse(refusal))
-        case (.waitsForRecovery, .replayOverflowed): return end(.refuse(.replayFailed))
-        case (.waitsForRecovery, .failed(_, let refusal)): return end(.expel(refusal))
+        case (.waitsForRecovery, .recoveryFailed(let refusal)): return endJoin(.refuse(refusal))
+        case (.waitsForRecovery, .replayOverflowed): return endJoin(.refuse(.replayFailed))
+        case (.waitsForRecovery, .failed(_, let refusal)): return endJoin(.expel(refusal))
         case (.waitsForRecovery, .rowChangesRestarted(let needs)): return wait(for: needs)
 
         case (.joined(let needs), .met(let known)) where !needs.isDisjoint(with: known):
-            return resume(after: needs.subtracting(known))
-        case (.joined, .rowChangesRestarted(let needs)): return resume(after: needs)
+            return resumeChanges(after: needs.subtracting(known))
+        case (.joined, .rowChangesRestarted(let needs)): return resumeChanges(after: needs)
         case (.joined, .failed(_, let refusal)), (.joined, .recoveryFailed(let refusal)):
-            return end(.expel(refusal))
+            return endJoin(.expel(refusal))
 
         case (_, .removed):
             state = .ended
@@ -135,12 +135,12 @@ package struct JoinMachine: Sendable {
         return needs.isEmpty ? .findMissed : nil
     }
 
-    private mutating func resume(after needs: Needs) -> Action? {
+    private mutating func resumeChanges(after needs: Needs) -> Action? {
         state = .joined(needs)
         return needs.isEmpty ? .resumeRowChanges : nil
     }
 
-    private mutating func end(_ last: Action) -> Action {
+    private mutating func endJoin(_ last: Action) -> Action {
         state = .ended
         return last
     }

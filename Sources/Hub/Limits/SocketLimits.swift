@@ -31,7 +31,7 @@ extension HubContext {
     /// Counts a join. Refused joins count as well: each costs a look at a token.
     mutating func countJoin(on connection: Connection) throws(Refusal) {
         guard let rate = limits.joins else { return }
-        if !connection.limits.joins.take(of: rate, at: now.monotonic) {
+        if !connection.limits.joins.takeTokens(of: rate, at: now.monotonic) {
             throw .over(.joinsPerSecond, limits.joinsPerSecond)
         }
     }
@@ -41,9 +41,9 @@ extension HubContext {
     /// Only tracking is counted. Untracking is allowed at any rate, and costs nothing unless the client tracks again.
     mutating func mayTrack(_ membership: Membership, ref: JSON) -> Bool {
         guard let rate = limits.presence,
-            !membership.connection.limits.presence.take(of: rate, at: now.monotonic)
+            !membership.connection.limits.presence.takeTokens(of: rate, at: now.monotonic)
         else { return true }
-        refuse(.presence, ref, of: membership, .over(.presencePerSecond, limits.presencePerSecond))
+        refuseMessage(.presence, ref, of: membership, .over(.presencePerSecond, limits.presencePerSecond))
         return false
     }
 
@@ -57,12 +57,12 @@ extension HubContext {
     mutating func pause(after bytes: Int, endsMessage: Bool, on connection: Connection, at now: Int64) -> Int64 {
         var pause: Int64 = 0
         if let rate = limits.bytes {
-            let owed = connection.limits.bytes.spend(bytes, of: rate, at: now)
+            let owed = connection.limits.bytes.spendTokens(bytes, of: rate, at: now)
             if owed > 0 { slowed[.bytesPerSecond, default: 0] += 1 }
             pause = max(pause, owed)
         }
         if endsMessage, let rate = limits.messages {
-            let owed = connection.limits.messages.spend(1, of: rate, at: now)
+            let owed = connection.limits.messages.spendTokens(1, of: rate, at: now)
             if owed > 0 { slowed[.messagesPerSecond, default: 0] += 1 }
             pause = max(pause, owed)
         }

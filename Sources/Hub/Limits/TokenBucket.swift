@@ -26,7 +26,7 @@ package struct TokenBucket: Sendable {
     package init() {}
 
     /// Takes `count` tokens if available.
-    package mutating func take(_ count: Int = 1, of rate: Rate, at now: Int64) -> Bool {
+    package mutating func takeTokens(_ count: Int = 1, of rate: Rate, at now: Int64) -> Bool {
         let now = now * 1_000_000
         let next = max(fullAt, now) + rate.time(for: count)
         guard next - now <= rate.time(for: rate.burst) else { return false }
@@ -37,7 +37,7 @@ package struct TokenBucket: Sendable {
     /// Takes `count` tokens whether available or not.
     ///
     /// - Returns: milliseconds until none is owed, rounded up; zero if none is.
-    package mutating func spend(_ count: Int, of rate: Rate, at now: Int64) -> Int64 {
+    package mutating func spendTokens(_ count: Int, of rate: Rate, at now: Int64) -> Int64 {
         let now = now * 1_000_000
         fullAt = max(fullAt, now) + rate.time(for: count)
         let owed = fullAt - now - rate.time(for: rate.burst)

@@ -65,7 +65,7 @@ package protocol MessageStore: Sendable {
     /// Answers once, from any thread and possibly before returning. Called on a loop's thread, so it must not block.
     ///
     /// - Parameter answer: receives the row's ID once it is committed; nil if the row may not exist.
-    func store(_ message: PersistedMessage, answer: @escaping @Sendable (_ id: String?) -> Void)
+    func storeMessage(_ message: PersistedMessage, answer: @escaping @Sendable (_ id: String?) -> Void)
 }
 
 /// Acknowledgements that wait until the acknowledged message is committed.
@@ -78,7 +78,7 @@ package struct Persistence {
     package var waitingCount: Int { waiting.count }
 
     /// - Parameter ref: nil if no answer is expected.
-    mutating func store(
+    mutating func storeMessage(
         _ message: PersistedMessage, ref: JSON?, of membership: Membership, _ hub: inout HubContext
     ) {
         guard let ref else { return hub.actions.append(.store(nil, message)) }
@@ -89,9 +89,9 @@ package struct Persistence {
 
     /// Handles the store's answer. The message was delivered in any case, so as in the original it is acknowledged
     /// either way; the ID says that there is a row.
-    mutating func answer(_ id: Int, _ row: String?, _ hub: inout HubContext) {
+    mutating func receiveAnswer(_ id: Int, _ row: String?, _ hub: inout HubContext) {
         guard let (membership, ref) = waiting.removeValue(forKey: id), !membership.join.hasEnded else { return }
-        let response = JSONWriter.object { if let row { $0.member("id", row) } }
+        let response = JSONWriter.object { if let row { $0.writeMember("id", row) } }
         hub.reply(to: ref, of: membership, ok: true, response: response)
     }
 }

@@ -19,20 +19,20 @@ struct Presence {
     // MARK: Requests of members
 
     /// Parses a member's presence frame; nil if it was refused.
-    func write(in frame: ClientFrame, of membership: Membership, _ hub: inout HubContext) -> MemberWrite? {
+    func parseWrite(in frame: ClientFrame, of membership: Membership, _ hub: inout HubContext) -> MemberWrite? {
         guard case .json(let request) = frame.body else { return nil }
         switch request["event"]?.string?.lowercased() {
         case "track":
             let payload = request["payload"] ?? .emptyObject
             if let refusal = refusal(of: payload, hub.limits) {
-                hub.refuse(.presence, frame.ref, of: membership, refusal)
+                hub.refuseMessage(.presence, frame.ref, of: membership, refusal)
                 return nil
             }
             guard hub.mayTrack(membership, ref: frame.ref) else { return nil }
             return .track(Array(payload.bytes))
         case "untrack": return .untrack
         default:
-            hub.refuse(.presence, frame.ref, of: membership, .presenceEventUnknown)
+            hub.refuseMessage(.presence, frame.ref, of: membership, .presenceEventUnknown)
             return nil
         }
     }
@@ -56,7 +56,7 @@ struct Presence {
         if membership.presence.watcherIndex == nil, membership.presence.counterIndex == nil,
             membership.mayRead(.presence)
         {
-            show(to: membership, &hub)
+            showList(to: membership, &hub)
         }
         guard channel.presence.list[membership.presence.id] == nil else { return false }
         return takeOver(membership, saying: payload, &hub)
@@ -70,21 +70,21 @@ struct Presence {
         var meta = PresenceMeta(
             member: membership.presence.id, key: membership.presence.key, ref: hub.nextRef(), payload: payload)
         let bound = bound(on: meta, inPlaceOf: old, in: channel)
-        if let bound, old?.isListed == true { throw full(bound, isCounted: false) }
+        if let bound, old?.isListed == true { throw fullRefusal(bound, isCounted: false) }
         if bound != nil { meta = meta.unlisted }
         if let diff = channel.presence.list.tracking(meta) {
             if old == nil { hub.counters.presenceJoins += 1 }
-            log?.put(record(of: meta, membership))
-            announce(diff, in: channel, &hub)
+            log?.putRecord(record(of: meta, membership))
+            announceDiff(diff, in: channel, &hub)
         }
-        if let bound { throw full(bound, isCounted: true) }
+        if let bound { throw fullRefusal(bound, isCounted: true) }
     }
 
     /// Withdraws a presence that its member has given up, or whose lease is over.
-    mutating func withdraw(_ member: MemberID, in channel: LocalChannel, _ hub: inout HubContext) {
+    mutating func withdrawMember(_ member: MemberID, in channel: LocalChannel, _ hub: inout HubContext) {
         guard let diff = channel.presence.list.untracking(member) else { return }
         hub.counters.presenceLeaves += 1
-        announce(diff, in: channel, &hub)
+        announceDiff(diff, in: channel, &hub)
     }
 
     /// Announces a member whose presence was taken over by another hub or had ended: here it becomes a new presence.
@@ -92,7 +92,7 @@ struct Presence {
     /// - Parameters:
     ///   - old: the ID of the former presence.
     ///   - payload: its payload, in case the list no longer has it.
-    mutating func goOn(
+    mutating func announceSuccessor(
         _ membership: Membership, insteadOf old: MemberID, saying payload: [UInt8], in channel: LocalChannel,
         _ hub: inout HubContext
     ) {
@@ -105,9 +105,9 @@ struct Presence {
                 member: membership.presence.id, key: membership.presence.key, ref: hub.nextRef(), payload: payload,
                 previousRef: known?.ref)
             diff.joins = [meta]
-            log?.put(record(of: meta, membership))
+            log?.putRecord(record(of: meta, membership))
         }
-        announce(diff, in: channel, &hub)
+        announceDiff(diff, in: channel, &hub)
     }
 
     // MARK: Room
@@ -134,7 +134,7 @@ struct Presence {
         return bound
     }
 
-    private func full(_ bound: Refusal.PresenceBound, isCounted: Bool) -> Refusal {
+    private func fullRefusal(_ bound: Refusal.PresenceBound, isCounted: Bool) -> Refusal {
         let value =
             switch bound {
             case .members: rules.listedMembers
@@ -147,8 +147,8 @@ struct Presence {
     // MARK: Watching
 
     /// Sends a member the presence list, and all changes from now on.
-    func show(to membership: Membership, _ hub: inout HubContext) {
-        watch(membership)
+    func showList(to membership: Membership, _ hub: inout HubContext) {
+        addWatcher(membership)
         sendState(to: membership, &hub)
     }
 
@@ -160,11 +160,11 @@ struct Presence {
     private func sendState(to membership: Membership, _ hub: inout HubContext) {
         let state = membership.channel.presence.list.state()
         let frame = membership.frames.push("presence_state", joinRef: membership.joinRef, payload: state)
-        hub.send(frame, to: membership)
+        hub.sendFrame(frame, to: membership)
     }
 
-    private func watch(_ membership: Membership) {
-        membership.presence.watcherIndex = membership.channel.presence.watchers.add(
+    private func addWatcher(_ membership: Membership) {
+        membership.presence.watcherIndex = membership.channel.presence.watchers.addSlot(
             membership.slot, membership.version)
     }
 
@@ -172,8 +172,8 @@ struct Presence {
     /// (`config.presence.occupancy`).
     func showOccupancy(to membership: Membership, _ hub: inout HubContext) {
         let channel = membership.channel
-        membership.presence.counterIndex = channel.presence.counters.add(membership.slot, membership.version)
-        hub.send(membership.frames.push("broadcast", payload: [channel.presence.occupancy[...]]), to: membership)
+        membership.presence.counterIndex = channel.presence.counters.addSlot(membership.slot, membership.version)
+        hub.sendFrame(membership.frames.push("broadcast", payload: [channel.presence.occupancy[...]]), to: membership)
     }
 
     /// Removes a member from the channel's presence audiences.
@@ -194,20 +194,20 @@ struct Presence {
     // MARK: Changes
 
     /// Announces a change made here to everyone, including the tracker, on this and the other loops.
-    private mutating func announce(_ diff: PresenceDiff, in channel: LocalChannel, _ hub: inout HubContext) {
+    private mutating func announceDiff(_ diff: PresenceDiff, in channel: LocalChannel, _ hub: inout HubContext) {
         for meta in diff.leaves { log?.remove(meta.ref) }
-        apply(diff, to: channel, &hub)
-        hub.relay(.presence(channel.key, diff))
+        applyDiff(diff, to: channel, &hub)
+        hub.sendRelay(.presence(channel.key, diff))
     }
 
     /// Applies a change made on this or another loop.
-    mutating func apply(_ diff: PresenceDiff, to channel: LocalChannel, _ hub: inout HubContext) {
-        enter(diff, in: channel)
+    mutating func applyDiff(_ diff: PresenceDiff, to channel: LocalChannel, _ hub: inout HubContext) {
+        updateList(diff, in: channel)
         sendOccupancyInTime(in: channel, &hub)
         let next = channel.presence.diffSentAt + rules.mergeInterval
         let size = max(channel.presence.list.count, channel.presence.watchers.count)
         if !channel.presence.watchers.isEmpty, size >= rules.mergedFrom, hub.now.monotonic < next {
-            hub.schedule(.presence(channel.key), at: next)
+            hub.scheduleDuty(.presence(channel.key), at: next)
         } else {
             sendDiff(in: channel, &hub)
         }
@@ -215,17 +215,17 @@ struct Presence {
 
     /// Applies a change to a channel's list. Every change goes through here, so that the total over all channels is
     /// known.
-    private mutating func enter(_ diff: PresenceDiff, in channel: LocalChannel) {
+    private mutating func updateList(_ diff: PresenceDiff, in channel: LocalChannel) {
         listedBytes -= channel.presence.list.listedBytes
-        channel.presence.list.apply(diff)
+        channel.presence.list.applyDiff(diff)
         listedBytes += channel.presence.list.listedBytes
     }
 
     /// Shows a presence from before the last process ended, before any client joins. Its lease is kept with the others.
-    mutating func restore(_ meta: PresenceMeta, in channel: LocalChannel) {
+    mutating func restoreMember(_ meta: PresenceMeta, in channel: LocalChannel) {
         var diff = PresenceDiff()
         diff.joins = [meta]
-        enter(diff, in: channel)
+        updateList(diff, in: channel)
         _ = channel.presence.list.takeNews()
     }
 
@@ -246,7 +246,7 @@ struct Presence {
         guard !channel.presence.counters.isEmpty else { return }
         let next = channel.presence.occupancySentAt + rules.occupancyInterval
         if hub.now.monotonic < next {
-            hub.schedule(.occupancy(channel.key), at: next)
+            hub.scheduleDuty(.occupancy(channel.key), at: next)
         } else {
             sendOccupancy(in: channel, &hub)
         }

@@ -19,7 +19,7 @@ package struct PresenceDiff: Sendable, Equatable {
         var parts: [PresenceDiff] = []
         var part = PresenceDiff()
         var filled = 0
-        func add(_ joining: PresenceMeta?, _ leaving: PresenceMeta?) {
+        func appendPair(_ joining: PresenceMeta?, _ leaving: PresenceMeta?) {
             let bytes = (joining?.listedBytes ?? 0) + (leaving?.listedBytes ?? 0)
             if filled > 0, filled + bytes > limit {
                 parts.append(part)
@@ -31,8 +31,8 @@ package struct PresenceDiff: Sendable, Equatable {
             if let leaving { part.leaves.append(leaving) }
         }
         var left = Dictionary(leaves.map { ($0.member, $0) }) { first, _ in first }
-        for meta in joins { add(meta, left.removeValue(forKey: meta.member)) }
-        for meta in leaves where left[meta.member] != nil { add(nil, meta) }
+        for meta in joins { appendPair(meta, left.removeValue(forKey: meta.member)) }
+        for meta in leaves where left[meta.member] != nil { appendPair(nil, meta) }
         if filled > 0 { parts.append(part) }
         return parts
     }

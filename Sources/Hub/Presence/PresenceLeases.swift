@@ -79,17 +79,17 @@ package final class PresenceLeases: Sendable {
     func count(of place: PresenceLease.Place) -> Int { state.withLock { $0.leases[place]?.count ?? 0 } }
 
     /// Stops ending leases while the hub shuts down: all clients are expected back at its next process.
-    package func drain() { state.withLock { $0.isDraining = true } }
+    package func startDraining() { state.withLock { $0.isDraining = true } }
 
     package var isDraining: Bool { state.withLock { $0.isDraining } }
 
-    package func offer(_ leases: [PresenceLease]) {
+    package func offerLeases(_ leases: [PresenceLease]) {
         state.withLock { state in
             for lease in leases {
                 state.leases[lease.place, default: []].append(lease)
                 state.count += 1
                 guard !lease.isElsewhere else { continue }
-                state.ends[lease.loop, default: TimerQueue()].set(Name(lease), at: lease.until)
+                state.ends[lease.loop, default: TimerQueue()].setDue(Name(lease), at: lease.until)
             }
         }
     }
@@ -98,28 +98,28 @@ package final class PresenceLeases: Sendable {
     ///
     /// - Returns: the lease it may own.
     @discardableResult
-    func expect(_ place: PresenceLease.Place, until: Int64) -> PresenceLease? {
+    func expectOwner(_ place: PresenceLease.Place, until: Int64) -> PresenceLease? {
         state.withLock { state in
             guard let leases = state.leases[place], !leases.isEmpty else { return nil }
-            return Self.expect(&state, place, leases.firstIndex { !$0.isExpected } ?? 0, until)
+            return Self.expectOwner(&state, place, leases.firstIndex { !$0.isExpected } ?? 0, until)
         }
     }
 
     /// Extends a lease whose possible owner has joined another hub.
-    package func expect(_ member: MemberID, of place: PresenceLease.Place, until: Int64) {
+    package func expectOwner(_ member: MemberID, of place: PresenceLease.Place, until: Int64) {
         state.withLock { state in
             guard let index = state.leases[place]?.firstIndex(where: { $0.member == member }) else { return }
-            _ = Self.expect(&state, place, index, until)
+            _ = Self.expectOwner(&state, place, index, until)
         }
     }
 
-    private static func expect(_ state: inout State, _ place: PresenceLease.Place, _ index: Int, _ until: Int64)
+    private static func expectOwner(_ state: inout State, _ place: PresenceLease.Place, _ index: Int, _ until: Int64)
         -> PresenceLease?
     {
         state.leases[place]?[index].isExpected = true
         guard let lease = state.leases[place]?[index], lease.until < until else { return state.leases[place]?[index] }
         state.leases[place]?[index].until = until
-        state.ends[lease.loop]?.set(Name(lease), at: until)
+        state.ends[lease.loop]?.setDue(Name(lease), at: until)
         return state.leases[place]?[index]
     }
 
@@ -133,31 +133,33 @@ package final class PresenceLeases: Sendable {
                 let lease = state.leases[place]?.remove(at: index)
             else { return false }
             if state.leases[place]?.isEmpty == true { state.leases[place] = nil }
-            state.ends[lease.loop]?.set(Name(lease), at: nil)
+            state.ends[lease.loop]?.setDue(Name(lease), at: nil)
             state.count -= 1
             return true
         }
     }
 
     /// Hands a lease to a client that came back; of several, the one that `isBest` selects.
-    func claim(_ place: PresenceLease.Place, best isBest: (PresenceLease) -> Bool = { _ in false }) -> PresenceLease? {
+    func claimLease(_ place: PresenceLease.Place, best isBest: (PresenceLease) -> Bool = { _ in false })
+        -> PresenceLease?
+    {
         state.withLock { state in
             guard var leases = state.leases[place], !leases.isEmpty else { return nil }
             let index = leases.firstIndex(where: isBest) ?? leases.firstIndex(where: \.isExpected) ?? 0
             let lease = leases.remove(at: index)
             state.leases[place] = leases.isEmpty ? nil : leases
-            state.ends[lease.loop]?.set(Name(lease), at: nil)
+            state.ends[lease.loop]?.setDue(Name(lease), at: nil)
             state.count -= 1
             return lease
         }
     }
 
     /// Removes and returns the loop's leases that are over.
-    func end(of loop: Int, at now: Int64) -> [PresenceLease] {
+    func endLeases(of loop: Int, at now: Int64) -> [PresenceLease] {
         state.withLock { state in
             guard !state.isDraining else { return [] }
             var ended: [PresenceLease] = []
-            while let name = state.ends[loop]?.take(at: now) {
+            while let name = state.ends[loop]?.takeDue(at: now) {
                 guard let index = state.leases[name.place]?.firstIndex(where: { $0.member == name.member }),
                     let lease = state.leases[name.place]?.remove(at: index)
                 else { continue }
@@ -186,11 +188,11 @@ struct LoopLeases {
 
     var hasOffers: Bool { !own.isEmpty }
 
-    mutating func add(_ lease: PresenceLease) { own.append(lease) }
+    mutating func addLease(_ lease: PresenceLease) { own.append(lease) }
 
     /// Shares the loop's own leases with all loops.
-    mutating func offer() {
-        shared.offer(own)
+    mutating func offerLeases() {
+        shared.offerLeases(own)
         own.removeAll(keepingCapacity: true)
     }
 
@@ -200,9 +202,9 @@ struct LoopLeases {
     /// Extends a lease because a client that may be its owner has joined and needs time to identify itself.
     ///
     /// - Returns: the lease it may own.
-    mutating func expect(_ place: PresenceLease.Place, until: Int64) -> PresenceLease? {
+    mutating func expectOwner(_ place: PresenceLease.Place, until: Int64) -> PresenceLease? {
         guard let index = own.firstIndex(where: { $0.place == place && !$0.isExpected }) else {
-            return shared.expect(place, until: until)
+            return shared.expectOwner(place, until: until)
         }
         own[index].isExpected = true
         own[index].until = max(own[index].until, until)
@@ -210,10 +212,10 @@ struct LoopLeases {
     }
 
     /// Hands a lease to a client that came back; of several, the one that `isBest` selects.
-    mutating func claim(_ place: PresenceLease.Place, best isBest: (PresenceLease) -> Bool) -> PresenceLease? {
+    mutating func claimLease(_ place: PresenceLease.Place, best isBest: (PresenceLease) -> Bool) -> PresenceLease? {
         let candidates = own.indices.filter { own[$0].place == place }
         guard let index = candidates.first(where: { isBest(own[$0]) }) ?? candidates.first else {
-            return shared.claim(place, best: isBest)
+            return shared.claimLease(place, best: isBest)
         }
         return own.remove(at: index)
     }
@@ -232,7 +234,7 @@ extension PresenceLeases {
     /// back and are sent the list.
     ///
     /// - Parameter until: when members that did not come back are gone, in monotonic milliseconds.
-    package func restore(_ records: [PresenceRecord], until: Int64) -> [Restored] {
+    package func restoreLeases(_ records: [PresenceRecord], until: Int64) -> [Restored] {
         var leases: [PresenceLease] = []
         var restored: [Restored] = []
         for (number, record) in records.enumerated() {
@@ -247,7 +249,7 @@ extension PresenceLeases {
             let meta = PresenceMeta(member: member, key: record.key, ref: record.ref, payload: record.payload)
             restored.append(Restored(channel: record.channel, meta: meta))
         }
-        offer(leases)
+        offerLeases(leases)
         return restored
     }
 }

@@ -55,14 +55,14 @@ package struct PresenceList {
         one == other || !one.isEmpty && !other.isEmpty && JSON(trusted: one[...]).isEqual(to: JSON(trusted: other[...]))
     }
 
-    package mutating func apply(_ diff: PresenceDiff) {
-        for meta in diff.joins { put(meta, meta.member) }
-        for meta in diff.leaves where self[meta.member]?.ref == meta.ref { put(nil, meta.member) }
+    package mutating func applyDiff(_ diff: PresenceDiff) {
+        for meta in diff.joins { setMeta(meta, meta.member) }
+        for meta in diff.leaves where self[meta.member]?.ref == meta.ref { setMeta(nil, meta.member) }
     }
 
-    private mutating func put(_ meta: PresenceMeta?, _ member: MemberID) {
-        if let old = self[member] { count(old, by: -1) }
-        if let meta { count(meta, by: 1) }
+    private mutating func setMeta(_ meta: PresenceMeta?, _ member: MemberID) {
+        if let old = self[member] { countMeta(old, by: -1) }
+        if let meta { countMeta(meta, by: 1) }
         if meta == nil, known[member] == nil {
             news[member] = nil
         } else {
@@ -70,7 +70,7 @@ package struct PresenceList {
         }
     }
 
-    private mutating func count(_ meta: PresenceMeta, by step: Int) {
+    private mutating func countMeta(_ meta: PresenceMeta, by step: Int) {
         count += step
         if meta.isListed { listedCount += step }
         listedBytes += step * meta.listedBytes

@@ -37,10 +37,10 @@ package final class PresenceLog: Sendable {
         self.clock = clock
     }
 
-    package func put(_ record: PresenceRecord) {
+    package func putRecord(_ record: PresenceRecord) {
         state.withLock { state in
             // Under this lock, to keep their order.
-            if state.records[record.ref] == nil { happenings?.present(record, at: clock()) }
+            if state.records[record.ref] == nil { happenings?.presenceAppeared(record, at: clock()) }
             state.records[record.ref] = record
             state.changed.append(record.ref)
             if !state.watched.isEmpty { state.watched[record.channel]?[record.ref] = Name(record.key) }
@@ -50,7 +50,7 @@ package final class PresenceLog: Sendable {
     package func remove(_ ref: Name) {
         state.withLock { state in
             guard let record = state.records.removeValue(forKey: ref) else { return }
-            happenings?.absent(record, at: clock())
+            happenings?.presenceDisappeared(record, at: clock())
             state.changed.append(ref)
             if !state.watched.isEmpty { state.watched[record.channel]?[ref] = nil }
         }
@@ -60,7 +60,7 @@ package final class PresenceLog: Sendable {
     package func record(_ ref: Name) -> PresenceRecord? { state.withLock { $0.records[ref] } }
 
     /// Removes and returns changes that the writer has not taken yet, at most `limit`.
-    package func take(upTo limit: Int = .max) -> [Change] {
+    package func takeChanges(upTo limit: Int = .max) -> [Change] {
         state.withLock { state in
             let refs = Array(state.changed.prefix(limit))
             state.changed.removeFirst(refs.count)
@@ -86,7 +86,7 @@ package final class PresenceLog: Sendable {
     // MARK: Presence keys
 
     /// Starts to answer `presentKeys` for this channel. Scans all records once.
-    package func watch(_ channel: ChannelKey) {
+    package func watchChannel(_ channel: ChannelKey) {
         state.withLock { state in
             guard state.watched[channel] == nil else { return }
             var keys: [Name: Name] = [:]
@@ -95,12 +95,12 @@ package final class PresenceLog: Sendable {
         }
     }
 
-    package func forget(_ key: ChannelKey) {
+    package func unwatchChannel(_ key: ChannelKey) {
         state.withLock { _ = $0.watched.removeValue(forKey: key) }
     }
 
     /// Returns the presence keys of a watched channel, each once, in the order of their bytes.
-    package func present(in key: ChannelKey) -> [Name] {
+    package func presentKeys(in key: ChannelKey) -> [Name] {
         state.withLock { Set($0.watched[key]?.values.map { $0 } ?? []).sorted() }
     }
 }

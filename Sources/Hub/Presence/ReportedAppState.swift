@@ -31,11 +31,11 @@ extension ReportedAppState {
 
 extension Presence {
     /// Handles `app_state` as an event of its own, with `{"state":…}`.
-    func appState(_ frame: ClientFrame, of membership: Membership, _ hub: inout HubContext) {
+    func handleAppState(_ frame: ClientFrame, of membership: Membership, _ hub: inout HubContext) {
         guard case .json(let payload) = frame.body, let state = ReportedAppState(payload["state"]) else {
-            return hub.refuse(.appState, frame.ref, of: membership, .appStateUnknown)
+            return hub.refuseMessage(.appState, frame.ref, of: membership, .appStateUnknown)
         }
-        set(state, of: membership.connection, &hub)
+        setAppState(state, of: membership.connection, &hub)
         hub.reply(to: frame.ref, of: membership, ok: true)
     }
 
@@ -47,19 +47,19 @@ extension Presence {
         _ message: BroadcastMessage, ref: JSON, of membership: Membership, _ hub: inout HubContext
     ) -> Bool {
         guard let state = ReportedAppState(message) else { return false }
-        set(state, of: membership.connection, &hub)
+        setAppState(state, of: membership.connection, &hub)
         if membership.acknowledges, !ref.isNull { hub.reply(to: ref, of: membership, ok: true) }
         return true
     }
 
-    func set(_ state: ReportedAppState, of connection: Connection, _ hub: inout HubContext) {
+    func setAppState(_ state: ReportedAppState, of connection: Connection, _ hub: inout HubContext) {
         guard connection.appState != state else { return }
         connection.appState = state
         guard log != nil || hub.hasPeers else { return }
         for membership in connection.memberships {
             guard let meta = membership.channel.presence.list[membership.presence.id] else { continue }
-            log?.put(record(of: meta, membership))
-            if hub.hasPeers { hub.relay(.appState(membership.channel.key, meta.member, state)) }
+            log?.putRecord(record(of: meta, membership))
+            if hub.hasPeers { hub.sendRelay(.appState(membership.channel.key, meta.member, state)) }
         }
     }
 }

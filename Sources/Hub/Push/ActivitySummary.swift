@@ -61,17 +61,17 @@ struct Summaries {
     let joins: SummaryJoins?
 
     /// Records a join, if the channel is an activity's, so that its state is sent.
-    func note(_ membership: Membership) {
-        joins?.note(membership.channel.key.topic, by: membership.claims.subject)
+    func recordJoin(_ membership: Membership) {
+        joins?.recordJoin(membership.channel.key.topic, by: membership.claims.subject)
     }
 
     /// Sends a summary to the sockets of its user in a channel, and to no others that joined it.
-    func send(_ summary: ActivitySummary, in channel: LocalChannel, _ hub: inout HubContext) {
+    func sendSummary(_ summary: ActivitySummary, in channel: LocalChannel, _ hub: inout HubContext) {
         for slot in channel.listeners.slots {
             guard let membership = hub.member(slot, of: channel), isUser(summary.user, membership),
                 let frame = BroadcastMessage.text(summary.message).frame(membership.version, in: channel)
             else { continue }
-            hub.send(frame, to: membership)
+            hub.sendFrame(frame, to: membership)
         }
     }
 
@@ -102,7 +102,7 @@ package final class SummaryJoins: Sendable {
 
     package init() {}
 
-    func note(_ topic: String, by user: Name?) {
+    func recordJoin(_ topic: String, by user: Name?) {
         guard let user, let activity = ActivitySummary.activity(ofTopic: topic),
             activity.utf8.count <= Self.longest
         else { return }

@@ -28,7 +28,7 @@ package struct UserNotification: Sendable, Equatable {
     package init(_ json: JSON, makeID: () -> Name) throws(NotificationProblem) {
         let body = NotificationBody(json)
         let id = try body.text("id", upTo: Self.longestID).map { Name($0) }
-        recipients = try Self.recipients(body)
+        recipients = try Self.parseRecipients(body)
         content = try NotificationContent(json)
         self.id = id ?? makeID()
     }
@@ -44,13 +44,13 @@ package struct UserNotification: Sendable, Equatable {
         UserNotification(id: id, recipients: .users(users), content: content)
     }
 
-    private static func recipients(_ body: NotificationBody) throws(NotificationProblem) -> Recipients {
+    private static func parseRecipients(_ body: NotificationBody) throws(NotificationProblem) -> Recipients {
         let named = ["userId", "userIds", "audience"].filter { body.value($0) != nil }
         guard named.count == 1, let key = named.first, let value = body.value(key) else {
             throw NotificationProblem("Say to whom it goes by one of userId, userIds and audience.")
         }
         switch key {
-        case "userId": return .users([try name(value, key)])
+        case "userId": return .users([try parseName(value, key)])
         case "audience": return .audience(try NotificationAudience(value))
         default:
             let elements = value.elements(upTo: mostUsers + 1)
@@ -64,14 +64,14 @@ package struct UserNotification: Sendable, Equatable {
             var users: [Name] = []
             var seen: Set<Name> = []
             for element in elements {
-                let user = try name(element, key)
+                let user = try parseName(element, key)
                 if seen.insert(user).inserted { users.append(user) }
             }
             return .users(users)
         }
     }
 
-    private static func name(_ value: JSON, _ key: String) throws(NotificationProblem) -> Name {
+    private static func parseName(_ value: JSON, _ key: String) throws(NotificationProblem) -> Name {
         guard let text = value.string, (1...longestName).contains(text.utf8.count), !text.utf8.contains(0) else {
             throw NotificationProblem("A user in \(key) is not a text of 1 to \(longestName) bytes.")
         }
@@ -81,16 +81,16 @@ package struct UserNotification: Sendable, Equatable {
     /// JSON that `init` accepts.
     package var json: [UInt8] {
         JSONWriter.object { out in
-            out.member("id", id.text)
+            out.writeMember("id", id.text)
             switch recipients {
-            case .users(let users): out.member("userIds", users.map(\.text))
+            case .users(let users): out.writeMember("userIds", users.map(\.text))
             case .audience(let audience):
                 out.object("audience") {
-                    $0.member("table", audience.table.text)
-                    $0.member("record", json: audience.record)
+                    $0.writeMember("table", audience.table.text)
+                    $0.writeMember("record", json: audience.record)
                 }
             }
-            content.write(into: &out)
+            content.writeMembers(into: &out)
         }
     }
 }
@@ -159,18 +159,18 @@ package struct NotificationContent: Sendable, Equatable {
         guard title != nil || self.body != nil else {
             throw NotificationProblem("title or body is missing: a notification says something.")
         }
-        data = try Self.data(body)
+        data = try Self.parseData(body)
         conversation = try body.text("conversationId", upTo: Self.longestName).map { Name($0) }
-        badge = try Self.badge(body)
+        badge = try Self.parseBadge(body)
         sound = try body.text("sound", upTo: Self.longestName, mayBeEmpty: true)
         category = try body.text("category", upTo: Self.longestName)
         interruptionLevel = try body.word("interruptionLevel", of: InterruptionLevel.self)
-        relevanceScore = try Self.score(body)
+        relevanceScore = try Self.parseScore(body)
         collapseID = try body.text("collapseId", upTo: Self.longestName)
         condition = try body.word("when", of: Condition.self) ?? .unseen
     }
 
-    private static func data(_ body: NotificationBody) throws(NotificationProblem) -> [UInt8]? {
+    private static func parseData(_ body: NotificationBody) throws(NotificationProblem) -> [UInt8]? {
         guard let value = body.value("data") else { return nil }
         guard value.kind == .object else { throw NotificationProblem("data is not a JSON object.") }
         var taken: String?
@@ -181,7 +181,7 @@ package struct NotificationContent: Sendable, Equatable {
         return Array(value.bytes)
     }
 
-    private static func badge(_ body: NotificationBody) throws(NotificationProblem) -> Int? {
+    private static func parseBadge(_ body: NotificationBody) throws(NotificationProblem) -> Int? {
         guard let value = body.value("badge") else { return nil }
         guard let number = value.int, (0...999_999_999).contains(number) else {
             throw NotificationProblem("badge is not a whole number from 0 to 999999999.")
@@ -189,7 +189,7 @@ package struct NotificationContent: Sendable, Equatable {
         return number
     }
 
-    private static func score(_ body: NotificationBody) throws(NotificationProblem) -> Double? {
+    private static func parseScore(_ body: NotificationBody) throws(NotificationProblem) -> Double? {
         guard let value = body.value("relevanceScore") else { return nil }
         guard let number = value.double, (0...1).contains(number) else {
             throw NotificationProblem("relevanceScore is not a number from 0 to 1.")
@@ -197,23 +197,23 @@ package struct NotificationContent: Sendable, Equatable {
         return number
     }
 
-    fileprivate func write(into out: inout JSONWriter) {
-        if let title { out.member("title", title) }
-        if let subtitle { out.member("subtitle", subtitle) }
-        if let body { out.member("body", body) }
-        if let data { out.member("data", json: data) }
-        if let conversation { out.member("conversationId", conversation.text) }
-        if let badge { out.member("badge", badge) }
-        if let sound { out.member("sound", sound) }
-        if let category { out.member("category", category) }
-        if let interruptionLevel { out.member("interruptionLevel", interruptionLevel.rawValue) }
-        if let relevanceScore { out.member("relevanceScore", relevanceScore) }
-        if let collapseID { out.member("collapseId", collapseID) }
-        out.member("when", condition.rawValue)
+    fileprivate func writeMembers(into out: inout JSONWriter) {
+        if let title { out.writeMember("title", title) }
+        if let subtitle { out.writeMember("subtitle", subtitle) }
+        if let body { out.writeMember("body", body) }
+        if let data { out.writeMember("data", json: data) }
+        if let conversation { out.writeMember("conversationId", conversation.text) }
+        if let badge { out.writeMember("badge", badge) }
+        if let sound { out.writeMember("sound", sound) }
+        if let category { out.writeMember("category", category) }
+        if let interruptionLevel { out.writeMember("interruptionLevel", interruptionLevel.rawValue) }
+        if let relevanceScore { out.writeMember("relevanceScore", relevanceScore) }
+        if let collapseID { out.writeMember("collapseId", collapseID) }
+        out.writeMember("when", condition.rawValue)
     }
 
     /// JSON that `init` accepts.
-    package var json: [UInt8] { JSONWriter.object { write(into: &$0) } }
+    package var json: [UInt8] { JSONWriter.object { writeMembers(into: &$0) } }
 }
 
 /// A flaw of a notification, in one sentence for its author.

@@ -82,7 +82,7 @@ package final class ReceiptLog: Sendable {
     }
 
     /// Returns the oldest waiting receipts. They must be settled or given back before the next are taken.
-    package func take(upTo count: Int) -> [Receipt] {
+    package func takeReceipts(upTo count: Int) -> [Receipt] {
         state.withLock { state in
             let batch = Array(state.waiting[state.taken...].prefix(count))
             state.taken += batch.count
@@ -97,7 +97,7 @@ package final class ReceiptLog: Sendable {
 
     /// Settles the batch that was taken, which was written or finally refused, except for these, which are retried
     /// before or after all others.
-    package func settle(inFront: [Receipt] = [], behind: [Receipt] = []) {
+    package func finishBatch(inFront: [Receipt] = [], behind: [Receipt] = []) {
         state.withLock { state in
             state.inWork = []
             if !inFront.isEmpty {
@@ -137,7 +137,7 @@ package final class ReceiptTables: Sendable {
     package func contains(schema: Name, table: Name) -> Bool { names.contains(Name("\(schema).\(table)")) }
 
     /// Sets the columns of a table's primary key.
-    package func learn(_ key: [Name], schema: Name, table: Name) {
+    package func learnKey(_ key: [Name], schema: Name, table: Name) {
         keys.withLock { $0[Name("\(schema).\(table)")] = key }
     }
 
@@ -146,7 +146,7 @@ package final class ReceiptTables: Sendable {
         let values = key.compactMap { column in record[column.text].map { (column, $0) } }
         guard !key.isEmpty, values.count == key.count else { return nil }
         let key = JSONWriter.object { writer in
-            for (column, value) in values { writer.member(column.text, json: value.bytes) }
+            for (column, value) in values { writer.writeMember(column.text, json: value.bytes) }
         }
         return ReceiptRow(table: Name("\(schema).\(table)"), key: key)
     }

@@ -38,7 +38,7 @@ package struct ReceiptQuestion: Sendable {
     /// Whether a socket may answer the question: its slot may belong to another user by now.
     func isFor(_ connection: Connection) -> Bool {
         guard connection.user == user else { return false }
-        return device.map { connection.device == DeviceKey.of(user: user, session: $0) } ?? true
+        return device.map { connection.device == DeviceKey.makeKey(user: user, session: $0) } ?? true
     }
 
     /// Whether one answer applies to both.

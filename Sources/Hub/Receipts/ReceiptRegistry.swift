@@ -26,7 +26,7 @@ package final class ReceiptRegistry: Sendable {
         isAwaited.load(ordering: .acquiring) && awaited.withLock { $0.contains(change) }
     }
 
-    func send(_ answers: [ReceiptAnswer]) {
+    func forwardAnswers(_ answers: [ReceiptAnswer]) {
         let receive = answer.withLock { $0 }
         receive?(answers)
     }

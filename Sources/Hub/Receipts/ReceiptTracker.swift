@@ -18,7 +18,7 @@ struct ReceiptTracker {
 
     /// Records the proof in a socket's answer to its last ping. Call before the answer counts as an acknowledgement
     /// (`ReceiptLog`).
-    mutating func proves(_ connection: Connection, _ sent: SentRows, _ hub: inout HubContext) {
+    mutating func recordProof(_ connection: Connection, _ sent: SentRows, _ hub: inout HubContext) {
         guard let asked = connection.openPing, let last = connection.acknowledged?.latest else { return }
         let from = owed[connection.slot] ?? (moment: last.moment, mark: last.mark)
         guard log.hasRoom else { return owed[connection.slot] = from }
@@ -37,5 +37,5 @@ struct ReceiptTracker {
         log.append(receipts)
     }
 
-    mutating func closed(_ slot: Slot) { owed[slot] = nil }
+    mutating func socketClosed(_ slot: Slot) { owed[slot] = nil }
 }

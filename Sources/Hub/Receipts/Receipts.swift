@@ -33,20 +33,20 @@ package struct Receipts {
     // MARK: Sent rows
 
     /// Records that a row was sent to a group of subscribers.
-    mutating func note(_ delivery: ChangeDelivery, at moment: @autoclosure () -> Int, _ now: Int64) {
-        note(
+    mutating func recordChange(_ delivery: ChangeDelivery, at moment: @autoclosure () -> Int, _ now: Int64) {
+        recordChange(
             delivery, isAsked: registry != nil, to: .group(delivery.group), delivery.recipients, at: moment(), now)
     }
 
     /// Records that a row was sent to one member, as a missed change.
-    mutating func noteMissed(
+    mutating func recordMissed(
         _ delivery: ChangeDelivery, to membership: Membership, at moment: @autoclosure () -> Int, _ now: Int64
     ) {
         let isAsked = delivery.message.flatMap { registry?.awaitsReceipt(of: $0) } ?? false
-        note(delivery, isAsked: isAsked, to: .member(membership.member), .everybody, at: moment(), now)
+        recordChange(delivery, isAsked: isAsked, to: .member(membership.member), .everybody, at: moment(), now)
     }
 
-    private mutating func note(
+    private mutating func recordChange(
         _ delivery: ChangeDelivery, isAsked: Bool, to audience: SentRow.Audience,
         _ recipients: ChangeDelivery.Recipients, at moment: @autoclosure () -> Int, _ now: Int64
     ) {
@@ -60,7 +60,7 @@ package struct Receipts {
     }
 
     /// Records that a message about an insert was sent to a channel.
-    mutating func note(_ insert: JSON, to channel: ChannelKey, at moment: Int, _ now: Int64) {
+    mutating func recordInsert(_ insert: JSON, to channel: ChannelKey, at moment: Int, _ now: Int64) {
         let receipt = tracker?.log.tables.row(of: insert)
         guard registry != nil || receipt != nil else { return }
         sent.append(
@@ -70,9 +70,9 @@ package struct Receipts {
     }
 
     /// Updates for whom a message waits before it can be sent.
-    mutating func update(_ change: Int64, _ waits: [MessageWait], _ hub: inout HubContext) {
+    mutating func updateWaits(_ change: Int64, _ waits: [MessageWait], _ hub: inout HubContext) {
         guard registry != nil else { return }
-        askAgain(waiting.update(change, waits, at: hub.now.monotonic), &hub)
+        askAgain(waiting.updateWaits(change, waits, at: hub.now.monotonic), &hub)
     }
 
     // MARK: Receipts written back
@@ -81,8 +81,8 @@ package struct Receipts {
     func areOwed(by connection: Connection) -> Bool { tracker?.isOwedProof(by: connection, of: sent) ?? false }
 
     /// Records the receipts in a socket's answer to its last ping. Call before the answer counts as an acknowledgement.
-    mutating func write(provenBy connection: Connection, _ hub: inout HubContext) {
-        tracker?.proves(connection, sent, &hub)
+    mutating func recordReceipts(provenBy connection: Connection, _ hub: inout HubContext) {
+        tracker?.recordProof(connection, sent, &hub)
     }
 
     // MARK: Questions
@@ -90,22 +90,22 @@ package struct Receipts {
     /// Answers what is known, and asks the sockets for the rest.
     ///
     /// - Parameter moment: the current moment, as counted by `SessionRegistry.moment`.
-    mutating func ask(_ questions: [ReceiptQuestion], at moment: Int, _ hub: inout HubContext) {
+    mutating func askQuestions(_ questions: [ReceiptQuestion], at moment: Int, _ hub: inout HubContext) {
         var rows: (change: Int64, sent: [SentRow])?
         for question in questions {
             if question.asksForLife {
-                ask(question, &hub) { Sending(connection: $0, membership: nil, moment: moment) }
+                askQuestion(question, &hub) { Sending(connection: $0, membership: nil, moment: moment) }
                 continue
             }
             // A message has one question for each of its recipients.
             if rows?.change != question.change { rows = (question.change, sent.rows(of: question)) }
-            ask(question, &hub) { Self.sending(of: rows?.sent ?? [], to: $0) }
+            askQuestion(question, &hub) { Self.sending(of: rows?.sent ?? [], to: $0) }
         }
         sendAnswers()
     }
 
     /// - Parameter sending: how the subject of the question was sent to a socket; nil if it was not.
-    private mutating func ask(
+    private mutating func askQuestion(
         _ question: ReceiptQuestion, _ hub: inout HubContext, sending: (Connection) -> Sending?
     ) {
         var sendings: [Sending] = []
@@ -123,17 +123,17 @@ package struct Receipts {
             guard !question.demandsShown || connection.isShown else { continue }
             if sending.isProven(at: hub.now.monotonic) {
                 isReceived = true
-                if connection.isShown { return note(question, .shown, hub.loop) }
+                if connection.isShown { return recordAnswer(question, .shown, hub.loop) }
             }
             sendings.append(sending)
         }
-        if isReceived { return note(question, .received, hub.loop) }
+        if isReceived { return recordAnswer(question, .received, hub.loop) }
         if isWaiting {
-            waiting.keep(question)
+            waiting.keepQuestion(question)
             if sendings.isEmpty { return }
         }
-        guard isSent else { return note(question, .unheard, hub.loop) }
-        guard !sendings.isEmpty else { return note(question, .hidden, hub.loop) }
+        guard isSent else { return recordAnswer(question, .unheard, hub.loop) }
+        guard !sendings.isEmpty else { return recordAnswer(question, .hidden, hub.loop) }
         serial += 1
         open[serial] = OpenReceipt(question: question, sendings: sendings)
         for sending in sendings {
@@ -147,9 +147,9 @@ package struct Receipts {
     private mutating func askAgain(_ questions: [ReceiptQuestion], _ hub: inout HubContext) {
         for question in questions where question.until > hub.now.monotonic {
             for id in Set(question.slots.flatMap { bySlot[$0] ?? [] })
-            where open[id]?.question.isSame(as: question) == true { close(id) }
+            where open[id]?.question.isSame(as: question) == true { closeQuestion(id) }
             let rows = sent.rows(of: question)
-            ask(question, &hub) { Self.sending(of: rows, to: $0) }
+            askQuestion(question, &hub) { Self.sending(of: rows, to: $0) }
         }
         sendAnswers()
     }
@@ -175,14 +175,14 @@ package struct Receipts {
     // MARK: Events of sockets
 
     /// Closes the questions that a socket's answer has settled.
-    mutating func proved(_ connection: Connection, _ hub: inout HubContext) {
+    mutating func handleProof(_ connection: Connection, _ hub: inout HubContext) {
         guard let ids = bySlot[connection.slot] else { return }
         var asksAgain = false
         for id in ids {
             guard let receipt = open[id], let sending = receipt.sending(to: connection) else { continue }
             if sending.isProven(at: hub.now.monotonic) {
-                close(id)
-                note(receipt.question, connection.isShown ? .shown : .received, hub.loop)
+                closeQuestion(id)
+                recordAnswer(receipt.question, connection.isShown ? .shown : .received, hub.loop)
             } else if !sending.isAcknowledged {
                 asksAgain = true
             }
@@ -192,56 +192,56 @@ package struct Receipts {
     }
 
     /// Handles an app that has left the screen.
-    mutating func hid(_ connection: Connection, _ hub: inout HubContext) {
-        leave(connection.slot, .hidden, hub.loop) { $0.demandsShown }
+    mutating func appHidden(_ connection: Connection, _ hub: inout HubContext) {
+        closeQuestions(connection.slot, .hidden, hub.loop) { $0.demandsShown }
         askAgain(waiting.takeQuestions(to: connection.slot), &hub)
     }
 
     /// Handles a closed socket.
-    mutating func closed(_ slot: Slot, _ hub: inout HubContext) {
-        tracker?.closed(slot)
-        leave(slot, .lost, hub.loop) { _ in true }
+    mutating func socketClosed(_ slot: Slot, _ hub: inout HubContext) {
+        tracker?.socketClosed(slot)
+        closeQuestions(slot, .lost, hub.loop) { _ in true }
         for question in waiting.takeQuestions(to: slot) {
             let left = question.without(slot)
-            if left.slots.isEmpty { note(left, .lost, hub.loop) } else { askAgain([left], &hub) }
+            if left.slots.isEmpty { recordAnswer(left, .lost, hub.loop) } else { askAgain([left], &hub) }
         }
         sendAnswers()
     }
 
-    private mutating func leave(
+    private mutating func closeQuestions(
         _ slot: Slot, _ verdict: ReceiptAnswer.Verdict, _ loop: Int, where isMeant: (ReceiptQuestion) -> Bool
     ) {
         guard let ids = bySlot[slot] else { return }
         for id in ids {
             guard let question = open[id]?.question, isMeant(question) else { continue }
             open[id]?.sendings.removeAll { $0.connection.slot == slot }
-            forget(id, of: slot)
+            removeQuestion(id, of: slot)
             guard open[id]?.sendings.isEmpty == true else { continue }
-            close(id)
+            closeQuestion(id)
             // Another socket may still be sent the row.
-            if !waiting.has(question) { note(question, verdict, loop) }
+            if !waiting.containsQuestion(question) { recordAnswer(question, verdict, loop) }
         }
         sendAnswers()
     }
 
     /// Drops expired questions. Call once a second.
-    mutating func advance(to now: Int64) {
-        for (id, receipt) in open where receipt.question.until <= now { close(id) }
-        sent.advance(to: now)
-        waiting.advance(to: now)
+    mutating func advanceTime(to now: Int64) {
+        for (id, receipt) in open where receipt.question.until <= now { closeQuestion(id) }
+        sent.advanceTime(to: now)
+        waiting.advanceTime(to: now)
     }
 
-    private mutating func close(_ id: Int) {
+    private mutating func closeQuestion(_ id: Int) {
         guard let receipt = open.removeValue(forKey: id) else { return }
-        for sending in receipt.sendings { forget(id, of: sending.connection.slot) }
+        for sending in receipt.sendings { removeQuestion(id, of: sending.connection.slot) }
     }
 
-    private mutating func forget(_ id: Int, of slot: Slot) {
+    private mutating func removeQuestion(_ id: Int, of slot: Slot) {
         bySlot[slot]?.removeAll { $0 == id }
         if bySlot[slot]?.isEmpty == true { bySlot[slot] = nil }
     }
 
-    private mutating func note(_ question: ReceiptQuestion, _ verdict: ReceiptAnswer.Verdict, _ loop: Int) {
+    private mutating func recordAnswer(_ question: ReceiptQuestion, _ verdict: ReceiptAnswer.Verdict, _ loop: Int) {
         answers.append(
             ReceiptAnswer(
                 change: question.change, user: question.user, device: question.device, loop: loop, verdict: verdict))
@@ -249,7 +249,7 @@ package struct Receipts {
 
     private mutating func sendAnswers() {
         guard !answers.isEmpty else { return }
-        registry?.send(answers)
+        registry?.forwardAnswers(answers)
         answers.removeAll()
     }
 }

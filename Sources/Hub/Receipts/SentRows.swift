@@ -82,14 +82,14 @@ struct SentRows {
 
     mutating func append(_ row: SentRow) {
         if rows.count == capacity { removeOldest() }
-        if row.receipt != nil { index(row) }
+        if row.receipt != nil { indexRow(row) }
         bytes += row.bytes
         rows.append(row)
         if bytes > Self.mostBytes { forgetBroadcasts() }
     }
 
     /// Drops rows that are too old for a receipt. Call once a second.
-    mutating func advance(to now: Int64) {
+    mutating func advanceTime(to now: Int64) {
         let oldest = now - Self.longestWait
         while indexedFrom < rows.endNumber, rows[indexedFrom].at < oldest { removeFromIndex() }
         while rows.count > Self.mostAsked, rows.firstNumber < indexedFrom { removeOldest() }
@@ -102,8 +102,8 @@ struct SentRows {
 
     // MARK: By audience
 
-    private mutating func index(_ row: SentRow) {
-        if byAudience[row.audience] == nil { count(row.audience, 1) }
+    private mutating func indexRow(_ row: SentRow) {
+        if byAudience[row.audience] == nil { countAudience(row.audience, 1) }
         byAudience[row.audience, default: NumberedQueue()].append(rows.endNumber)
     }
 
@@ -114,10 +114,10 @@ struct SentRows {
         byAudience[row.audience]?.removeFirst()
         guard byAudience[row.audience]?.count == 0 else { return }
         byAudience[row.audience] = nil
-        count(row.audience, -1)
+        countAudience(row.audience, -1)
     }
 
-    private mutating func count(_ audience: SentRow.Audience, _ step: Int) {
+    private mutating func countAudience(_ audience: SentRow.Audience, _ step: Int) {
         switch audience {
         case .group: break
         case .member: members += step

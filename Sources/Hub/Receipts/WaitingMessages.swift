@@ -19,7 +19,7 @@ struct WaitingMessages {
     ///
     /// - Parameter now: in monotonic milliseconds.
     /// - Returns: the questions about the message, which must be asked again.
-    mutating func update(_ change: Int64, _ waits: [MessageWait], at now: Int64) -> [ReceiptQuestion] {
+    mutating func updateWaits(_ change: Int64, _ waits: [MessageWait], at now: Int64) -> [ReceiptQuestion] {
         var message = messages.removeValue(forKey: change) ?? Message(readers: [:], since: now)
         for wait in waits { message.readers[wait.group] = wait.readers }
         let questions = message.questions
@@ -41,11 +41,11 @@ struct WaitingMessages {
     // MARK: Questions
 
     /// Keeps a question until its message is decided.
-    mutating func keep(_ question: ReceiptQuestion) {
-        if !has(question) { messages[question.change]?.questions.append(question) }
+    mutating func keepQuestion(_ question: ReceiptQuestion) {
+        if !containsQuestion(question) { messages[question.change]?.questions.append(question) }
     }
 
-    func has(_ question: ReceiptQuestion) -> Bool {
+    func containsQuestion(_ question: ReceiptQuestion) -> Bool {
         messages[question.change]?.questions.contains { $0.isSame(as: question) } ?? false
     }
 
@@ -60,7 +60,7 @@ struct WaitingMessages {
     }
 
     /// Drops expired messages and questions. Call once a second.
-    mutating func advance(to now: Int64) {
+    mutating func advanceTime(to now: Int64) {
         guard !messages.isEmpty else { return }
         messages = messages.filter { now - $0.value.since < Self.longestWait }
         for change in messages.keys { messages[change]?.questions.removeAll { $0.until <= now } }

@@ -32,7 +32,7 @@ package final class AcknowledgementState: Sendable {
 
     var latest: Acknowledgement { state.withLock { $0 } }
 
-    func advance(to acknowledgement: Acknowledgement) {
+    func moveForward(to acknowledgement: Acknowledgement) {
         state.withLock { if acknowledgement.serial > $0.serial { $0 = acknowledgement } }
     }
 }
@@ -54,7 +54,7 @@ package struct SocketPlace: Sendable, Hashable {
 /// Pings and pongs of sockets.
 extension CatchUp {
     /// Returns the socket's state, which is created for the first membership that hears row changes or has history.
-    func acknowledged(of connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext)
+    func acknowledgementState(of connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext)
         -> AcknowledgementState
     {
         if let acknowledged = connection.acknowledged { return acknowledged }
@@ -68,17 +68,17 @@ extension CatchUp {
 
     /// Makes a ping whose answer acknowledges everything sent to the socket before it; nil if no acknowledgement is
     /// needed.
-    package func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext) -> Frame? {
+    package func makePing(_ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext) -> Frame? {
         // Sockets asked for signs of life or receipts need the state even if they never get changes or history.
         if connection.acknowledged == nil, connection.liveness != nil || connection.isAskedForReceipts {
-            _ = acknowledged(of: connection, progress, &hub)
+            _ = acknowledgementState(of: connection, progress, &hub)
         }
         guard connection.acknowledged != nil else { return nil }
         let serial = connection.nextPing
         connection.openPing = AcknowledgementState.Acknowledgement(
             serial: serial, mark: progress.mark, at: hub.now.monotonic, moment: sessions.moment())
-        connection.liveness?.isAsked(at: hub.now.monotonic)
-        for membership in connection.memberships { membership.recovery?.reaches(acknowledgedBy: serial) }
+        connection.liveness?.recordPing(at: hub.now.monotonic)
+        for membership in connection.memberships { membership.recovery?.recordPing(acknowledgedBy: serial) }
         return .ping(String(serial))
     }
 
@@ -90,11 +90,13 @@ extension CatchUp {
     /// Handles the answer to a ping.
     ///
     /// - Returns: whether it answers the last ping.
-    package func pong(_ payload: some Sequence<UInt8>, from connection: Connection, _ hub: inout HubContext) -> Bool {
+    package func receivePong(_ payload: some Sequence<UInt8>, from connection: Connection, _ hub: inout HubContext)
+        -> Bool
+    {
         guard let asked = connection.openPing, isAnswered(connection, by: payload) else { return false }
         connection.openPing = nil
-        connection.acknowledged?.advance(to: asked)
-        for membership in connection.memberships { membership.recovery?.isAcknowledged(by: asked.serial) }
+        connection.acknowledged?.moveForward(to: asked)
+        for membership in connection.memberships { membership.recovery?.pingAnswered(by: asked.serial) }
         lookAtArrivals(&hub)
         return true
     }
@@ -106,7 +108,7 @@ extension CatchUp {
         let last = acknowledged.latest
         // This is no sign of life.
         if last.mark < progress.mark {
-            acknowledged.advance(
+            acknowledged.moveForward(
                 to: .init(serial: last.serial + 1, mark: progress.mark, at: last.at, moment: last.moment))
         }
     }
@@ -119,9 +121,9 @@ extension Hub {
     package func acknowledgementPing(for slot: Slot) -> Frame? {
         guard let connection = connection(slot) else { return nil }
         if connection.acknowledged == nil, receipts.areOwed(by: connection) {
-            _ = catchUp.acknowledged(of: connection, rows.progress, &context)
+            _ = catchUp.acknowledgementState(of: connection, rows.progress, &context)
         }
-        return catchUp.ping(connection, rows.progress, &context)
+        return catchUp.makePing(connection, rows.progress, &context)
     }
 
     /// Whether the socket was sent rows whose receipts are written back, and has neither proven them nor been asked to.
@@ -136,18 +138,18 @@ extension Hub {
     /// Handles the answer to a ping.
     ///
     /// - Returns: whether it answers the last ping.
-    @discardableResult package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
+    @discardableResult package func receivePong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
         guard let connection = connection(slot) else { return false }
         if receipts.areWritten, catchUp.isAnswered(connection, by: payload) {
-            receipts.write(provenBy: connection, &context)
+            receipts.recordReceipts(provenBy: connection, &context)
         }
-        let isLast = catchUp.pong(payload, from: connection, &context)
+        let isLast = catchUp.receivePong(payload, from: connection, &context)
         guard isLast else {
-            connection.liveness?.isHeard(at: context.now.monotonic)
+            connection.liveness?.recordMessage(at: context.now.monotonic)
             return false
         }
-        connection.liveness?.answers(at: context.now.monotonic)
-        receipts.proved(connection, &context)
+        connection.liveness?.recordAnswer(at: context.now.monotonic)
+        receipts.handleProof(connection, &context)
         return isLast
     }
 
@@ -168,8 +170,8 @@ extension Hub {
     /// Handles the peer's answer to the close frame.
     package func closeAnswered(_ slot: Slot) {
         guard let connection = connection(slot), let asked = connection.openPing else { return }
-        receipts.write(provenBy: connection, &context)
-        connection.acknowledged?.advance(to: asked)
-        receipts.proved(connection, &context)
+        receipts.recordReceipts(provenBy: connection, &context)
+        connection.acknowledged?.moveForward(to: asked)
+        receipts.handleProof(connection, &context)
     }
 }

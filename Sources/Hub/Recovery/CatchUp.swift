@@ -19,7 +19,7 @@ package struct CatchUp {
     // MARK: Joins
 
     /// Opens the session of a member that joins a group, and starts to determine what it may have missed.
-    package func begin(
+    package func openSession(
         _ config: JoinConfig, joinRef: JSON, claims: Claims, in group: ChangeGroup, on connection: Connection,
         _ progress: FeedProgress, _ hub: inout HubContext
     ) -> MemberRecovery {
@@ -32,14 +32,14 @@ package struct CatchUp {
             return MemberRecovery(session: session, point: point, isReported: true)
         }
         if let cursor = config.resumeCursor {
-            let session = sessions.enter(key, trace, at: RecoveryPosition(point: .cursor(cursor)))
+            let session = sessions.openSession(key, trace, at: RecoveryPosition(point: .cursor(cursor)))
             return MemberRecovery(session: session, point: .cursor(cursor), isReported: true)
         }
-        let (session, doubts) = sessions.enter(key, trace, here: progress.position(in: group), at: hub.now)
+        let (session, doubts) = sessions.openSession(key, trace, here: progress.position(in: group), at: hub.now)
         let recovery = MemberRecovery(session: session, point: nil, isReported: config.wantsCursor)
         recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: hub.now.monotonic)
-        hub.ask(doubts)
-        advance(recovery, in: group, progress, &hub)
+        hub.pingDoubts(doubts)
+        advanceArrival(recovery, in: group, progress, &hub)
         return recovery
     }
 
@@ -56,12 +56,12 @@ package struct CatchUp {
     /// Schedules a check of a waiting member.
     package mutating func awaitArrival(of membership: Membership, _ hub: inout HubContext) {
         arrivals.append(membership)
-        hub.schedule(.arrivals, at: hub.now.monotonic + arrivalStep)
+        hub.scheduleDuty(.arrivals, at: hub.now.monotonic + arrivalStep)
     }
 
     /// Checks waiting members because a socket has shown a sign of life: once for all that do so in this turn.
     func lookAtArrivals(_ hub: inout HubContext) {
-        if !arrivals.isEmpty { hub.schedule(.arrivals, at: hub.now.monotonic) }
+        if !arrivals.isEmpty { hub.scheduleDuty(.arrivals, at: hub.now.monotonic) }
     }
 
     /// Removes and returns the waiting members. Those that must keep waiting must be handed back (`awaitArrival`).
@@ -77,13 +77,13 @@ package struct CatchUp {
         of membership: Membership, _ progress: FeedProgress, _ hub: inout HubContext
     ) -> JoinMachine.Event? {
         guard let recovery = membership.recovery, let group = membership.group else { return .met(.session) }
-        advance(recovery, in: group, progress, &hub)
+        advanceArrival(recovery, in: group, progress, &hub)
         guard let arrival = recovery.arrival else { return .met(.session) }
         guard arrival.doubts == nil, hub.now.monotonic - arrival.since >= Self.longestArrival else { return nil }
         return .failed(.session, .databaseUnavailable)
     }
 
-    private func advance(
+    private func advanceArrival(
         _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         guard let arrival = recovery.arrival else { return }
@@ -93,7 +93,7 @@ package struct CatchUp {
                 hub.now.monotonic - arrival.since >= Self.longestDoubt
                     || doubts.allSatisfy({ $0.isDecided(for: session.trace) })
             else { return }
-            settle(recovery, in: group, progress, &hub)
+            settleSession(recovery, in: group, progress, &hub)
         }
         let waited = hub.now.monotonic - (recovery.arrival?.since ?? 0)
         if sessions.isRecorded(session, after: waited)
@@ -109,17 +109,18 @@ package struct CatchUp {
         _ others: [SessionRegistry.Elsewhere], _ recovery: MemberRecovery, _ progress: FeedProgress
     ) {
         guard !others.isEmpty else { return }
-        recovery.point = sessions.begin(recovery.session, at: recovery.point, andNoLaterThan: others.map(\.point))
+        recovery.point = sessions.beginSession(
+            recovery.session, at: recovery.point, andNoLaterThan: others.map(\.point))
         recovery.settled = nil
     }
 
-    private func settle(
+    private func settleSession(
         _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         let here = progress.position(in: group)
         let before = recovery.before
         recovery.before = nil
-        let found = sessions.settle(recovery.session, here: here, noLaterThan: before, at: hub.now)
+        let found = sessions.settleSession(recovery.session, here: here, noLaterThan: before, at: hub.now)
         recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
         if let before {
             // The changes that it was in the middle of recovering are sent as well.
@@ -166,20 +167,20 @@ package struct CatchUp {
         _ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) {
         guard let group = membership.group, membership.recovery?.arrival == nil, membership.lapse == nil else { return }
-        guard membership.recovery?.lacksSomething == true else { return start(membership, rows, &hub) }
+        guard membership.recovery?.lacksSomething == true else { return startChanges(membership, rows, &hub) }
         askForMissed(by: membership, rows.progress, &hub)
         guard membership.recovery?.question == nil else { return }
-        group.outstanding.add(membership)
+        group.outstanding.addMember(membership)
         sendState(of: group, to: membership, &hub)
     }
 
-    private func start(_ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext) {
-        guard let group = membership.group, rows.start(membership) else { return }
+    private func startChanges(_ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext) {
+        guard let group = membership.group, rows.startChanges(membership) else { return }
         membership.rows?.hearsSince = sessions.moment()
-        membership.recovery?.session.isLive(acknowledgedFrom: membership.connection.nextPing)
+        membership.recovery?.session.startLive(acknowledgedFrom: membership.connection.nextPing)
         sendState(of: group, to: membership, &hub)
         for complaint in membership.rows?.principal.complaints(at: hub.now.monotonic) ?? [] {
-            hub.tell(complaint, to: membership)
+            hub.sendComplaint(complaint, to: membership)
         }
     }
 
@@ -192,10 +193,10 @@ package struct CatchUp {
     }
 
     /// Returns the member that a recovery belongs to; nil if it left or asked again.
-    package func member(_ id: RecoveryID) -> Membership? { questions[id] }
+    package func recoveringMember(_ id: RecoveryID) -> Membership? { questions[id] }
 
     /// Handles the feed's next step. A step for a member that left or asked again has no effect.
-    package mutating func take(
+    package mutating func receiveStep(
         _ step: RecoveryStep, of id: RecoveryID, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) -> (Membership, Outcome)? {
         guard let membership = questions[id], !membership.join.hasEnded, let recovery = membership.recovery else {
@@ -216,14 +217,14 @@ package struct CatchUp {
             return (membership, .isKnown)
         case .changes(let changes):
             for change in changes {
-                send(change, to: membership, &hub)
-                recovery.hasSent(change)
+                sendChange(change, to: membership, &hub)
+                recovery.recordSent(change)
             }
         case .rowsBegin: hub.announceRows(to: membership)
         case .rowsEnd(let report):
-            recovery.hasRows(upTo: report.cursor)
-            membership.moves { $0.rows = report.cursor }
-            hub.report(report, to: membership)
+            recovery.recordRows(upTo: report.cursor)
+            membership.movePosition { $0.rows = report.cursor }
+            hub.reportRows(report, to: membership)
         case .changesLost:
             recovery.isOwedWordOfLoss = true
             tellOfLoss(membership, &hub)
@@ -231,10 +232,10 @@ package struct CatchUp {
             endQuestion(of: recovery)
             recovery.point = nil
             recovery.cursor = cursor
-            membership.moves { $0.rows = cursor }
-            start(membership, rows, &hub)
+            membership.movePosition { $0.rows = cursor }
+            startChanges(membership, rows, &hub)
             hub.sendPositionAlone(to: membership.connection)
-            if let ping = ping(membership.connection, rows.progress, &hub) { hub.send(ping, to: membership) }
+            if let ping = makePing(membership.connection, rows.progress, &hub) { hub.sendFrame(ping, to: membership) }
         case .passedBy(let cursor):
             endQuestion(of: recovery)
             recovery.point = .cursor(cursor)
@@ -252,10 +253,10 @@ package struct CatchUp {
         return nil
     }
 
-    private func send(_ change: ChangeDelivery, to membership: Membership, _ hub: inout HubContext) {
+    private func sendChange(_ change: ChangeDelivery, to membership: Membership, _ hub: inout HubContext) {
         guard let group = membership.group else { return }
         let (event, payload) = change.event(isLegacy: group.subscription.isLegacy)
-        membership.moves { if !change.cursor.isEmpty { $0.rows = change.cursor } }
+        membership.movePosition { if !change.cursor.isEmpty { $0.rows = change.cursor } }
         let frames = membership.channel.frames(membership.version, isBehindPosition: true)
         hub.sendBehindPosition(frames.push(event, payload: payload), to: membership, .change)
     }
@@ -293,11 +294,11 @@ package struct CatchUp {
     func tellOfLoss(_ membership: Membership, _ hub: inout HubContext) {
         guard let recovery = membership.recovery, recovery.isOwedWordOfLoss, membership.join.isJoined else { return }
         recovery.isOwedWordOfLoss = false
-        hub.system(membership, extension: "postgres_changes", ok: true, message: Refusal.changesLost.reason)
+        hub.sendSystemMessage(membership, extension: "postgres_changes", ok: true, message: Refusal.changesLost.reason)
     }
 
     private func mayBeIgnored(by membership: Membership, _ hub: inout HubContext) {
-        membership.recovery?.session.mayBeIgnored(until: hub.now.monotonic + sessions.patience)
+        membership.recovery?.session.startIgnoring(until: hub.now.monotonic + sessions.patience)
     }
 
     /// Doubts the session if answering its join took seconds, because the client may have given the join up.
@@ -305,7 +306,7 @@ package struct CatchUp {
         let session = recovery.session
         let isLate =
             hub.now.monotonic - session.trace.began > HubContext.promptness || session.trace.began < hub.lateUntil
-        if isLate { session.isDoubted(until: hub.now.monotonic + sessions.patience) }
+        if isLate { session.startDoubt(until: hub.now.monotonic + sessions.patience) }
     }
 
     // MARK: Changes of tokens, and ends
@@ -318,7 +319,7 @@ package struct CatchUp {
         _ membership: Membership, wasHearing: Bool, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         guard let recovery = membership.recovery, let group = membership.group else { return }
-        if recovery.arrival?.doubts != nil { settle(recovery, in: group, progress, &hub) }
+        if recovery.arrival?.doubts != nil { settleSession(recovery, in: group, progress, &hub) }
         abandonQuestion(of: recovery, &hub)
         if wasHearing {
             recovery.point = progress.point
@@ -329,13 +330,13 @@ package struct CatchUp {
         let key = RecoveryKey(
             claims: membership.claims, channel: group.channel.key, subscription: group.subscription)
         let position = old.position(at: hub.now.monotonic)
-        guard key != old.key else { return old.begins(at: position) }
+        guard key != old.key else { return old.resetStart(at: position) }
         if mayBeReturning(recovery, old, &hub), key.hasSubject {
             sessions.remove(old)
             return arriveAnew(membership, recovery, as: key, position.point, in: group, progress, &hub)
         }
         sessions.remove(old)
-        recovery.session = sessions.enter(
+        recovery.session = sessions.openSession(
             key, ClientTrace(renewing: old.trace, at: hub.now, moment: sessions.moment()), at: position)
         guard recovery.arrival == nil, !sessions.isRecorded(recovery.session) else { return }
         recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
@@ -363,40 +364,40 @@ package struct CatchUp {
         let trace = ClientTrace(
             evidence: old.evidence == .refs ? .refs : isKnown ? .signIn : .none, ref: old.ref,
             acknowledged: old.acknowledged, at: hub.now, moment: sessions.moment())
-        let (session, doubts) = sessions.enter(key, trace, here: progress.position(in: group), at: hub.now)
+        let (session, doubts) = sessions.openSession(key, trace, here: progress.position(in: group), at: hub.now)
         recovery.session = session
         recovery.before = before
         recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: hub.now.monotonic)
-        hub.ask(doubts)
-        advance(recovery, in: group, progress, &hub)
+        hub.pingDoubts(doubts)
+        advanceArrival(recovery, in: group, progress, &hub)
         if recovery.arrival != nil { awaitArrival(of: membership, &hub) }
     }
 
     /// Suspends a member whose token has expired: it is owed everything from now on, whatever its socket acknowledges.
-    mutating func lapse(
+    mutating func lapseMember(
         _ membership: Membership, wasHearing: Bool, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         guard let recovery = membership.recovery else { return }
         abandonQuestion(of: recovery, &hub)
-        recovery.session.begins(at: recovery.session.position(at: hub.now.monotonic))
+        recovery.session.resetStart(at: recovery.session.position(at: hub.now.monotonic))
         if wasHearing {
             recovery.point = progress.point
-            recovery.isLevel()
+            recovery.clearProgress()
         } else if recovery.point != nil, let reached = recovery.reached {
             recovery.point = .cursor(reached)
         }
     }
 
     /// Ends the session of a membership that is removed from its channel.
-    package mutating func end(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
+    package mutating func endSession(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
         guard let recovery = membership.recovery else { return }
         abandonQuestion(of: recovery, &hub)
         guard membership.connection.reader == nil else { return }
         switch end {
-        case .left: sessions.leave(recovery.session, at: hub.now)
-        case .unloaded: sessions.unload(recovery.session, goneAt: membership.connection.lastRef, at: hub.now)
-        case .replaced: sessions.replace(recovery.session, at: hub.now)
-        case .lost, .revoked: sessions.lose(recovery.session, at: hub.now)
+        case .left: sessions.leaveSession(recovery.session, at: hub.now)
+        case .unloaded: sessions.unloadSession(recovery.session, goneAt: membership.connection.lastRef, at: hub.now)
+        case .replaced: sessions.replaceSession(recovery.session, at: hub.now)
+        case .lost, .revoked: sessions.loseSession(recovery.session, at: hub.now)
         }
     }
 }

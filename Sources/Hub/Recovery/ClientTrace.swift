@@ -46,7 +46,7 @@ package final class ClientTrace: Sendable {
     }
 
     var hasEnded: Bool { isOver.load(ordering: .acquiring) }
-    func ends() { isOver.store(true, ordering: .releasing) }
+    func markEnded() { isOver.store(true, ordering: .releasing) }
 
     /// Whether its socket answered a ping sent after a moment (`SessionRegistry.moment`).
     func wasAlive(after moment: Int) -> Bool { acknowledged.latest.moment > moment }
@@ -84,7 +84,7 @@ extension CatchUp {
         ClientTrace(
             evidence: evidence(of: claims, joinRef: joinRef, connection, at: hub.now),
             ref: Int(joinRef.string ?? joinRef.description) ?? 0,
-            acknowledged: acknowledged(of: connection, progress, &hub), at: hub.now, moment: sessions.moment())
+            acknowledged: acknowledgementState(of: connection, progress, &hub), at: hub.now, moment: sessions.moment())
     }
 
     /// Returns the evidence that a joining client was here before.

@@ -60,7 +60,7 @@ struct LateClients<Key: Hashable> {
 
     init(most: Int) { self.most = most }
 
-    mutating func remember(_ clients: [Int], of key: Key) {
+    mutating func addClients(_ clients: [Int], of key: Key) {
         guard !clients.isEmpty else { return }
         if young.count >= most / 2 {
             old = young
@@ -69,7 +69,7 @@ struct LateClients<Key: Hashable> {
         young[key, default: []] += clients
     }
 
-    mutating func take(_ key: Key) -> [Int] {
+    mutating func takeClients(_ key: Key) -> [Int] {
         guard !young.isEmpty || !old.isEmpty else { return [] }
         return (young.removeValue(forKey: key) ?? []) + (old.removeValue(forKey: key) ?? [])
     }

@@ -76,24 +76,24 @@ package struct FirstRowsReport: Sendable {
 extension HubContext {
     /// Tells a member that its initial rows follow.
     mutating func announceRows(to membership: Membership) {
-        system(membership, extension: "rows", ok: true, message: "Rows begin")
+        sendSystemMessage(membership, extension: "rows", ok: true, message: "Rows begin")
     }
 
     /// Tells a member that all initial rows were sent: how many of each table, where its changes continue, and which
     /// could not be read.
-    mutating func report(_ rows: FirstRowsReport, to membership: Membership) {
+    mutating func reportRows(_ rows: FirstRowsReport, to membership: Membership) {
         for problem in rows.tables.compactMap(\.problem) {
-            system(membership, extension: "rows", ok: false, message: problem)
-            report(JoinFailure(rowChanges: problem), on: membership.slot)
+            sendSystemMessage(membership, extension: "rows", ok: false, message: problem)
+            reportFailure(JoinFailure(rowChanges: problem), on: membership.slot)
         }
-        system(membership, extension: "rows", ok: true, message: "Rows are there", cursor: rows.cursor) {
+        sendSystemMessage(membership, extension: "rows", ok: true, message: "Rows are there", cursor: rows.cursor) {
             $0.array("rows", rows.tables) { out, entry in
                 out.object {
-                    $0.member("schema", entry.schema)
-                    $0.member("table", entry.table)
-                    $0.member("count", entry.count)
-                    if let next = entry.next { $0.member("next", json: next) }
-                    if let problem = entry.problem { $0.member("error", problem) }
+                    $0.writeMember("schema", entry.schema)
+                    $0.writeMember("table", entry.table)
+                    $0.writeMember("count", entry.count)
+                    if let next = entry.next { $0.writeMember("next", json: next) }
+                    if let problem = entry.problem { $0.writeMember("error", problem) }
                 }
             }
         }

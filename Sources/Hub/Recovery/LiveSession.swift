@@ -53,7 +53,7 @@ package final class LiveSession: RecoverableSession, Sendable {
     /// Returns the position from which the member would have to recover if it were lost now.
     func position(at now: Int64) -> RecoveryPosition {
         let start = start.withLock { $0 }
-        return now < start.doubtedUntil ? start.origin : acknowledged(start)
+        return now < start.doubtedUntil ? start.origin : acknowledgedPosition(start)
     }
 
     var origin: RecoveryPosition { start.withLock { $0.origin } }
@@ -69,7 +69,7 @@ package final class LiveSession: RecoverableSession, Sendable {
         start.firstPing.map { trace.acknowledged.latest.serial >= $0 } ?? false
     }
 
-    private func acknowledged(_ start: Start) -> RecoveryPosition {
+    private func acknowledgedPosition(_ start: Start) -> RecoveryPosition {
         isAcknowledged(start) ? RecoveryPosition(point: .mark(trace.acknowledged.latest.mark)) : start.position
     }
 
@@ -77,7 +77,7 @@ package final class LiveSession: RecoverableSession, Sendable {
     func isBelieved(at now: Int64) -> Bool { start.withLock { now >= $0.doubtedUntil } }
 
     /// Sets the position at which the session starts.
-    func settles(at position: RecoveryPosition, hadMissed: Bool) {
+    func settleStart(at position: RecoveryPosition, hadMissed: Bool) {
         start.withLock {
             $0.position = position
             $0.origin = position
@@ -87,7 +87,7 @@ package final class LiveSession: RecoverableSession, Sendable {
 
     /// Restarts at a position from which missed changes are sent; until they are acknowledged, it would start there
     /// again.
-    func begins(at position: RecoveryPosition) {
+    func resetStart(at position: RecoveryPosition) {
         start.withLock {
             $0.position = position
             $0.firstPing = nil
@@ -95,21 +95,21 @@ package final class LiveSession: RecoverableSession, Sendable {
     }
 
     /// Records that the recovered changes up to this cursor have arrived.
-    func hasReached(_ cursor: String) { start.withLock { $0.position.partway = cursor } }
+    func recordReached(_ cursor: String) { start.withLock { $0.position.partway = cursor } }
 
     func mayStandForAnother() { start.withLock { $0.position = $0.position.forAnybody } }
 
     /// Records that live changes begin: answers from this ping on cover them.
-    func isLive(acknowledgedFrom serial: Int) { start.withLock { $0.firstPing = serial } }
+    func startLive(acknowledgedFrom serial: Int) { start.withLock { $0.firstPing = serial } }
 
     /// Doubts the client because its join took so long that it may have given up.
-    func isDoubted(until end: Int64) { start.withLock { $0.doubtedUntil = end } }
+    func startDoubt(until end: Int64) { start.withLock { $0.doubtedUntil = end } }
 
     /// Doubts the client because it may ignore what it is sent from now on.
-    func mayBeIgnored(until end: Int64) {
+    func startIgnoring(until end: Int64) {
         start.withLock {
             // If it is doubted already, its origin is further back.
-            if $0.doubtedUntil == .min { $0.origin = acknowledged($0) }
+            if $0.doubtedUntil == .min { $0.origin = acknowledgedPosition($0) }
             $0.doubtedUntil = end
         }
     }
@@ -174,7 +174,7 @@ extension RecoveryPoint {
     static func distinct(_ points: [RecoveryPoint]) -> [RecoveryPoint] {
         var own: RecoveryPoint?
         var (cursors, foreign, isFolded): ([RecoveryPoint], [RecoveryPoint], Bool) = ([], [], false)
-        func add(_ part: RecoveryPoint) {
+        func addPart(_ part: RecoveryPoint) {
             if part.isCursor {
                 if cursors.count < mostApart, !cursors.contains(part) { cursors.append(part) }
             } else if part.isForeign {
@@ -192,7 +192,7 @@ extension RecoveryPoint {
             }
         }
         for point in points {
-            if case .earliest(let some) = point { some.forEach(add) } else { add(point) }
+            if case .earliest(let some) = point { some.forEach(addPart) } else { addPart(point) }
         }
         return (own.map { [$0] } ?? []) + cursors + foreign
     }
@@ -219,21 +219,21 @@ package struct RecoveryKey: Hashable, Sendable {
         var text: [UInt8] = []
         text.reserveCapacity(512)
         // The length before each field keeps ("ab", "c") and ("a", "bc") apart.
-        func add(_ field: some Collection<UInt8>) {
+        func addField(_ field: some Collection<UInt8>) {
             text += "\(field.count):".utf8
             text += field
         }
-        func add(_ name: Name?) {
+        func addField(_ name: Name?) {
             text.append(name == nil ? 0 : 1)
-            add((name ?? "").utf8)
+            addField((name ?? "").utf8)
         }
-        add(claims.subject)
-        add(claims.session)
-        add(subscription.role.utf8)
-        add(channel.topic.utf8)
+        addField(claims.subject)
+        addField(claims.session)
+        addField(subscription.role.utf8)
+        addField(channel.topic.utf8)
         text.append(channel.isPrivate ? 1 : 0)
         text.append(subscription.isLegacy ? 1 : 0)
-        for binding in subscription.bindings { add(binding.identity) }
+        for binding in subscription.bindings { addField(binding.identity) }
         let digest = HashFunction.sha256.hash(text)
         func word(at start: Int) -> UInt64 { digest[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
         high = word(at: 0)

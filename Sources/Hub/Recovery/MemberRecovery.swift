@@ -49,12 +49,12 @@ package final class MemberRecovery {
         self.isReported = isReported
     }
 
-    func hasSent(_ change: ChangeDelivery) {
+    func recordSent(_ change: ChangeDelivery) {
         if !change.cursor.isEmpty { sent = change.cursor }
     }
 
     /// Records that the initial rows were sent: changes after the cursor are still to come.
-    func hasRows(upTo cursor: String) {
+    func recordRows(upTo cursor: String) {
         rows = nil
         point = .cursor(cursor)
         sent = cursor
@@ -67,19 +67,19 @@ package final class MemberRecovery {
     var reached: String? { sent }
 
     /// Resets progress: the member was sent everything it missed, and all that came since.
-    func isLevel() {
+    func clearProgress() {
         sent = nil
         asked = nil
     }
 
     /// Records that a ping follows everything sent so far.
-    func reaches(acknowledgedBy serial: Int) { asked = sent.map { (serial, $0) } }
+    func recordPing(acknowledgedBy serial: Int) { asked = sent.map { (serial, $0) } }
 
     /// Handles the answer to a ping.
-    func isAcknowledged(by serial: Int) {
+    func pingAnswered(by serial: Int) {
         guard let asked, asked.serial == serial else { return }
         self.asked = nil
-        session.hasReached(asked.cursor)
+        session.recordReached(asked.cursor)
     }
 
     /// The reason why it does not resume; nil if it does.

@@ -105,12 +105,12 @@ struct SessionBucket<Session: RecoverableSession> {
 
     // MARK: Joins
 
-    mutating func add(_ session: Session) {
+    mutating func addSession(_ session: Session) {
         session.trace.place = live.count
         live.append(session)
     }
 
-    mutating func add(_ sessions: [Ended]) { ended += sessions }
+    mutating func addEnded(_ sessions: [Ended]) { ended += sessions }
 
     /// Returns live sessions that may be dead sockets of the joining client and must be asked for a sign of life before
     /// `takeOver`.
@@ -177,9 +177,9 @@ struct SessionBucket<Session: RecoverableSession> {
             overdue.remove(at: late)
             owed.isOverdue = true
         } else if wereAsked {
-            claim(owed, free, suspects, for: trace, mayEndLive: hasUser)
+            claimSession(owed, free, suspects, for: trace, mayEndLive: hasUser)
         } else {
-            claim(Owed(ended: owed.ended), free, [], for: trace, mayEndLive: false)
+            claimSession(Owed(ended: owed.ended), free, [], for: trace, mayEndLive: false)
         }
         return owed
     }
@@ -189,7 +189,7 @@ struct SessionBucket<Session: RecoverableSession> {
 
     /// - Parameter mayEndLive: false if the joining client may be a stranger, which can claim anything: a live session
     ///   that does not answer stays its client's.
-    private mutating func claim(
+    private mutating func claimSession(
         _ owed: Owed, _ free: [Int], _ suspects: [Session], for trace: ClientTrace, mayEndLive: Bool
     ) {
         let positions = owed.all
@@ -213,7 +213,7 @@ struct SessionBucket<Session: RecoverableSession> {
 
     /// Removes a live session; nothing stays behind.
     mutating func remove(_ session: Session) {
-        session.trace.ends()
+        session.trace.markEnded()
         let place = session.trace.place
         guard place < live.count, live[place] === session else { return }
         let last = live.removeLast()
@@ -228,7 +228,7 @@ struct SessionBucket<Session: RecoverableSession> {
     /// - Parameters:
     ///   - goneAt: the client's last ref, if it announced that it was going.
     ///   - lostAt: the time of the loss, in monotonic milliseconds.
-    mutating func lose(
+    mutating func loseSession(
         _ session: Session, at position: Session.Position, until: Int64, goneAt: Int? = nil, lostAt: Int64? = nil
     ) {
         remove(session)
@@ -253,11 +253,11 @@ struct SessionBucket<Session: RecoverableSession> {
             Ended(
                 position: position, until: until, acknowledged: trace.acknowledged,
                 claims: claims.filter { !$0.isCertain }, goneAt: goneAt, lostAt: lostAt, number: losses))
-        thin()
+        thinOut()
     }
 
     /// Drops the sessions whose window is over.
-    mutating func forget(until time: Int64) {
+    mutating func removeExpired(until time: Int64) {
         for index in ended.indices { ended[index].moveOn(at: time) }
         for one in ended where one.until <= time && !one.isTaken { noteOverdue(one) }
         ended.removeAll { $0.until <= time }
@@ -265,11 +265,11 @@ struct SessionBucket<Session: RecoverableSession> {
 
     /// Counts the client of a dropped session as overdue, because it may still come.
     mutating func noteOverdue(_ session: Ended) {
-        areOverdue(Array(repeating: session.goneAt ?? 0, count: session.isMany ? Self.mostEnded : 1))
+        addOverdue(Array(repeating: session.goneAt ?? 0, count: session.isMany ? Self.mostEnded : 1))
     }
 
     /// Adds clients, by `goneAt`, whose window is over and that must not take what others left.
-    mutating func areOverdue(_ clients: [Int]) {
+    mutating func addOverdue(_ clients: [Int]) {
         overdue += clients
         if overdue.count > Self.mostEnded { overdue = Array(overdue.sorted().prefix(Self.mostEnded)) }
     }
@@ -277,9 +277,9 @@ struct SessionBucket<Session: RecoverableSession> {
     /// Counts one overdue client as having come, on another hub.
     ///
     /// - Returns: false if there is none.
-    mutating func hasComeLate() -> Bool { overdue.popLast() != nil }
+    mutating func countLateClient() -> Bool { overdue.popLast() != nil }
 
-    private mutating func thin() {
+    private mutating func thinOut() {
         guard ended.count > Self.mostEnded else { return }
         if let taken = ended.firstIndex(where: \.isTaken) {
             ended.remove(at: taken)

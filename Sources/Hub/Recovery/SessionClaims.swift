@@ -1,7 +1,7 @@
 /// Clients that moved here from another hub: their session there must end, or each move within the recovery window
 /// would repeat everything since the first.
 ///
-/// The client's new hub claims its session in the database (Migration024Moves.sql), and the hub that keeps the session
+/// The client's new hub claims its session in the database (SchemaSessions.sql), and the hub that keeps the session
 /// reads the claim there. A claim is not made before the client has proven that it lacks nothing of what it came for,
 /// and before that is written here; so a lost claim, or a hub killed at any moment, costs repeated rows and nothing
 /// else.
@@ -52,12 +52,12 @@ extension SessionRegistry {
 
     /// Ends sessions whose clients moved to other hubs, which searched for them at these monotonic times: the only
     /// session of such a key ends if it was lost by then.
-    package func areClaimed(_ claims: [(key: RecoveryKey, soughtAt: Int64)]) {
+    package func endClaimed(_ claims: [(key: RecoveryKey, soughtAt: Int64)]) {
         state.withLock { state in
             for (key, soughtAt) in claims {
                 // The client may be one that came too late for its own session.
-                if state.buckets[key]?.sessions.hasComeLate() == true {
-                    Self.note(key, &state)
+                if state.buckets[key]?.sessions.countLateClient() == true {
+                    Self.recordChange(key, &state)
                     continue
                 }
                 guard let lostAt = Self.lostAt(of: key, state), lostAt <= soughtAt else { continue }
@@ -66,7 +66,7 @@ extension SessionRegistry {
                 } else {
                     state.buckets[key]?.sessions.endsElsewhere()
                 }
-                Self.note(key, &state)
+                Self.recordChange(key, &state)
             }
         }
     }

@@ -39,7 +39,7 @@ extension SessionRegistry {
     ///
     /// - Returns: the mark up to which all followers have everything. It may be stored once everything changed by this
     ///   survey (`takeChanged`) is. Nil if there are no followers.
-    package func survey(at now: HubTime) -> Int? {
+    package func surveyProgress(at now: HubTime) -> Int? {
         state.withLock { state in
             state.now = max(state.now, now.monotonic)
             let slow = state.recording.pace.mark(at: now.monotonic - longestProof)
@@ -65,7 +65,7 @@ extension SessionRegistry {
                 }
             }
             for (key, lowest) in crowds { state.buckets[key]?.lowest = lowest }
-            state.recording.pace.note(latest, at: now.monotonic)
+            state.recording.pace.recordMark(latest, at: now.monotonic)
             if let proven { state.recording.proven = max(state.recording.proven, proven) }
             for (key, mark) in moved {
                 // A client that follows again and is slightly behind the others will catch up within seconds.
@@ -155,7 +155,7 @@ struct ProofPace {
     /// Milliseconds by which a position must have advanced to be worth writing again.
     private static let step: Int64 = 10_000
 
-    mutating func note(_ mark: Int, at now: Int64) {
+    mutating func recordMark(_ mark: Int, at now: Int64) {
         guard mark > seconds.last?.mark ?? 0 else { return }
         seconds.append((mark, now))
         if seconds.count > Self.most { seconds.removeFirst() }

@@ -5,7 +5,7 @@
 /// list that counts was told nothing yet.
 ///
 /// The list counts while the database contains a claim that it is complete which has not been withdrawn
-/// (Migration012Losses.sql). Claims and withdrawals are written by different threads, each on its own connection, so
+/// (SchemaRecovery.sql). Claims and withdrawals are written by different threads, each on its own connection, so
 /// that one can be written when the other cannot. This code ensures that knowledge from before a withdrawal never leads
 /// to a claim for a time after it.
 struct SessionRecording {
@@ -80,7 +80,7 @@ extension SessionRegistry {
     ///   - whenAwaited: called from any thread and under the registry's lock, when a join waits for a write.
     ///   - withdraw: called from any thread, when the list must no longer count as complete; it leads to
     ///     `withdrawalEnded`.
-    package func record(
+    package func startRecording(
         whenAwaited: @escaping @Sendable () -> Void, withdraw: @escaping @Sendable () -> Void = {}
     ) {
         state.withLock {
@@ -91,7 +91,7 @@ extension SessionRegistry {
     }
 
     /// Restores the last process's sessions. Call before any join; later calls have no effect.
-    package func restore(_ records: [Record]) {
+    package func restoreSessions(_ records: [Record]) {
         state.withLock { state in
             guard state.restored == nil else { return }
             let left = records.filter { $0.count > 0 }.map { ($0.key, Restored($0)) }
@@ -119,7 +119,7 @@ extension SessionRegistry {
                 state.buckets[key]?.recorded = 0
                 state.buckets[key]?.place = nil
                 state.buckets[key]?.isWrittenAsLost = false
-                Self.note(key, &state)
+                Self.recordChange(key, &state)
             }
             // Clients of the last process that have not come yet.
             for (key, left) in state.restored ?? [:] where left.count > 0 { state.recording.changed.insert(key) }
@@ -140,7 +140,7 @@ extension SessionRegistry {
                 let count = Self.count(of: key, state)
                 return Record(
                     key: key, count: count, place: Self.place(of: key, state),
-                    sought: count > 0 ? Self.seek(key, state) : [], lostAt: Self.writtenLoss(of: key, state))
+                    sought: count > 0 ? Self.soughtKeys(key, state) : [], lostAt: Self.writtenLoss(of: key, state))
             }
             for key in keys {
                 state.recording.changed.remove(key)
@@ -162,7 +162,7 @@ extension SessionRegistry {
             var asked: [LiveSession] = []
             for record in records {
                 if successfully {
-                    asked += Self.note(elsewhere, of: record, &state)
+                    asked += Self.recordFound(elsewhere, of: record, &state)
                     if state.buckets[record.key] != nil {
                         state.buckets[record.key]?.recorded = record.count
                         state.buckets[record.key]?.place = record.count > 0 ? record.place : nil
@@ -171,7 +171,7 @@ extension SessionRegistry {
                         state.buckets[record.key] = Bucket(
                             recorded: record.count, place: record.place, isWrittenAsLost: record.lostAt != nil)
                     }
-                    Self.note(record.key, &state)
+                    Self.recordChange(record.key, &state)
                     Self.seekAnew(record.key, &state)
                 } else {
                     // It is unknown whether they were written, so the lower number counts.
@@ -184,7 +184,7 @@ extension SessionRegistry {
             return (asked, state.recording.askElsewhere)
         }
         guard let ask, !sessions.isEmpty else { return }
-        ask(Self.question(elsewhere, for: sessions)) { [self] in learn($0, of: elsewhere, for: sessions) }
+        ask(Self.question(elsewhere, for: sessions)) { [self] in recordFound($0, of: elsewhere, for: sessions) }
     }
 
     package var hasChanged: Bool { state.withLock { !$0.recording.changed.isEmpty } }
@@ -222,7 +222,7 @@ extension SessionRegistry {
     }
 
     /// Handles the outcome of `withdraw`; an unknown outcome counts as a failure.
-    package func withdrawn(successfully: Bool) {
+    package func withdrawalEnded(successfully: Bool) {
         state.withLock { state in
             state.recording.isWithdrawing = false
             guard successfully else { return }
@@ -260,10 +260,10 @@ extension SessionRegistry {
     }
 
     /// Handles a change of the key's sessions, or of their positions.
-    static func note(_ key: RecoveryKey, needing session: LiveSession? = nil, _ state: inout State) {
-        weigh(key, &state)
+    static func recordChange(_ key: RecoveryKey, needing session: LiveSession? = nil, _ state: inout State) {
+        updateSize(key, &state)
         guard state.recording.isKept else {
-            if state.buckets[key]?.isEmpty == true { drop(key, &state) }
+            if state.buckets[key]?.isEmpty == true { dropKey(key, &state) }
             return
         }
         let count = count(of: key, state)
@@ -282,6 +282,6 @@ extension SessionRegistry {
             state.recording.isAwaited = true
             state.recording.whenAwaited()
         }
-        if count == 0, recorded == 0, state.buckets[key]?.isEmpty == true { drop(key, &state) }
+        if count == 0, recorded == 0, state.buckets[key]?.isEmpty == true { dropKey(key, &state) }
     }
 }

@@ -86,12 +86,12 @@ package final class SessionRegistry: Sendable {
 
     /// Handles a change in whether row changes flow. While they do not, no session expires. Every loop calls this in
     /// its own time.
-    package func feed(isReady: Bool, at now: HubTime) {
+    package func feedChanged(isReady: Bool, at now: HubTime) {
         state.withLock { state in
             if isReady {
                 state.clock.start(at: now.monotonic)
             } else {
-                Self.forget(&state, at: now.monotonic)
+                Self.removeExpired(&state, at: now.monotonic)
                 state.clock.stop(at: now.monotonic)
             }
         }
@@ -110,11 +110,11 @@ package final class SessionRegistry: Sendable {
     /// - Parameter here: the loop's position.
     /// - Returns: the session, which must be settled, and those that may be dead sockets of the same client and must be
     ///   asked for a sign of life first.
-    func enter(_ key: RecoveryKey, _ trace: ClientTrace, here: LoopPosition, at now: HubTime) -> (
+    func openSession(_ key: RecoveryKey, _ trace: ClientTrace, here: LoopPosition, at now: HubTime) -> (
         LiveSession, doubts: [ClientTrace]
     ) {
         state.withLock { state in
-            Self.forget(&state, at: now.monotonic)
+            Self.removeExpired(&state, at: now.monotonic)
             Self.beginRestart(&state, at: now.monotonic, window)
             let session = LiveSession(key: key, trace: trace, from: .mark(here.mark))
             var doubts: [ClientTrace] = []
@@ -123,7 +123,7 @@ package final class SessionRegistry: Sendable {
                     !here.isReached($0.position(at: now.monotonic))
                 }
             }
-            Self.add(session, &state)
+            Self.addSession(session, &state)
             return (session, doubts)
         }
     }
@@ -136,11 +136,11 @@ package final class SessionRegistry: Sendable {
     ///
     /// - Parameter before: a position that it must start at or before in any case.
     /// - Returns: nil if nothing can have been missed.
-    func settle(
+    func settleSession(
         _ session: LiveSession, here: LoopPosition, noLaterThan before: RecoveryPoint? = nil, at now: HubTime
     ) -> RecoveryPoint? {
         state.withLock { state in
-            defer { Self.note(session.key, needing: session, &state) }
+            defer { Self.recordChange(session.key, needing: session, &state) }
             session.trace.isSettled = true
             guard window > 0 else { return nil }
             var found = Self.takeOver(for: session, here, &state, at: now.monotonic)
@@ -157,21 +157,21 @@ package final class SessionRegistry: Sendable {
             let points = [found?.point ?? .mark(mark)] + (before.map { [$0] } ?? [])
             let whole = RecoveryPoint.earliest(of: points).map { RecoveryPosition(point: $0) }
             let position = before == nil ? found ?? whole : whole
-            session.settles(at: position ?? RecoveryPosition(point: .mark(mark)), hadMissed: found != nil)
+            session.settleStart(at: position ?? RecoveryPosition(point: .mark(mark)), hadMissed: found != nil)
             Self.noteLowest(session, &state)
             return found?.exact
         }
     }
 
     /// Registers a member that states its own position, or whose position is known.
-    func enter(_ key: RecoveryKey, _ trace: ClientTrace, at position: RecoveryPosition) -> LiveSession {
+    func openSession(_ key: RecoveryKey, _ trace: ClientTrace, at position: RecoveryPosition) -> LiveSession {
         state.withLock { state in
             let session = LiveSession(key: key, trace: trace, from: position.point)
-            session.settles(at: position, hadMissed: false)
+            session.settleStart(at: position, hadMissed: false)
             trace.isSettled = true
-            Self.add(session, &state)
+            Self.addSession(session, &state)
             Self.noteLowest(session, &state)
-            Self.note(key, needing: session, &state)
+            Self.recordChange(key, needing: session, &state)
             return session
         }
     }
@@ -180,8 +180,8 @@ package final class SessionRegistry: Sendable {
 
     /// Ends the session of a member that left on purpose: nothing stays behind, unless it left because its join took
     /// too long.
-    func leave(_ session: LiveSession, at now: HubTime) {
-        guard session.isConfirmed(at: now.monotonic) else { return end(session, from: session.origin, at: now) }
+    func leaveSession(_ session: LiveSession, at now: HubTime) {
+        guard session.isConfirmed(at: now.monotonic) else { return endSession(session, from: session.origin, at: now) }
         remove(session)
     }
 
@@ -189,20 +189,20 @@ package final class SessionRegistry: Sendable {
     func remove(_ session: LiveSession) {
         state.withLock { state in
             state.buckets[session.key]?.sessions.remove(session)
-            Self.note(session.key, &state)
+            Self.recordChange(session.key, &state)
         }
     }
 
     /// Ends the session of a member that is gone in any other way.
-    func lose(_ session: LiveSession, at now: HubTime) {
-        end(session, from: session.position(at: now.monotonic), at: now)
+    func loseSession(_ session: LiveSession, at now: HubTime) {
+        endSession(session, from: session.position(at: now.monotonic), at: now)
     }
 
     /// Ends a session that a join of the same socket replaced: the client had given the first join up at an unknown
     /// time.
-    func replace(_ session: LiveSession, at now: HubTime) {
+    func replaceSession(_ session: LiveSession, at now: HubTime) {
         let isYoung = now.monotonic - session.trace.began < window
-        end(session, from: isYoung ? session.origin : session.position(at: now.monotonic), at: now)
+        endSession(session, from: isYoung ? session.origin : session.position(at: now.monotonic), at: now)
     }
 
     /// The longest time that a client may ignore what it is sent: in milliseconds, like the window.
@@ -210,25 +210,25 @@ package final class SessionRegistry: Sendable {
 
     /// Ends a session whose client announced that it was going: the next client is a different one unless its refs
     /// continue after this one.
-    func unload(_ session: LiveSession, goneAt ref: Int, at now: HubTime) {
-        end(session, from: session.position(at: now.monotonic), at: now, goneAt: ref)
+    func unloadSession(_ session: LiveSession, goneAt ref: Int, at now: HubTime) {
+        endSession(session, from: session.position(at: now.monotonic), at: now, goneAt: ref)
     }
 
-    private func end(
+    private func endSession(
         _ session: LiveSession, from position: RecoveryPosition, at now: HubTime, goneAt ref: Int? = nil
     ) {
         // If it was never settled, a client that was here before still has its earlier session.
         guard window > 0, session.trace.isSettled || session.trace.evidence != .refs else { return remove(session) }
         state.withLock { state in
-            Self.forget(&state, at: now.monotonic)
+            Self.removeExpired(&state, at: now.monotonic)
             if state.ends.count - state.firstEnd >= mostHeld { state.clock.start(at: now.monotonic) }
             let until = state.clock.time(at: now.monotonic) + window
-            state.buckets[session.key]?.sessions.lose(
+            state.buckets[session.key]?.sessions.loseSession(
                 session, at: position, until: until, goneAt: ref, lostAt: now.monotonic)
             if state.buckets[session.key]?.user == 0 { state.buckets[session.key]?.user = session.key.user }
             Self.expectEnd(of: session.key, until, &state)
-            Self.note(session.key, &state)
-            Self.bound(session.key, window, &state)
+            Self.recordChange(session.key, &state)
+            Self.boundShare(session.key, window, &state)
         }
     }
 
@@ -244,22 +244,22 @@ package final class SessionRegistry: Sendable {
     package func oldestMark() -> Int? {
         state.withLock { state in
             var oldest: Int?
-            func consider(_ position: RecoveryPosition) {
+            func considerPosition(_ position: RecoveryPosition) {
                 // A position without a mark is before all of them.
                 let mark = if case .mark(let mark) = position.point { mark } else { 0 }
                 oldest = min(oldest ?? mark, mark)
             }
             for bucket in state.buckets.values {
-                for session in bucket.sessions.live { consider(session.position(at: state.now)) }
-                for ended in bucket.sessions.ended { consider(ended.position) }
+                for session in bucket.sessions.live { considerPosition(session.position(at: state.now)) }
+                for ended in bucket.sessions.ended { considerPosition(ended.position) }
             }
             return oldest
         }
     }
 
     /// Call about once a second.
-    package func forget(at now: HubTime) {
-        state.withLock { Self.forget(&$0, at: now.monotonic) }
+    package func removeExpired(at now: HubTime) {
+        state.withLock { Self.removeExpired(&$0, at: now.monotonic) }
     }
 
     /// The number of keys to check later because sessions of theirs expire then; some count twice.
@@ -302,16 +302,16 @@ package final class SessionRegistry: Sendable {
         state.ends.append((key, until))
     }
 
-    private static func add(_ session: LiveSession, _ state: inout State) {
-        let late = state.late.take(session.key)
-        state.buckets[session.key, default: Bucket()].sessions.add(session)
-        if !late.isEmpty { state.buckets[session.key]?.sessions.areOverdue(late) }
+    private static func addSession(_ session: LiveSession, _ state: inout State) {
+        let late = state.late.takeClients(session.key)
+        state.buckets[session.key, default: Bucket()].sessions.addSession(session)
+        if !late.isEmpty { state.buckets[session.key]?.sessions.addOverdue(late) }
     }
 
     /// Drops a key without live or ended sessions.
-    static func drop(_ key: RecoveryKey, _ state: inout State) {
+    static func dropKey(_ key: RecoveryKey, _ state: inout State) {
         guard let bucket = state.buckets.removeValue(forKey: key), !key.isOfUser else { return }
-        state.late.remember(bucket.sessions.overdue, of: key)
+        state.late.addClients(bucket.sessions.overdue, of: key)
     }
 
     private static func beginRestart(_ state: inout State, at now: Int64, _ window: Int64) {
@@ -324,22 +324,22 @@ package final class SessionRegistry: Sendable {
                 position: RecoveryPosition(point: left.point), until: until, acknowledged: nil,
                 isMany: left.count >= many, lostAt: left.lostAt)
             let copies = left.count >= many ? 1 : left.count
-            state.buckets[key, default: Bucket()].sessions.add(Array(repeating: ended, count: copies))
+            state.buckets[key, default: Bucket()].sessions.addEnded(Array(repeating: ended, count: copies))
             expectEnd(of: key, until, &state)
         }
         state.restored = [:]
     }
 
-    private static func forget(_ state: inout State, at now: Int64) {
+    private static func removeExpired(_ state: inout State, at now: Int64) {
         state.now = max(state.now, now)
         let time = state.clock.time(at: now)
         while state.firstEnd < state.ends.count, state.ends[state.firstEnd].until <= time {
             let key = state.ends[state.firstEnd].key
             state.firstEnd += 1
-            forget(key, until: time, &state)
+            removeExpired(key, until: time, &state)
         }
         for end in state.userEnds.keys where end <= time {
-            for key in state.userEnds.removeValue(forKey: end) ?? [] { forget(key, until: time, &state) }
+            for key in state.userEnds.removeValue(forKey: end) ?? [] { removeExpired(key, until: time, &state) }
         }
         if state.firstEnd > 1024, state.firstEnd * 2 > state.ends.count {
             state.ends.removeFirst(state.firstEnd)
@@ -347,10 +347,10 @@ package final class SessionRegistry: Sendable {
         }
     }
 
-    private static func forget(_ key: RecoveryKey, until time: Int64, _ state: inout State) {
+    private static func removeExpired(_ key: RecoveryKey, until time: Int64, _ state: inout State) {
         guard state.buckets[key] != nil else { return }
-        state.buckets[key]?.sessions.forget(until: time)
-        note(key, &state)
+        state.buckets[key]?.sessions.removeExpired(until: time)
+        recordChange(key, &state)
     }
 }
 

@@ -30,7 +30,7 @@ struct SessionShares {
         return 1 + (session.position.point.cursorBytes + (session.position.partway?.utf8.count ?? 0) + others) / unit
     }
 
-    mutating func change(_ user: UInt64, by size: Int) {
+    mutating func changeSize(_ user: UInt64, by size: Int) {
         shares[user, default: Share()].size += size
         if shares[user]?.size ?? 0 <= 0 { shares[user] = nil }
     }
@@ -38,7 +38,7 @@ struct SessionShares {
     /// Records that a session of the key has ended.
     ///
     /// - Returns: whether the order must be tidied.
-    mutating func note(_ key: RecoveryKey) -> Bool {
+    mutating func recordEnd(_ key: RecoveryKey) -> Bool {
         shares[key.user]?.order.append(key)
         return shares[key.user].map { $0.order.count - $0.first > 2 * $0.size + 64 } ?? false
     }
@@ -47,13 +47,13 @@ struct SessionShares {
         shares[key.user].map { $0.order[$0.first...] } ?? []
     }
 
-    mutating func tidy(_ key: RecoveryKey, to order: [RecoveryKey]) {
+    mutating func tidyOrder(_ key: RecoveryKey, to order: [RecoveryKey]) {
         shares[key.user]?.order = order
         shares[key.user]?.first = 0
     }
 
     /// Returns the key whose session has to give way; nil if there is room.
-    mutating func next(of key: RecoveryKey) -> RecoveryKey? {
+    mutating func nextKey(of key: RecoveryKey) -> RecoveryKey? {
         let most = key.hasSubject ? most : most * Self.roleFactor
         guard let share = shares[key.user], share.size > most, share.first < share.order.count else { return nil }
         if share.first > 1024, share.first * 2 > share.order.count {
@@ -68,36 +68,36 @@ struct SessionShares {
 
 extension SessionRegistry {
     /// Updates the size of a key's sessions. Called with every change of them.
-    static func weigh(_ key: RecoveryKey, _ state: inout State) {
+    static func updateSize(_ key: RecoveryKey, _ state: inout State) {
         guard let bucket = state.buckets[key], bucket.user != 0 else { return }
         let size = bucket.sessions.ended.reduce(0) { $0 + SessionShares.size(of: $1) }
         guard size != bucket.size else { return }
-        state.shares.change(bucket.user, by: size - bucket.size)
+        state.shares.changeSize(bucket.user, by: size - bucket.size)
         state.buckets[key]?.size = size
     }
 
     /// Makes the user's oldest sessions give way if there are too many.
-    static func bound(_ key: RecoveryKey, _ window: Int64, _ state: inout State) {
-        if state.shares.note(key) {
+    static func boundShare(_ key: RecoveryKey, _ window: Int64, _ state: inout State) {
+        if state.shares.recordEnd(key) {
             var left: [RecoveryKey: Int] = [:]
             let order = state.shares.order(of: key).filter { key in
                 let count = left[key] ?? state.buckets[key]?.sessions.ended.count ?? 0
                 left[key] = count - 1
                 return count > 0
             }
-            state.shares.tidy(key, to: order)
+            state.shares.tidyOrder(key, to: order)
         }
-        while let other = state.shares.next(of: key) {
+        while let other = state.shares.nextKey(of: key) {
             guard let gone = state.buckets[other]?.sessions.giveWay() else { continue }
             state.givenWay += 1
-            note(other, &state)
+            recordChange(other, &state)
             guard let point = gone.position.point.withoutCursors else { continue }
             let step = max(1, window / SessionShares.steps)
             let until = (gone.end + step - 1) / step * step
             let isNew = state.buckets[key.ofUser, default: Bucket()].sessions.keepMany(
                 at: RecoveryPosition(point: point), until: until, goneAt: gone.goneAt)
             if isNew { state.userEnds[until, default: []].append(key.ofUser) }
-            note(key.ofUser, &state)
+            recordChange(key.ofUser, &state)
         }
     }
 

@@ -23,7 +23,7 @@ extension SessionRegistry {
             self.soughtAt = soughtAt
         }
 
-        package func at(_ cursor: String) -> Elsewhere {
+        package func withCursor(_ cursor: String) -> Elsewhere {
             var copy = self
             copy.cursor = cursor
             return copy
@@ -63,12 +63,12 @@ extension SessionRegistry {
     ///
     /// - Parameter point: where it would begin as far as is known here; nil if it missed nothing.
     /// - Returns: where it begins.
-    func begin(_ session: LiveSession, at point: RecoveryPoint?, andNoLaterThan others: [RecoveryPoint])
+    func beginSession(_ session: LiveSession, at point: RecoveryPoint?, andNoLaterThan others: [RecoveryPoint])
         -> RecoveryPoint?
     {
         guard let all = RecoveryPoint.earliest(of: (point.map { [$0] } ?? []) + others) else { return nil }
         guard !others.isEmpty else { return point }
-        session.settles(at: RecoveryPosition(point: all), hadMissed: true)
+        session.settleStart(at: RecoveryPosition(point: all), hadMissed: true)
         state.withLock { Self.noteLowest(session, &$0) }
         return all
     }
@@ -76,7 +76,7 @@ extension SessionRegistry {
     /// Records the answers of the hubs themselves.
     ///
     /// - Parameter stored: the hubs' stored positions.
-    func learn(
+    func recordFound(
         _ found: [RecoveryKey: [Elsewhere]], of stored: [RecoveryKey: [Elsewhere]], for sessions: [LiveSession]
     ) {
         state.withLock { _ in
@@ -119,7 +119,7 @@ extension SessionRegistry {
     // MARK: Under the lock
 
     /// Returns the keys to search for on other hubs with the write of a key.
-    static func seek(_ key: RecoveryKey, _ state: State) -> [RecoveryKey] {
+    static func soughtKeys(_ key: RecoveryKey, _ state: State) -> [RecoveryKey] {
         guard state.recording.looksElsewhere, let bucket = state.buckets[key] else { return [] }
         var keys: [RecoveryKey] = []
         for session in bucket.sessions.live where session.isSought {
@@ -133,7 +133,7 @@ extension SessionRegistry {
     /// Records the hubs found with the write of a key.
     ///
     /// - Returns: the sessions for which the found hubs must be asked first.
-    static func note(
+    static func recordFound(
         _ found: [RecoveryKey: [Elsewhere]], of record: Record, _ state: inout State
     ) -> [LiveSession] {
         guard !record.sought.isEmpty, let bucket = state.buckets[record.key] else { return [] }

@@ -43,17 +43,17 @@ struct StreamChannels {
 
     /// Marks a channel as a stream's, if it is one. Called when a client joins it, because the messages of members
     /// whose joins are not answered yet already have their special meaning.
-    func prepare(_ channel: LocalChannel) {
+    func prepareChannel(_ channel: LocalChannel) {
         guard service != nil, channel.stream == nil, channel.key.isPrivate else { return }
         channel.stream = ChannelStream.name(of: channel.key.topic).map { ChannelStream($0) }
     }
 
     /// Adds a member whose join is answered.
-    mutating func enter(_ membership: Membership, _ hub: inout HubContext) {
+    mutating func addMember(_ membership: Membership, _ hub: inout HubContext) {
         let channel = membership.channel
         guard let stream = channel.stream, membership.mayRead(.broadcast), membership.streamPlace != nil else { return }
-        if stream.watchers.isEmpty { stream.buffer = service?.watch(stream.name, by: hub.loop) }
-        if stream.watchers.updateValue(membership, forKey: membership.slot) == nil { count(membership, 1, &hub) }
+        if stream.watchers.isEmpty { stream.buffer = service?.watchStream(stream.name, by: hub.loop) }
+        if stream.watchers.updateValue(membership, forKey: membership.slot) == nil { countWatcher(membership, 1, &hub) }
         if service?.isShared == true, membership.streamPlace?.id != nil {
             // It may have been at another hub, whose part of the stream may not have arrived here yet.
             let number = hub.nextSerial()
@@ -61,32 +61,32 @@ struct StreamChannels {
             membership.streamPlace?.waits = true
             return hub.actions.append(.stream(number, stream.name, .touch))
         }
-        begin(membership, isKnown: true, &hub)
+        startWatching(membership, isKnown: true, &hub)
     }
 
     /// - Parameter isKnown: whether it is known what other hubs have of the stream.
-    private mutating func begin(_ membership: Membership, isKnown: Bool, _ hub: inout HubContext) {
+    private mutating func startWatching(_ membership: Membership, isKnown: Bool, _ hub: inout HubContext) {
         let channel = membership.channel
         if isKnown, channel.stream?.buffer == nil, let id = membership.streamPlace?.id {
             // Otherwise it would wait for the rest of a stream that is gone.
             tellGone(id, to: [membership], in: channel, &hub)
         }
-        send(to: [membership], in: channel, &hub)
+        sendNews(to: [membership], in: channel, &hub)
     }
 
     /// Continues with a returning member once other hubs' part of the stream is here, or cannot be obtained.
-    private mutating func returned(_ membership: Membership, _ answer: StreamAnswer, _ hub: inout HubContext) {
+    private mutating func completeReturn(_ membership: Membership, _ answer: StreamAnswer, _ hub: inout HubContext) {
         guard let stream = membership.channel.stream, stream.watchers[membership.slot] === membership else { return }
         if let buffer = service?.buffer(of: stream.name) { stream.buffer = buffer }
         membership.streamPlace?.waits = false
         if case .refused(.unavailable) = answer {
-            begin(membership, isKnown: false, &hub)
+            startWatching(membership, isKnown: false, &hub)
         } else {
-            begin(membership, isKnown: true, &hub)
+            startWatching(membership, isKnown: true, &hub)
         }
     }
 
-    mutating func leave(_ membership: Membership, _ hub: inout HubContext) {
+    mutating func removeMember(_ membership: Membership, _ hub: inout HubContext) {
         guard let stream = membership.channel.stream else { return }
         if membership.holdsStream {
             membership.holdsStream = false
@@ -101,13 +101,13 @@ struct StreamChannels {
         else { return }
         // Otherwise room on its socket would bring the news it was waiting for.
         membership.streamPlace?.waits = false
-        count(membership, -1, &hub)
+        countWatcher(membership, -1, &hub)
         guard stream.watchers.isEmpty else { return }
         stream.buffer = nil
-        service?.unwatch(stream.name, by: hub.loop)
+        service?.unwatchStream(stream.name, by: hub.loop)
     }
 
-    private func count(_ membership: Membership, _ change: Int, _ hub: inout HubContext) {
+    private func countWatcher(_ membership: Membership, _ change: Int, _ hub: inout HubContext) {
         if membership.connection.reader == nil {
             hub.counters.streamWatchers.sockets += change
         } else {
@@ -130,21 +130,21 @@ struct StreamChannels {
 
     // MARK: News
 
-    mutating func changed(_ buffer: StreamBuffer, in channel: LocalChannel, _ hub: inout HubContext) {
+    mutating func streamChanged(_ buffer: StreamBuffer, in channel: LocalChannel, _ hub: inout HubContext) {
         guard let stream = channel.stream, !stream.watchers.isEmpty else { return }
         if buffer.isGone {
             // Another stream of the same name may exist by now, which announces itself.
             if stream.buffer === buffer { tellGone(stream, in: channel, &hub) }
             let behind = stream.watchers.values.filter { $0.streamPlace?.rest === buffer }
             for membership in behind { membership.streamPlace?.rest = nil }
-            send(to: behind, in: channel, &hub)
+            sendNews(to: behind, in: channel, &hub)
             return
         }
         if let before = stream.buffer, before !== buffer, before.snapshot.status.ending != nil {
             keepRest(of: before, for: stream.watchers.values)
         }
         stream.buffer = buffer
-        send(to: Array(stream.watchers.values), in: channel, &hub)
+        sendNews(to: Array(stream.watchers.values), in: channel, &hub)
     }
 
     /// Keeps the rest of a generation for members that have not been sent all of it; they get it before the next one.
@@ -167,27 +167,27 @@ struct StreamChannels {
         var slots: [ProtocolVersion: [Slot]] = [:]
         for membership in members { slots[membership.version, default: []].append(membership.slot) }
         for (version, slots) in slots {
-            guard let frame = StreamFrames.frame(StreamFrames.gone(id), version, in: channel) else { continue }
-            hub.pass(frame, version, to: slots.sorted(), isBehindPosition: true)
+            guard let frame = StreamFrames.frame(StreamFrames.gonePayload(id), version, in: channel) else { continue }
+            hub.fanOutFrame(frame, version, to: slots.sorted(), isBehindPosition: true)
         }
     }
 
     /// Sends news that was delayed (the duty `.stream`).
-    mutating func advance(in channel: LocalChannel, _ hub: inout HubContext) {
+    mutating func sendDueNews(in channel: LocalChannel, _ hub: inout HubContext) {
         guard let stream = channel.stream else { return }
-        send(to: Array(stream.watchers.values), in: channel, &hub)
+        sendNews(to: Array(stream.watchers.values), in: channel, &hub)
     }
 
     /// Continues with a member whose socket has room again.
-    mutating func hasRoom(_ membership: Membership, _ hub: inout HubContext) {
+    mutating func resumeWatcher(_ membership: Membership, _ hub: inout HubContext) {
         membership.streamPlace?.waits = false
         membership.streamPlace?.nextAt = .min
-        send(to: [membership], in: membership.channel, &hub)
+        sendNews(to: [membership], in: membership.channel, &hub)
     }
 
-    private mutating func send(to members: [Membership], in channel: LocalChannel, _ hub: inout HubContext) {
+    private mutating func sendNews(to members: [Membership], in channel: LocalChannel, _ hub: inout HubContext) {
         guard members.contains(where: { $0.streamPlace?.rest != nil }) else {
-            if let buffer = channel.stream?.buffer { send(to: members, from: buffer, in: channel, &hub) }
+            if let buffer = channel.stream?.buffer { sendNews(to: members, from: buffer, in: channel, &hub) }
             return
         }
         let (behind, others) = (
@@ -195,16 +195,16 @@ struct StreamChannels {
         )
         for membership in behind {
             guard let rest = membership.streamPlace?.rest else { continue }
-            send(to: [membership], from: rest, in: channel, &hub)
+            sendNews(to: [membership], from: rest, in: channel, &hub)
             guard membership.streamPlace?.lacks(rest.snapshot) == false else { continue }
             membership.streamPlace?.rest = nil
             membership.streamPlace?.nextAt = .min
-            send(to: [membership], in: channel, &hub)
+            sendNews(to: [membership], in: channel, &hub)
         }
-        if let buffer = channel.stream?.buffer { send(to: others, from: buffer, in: channel, &hub) }
+        if let buffer = channel.stream?.buffer { sendNews(to: others, from: buffer, in: channel, &hub) }
     }
 
-    private mutating func send(
+    private mutating func sendNews(
         to members: [Membership], from buffer: StreamBuffer, in channel: LocalChannel, _ hub: inout HubContext
     ) {
         let snapshot = buffer.snapshot
@@ -229,11 +229,11 @@ struct StreamChannels {
                 wasStalled: isKnown ? place.status.map { $0 == .stalled } : nil, version: membership.version)
             together[key, default: []].append(membership)
         }
-        for (place, members) in together { send(to: members, at: place, buffer, snapshot, in: channel, &hub) }
-        if let due { hub.schedule(.stream(channel.key), at: due) }
+        for (place, members) in together { sendNews(to: members, at: place, buffer, snapshot, in: channel, &hub) }
+        if let due { hub.scheduleDuty(.stream(channel.key), at: due) }
     }
 
-    private func send(
+    private func sendNews(
         to members: [Membership], at place: Place, _ buffer: StreamBuffer, _ snapshot: StreamSnapshot,
         in channel: LocalChannel, _ hub: inout HubContext
     ) {
@@ -242,9 +242,9 @@ struct StreamChannels {
             let frame = StreamFrames.frame(news.payload, place.version, in: channel)
         else { return }
         for membership in members {
-            membership.moves { $0.stream = .init(id: snapshot.id.number, offset: news.end) }
+            membership.movePosition { $0.stream = .init(id: snapshot.id.number, offset: news.end) }
         }
-        hub.pass(frame, place.version, to: members.map(\.slot).sorted(), isBehindPosition: true)
+        hub.fanOutFrame(frame, place.version, to: members.map(\.slot).sorted(), isBehindPosition: true)
         for membership in members {
             guard var next = membership.streamPlace else { continue }
             next.id = snapshot.id
@@ -262,7 +262,7 @@ struct StreamChannels {
     // MARK: Writing
 
     /// Requests a member's write to the stream. The member must have the right to it.
-    mutating func perform(_ write: StreamWrite, _ ref: JSON, of membership: Membership, _ hub: inout HubContext) {
+    mutating func performWrite(_ write: StreamWrite, _ ref: JSON, of membership: Membership, _ hub: inout HubContext) {
         guard let stream = membership.channel.stream else { return }
         let request: StreamRequest
         switch write {
@@ -280,17 +280,17 @@ struct StreamChannels {
         hub.actions.append(.stream(id, stream.name, request))
     }
 
-    mutating func answered(_ id: Int, _ answer: StreamAnswer, _ hub: inout HubContext) {
-        if let membership = returning.removeValue(forKey: id) { return returned(membership, answer, &hub) }
+    mutating func receiveAnswer(_ id: Int, _ answer: StreamAnswer, _ hub: inout HubContext) {
+        if let membership = returning.removeValue(forKey: id) { return completeReturn(membership, answer, &hub) }
         guard let (membership, ref) = asked.removeValue(forKey: id), !membership.join.hasEnded else { return }
         if case .appended(let snapshot, _, _) = answer { keepHold(of: snapshot, membership, &hub) }
         switch answer {
         case .refused(let refusal):
-            hub.refuse(.broadcast, ref, of: membership, .stream(StreamProblem(refusal)))
+            hub.refuseMessage(.broadcast, ref, of: membership, .stream(StreamProblem(refusal)))
         case .created(let snapshot), .existed(let snapshot), .appended(let snapshot, _, _), .done(let snapshot?):
             guard membership.acknowledges, !ref.isNull else { return }
             hub.reply(
-                to: ref, of: membership, ok: true, response: JSONWriter.object { $0.member("next", snapshot.end) })
+                to: ref, of: membership, ok: true, response: JSONWriter.object { $0.writeMember("next", snapshot.end) })
         case .done(nil):
             guard membership.acknowledges, !ref.isNull else { return }
             hub.reply(to: ref, of: membership, ok: true)

@@ -27,22 +27,22 @@ enum StreamFrames {
         guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: bytes) else { return nil }
         let status = piece.end == snapshot.end ? snapshot.status : nil
         let payload = JSONWriter.object { facts in
-            facts.member("id", snapshot.id.text)
-            facts.member("at", start)
+            facts.writeMember("id", snapshot.id.text)
+            facts.writeMember("at", start)
             // Earlier bytes are no longer kept.
-            if start == snapshot.start, start > 0, start != offset { facts.member("skipped", true) }
-            if !piece.isEmpty || known == nil { content(piece, snapshot.configuration.content, &facts) }
-            facts.member("next", piece.end)
-            if let status, status != known { self.status(status, &facts) }
+            if start == snapshot.start, start > 0, start != offset { facts.writeMember("skipped", true) }
+            if !piece.isEmpty || known == nil { writeContent(piece, snapshot.configuration.content, &facts) }
+            facts.writeMember("next", piece.end)
+            if let status, status != known { self.writeStatus(status, &facts) }
         }
         return News(payload: payload, end: piece.end, status: status)
     }
 
     /// Returns the payload that announces a deleted stream.
-    static func gone(_ id: StreamID) -> [UInt8] {
+    static func gonePayload(_ id: StreamID) -> [UInt8] {
         JSONWriter.object { facts in
-            facts.member("id", id.text)
-            facts.member("status", "deleted")
+            facts.writeMember("id", id.text)
+            facts.writeMember("status", "deleted")
         }
     }
 
@@ -52,24 +52,24 @@ enum StreamFrames {
         return BroadcastMessage.user(broadcast).frame(version, in: channel, isBehindPosition: true)
     }
 
-    private static func content(_ piece: StreamPiece, _ content: StreamContent, _ facts: inout JSONWriter) {
+    private static func writeContent(_ piece: StreamPiece, _ content: StreamContent, _ facts: inout JSONWriter) {
         switch content {
-        case .text: facts.member("delta", String(decoding: piece.bytes, as: UTF8.self))
-        case .json: facts.member("messages", json: piece.body)
+        case .text: facts.writeMember("delta", String(decoding: piece.bytes, as: UTF8.self))
+        case .json: facts.writeMember("messages", json: piece.body)
         case .binary:
             var text: [UInt8] = []
             Base64.append(piece.bytes, to: &text)
-            facts.member("base64", String(decoding: text, as: UTF8.self))
+            facts.writeMember("base64", String(decoding: text, as: UTF8.self))
         }
     }
 
-    private static func status(_ status: StreamStatus, _ facts: inout JSONWriter) {
+    private static func writeStatus(_ status: StreamStatus, _ facts: inout JSONWriter) {
         switch status {
-        case .open: facts.member("status", "open")
-        case .stalled: facts.member("status", "stalled")
+        case .open: facts.writeMember("status", "open")
+        case .stalled: facts.writeMember("status", "stalled")
         case .ended(let ending):
-            facts.member("status", ending.reason.rawValue)
-            if let row = ending.row { facts.member("row", json: row) }
+            facts.writeMember("status", ending.reason.rawValue)
+            if let row = ending.row { facts.writeMember("row", json: row) }
         }
     }
 }

@@ -39,23 +39,23 @@ package enum StreamWrite: Sendable {
         }
         switch event {
         case ChannelStream.event: throw .stream(.reserved)
-        case "cancel": self = .cancel(try Self.generation(payload))
+        case "cancel": self = .cancel(try Self.parseGeneration(payload))
         case "append", "close":
             var append = StreamAppend(body: [])
             append.closes = event == "close" || payload?["close"]?.bool == true
             if case .user(let user) = message, user.encoding == .raw {
                 append.body = Array(user.payload)
             } else if let payload {
-                append.body = try Self.body(payload)
-                append.producer = try Self.producer(payload)
-                append.generation = try Self.generation(payload)
+                append.body = try Self.parseBody(payload)
+                append.producer = try Self.parseProducer(payload)
+                append.generation = try Self.parseGeneration(payload)
             }
             self = .append(append)
         default: return nil
         }
     }
 
-    private static func body(_ payload: JSON) throws(Refusal) -> [UInt8] {
+    private static func parseBody(_ payload: JSON) throws(Refusal) -> [UInt8] {
         if let delta = payload["delta"] {
             guard let text = delta.string else { throw .stream(.content) }
             return Array(text.utf8)
@@ -72,13 +72,13 @@ package enum StreamWrite: Sendable {
     }
 
     /// Parses the member `id`, which names a generation, as in frames of the stream.
-    private static func generation(_ payload: JSON?) throws(Refusal) -> StreamID? {
+    private static func parseGeneration(_ payload: JSON?) throws(Refusal) -> StreamID? {
         guard let id = payload?["id"], !id.isNull else { return nil }
         guard let generation = id.string.flatMap({ StreamID($0) }) else { throw .stream(.generation) }
         return generation
     }
 
-    private static func producer(_ payload: JSON) throws(Refusal) -> ProducerStamp? {
+    private static func parseProducer(_ payload: JSON) throws(Refusal) -> ProducerStamp? {
         guard let producer = payload["producer"] else { return nil }
         guard let id = producer.string, let sequence = payload["seq"]?.int,
             let stamp = ProducerStamp(told: id, epoch: payload["epoch"]?.int ?? 0, sequence: sequence)

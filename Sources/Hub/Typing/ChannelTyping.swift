@@ -40,7 +40,7 @@ struct ChannelTyping {
 
     var shown: [TypingSignal] { typists.values.filter { $0.state == .shown }.map(\.signal) }
 
-    mutating func start(
+    mutating func startTypist(
         _ id: ChannelTypist.ID, _ signal: TypingSignal, member: MemberID?, origin: Slot?, rules: TypingRules,
         at now: Int64
     ) -> [Notice] {
@@ -60,27 +60,27 @@ struct ChannelTyping {
             shownCount += 1
             typist.state = .shown
         }
-        return [started(&typist, at: now)]
+        return [startNotice(&typist, at: now)]
     }
 
     /// Ends typing that the client did not end itself.
     ///
     /// - Returns: whether the typist was in the set, and the resulting notices.
-    mutating func stop(_ id: ChannelTypist.ID, rules: TypingRules, at now: Int64) -> (wasIn: Bool, [Notice]) {
+    mutating func stopTypist(_ id: ChannelTypist.ID, rules: TypingRules, at now: Int64) -> (wasIn: Bool, [Notice]) {
         guard var typist = typists[id], typist.state != .ended else { return (false, []) }
         let wasShown = typist.state == .shown
         typist.state = .ended
         if wasShown { typist.endedAt = now }
         typists[id] = typist
         guard wasShown else { return (true, []) }
-        return (true, [ended(typist, at: now)] + promote(rules, at: now))
+        return (true, [endNotice(typist, at: now)] + showWaiting(rules, at: now))
     }
 
     /// Ends typing at the client's own request. Its message is passed on unless members know: they were just told the
     /// same, or never told of a start.
     ///
     /// - Returns: nil if nothing has to be sent anywhere.
-    mutating func stop(
+    mutating func stopTypist(
         _ id: ChannelTypist.ID, _ signal: TypingSignal, origin: Slot?, rules: TypingRules, at now: Int64
     ) -> [Notice]? {
         var typist = typists[id] ?? ChannelTypist(signal: signal, state: .ended, until: 0)
@@ -95,7 +95,7 @@ struct ChannelTyping {
         typists[id] = typist
         switch state {
         case .waiting: return []
-        case .shown: return [ended(typist, at: now)] + promote(rules, at: now)
+        case .shown: return [endNotice(typist, at: now)] + showWaiting(rules, at: now)
         case .ended: return [Notice(signal: signal, isTyping: false, except: origin)]
         }
     }
@@ -103,10 +103,10 @@ struct ChannelTyping {
     /// Removes a typist silently.
     ///
     /// - Returns: nil if it was not in the set.
-    mutating func forget(_ id: ChannelTypist.ID, rules: TypingRules, at now: Int64) -> [Notice]? {
+    mutating func removeTypist(_ id: ChannelTypist.ID, rules: TypingRules, at now: Int64) -> [Notice]? {
         guard let typist = typists.removeValue(forKey: id), typist.state != .ended else { return nil }
         if typist.state == .shown { shownCount -= 1 }
-        return promote(rules, at: now)
+        return showWaiting(rules, at: now)
     }
 
     /// Returns the typists that this member started.
@@ -115,20 +115,20 @@ struct ChannelTyping {
     }
 
     /// Ends typing that was not renewed, and announces typists that had to wait.
-    mutating func advance(_ rules: TypingRules, at now: Int64) -> [Notice] {
+    mutating func advanceTime(_ rules: TypingRules, at now: Int64) -> [Notice] {
         var notices: [Notice] = []
         for (id, typist) in typists {
             switch typist.state {
             case .shown where typist.until <= now:
                 typists[id]?.state = .ended
                 typists[id]?.endedAt = now
-                notices.append(ended(typist, at: now))
+                notices.append(endNotice(typist, at: now))
             case .waiting where typist.until <= now: typists[id]?.state = .ended
             case .shown, .waiting, .ended: break
             }
         }
         typists.removeAll { $1.state == .ended && $1.rememberedUntil(rules) <= now }
-        return notices + promote(rules, at: now)
+        return notices + showWaiting(rules, at: now)
     }
 
     /// Returns the next time at which `advanceTime` has something to do.
@@ -159,11 +159,11 @@ struct ChannelTyping {
 
     private mutating func takeStart(_ rules: TypingRules, at now: Int64) -> Bool {
         guard let rate = Rate(perSecond: rules.shown, burst: rules.shown) else { return true }
-        return starts.take(of: rate, at: now)
+        return starts.takeTokens(of: rate, at: now)
     }
 
     /// Announces waiting typists, in order, as far as there is room.
-    private mutating func promote(_ rules: TypingRules, at now: Int64) -> [Notice] {
+    private mutating func showWaiting(_ rules: TypingRules, at now: Int64) -> [Notice] {
         guard shownCount < rules.shown else { return [] }
         var notices: [Notice] = []
         for (id, typist) in typists where typist.state == .waiting && typist.until > now {
@@ -171,19 +171,19 @@ struct ChannelTyping {
             var typist = typist
             typist.state = .shown
             shownCount += 1
-            notices.append(started(&typist, at: now))
+            notices.append(startNotice(&typist, at: now))
             typists[id] = typist
         }
         return notices
     }
 
-    private mutating func started(_ typist: inout ChannelTypist, at now: Int64) -> Notice {
+    private mutating func startNotice(_ typist: inout ChannelTypist, at now: Int64) -> Notice {
         typist.shownAt = now
         lastNotice = now
         return Notice(signal: typist.signal, isTyping: true, except: typist.origin)
     }
 
-    private mutating func ended(_ typist: ChannelTypist, at now: Int64) -> Notice {
+    private mutating func endNotice(_ typist: ChannelTypist, at now: Int64) -> Notice {
         shownCount -= 1
         lastNotice = now
         return Notice(signal: typist.signal, isTyping: false, except: typist.origin)

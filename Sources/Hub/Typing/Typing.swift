@@ -15,14 +15,14 @@ package struct Typing {
     // MARK: Signals
 
     /// Handles a member's broadcast that says whether its user is typing. Returns false for any other message.
-    func consumes(_ message: BroadcastMessage, of membership: Membership, _ hub: inout HubContext) -> Bool {
+    func consumesTyping(_ message: BroadcastMessage, of membership: Membership, _ hub: inout HubContext) -> Bool {
         guard rules.isOn else { return false }
         guard let signal = TypingSignal(message) else {
-            forget(membership.typist, saying: message, in: membership.channel, &hub)
+            removeTypist(membership.typist, saying: message, in: membership.channel, &hub)
             return false
         }
         let origin = membership.echoesToSelf ? nil : membership.slot
-        take(signal, of: membership.typist, by: membership.member, origin: origin, in: membership.channel, &hub)
+        handleSignal(signal, of: membership.typist, by: membership.member, origin: origin, in: membership.channel, &hub)
         return true
     }
 
@@ -32,127 +32,130 @@ package struct Typing {
     /// Handles a signal that came by HTTP.
     ///
     /// - Parameter user: the claim `sub` of the sender's token.
-    package func take(_ signal: TypingSignal, of user: Name?, in channel: LocalChannel, _ hub: inout HubContext) {
+    package func handleSignal(_ signal: TypingSignal, of user: Name?, in channel: LocalChannel, _ hub: inout HubContext)
+    {
         let typist = user.map { ChannelTypist.ID.user($0) } ?? .payload(signal.typingPayload)
-        take(signal, of: typist, by: nil, origin: nil, in: channel, &hub)
+        handleSignal(signal, of: typist, by: nil, origin: nil, in: channel, &hub)
     }
 
-    private func take(
+    private func handleSignal(
         _ signal: TypingSignal, of id: ChannelTypist.ID, by member: MemberID?, origin: Slot?, in channel: LocalChannel,
         _ hub: inout HubContext
     ) {
-        guard signal.isTyping else { return stop(signal, of: id, origin: origin, in: channel, &hub) }
-        registry?.started(id, signal, in: channel.key, until: hub.now.monotonic + rules.silence)
-        hub.relay(.typing(channel.key, .started(id, signal)))
-        let notices = channel.typing.start(
+        guard signal.isTyping else { return stopTypist(signal, of: id, origin: origin, in: channel, &hub) }
+        registry?.typingStarted(id, signal, in: channel.key, until: hub.now.monotonic + rules.silence)
+        hub.sendRelay(.typing(channel.key, .started(id, signal)))
+        let notices = channel.typing.startTypist(
             id, signal, member: member, origin: origin, rules: rules, at: hub.now.monotonic)
         hub.counters.typingStarts += notices.count { $0.isTyping }
-        send(notices, in: channel, &hub)
+        sendNotices(notices, in: channel, &hub)
     }
 
-    private func stop(
+    private func stopTypist(
         _ signal: TypingSignal, of id: ChannelTypist.ID, origin: Slot?, in channel: LocalChannel,
         _ hub: inout HubContext
     ) {
-        guard let notices = channel.typing.stop(id, signal, origin: origin, rules: rules, at: hub.now.monotonic)
+        guard let notices = channel.typing.stopTypist(id, signal, origin: origin, rules: rules, at: hub.now.monotonic)
         else { return }
-        registry?.ended(id, in: channel.key)
-        hub.relay(.typing(channel.key, .stopped(id, signal)))
-        send(notices, in: channel, &hub)
+        registry?.typingEnded(id, in: channel.key)
+        hub.sendRelay(.typing(channel.key, .stopped(id, signal)))
+        sendNotices(notices, in: channel, &hub)
     }
 
     /// Removes a typist whose client turns out to use the event for something else: nothing is invented about it.
-    private func forget(
+    private func removeTypist(
         _ id: ChannelTypist.ID, saying message: BroadcastMessage, in channel: LocalChannel, _ hub: inout HubContext
     ) {
         guard !channel.typing.isEmpty, message.payload(ofEvent: TypingSignal.event) != nil,
-            let notices = channel.typing.forget(id, rules: rules, at: hub.now.monotonic)
+            let notices = channel.typing.removeTypist(id, rules: rules, at: hub.now.monotonic)
         else { return }
-        registry?.ended(id, in: channel.key)
-        hub.relay(.typing(channel.key, .forgotten(id)))
-        send(notices, in: channel, &hub)
+        registry?.typingEnded(id, in: channel.key)
+        hub.sendRelay(.typing(channel.key, .forgotten(id)))
+        sendNotices(notices, in: channel, &hub)
     }
 
     // MARK: Ends
 
     /// Ends typing started by a member that has left the channel.
-    func end(of membership: Membership, _ hub: inout HubContext) {
+    func endTyping(of membership: Membership, _ hub: inout HubContext) {
         let channel = membership.channel
         guard !channel.typing.isEmpty else { return }
-        for id in channel.typing.ids(of: membership.member) { end(id, in: channel, &hub) }
+        for id in channel.typing.ids(of: membership.member) { endTyping(id, in: channel, &hub) }
     }
 
     /// Ends the typing of the author of an inserted row, before any member here is shown the row.
     ///
     /// - Parameter change: in the form sent to clients.
-    package func end(ofAuthorOf change: @autoclosure () -> JSON?, in channel: LocalChannel, _ hub: inout HubContext) {
+    package func endTyping(
+        ofAuthorOf change: @autoclosure () -> JSON?, in channel: LocalChannel, _ hub: inout HubContext
+    ) {
         guard !channel.typing.isEmpty, let author = change().flatMap(rules.author) else { return }
-        end(.user(author), in: channel, &hub)
+        endTyping(.user(author), in: channel, &hub)
     }
 
-    private func end(_ id: ChannelTypist.ID, in channel: LocalChannel, _ hub: inout HubContext) {
-        let (wasIn, notices) = channel.typing.stop(id, rules: rules, at: hub.now.monotonic)
+    private func endTyping(_ id: ChannelTypist.ID, in channel: LocalChannel, _ hub: inout HubContext) {
+        let (wasIn, notices) = channel.typing.stopTypist(id, rules: rules, at: hub.now.monotonic)
         guard wasIn else { return }
-        registry?.ended(id, in: channel.key)
-        hub.relay(.typing(channel.key, .ended(id)))
-        send(notices, in: channel, &hub)
+        registry?.typingEnded(id, in: channel.key)
+        hub.sendRelay(.typing(channel.key, .ended(id)))
+        sendNotices(notices, in: channel, &hub)
     }
 
     /// Ends typing that was not renewed, and announces typists that had to wait (the duty `.typing`).
-    package func advance(in channel: LocalChannel, _ hub: inout HubContext) {
-        send(channel.typing.advance(rules, at: hub.now.monotonic), in: channel, &hub)
+    package func updateTypists(in channel: LocalChannel, _ hub: inout HubContext) {
+        sendNotices(channel.typing.advanceTime(rules, at: hub.now.monotonic), in: channel, &hub)
     }
 
     /// Applies what another loop received.
-    package func apply(_ relay: TypingRelay, to channel: LocalChannel, _ hub: inout HubContext) {
+    package func applyRelay(_ relay: TypingRelay, to channel: LocalChannel, _ hub: inout HubContext) {
         let now = hub.now.monotonic
         let notices =
             switch relay {
             case .started(let id, let signal):
-                channel.typing.start(id, signal, member: nil, origin: nil, rules: rules, at: now)
+                channel.typing.startTypist(id, signal, member: nil, origin: nil, rules: rules, at: now)
             case .stopped(let id, let signal):
-                channel.typing.stop(id, signal, origin: nil, rules: rules, at: now) ?? []
-            case .ended(let id): channel.typing.stop(id, rules: rules, at: now).1
-            case .forgotten(let id): channel.typing.forget(id, rules: rules, at: now) ?? []
+                channel.typing.stopTypist(id, signal, origin: nil, rules: rules, at: now) ?? []
+            case .ended(let id): channel.typing.stopTypist(id, rules: rules, at: now).1
+            case .forgotten(let id): channel.typing.removeTypist(id, rules: rules, at: now) ?? []
             }
-        send(notices, in: channel, &hub)
+        sendNotices(notices, in: channel, &hub)
     }
 
     // MARK: Notices
 
-    private func send(_ notices: [ChannelTyping.Notice], in channel: LocalChannel, _ hub: inout HubContext) {
+    private func sendNotices(_ notices: [ChannelTyping.Notice], in channel: LocalChannel, _ hub: inout HubContext) {
         for notice in notices {
             let message = notice.signal.message(isTyping: notice.isTyping)
             let kind = FrameKind.step(.typing(channel.key))
-            hub.deliver(message, in: channel, to: channel.members, except: notice.except, kind: kind)
+            hub.deliverBroadcast(message, in: channel, to: channel.members, except: notice.except, kind: kind)
             if let audience = channel.history?.audience {
-                hub.deliver(message, in: channel, to: audience, except: notice.except, kind: kind)
+                hub.deliverBroadcast(message, in: channel, to: audience, except: notice.except, kind: kind)
             }
         }
         if let due = channel.typing.nextDue(rules, at: hub.now.monotonic) {
-            hub.schedule(.typing(channel.key), at: due)
+            hub.scheduleDuty(.typing(channel.key), at: due)
         }
     }
 
     /// Sends a member the list of users typing, when it joins or was spared some notices. An empty list is sent as well
     /// if the member may have been told of typing before.
-    func show(to membership: Membership, _ hub: inout HubContext) {
+    func showTyping(to membership: Membership, _ hub: inout HubContext) {
         guard rules.isOn else { return }
         let channel = membership.channel
         guard channel.typing.shownCount > 0 || hub.now.monotonic - channel.typing.lastNotice < rules.memory else {
             return
         }
         let payload = JSONWriter.object { writer in
-            writer.member("event", "typing_state")
-            writer.key("payload")
+            writer.writeMember("event", "typing_state")
+            writer.writeKey("payload")
             writer.object { writer in
-                writer.key("typing")
-                writer.array(channel.typing.shown) { $0.value(json: $1.typingPayload) }
-                writer.member("count", channel.typing.count)
+                writer.writeKey("typing")
+                writer.array(channel.typing.shown) { $0.writeValue(json: $1.typingPayload) }
+                writer.writeMember("count", channel.typing.count)
             }
-            writer.member("type", "broadcast")
+            writer.writeMember("type", "broadcast")
         }
-        hub.send(membership.frames.push("broadcast", payload: [payload[...]]), to: membership)
+        hub.sendFrame(membership.frames.push("broadcast", payload: [payload[...]]), to: membership)
     }
 }
 

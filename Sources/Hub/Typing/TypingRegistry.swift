@@ -20,14 +20,14 @@ package final class TypingRegistry: Sendable {
     package init() {}
 
     /// Starts recording who types in a channel.
-    package func watch(_ key: ChannelKey) {
+    package func watchChannel(_ key: ChannelKey) {
         channels.withLock { channels in
             if channels[key] == nil { channels[key] = [:] }
             isWatching.store(true, ordering: .relaxed)
         }
     }
 
-    package func forget(_ key: ChannelKey) {
+    package func unwatchChannel(_ key: ChannelKey) {
         channels.withLock { channels in
             channels[key] = nil
             isWatching.store(!channels.isEmpty, ordering: .relaxed)
@@ -46,7 +46,7 @@ package final class TypingRegistry: Sendable {
         }
     }
 
-    func started(_ id: ChannelTypist.ID, _ signal: TypingSignal, in key: ChannelKey, until: Int64) {
+    func typingStarted(_ id: ChannelTypist.ID, _ signal: TypingSignal, in key: ChannelKey, until: Int64) {
         guard isWatching.load(ordering: .relaxed) else { return }
         channels.withLock { channels in
             guard let typists = channels[key], typists.count < Self.most || typists[id] != nil else { return }
@@ -54,7 +54,7 @@ package final class TypingRegistry: Sendable {
         }
     }
 
-    func ended(_ id: ChannelTypist.ID, in key: ChannelKey) {
+    func typingEnded(_ id: ChannelTypist.ID, in key: ChannelKey) {
         guard isWatching.load(ordering: .relaxed) else { return }
         channels.withLock { _ = $0[key]?.removeValue(forKey: id) }
     }

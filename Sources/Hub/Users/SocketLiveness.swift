@@ -27,7 +27,7 @@ package final class SocketLiveness: Sendable {
     var latest: State { state.withLock { $0 } }
 
     /// Records that the client answered the last ping.
-    func answers(at now: Int64) {
+    func recordAnswer(at now: Int64) {
         state.withLock { state in
             state.provenAt = max(state.provenAt, now)
             state.askedAt = nil
@@ -36,16 +36,16 @@ package final class SocketLiveness: Sendable {
 
     /// Records any other message of the client. An open ping must still be answered: a client that is stopped after
     /// sending a frame that crossed the ping is not asked again.
-    func isHeard(at now: Int64) {
+    func recordMessage(at now: Int64) {
         state.withLock { state in
             state.provenAt = max(state.provenAt, now)
             if state.askedAt != nil { state.askedAt = now }
         }
     }
 
-    func isAsked(at now: Int64) { state.withLock { $0.askedAt = $0.askedAt ?? now } }
+    func recordPing(at now: Int64) { state.withLock { $0.askedAt = $0.askedAt ?? now } }
 
-    func adopt(window: Int64) { state.withLock { $0.window = window } }
+    func setGrace(window: Int64) { state.withLock { $0.window = window } }
 }
 
 extension SocketLiveness.State {

@@ -15,11 +15,11 @@ package final class UserPresence: Sendable {
         var others: [SocketPlace] = []
         var onlineSince: Int64 = 0
 
-        mutating func add(_ new: SocketPlace) {
+        mutating func addPlace(_ new: SocketPlace) {
             if place == nil { place = new } else { others.append(new) }
         }
 
-        mutating func remove(_ old: SocketPlace) {
+        mutating func removePlace(_ old: SocketPlace) {
             if place == old {
                 place = others.popLast()
             } else if let index = others.firstIndex(of: old) {
@@ -63,15 +63,15 @@ package final class UserPresence: Sendable {
     /// Adds a socket of a user.
     ///
     /// - Parameter place: the socket to ask about receipts; nil if it is not to be asked.
-    package func enter(_ user: Name, from place: SocketPlace? = nil, at now: HubTime) {
+    package func socketOpened(_ user: Name, from place: SocketPlace? = nil, at now: HubTime) {
         state.withLock { state in
             let wasKnown = state.users[user] != nil
             var known = state.users[user] ?? User(onlineSince: now.unix)
             known.sockets += 1
-            if let place { known.add(place) }
+            if let place { known.addPlace(place) }
             state.users[user] = known
             state.graces[user] = nil
-            if !wasKnown { note(UserTransition(user: user, isOnline: true, at: now.unix), &state) }
+            if !wasKnown { recordTransition(UserTransition(user: user, isOnline: true, at: now.unix), &state) }
         }
     }
 
@@ -80,14 +80,14 @@ package final class UserPresence: Sendable {
     /// - Parameters:
     ///   - wasShown: whether its app was on the screen, or a moment before.
     ///   - window: milliseconds for which it still counts as present; 0 for one that left on purpose.
-    package func leave(
+    package func socketClosed(
         _ user: Name, from place: SocketPlace? = nil, wasShown: Bool = true, window: Int64, at now: HubTime
     ) {
         state.withLock { state in
             guard var known = state.users[user], known.sockets > 0 else { return }
             known.sockets -= 1
             if let place {
-                known.remove(place)
+                known.removePlace(place)
                 state.hidden.remove(place)
             }
             state.users[user] = known
@@ -96,17 +96,17 @@ package final class UserPresence: Sendable {
             grace.until = max(grace.until, now.monotonic + window)
             if wasShown { grace.shownUntil = max(grace.shownUntil, now.monotonic + window) }
             state.graces[user] = grace
-            if known.sockets == 0 { end(&state, at: now.monotonic) }
+            if known.sockets == 0 { endWindows(&state, at: now.monotonic) }
         }
     }
 
     /// Ends windows that are over. Call about once a second.
-    package func advance(to now: HubTime) {
-        state.withLock { end(&$0, at: now.monotonic) }
+    package func advanceTime(to now: HubTime) {
+        state.withLock { endWindows(&$0, at: now.monotonic) }
     }
 
     /// Stops taking users offline while the hub shuts down, as all are expected back.
-    package func drain() {
+    package func startDraining() {
         state.withLock { $0.isDraining = true }
     }
 
@@ -116,7 +116,7 @@ package final class UserPresence: Sendable {
     ///   - users: with the time at which they were last seen, in case they do not come back; in milliseconds since
     ///     1970.
     ///   - until: when they count as gone, in monotonic milliseconds.
-    package func restore(_ users: [(user: Name, seen: Int64)], until: Int64) {
+    package func restoreUsers(_ users: [(user: Name, seen: Int64)], until: Int64) {
         state.withLock { state in
             for (user, seen) in users where state.users[user] == nil {
                 state.users[user] = User(onlineSince: seen)
@@ -170,7 +170,7 @@ package final class UserPresence: Sendable {
     }
 
     /// Records that a socket's app has left the screen, or come back.
-    func note(_ place: SocketPlace, isShown: Bool) {
+    func setShown(_ place: SocketPlace, isShown: Bool) {
         state.withLock { state in
             if isShown { state.hidden.remove(place) } else { state.hidden.insert(place) }
         }
@@ -180,7 +180,7 @@ package final class UserPresence: Sendable {
 
     /// Starts or stops asking the user's sockets for a sign of life every few seconds. Their loops notice within a
     /// second (`changesOfWatch`).
-    package func watch(_ user: Name, _ isWatched: Bool) {
+    package func setWatched(_ user: Name, _ isWatched: Bool) {
         state.withLock { state in
             guard (state.watched[user] != nil) != isWatched else { return }
             state.watched[user] = isWatched ? [] : nil
@@ -194,14 +194,14 @@ package final class UserPresence: Sendable {
     func isWatched(_ user: Name) -> Bool { state.withLock { $0.watched[user] != nil } }
 
     /// Adds a socket whose answers keep a watched user present. Ignored if the user is not watched.
-    func add(_ socket: SocketLiveness, of user: Name) {
+    func addLiveness(_ socket: SocketLiveness, of user: Name) {
         state.withLock { state in
             guard let sockets = state.watched[user], !sockets.contains(where: { $0 === socket }) else { return }
             state.watched[user]?.append(socket)
         }
     }
 
-    func remove(_ socket: SocketLiveness, of user: Name) {
+    func removeLiveness(_ socket: SocketLiveness, of user: Name) {
         state.withLock { $0.watched[user]?.removeAll { $0 === socket } }
     }
 
@@ -210,7 +210,7 @@ package final class UserPresence: Sendable {
     // MARK: Transitions
 
     /// Removes and returns the oldest transitions, to be written.
-    package func take(upTo limit: Int = .max) -> [UserTransition] {
+    package func takeTransitions(upTo limit: Int = .max) -> [UserTransition] {
         state.withLock { state in
             let batch = Array(state.transitions.values.prefix(limit))
             state.transitions.removeFirst(batch.count)
@@ -245,16 +245,16 @@ package final class UserPresence: Sendable {
 
     // MARK: Under the lock
 
-    private func end(_ state: inout State, at now: Int64) {
+    private func endWindows(_ state: inout State, at now: Int64) {
         guard !state.isDraining else { return }
         for (user, grace) in state.graces where grace.until <= now && state.users[user]?.sockets == 0 {
             state.graces[user] = nil
             state.users[user] = nil
-            note(UserTransition(user: user, isOnline: false, at: grace.lostAt), &state)
+            recordTransition(UserTransition(user: user, isOnline: false, at: grace.lostAt), &state)
         }
     }
 
-    private func note(_ transition: UserTransition, _ state: inout State) {
+    private func recordTransition(_ transition: UserTransition, _ state: inout State) {
         guard notesTransitions else { return }
         // It goes to the end of the queue, even if an older transition of the user was waiting.
         state.transitions[transition.user] = nil

@@ -26,8 +26,8 @@ package final class UserTally: Sendable {
     /// Counts another socket of a user; returns false, without counting it, if that would exceed `most` on all hubs.
     ///
     /// - Parameter most: 0 for no limit.
-    package func enter(_ user: Name, most: Int) -> Bool {
-        change { state in
+    package func admitSocket(_ user: Name, most: Int) -> Bool {
+        changeCount { state in
             let others = state.areOthersReached ? state.elsewhere.values.reduce(0) { $0 + Int($1[user] ?? 0) } : 0
             let count = state.own[user] ?? 0
             guard most == 0 || Int(count) + others < most else { return nil }
@@ -36,8 +36,8 @@ package final class UserTally: Sendable {
         }
     }
 
-    package func leave(_ user: Name) {
-        _ = change { state in
+    package func releaseSocket(_ user: Name) {
+        _ = changeCount { state in
             guard let count = state.own[user] else { return nil }
             state.own[user] = count > 1 ? count - 1 : nil
             return user
@@ -46,7 +46,7 @@ package final class UserTally: Sendable {
 
     /// - Parameter body: returns the user whose count has changed; nil if none has.
     /// - Returns: whether a count has changed.
-    private func change(_ body: (inout State) -> Name?) -> Bool {
+    private func changeCount(_ body: (inout State) -> Name?) -> Bool {
         let (isChanged, tell) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard let user = body(&state) else { return (false, nil) }
             guard let whenChanged = state.whenChanged else { return (true, nil) }
@@ -64,7 +64,7 @@ package final class UserTally: Sendable {
     ///
     /// - Parameter whenChanged: called when there is a change, once until it is taken; on any thread, and must not
     ///   block.
-    package func follow(_ whenChanged: @escaping @Sendable () -> Void) {
+    package func startReporting(_ whenChanged: @escaping @Sendable () -> Void) {
         state.withLock { $0.whenChanged = whenChanged }
     }
 
@@ -84,7 +84,7 @@ package final class UserTally: Sendable {
     }
 
     /// Updates another hub's counts of some of its users.
-    package func set(_ counts: [(user: Name, count: Int)], of hub: UInt64) {
+    package func updateCounts(_ counts: [(user: Name, count: Int)], of hub: UInt64) {
         state.withLock { state in
             for (user, count) in counts {
                 state.elsewhere[hub, default: [:]][user] = count > 0 ? Int32(clamping: count) : nil
@@ -93,7 +93,7 @@ package final class UserTally: Sendable {
     }
 
     /// Replaces another hub's counts of all its users that belong to one part.
-    package func replace(_ counts: [(user: Name, count: Int)], of hub: UInt64, where isMeant: (Name) -> Bool) {
+    package func replaceCounts(_ counts: [(user: Name, count: Int)], of hub: UInt64, where isMeant: (Name) -> Bool) {
         state.withLock { state in
             var known = (state.elsewhere[hub] ?? [:]).filter { !isMeant($0.key) }
             for (user, count) in counts where count > 0 { known[user] = Int32(clamping: count) }
@@ -102,7 +102,7 @@ package final class UserTally: Sendable {
     }
 
     /// Forgets a hub that is gone, with its sockets.
-    package func forget(hub: UInt64) { state.withLock { $0.elsewhere[hub] = nil } }
+    package func removePeer(hub: UInt64) { state.withLock { $0.elsewhere[hub] = nil } }
 
     package func reachesOthers(_ areReached: Bool) { state.withLock { $0.areOthersReached = areReached } }
 }

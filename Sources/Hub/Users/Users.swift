@@ -17,34 +17,36 @@ struct Users {
         guard let online, let user = claims.subject else { return }
         // Receipts are only asked for if devices are tracked.
         let place = devices.map { _ in SocketPlace(loop: loop, slot: connection.slot) }
-        let device = devices.flatMap { _ in DeviceKey.of(claims) }
+        let device = devices.flatMap { _ in DeviceKey.makeKey(claims) }
         if connection.user != user {
-            if let other = connection.user { leave(online, other, connection, from: place, window: 0, at: now) }
+            if let other = connection.user { leavePresence(online, other, connection, from: place, window: 0, at: now) }
             connection.user = user
-            online.enter(user, from: place, at: now)
+            online.socketOpened(user, from: place, at: now)
         }
         guard let devices else { return }
         if connection.device != device {
-            if let other = connection.device { leave(devices, other, connection, from: place, window: 0, at: now) }
+            if let other = connection.device {
+                leavePresence(devices, other, connection, from: place, window: 0, at: now)
+            }
             connection.device = device
-            if let device { devices.enter(device, from: place, at: now) }
+            if let device { devices.socketOpened(device, from: place, at: now) }
         }
-        if changesOfWatch > 0 { follow(connection, at: now) }
+        if changesOfWatch > 0 { updateLiveness(connection, at: now) }
     }
 
-    private func leave(
+    private func leavePresence(
         _ presence: UserPresence, _ user: Name, _ connection: Connection, from place: SocketPlace?, window: Int64,
         at now: HubTime
     ) {
-        if let liveness = connection.liveness { presence.remove(liveness, of: user) }
-        presence.leave(user, from: place, wasShown: connection.appState != .background, window: window, at: now)
+        if let liveness = connection.liveness { presence.removeLiveness(liveness, of: user) }
+        presence.socketClosed(user, from: place, wasShown: connection.appState != .background, window: window, at: now)
     }
 
     /// Counts changes of who is watched.
     var changesOfWatch: Int { (online?.changesOfWatch ?? 0) + (devices?.changesOfWatch ?? 0) }
 
     /// Starts or stops tracking a socket's signs of life.
-    func follow(_ connection: Connection, at now: HubTime) {
+    func updateLiveness(_ connection: Connection, at now: HubTime) {
         guard let online, let devices, let user = connection.user else { return }
         guard online.isWatched(user) || connection.device.map({ devices.isWatched($0) }) ?? false else {
             connection.liveness = nil
@@ -52,8 +54,8 @@ struct Users {
         }
         let socket = connection.liveness ?? SocketLiveness(at: now.monotonic)
         connection.liveness = socket
-        online.add(socket, of: user)
-        if let device = connection.device { devices.add(socket, of: device) }
+        online.addLiveness(socket, of: user)
+        if let device = connection.device { devices.addLiveness(socket, of: device) }
     }
 
     /// Returns how long a socket's user may take to come back, in milliseconds. A client that first left all channels
@@ -70,36 +72,36 @@ struct Users {
         guard let online, let user = connection.user else { return }
         let left = max(0, window - silence)
         let place = devices.map { _ in SocketPlace(loop: loop, slot: connection.slot) }
-        leave(online, user, connection, from: place, window: left, at: now)
+        leavePresence(online, user, connection, from: place, window: left, at: now)
         if let devices, let device = connection.device {
-            leave(devices, device, connection, from: place, window: left, at: now)
+            leavePresence(devices, device, connection, from: place, window: left, at: now)
         }
     }
 
     /// Ends windows that are over. Call once a second.
-    func advance(to now: HubTime) {
-        online?.advance(to: now)
-        devices?.advance(to: now)
+    func advanceTime(to now: HubTime) {
+        online?.advanceTime(to: now)
+        devices?.advanceTime(to: now)
     }
 
     // MARK: Limits
 
     /// Counts a socket towards its user's limit at the first join that names the user: most clients open theirs with a
     /// key of the project, which names none.
-    func count(_ connection: Connection, as claims: Claims, _ limits: HubLimits) throws(Refusal) {
+    func countSocket(_ connection: Connection, as claims: Claims, _ limits: HubLimits) throws(Refusal) {
         guard let limiter, limiter.countsUsers, let user = claims.subject, connection.limits.user == nil
         else { return }
-        guard limiter.enter(user) else { throw .over(.connectionsPerUser, limits.connectionsPerUser) }
+        guard limiter.admitSocket(user) else { throw .over(.connectionsPerUser, limits.connectionsPerUser) }
         connection.limits.user = user
     }
 
     /// Marks a socket that the door has counted already.
-    func adopt(_ connection: Connection) {
+    func markCounted(_ connection: Connection) {
         if limiter != nil { connection.limits.user = connection.claims.subject }
     }
 
-    func release(_ connection: Connection) {
-        if let user = connection.limits.user { limiter?.leave(user) }
+    func releaseSocket(_ connection: Connection) {
+        if let user = connection.limits.user { limiter?.releaseSocket(user) }
     }
 }
 
@@ -108,21 +110,21 @@ package protocol UserConnectionLimiter: Sendable {
     /// Whether users are limited now; they are not counted otherwise.
     var countsUsers: Bool { get }
     /// Counts another socket of a user; returns false, without counting it, if that would be too many.
-    func enter(_ user: Name) -> Bool
+    func admitSocket(_ user: Name) -> Bool
     /// Releases a socket that was counted.
-    func leave(_ user: Name)
+    func releaseSocket(_ user: Name)
 }
 
 /// One sign-in of a user, which means one device: a Live Activity concerns the phone that shows it, not the same user's
 /// laptop.
 package enum DeviceKey {
     /// - Parameter session: the claim `session_id`, which Supabase Auth sets for each sign-in.
-    package static func of(user: Name, session: Name) -> Name { Name("\(session) \(user)") }
+    package static func makeKey(user: Name, session: Name) -> Name { Name("\(session) \(user)") }
 
     /// Nil if the token names no user or no session.
-    package static func of(_ claims: Claims) -> Name? {
+    package static func makeKey(_ claims: Claims) -> Name? {
         guard let user = claims.subject, let session = claims.session else { return nil }
-        return of(user: user, session: session)
+        return makeKey(user: user, session: session)
     }
 }
 

@@ -42,7 +42,7 @@ package struct BoundFilter: Sendable {
         for condition in conditions {
             let value = value(of: condition, in: &record, isSame)
             guard condition.verdict(on: value) == .unknown,
-                let place = isSame ? condition.index : Self.place(of: condition.column, in: record.table),
+                let place = isSame ? condition.index : Self.columnIndex(of: condition.column, in: record.table),
                 let cell = record.cell(at: place)
             else { continue }
             let name = condition.column.name
@@ -60,7 +60,7 @@ package struct BoundFilter: Sendable {
         return PostgresCondition(
             table: record.table, expression: expressions.isEmpty ? "true" : expression, sources: sources,
             cells: JSONWriter.object { object in
-                for (name, json) in cells { object.member(name.text, json: json) }
+                for (name, json) in cells { object.writeMember(name.text, json: json) }
             })
     }
 
@@ -68,7 +68,7 @@ package struct BoundFilter: Sendable {
         of condition: BoundCondition, in record: inout RowRecord, _ isSameLayout: Bool
     ) -> RowValue {
         if isSameLayout { return record.value(at: condition.index) }
-        guard let place = Self.place(of: condition.column, in: record.table) else { return .absent }
+        guard let place = Self.columnIndex(of: condition.column, in: record.table) else { return .absent }
         let column = record.table.columns[place]
         let value = record.value(at: place)
         // The column has changed its type since, so the filter's value cannot be compared with its values.
@@ -79,7 +79,7 @@ package struct BoundFilter: Sendable {
         return value
     }
 
-    private static func place(of column: Column, in table: Table) -> Int? {
+    private static func columnIndex(of column: Column, in table: Table) -> Int? {
         table.columns.firstIndex { $0.name == column.name }
     }
 }

@@ -18,7 +18,7 @@ package struct ChangeFilter: Hashable, Sendable {
     }
 
     package init(parsing text: String) throws(SubscriptionError) {
-        conditions = try FilterParser(text).conditions()
+        conditions = try FilterParser(text).parseConditions()
     }
 }
 
@@ -75,7 +75,7 @@ extension FilterCondition: CustomStringConvertible {
 
     private var testText: String {
         switch test {
-        case .value(let name, let value): "\(name.rawValue).\(Self.write(value, quoted: Self.needsQuotes(value)))"
+        case .value(let name, let value): "\(name.rawValue).\(Self.writeValue(value, quoted: Self.needsQuotes(value)))"
         case .list(let members): "in.(\(members.map(Self.writeMember).joined(separator: ",")))"
         case .keyword(let keyword): "is.\(keyword.rawValue)"
         }
@@ -83,7 +83,7 @@ extension FilterCondition: CustomStringConvertible {
 
     private static func writeMember(_ member: String?) -> String {
         guard let member else { return "null" }
-        return write(member, quoted: member.isEmpty || member.lowercased() == "null" || needsQuotes(member))
+        return writeValue(member, quoted: member.isEmpty || member.lowercased() == "null" || needsQuotes(member))
     }
 
     private static func needsQuotes(_ text: String) -> Bool {
@@ -93,7 +93,7 @@ extension FilterCondition: CustomStringConvertible {
             || text.utf8.contains { FilterParser.isSpecial($0) }
     }
 
-    private static func write(_ text: String, quoted: Bool) -> String {
+    private static func writeValue(_ text: String, quoted: Bool) -> String {
         guard quoted else { return text }
         var out: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text.utf8 {

@@ -16,24 +16,25 @@ package struct FilterDraft: Sendable {
             guard let index = table.columns.firstIndex(where: { $0.name == condition.column }) else {
                 throw .missingColumn(condition.column, in: table)
             }
-            pending.append(try pend(condition, index))
+            pending.append(try makePending(condition, index))
         }
     }
 
     /// The bound filter, given one answer per query in the queries' order.
-    package func bound(answers: [JSON] = []) throws(SubscriptionError) -> BoundFilter {
+    package func makeFilter(answers: [JSON] = []) throws(SubscriptionError) -> BoundFilter {
         guard answers.count == queries.count else {
             throw SubscriptionError(
                 "\(queries.count) answers about the filter are needed and \(answers.count) were given")
         }
         var conditions: [BoundCondition] = []
         for condition in pending {
-            conditions.append(try condition.bound(table, queries, answers))
+            conditions.append(try condition.makeCondition(table, queries, answers))
         }
         return BoundFilter(table: table, conditions: conditions)
     }
 
-    private mutating func pend(_ condition: FilterCondition, _ index: Int) throws(SubscriptionError) -> PendingCondition
+    private mutating func makePending(_ condition: FilterCondition, _ index: Int) throws(SubscriptionError)
+        -> PendingCondition
     {
         let column = table.columns[index]
         var result = PendingCondition(source: condition, index: index)
@@ -42,7 +43,7 @@ package struct FilterDraft: Sendable {
             if keyword != .null, column.comparison != .boolean {
                 throw SubscriptionError(
                     "is.\(keyword.rawValue) needs a boolean column, but column "
-                        + "\(SubscriptionError.quote(column.name.text)) is of type \(column.sqlType)")
+                        + "\(SubscriptionError.quoteText(column.name.text)) is of type \(column.sqlType)")
             }
         case .value(let name, let value) where name.isPattern:
             try checkPattern(name, value, column, condition)
@@ -51,7 +52,7 @@ package struct FilterDraft: Sendable {
             let isOrder = name != .eq && name != .neq && name != .isdistinct
             result.isAsked = column.comparison == .postgres || (isOrder && !column.isOrderedInProcess)
             if !result.isAsked {
-                result.values = [try slot(value, column, condition)]
+                result.values = [try makeSlot(value, column, condition)]
             } else if !column.isComparedAsText {
                 queries.append(.acceptance(condition, column, of: table))
             }
@@ -59,7 +60,7 @@ package struct FilterDraft: Sendable {
             result.isAsked = column.comparison == .postgres && !members.isEmpty
             if result.isAsked { queries.append(.acceptance(condition, column, of: table)) }
             for member in members where !result.isAsked {
-                if let member { result.values.append(try slot(member, column, condition)) }
+                if let member { result.values.append(try makeSlot(member, column, condition)) }
             }
         }
         return result
@@ -70,27 +71,27 @@ package struct FilterDraft: Sendable {
     ) throws(SubscriptionError) {
         guard column.isTextLike else {
             throw SubscriptionError(
-                "\(name.rawValue) needs a text column, but column \(SubscriptionError.quote(column.name.text)) is of type "
+                "\(name.rawValue) needs a text column, but column \(SubscriptionError.quoteText(column.name.text)) is of type "
                     + column.sqlType.text)
         }
         let isExpression = name == .match || name == .imatch
         if !isExpression, LikePattern(pattern) == nil {
-            let condition = SubscriptionError.quote(condition.description)
+            let condition = SubscriptionError.quoteText(condition.description)
             throw SubscriptionError("the pattern of filter condition \(condition) ends in a lone backslash")
         }
         // Non-deterministic collations refuse patterns of every kind.
         if isExpression || !column.isComparedAsText { queries.append(.pattern(condition, column, of: table)) }
     }
 
-    private mutating func slot(
+    private mutating func makeSlot(
         _ value: String, _ column: Column, _ condition: FilterCondition
     ) throws(SubscriptionError) -> PendingCondition.Slot {
-        switch FilterValueReader.read(value, for: column) {
+        switch FilterValueReader.readValue(value, for: column) {
         case .value(let value): return .value(value)
         case .invalid(let reason):
             throw SubscriptionError(
-                "value \(SubscriptionError.quote(value)) \(reason) in filter condition "
-                    + SubscriptionError.quote(condition.description))
+                "value \(SubscriptionError.quoteText(value)) \(reason) in filter condition "
+                    + SubscriptionError.quoteText(condition.description))
         case .unsure:
             queries.append(.canonical(value, column, of: table, in: condition))
             return .answer(queries.count - 1)
@@ -124,7 +125,7 @@ struct PendingCondition: Sendable {
         case answer(Int)
     }
 
-    func bound(
+    func makeCondition(
         _ table: Table, _ queries: [ValidationQuery], _ answers: [JSON]
     ) throws(SubscriptionError) -> BoundCondition {
         let column = table.columns[index]
@@ -133,19 +134,19 @@ struct PendingCondition: Sendable {
             switch slot {
             case .value(let value): values.append(value)
             case .answer(let number):
-                guard let value = CellReader.read(answers[number].bytes, of: column) else {
-                    throw queries[number].refusal("its value cannot be read")
+                guard let value = CellReader.readCell(answers[number].bytes, of: column) else {
+                    throw queries[number].refusalError("its value cannot be read")
                 }
                 values.append(value)
             }
         }
-        let (test, isFlipped) = test(values)
+        let (test, isFlipped) = makeTest(values)
         return BoundCondition(
             column: column, index: index, test: test, isNegated: source.isNegated != isFlipped, source: source)
     }
 
     /// The test, and whether it is the opposite of the client's.
-    private func test(_ values: [ComparedValue]) -> (BoundTest, isFlipped: Bool) {
+    private func makeTest(_ values: [ComparedValue]) -> (BoundTest, isFlipped: Bool) {
         switch source.test {
         case .keyword(.null), .keyword(.unknown): return (.isNull, false)
         case .keyword(let keyword): return (.isBoolean(keyword == .true), false)

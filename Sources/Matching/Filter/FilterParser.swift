@@ -15,23 +15,23 @@ struct FilterParser {
         }
     }
 
-    func conditions() throws(SubscriptionError) -> [FilterCondition] {
+    func parseConditions() throws(SubscriptionError) -> [FilterCondition] {
         // Postgres has no text with a NUL, and a C library would cut a query at one.
         guard !bytes.contains(0) else { throw SubscriptionError("a filter must not contain a NUL character") }
         guard bytes.count <= ChangeLimits.filterBytes else {
             throw SubscriptionError(
-                "filter \(quoted(bytes[...])) is longer than \(ChangeLimits.filterBytes) bytes; use a shorter one")
+                "filter \(quoteBytes(bytes[...])) is longer than \(ChangeLimits.filterBytes) bytes; use a shorter one")
         }
-        guard !Self.trim(bytes[...]).isEmpty else { return [] }
+        guard !Self.trimSpace(bytes[...]).isEmpty else { return [] }
         var conditions: [FilterCondition] = []
-        let segments = segments()
+        let segments = splitSegments()
         guard segments.count <= ChangeLimits.conditions else {
             throw SubscriptionError(
-                "filter \(quoted(bytes[...])) has more than \(ChangeLimits.conditions) conditions; use fewer")
+                "filter \(quoteBytes(bytes[...])) has more than \(ChangeLimits.conditions) conditions; use fewer")
         }
         for index in segments.indices {
-            let condition = try condition(segments[index], adviceAt: (segments, index))
-            try FilterBounds.check(condition)
+            let condition = try parseCondition(segments[index], adviceAt: (segments, index))
+            try FilterBounds.checkCondition(condition)
             conditions.append(condition)
         }
         return conditions
@@ -45,7 +45,7 @@ struct FilterParser {
         let equals: Int?
     }
 
-    private func segments() -> [Segment] {
+    private func splitSegments() -> [Segment] {
         var segments: [Segment] = []
         var start = 0
         var equals: Int?
@@ -91,36 +91,36 @@ struct FilterParser {
     // MARK: Conditions
 
     /// - Parameter place: the segment's place among the others, for advice if it is not a condition.
-    private func condition(
+    private func parseCondition(
         _ segment: Segment, adviceAt place: ([Segment], Int)
     ) throws(SubscriptionError) -> FilterCondition {
-        let text = Self.trim(segment.text)
+        let text = Self.trimSpace(segment.text)
         guard !text.isEmpty else {
-            throw SubscriptionError("filter \(quoted(bytes[...])) has an empty condition; check for extra commas")
+            throw SubscriptionError("filter \(quoteBytes(bytes[...])) has an empty condition; check for extra commas")
         }
-        guard let equals = segment.equals, text.startIndex < equals else { throw formless(text, place) }
+        guard let equals = segment.equals, text.startIndex < equals else { throw formlessError(text, place) }
         var rest = text[(equals + 1)...]
         guard rest.first != UInt8(ascii: "(") else {
             throw SubscriptionError(
-                "filter condition \(quoted(text)) is a group, which filters do not have: conditions are joined by a comma, "
+                "filter condition \(quoteBytes(text)) is a group, which filters do not have: conditions are joined by a comma, "
                     + "and all of them must hold; for `or`, add an entry to postgres_changes for each alternative")
         }
         let isNegated = rest.starts(with: "not.".utf8)
         if isNegated { rest = rest.dropFirst(4) }
-        guard let dot = rest.firstIndex(of: UInt8(ascii: ".")) else { throw formless(text, place) }
-        guard let name = FilterOperator(rawValue: string(rest[..<dot])) else {
+        guard let dot = rest.firstIndex(of: UInt8(ascii: ".")) else { throw formlessError(text, place) }
+        guard let name = FilterOperator(rawValue: makeString(rest[..<dot])) else {
             throw SubscriptionError(
-                "\(quoted(rest[..<dot])) in filter condition \(quoted(text)) is not an operator; "
+                "\(quoteBytes(rest[..<dot])) in filter condition \(quoteBytes(text)) is not an operator; "
                     + "use one of \(FilterOperator.list)")
         }
         let value = rest[(dot + 1)...]
         return FilterCondition(
-            column: Name(string(text[..<equals])), isNegated: isNegated, test: try test(name, value, in: text))
+            column: Name(makeString(text[..<equals])), isNegated: isNegated, test: try parseTest(name, value, in: text))
     }
 
     /// The error for a text that is not a condition. After a comma it may be the rest of the value before it.
-    private func formless(_ text: ArraySlice<UInt8>, _ place: ([Segment], Int)) -> SubscriptionError {
-        let sentence = "filter condition \(quoted(text)) is not of the form column=operator.value"
+    private func formlessError(_ text: ArraySlice<UInt8>, _ place: ([Segment], Int)) -> SubscriptionError {
+        let sentence = "filter condition \(quoteBytes(text)) is not of the form column=operator.value"
         guard let whole = quotedWhole(place) else { return SubscriptionError(sentence) }
         return SubscriptionError(
             sentence + "; a value with a comma stands in double quotes: write \(whole)")
@@ -136,36 +136,36 @@ struct FilterParser {
         var test = whole[(equals + 1)...]
         if test.starts(with: "not.".utf8) { test = test.dropFirst(4) }
         guard let dot = test.firstIndex(of: UInt8(ascii: ".")),
-            let name = FilterOperator(rawValue: string(test[..<dot])), name != .inList, name != .isKeyword
+            let name = FilterOperator(rawValue: makeString(test[..<dot])), name != .inList, name != .isKeyword
         else { return nil }
         let value = whole[(dot + 1)...].flatMap { byte in
             byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") ? [UInt8(ascii: "\\"), byte] : [byte]
         }
-        let condition = string(Self.trim(whole[...dot])) + "\"" + string(value) + "\""
+        let condition = makeString(Self.trimSpace(whole[...dot])) + "\"" + makeString(value) + "\""
         return condition.utf8.count <= 200 ? condition : nil
     }
 
-    private func test(
+    private func parseTest(
         _ name: FilterOperator, _ value: ArraySlice<UInt8>, in text: ArraySlice<UInt8>
     ) throws(SubscriptionError) -> FilterCondition.Test {
         switch name {
         case .inList:
-            return .list(try FilterList.parse(value, in: quoted(text)))
+            return .list(try FilterList.parse(value, in: quoteBytes(text)))
         case .isKeyword:
-            let word = string(Self.unquote(value) ?? Array(value))
+            let word = makeString(Self.unquoteValue(value) ?? Array(value))
             guard let keyword = FilterCondition.Keyword(rawValue: word) else {
                 throw SubscriptionError(
-                    "\(SubscriptionError.quote(word)) in filter condition \(quoted(text)) must be null, true, false or "
+                    "\(SubscriptionError.quoteText(word)) in filter condition \(quoteBytes(text)) must be null, true, false or "
                         + "unknown")
             }
             return .keyword(keyword)
         default:
-            return .value(name, string(Self.unquote(value) ?? Array(value)))
+            return .value(name, makeString(Self.unquoteValue(value) ?? Array(value)))
         }
     }
 
     /// The text of a value that is quoted as a whole; nil for any other value.
-    private static func unquote(_ value: ArraySlice<UInt8>) -> [UInt8]? {
+    private static func unquoteValue(_ value: ArraySlice<UInt8>) -> [UInt8]? {
         guard value.first == UInt8(ascii: "\"") else { return nil }
         var out: [UInt8] = []
         var at = value.startIndex + 1
@@ -184,7 +184,7 @@ struct FilterParser {
         return nil
     }
 
-    private static func trim(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    private static func trimSpace(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         if let first = bytes.first, let last = bytes.last, isPlain(first), isPlain(last) { return bytes }
         let scalars = String(decoding: bytes, as: UTF8.self).unicodeScalars
         let leading = scalars.prefix { $0.properties.isWhitespace }
@@ -199,12 +199,12 @@ struct FilterParser {
         (0x21...0x7E).contains(byte)
     }
 
-    private func string(_ bytes: some Sequence<UInt8>) -> String {
+    private func makeString(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: Array(bytes), as: UTF8.self)
     }
 
-    private func quoted(_ bytes: ArraySlice<UInt8>) -> String {
-        SubscriptionError.quote(string(bytes))
+    private func quoteBytes(_ bytes: ArraySlice<UInt8>) -> String {
+        SubscriptionError.quoteText(makeString(bytes))
     }
 }
 
@@ -222,7 +222,7 @@ enum FilterList {
         guard at < inner.endIndex else { return [] }
         var members: [String?] = []
         while true {
-            members.append(try member(inner, &at, in: context))
+            members.append(try parseMember(inner, &at, in: context))
             guard members.count <= ChangeLimits.listValues else {
                 throw SubscriptionError(
                     "the in list has more than \(ChangeLimits.listValues) values in filter condition \(context)")
@@ -233,11 +233,11 @@ enum FilterList {
     }
 
     /// Parses one member and stops at the comma after it or at the end.
-    private static func member(
+    private static func parseMember(
         _ text: ArraySlice<UInt8>, _ at: inout Int, in context: String
     ) throws(SubscriptionError) -> String? {
         skipSpace(text, &at)
-        if at < text.endIndex, text[at] == UInt8(ascii: "\"") { return try quoted(text, &at, in: context) }
+        if at < text.endIndex, text[at] == UInt8(ascii: "\"") { return try parseQuoted(text, &at, in: context) }
         var bytes: [UInt8] = []
         var kept = 0
         var isPlain = true
@@ -260,7 +260,7 @@ enum FilterList {
         return isPlain && member.lowercased() == "null" ? nil : member
     }
 
-    private static func quoted(
+    private static func parseQuoted(
         _ text: ArraySlice<UInt8>, _ at: inout Int, in context: String
     ) throws(SubscriptionError) -> String {
         var bytes: [UInt8] = []

@@ -51,7 +51,7 @@ struct LikePattern: Hashable, Sendable {
                     token += 1
                     continue
                 case .anyCharacter:
-                    at = Self.next(text, at)
+                    at = Self.nextCharacter(text, at)
                     token += 1
                     continue
                 case .byte(let byte) where byte == text[at]:
@@ -62,14 +62,14 @@ struct LikePattern: Hashable, Sendable {
                 }
             }
             guard let (start, behind) = retry else { return false }
-            at = Self.next(text, start)
+            at = Self.nextCharacter(text, start)
             token = behind
             retry = (at, behind)
         }
         return tokens[token...].allSatisfy { $0 == .anyText }
     }
 
-    private static func next(_ text: [UInt8], _ at: Int) -> Int {
+    private static func nextCharacter(_ text: [UInt8], _ at: Int) -> Int {
         var at = at + 1
         while at < text.count, text[at] & 0xC0 == 0x80 { at += 1 }
         return at

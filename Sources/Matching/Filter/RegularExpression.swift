@@ -41,7 +41,7 @@ package struct RegularExpression {
             throw Fault(reason: "is longer than \(Limits.bytes) bytes")
         }
         var parser = RegularExpressionParser(pattern)
-        let cost = try parser.expression()
+        let cost = try parser.parseExpression()
         size = cost.size
         optional = cost.optional
         constraints = cost.constraints
@@ -107,20 +107,20 @@ private struct RegularExpressionParser {
     /// Upper bound of the kinds of characters that the expression can distinguish.
     var kinds: Int { literals.count + 2 * distinctSets + 1 }
 
-    mutating func expression() throws(Fault) -> ExpressionCost {
+    mutating func parseExpression() throws(Fault) -> ExpressionCost {
         if starts(with: "***") { throw Fault(reason: "begins with ***, which is not served; write it without") }
-        let cost = try alternatives(depth: 0)
+        let cost = try parseAlternatives(depth: 0)
         guard at == text.count else { throw Fault(reason: "has a ) without its (") }
         return cost
     }
 
-    private mutating func alternatives(depth: Int) throws(Fault) -> ExpressionCost {
+    private mutating func parseAlternatives(depth: Int) throws(Fault) -> ExpressionCost {
         guard depth <= Limits.depth else {
             throw Fault(reason: "has parentheses within parentheses, more than \(Limits.depth) deep")
         }
         var cost = ExpressionCost()
         while true {
-            let branch = try self.branch(depth: depth)
+            let branch = try self.parseBranch(depth: depth)
             // An empty branch makes the whole optional.
             cost = cost + branch + ExpressionCost(size: 1, optional: branch.size == 0 ? 1 : 0)
             guard at < text.count, text[at] == "|" else { return cost }
@@ -128,23 +128,23 @@ private struct RegularExpressionParser {
         }
     }
 
-    private mutating func branch(depth: Int) throws(Fault) -> ExpressionCost {
+    private mutating func parseBranch(depth: Int) throws(Fault) -> ExpressionCost {
         var cost = ExpressionCost()
         while at < text.count, text[at] != "|", text[at] != ")" {
-            let atom = try self.atom(depth: depth)
-            cost = cost + (try quantified(atom))
+            let atom = try self.parseAtom(depth: depth)
+            cost = cost + (try parseQuantifiers(atom))
         }
         return cost
     }
 
-    private mutating func atom(depth: Int) throws(Fault) -> ExpressionCost {
+    private mutating func parseAtom(depth: Int) throws(Fault) -> ExpressionCost {
         let character = text[at]
         at += 1
         switch character {
-        case "(": return try group(depth: depth)
-        case "[": return try bracket()
-        case "\\": return try escape()
-        case ".": return set()
+        case "(": return try parseGroup(depth: depth)
+        case "[": return try parseBracket()
+        case "\\": return try parseEscape()
+        case ".": return countSet()
         case "^", "$": return .constraint
         default:
             literals.insert(character)
@@ -153,7 +153,7 @@ private struct RegularExpressionParser {
     }
 
     /// Parses the text after a `(`.
-    private mutating func group(depth: Int) throws(Fault) -> ExpressionCost {
+    private mutating func parseGroup(depth: Int) throws(Fault) -> ExpressionCost {
         if at < text.count, text[at] == "?" {
             guard at + 1 < text.count, text[at + 1] == ":" else {
                 throw Fault(
@@ -162,7 +162,7 @@ private struct RegularExpressionParser {
             }
             at += 2
         }
-        let cost = try alternatives(depth: depth + 1)
+        let cost = try parseAlternatives(depth: depth + 1)
         guard at < text.count else { throw Fault(reason: "has a ( without its )") }
         at += 1
         return cost
@@ -170,7 +170,7 @@ private struct RegularExpressionParser {
 
     // MARK: Repetition
 
-    private mutating func quantified(_ atom: ExpressionCost) throws(Fault) -> ExpressionCost {
+    private mutating func parseQuantifiers(_ atom: ExpressionCost) throws(Fault) -> ExpressionCost {
         var cost = atom
         // Two in a row are a syntax error in Postgres, and harmless here.
         while at < text.count {
@@ -180,7 +180,7 @@ private struct RegularExpressionParser {
                 cost = cost + ExpressionCost(optional: 1)
             case "{" where at + 1 < text.count && Self.isDigit(text[at + 1]):
                 at += 1
-                cost = try bounded(cost)
+                cost = try parseBounds(cost)
             default: return cost
             }
         }
@@ -188,12 +188,12 @@ private struct RegularExpressionParser {
     }
 
     /// Parses `{m}`, `{m,}` and `{m,n}`, after the opening brace.
-    private mutating func bounded(_ atom: ExpressionCost) throws(Fault) -> ExpressionCost {
-        let least = number()
+    private mutating func parseBounds(_ atom: ExpressionCost) throws(Fault) -> ExpressionCost {
+        let least = parseNumber()
         var most: Int? = least
         if at < text.count, text[at] == "," {
             at += 1
-            most = at < text.count && Self.isDigit(text[at]) ? number() : nil
+            most = at < text.count && Self.isDigit(text[at]) ? parseNumber() : nil
         }
         guard at < text.count, text[at] == "}" else { throw Fault(reason: "has a repetition without its }") }
         at += 1
@@ -204,7 +204,7 @@ private struct RegularExpressionParser {
         return atom.repeated(times) + ExpressionCost(optional: optional)
     }
 
-    private mutating func number() -> Int {
+    private mutating func parseNumber() -> Int {
         var value = 0
         while at < text.count, Self.isDigit(text[at]) {
             value = min(value * 10 + Int(text[at].value - 0x30), 1_000_000)
@@ -219,13 +219,13 @@ private struct RegularExpressionParser {
 
     // MARK: Escapes and sets
 
-    private mutating func set() -> ExpressionCost {
+    private mutating func countSet() -> ExpressionCost {
         distinctSets += 1
         return .set
     }
 
     /// Parses the text after a backslash.
-    private mutating func escape() throws(Fault) -> ExpressionCost {
+    private mutating func parseEscape() throws(Fault) -> ExpressionCost {
         guard at < text.count else { throw Fault(reason: "ends in a lone backslash") }
         let character = text[at]
         at += 1
@@ -233,7 +233,7 @@ private struct RegularExpressionParser {
         case "1"..."9":
             throw Fault(
                 reason: "has a back-reference (\\\(character)), which are not served: they can take Postgres for ever")
-        case "d", "D", "s", "S", "w", "W": return set()
+        case "d", "D", "s", "S", "w", "W": return countSet()
         case "A", "Z", "m", "M", "y", "Y": return .constraint
         case "c":
             // The next character belongs to the escape, whichever it is.
@@ -250,7 +250,7 @@ private struct RegularExpressionParser {
     }
 
     /// Parses the text after a `[`.
-    private mutating func bracket() throws(Fault) -> ExpressionCost {
+    private mutating func parseBracket() throws(Fault) -> ExpressionCost {
         for boundary in ["[:<:]]", "[:>:]]"] where starts(with: boundary) {
             at += boundary.unicodeScalars.count
             return .constraint
@@ -271,7 +271,7 @@ private struct RegularExpressionParser {
                     throw Fault(reason: "has more than \(Limits.wideRanges) ranges of characters beyond ASCII")
                 }
                 return .set
-            case "[": try named(&isWide)
+            case "[": try parseNamed(&isWide)
             case "\\": try escapeWithin(&isWide)
             case "-": ranges += 1
             default:
@@ -283,7 +283,7 @@ private struct RegularExpressionParser {
     }
 
     /// Parses the text after a `[` within brackets.
-    private mutating func named(_ isWide: inout Bool) throws(Fault) {
+    private mutating func parseNamed(_ isWide: inout Bool) throws(Fault) {
         guard at < text.count else { return }
         switch text[at] {
         case ".", "=": throw Fault(reason: "has a collating element ([.….] or [=…=]), which are not served")
@@ -299,7 +299,7 @@ private struct RegularExpressionParser {
     private mutating func escapeWithin(_ isWide: inout Bool) throws(Fault) {
         guard at < text.count else { throw Fault(reason: "ends in a lone backslash") }
         if ["u", "U", "x", "0"].contains(text[at]) { isWide = true }
-        _ = try escape()
+        _ = try parseEscape()
     }
 
     private func starts(with prefix: String) -> Bool {

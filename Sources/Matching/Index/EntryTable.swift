@@ -54,7 +54,7 @@ struct EntryTable: Sendable {
 
     subscript(entry: Int32) -> Entry { entries[entry].entry }
 
-    func list(_ list: Int32) -> List { lists[list] }
+    func entryList(_ list: Int32) -> List { lists[list] }
 
     mutating func makeList() -> Int32 { lists.insert(List()) }
 
@@ -62,7 +62,7 @@ struct EntryTable: Sendable {
 
     mutating func insert(_ entry: Entry) -> Int32 { entries.insert(Place(entry: entry)) }
 
-    mutating func link(_ entry: Int32, to list: Int32) {
+    mutating func linkEntry(_ entry: Int32, to list: Int32) {
         let position = Int32(lists[list].entries.count)
         let link = links.insert(Link(entry: entry, list: list, position: position))
         lists[list].entries.append(entry)

@@ -89,11 +89,11 @@ package struct Matches: Sendable {
     }
 
     /// The deliveries, given the answers to the conditions of `undecided` in their order.
-    package func settled(by answers: [Bool]) -> [Delivery] {
+    package func resolveUndecided(by answers: [Bool]) -> [Delivery] {
         if undecided.isEmpty { return deliveries }
         var merged = DeliveryMerge(deliveries)
         for (candidate, isMet) in zip(undecided, answers) where isMet {
-            merged.add(candidate.id, to: candidate.group, candidate.selection)
+            merged.addBinding(candidate.id, to: candidate.group, candidate.selection)
         }
         return merged.deliveries
     }
@@ -115,7 +115,7 @@ struct DeliveryMerge {
             uniqueKeysWithValues: deliveries.enumerated().map { (Key(group: $1.group, selection: $1.selection), $0) })
     }
 
-    mutating func add(_ id: Int, to group: Int, _ selection: Selection?) {
+    mutating func addBinding(_ id: Int, to group: Int, _ selection: Selection?) {
         let key = Key(group: group, selection: selection)
         guard let place = places[key] else {
             places[key] = deliveries.count
@@ -142,7 +142,7 @@ package struct UndecidedCount {
     package init() {}
 
     /// Filters that are about to be bound again are not a subscriber's fault, and do not count.
-    package mutating func count(_ matches: Matches) {
+    package mutating func countUndecided(_ matches: Matches) {
         var group: Int?
         var share = Share()
         for candidate in matches.undecided where candidate.isLasting {

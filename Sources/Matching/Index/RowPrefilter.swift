@@ -19,7 +19,7 @@ package struct RowPrefilter: Sendable {
         self.mostTexts = mostTexts
     }
 
-    mutating func add(_ filter: BoundFilter) {
+    mutating func addFilter(_ filter: BoundFilter) {
         let oid = filter.table.oid
         guard let fragments = filter.fragments, case .holding(var texts) = tables[oid, default: .holding([])] else {
             tables[oid] = .all
@@ -64,8 +64,8 @@ extension BoundCondition {
     /// The JSON of the one value that equals the text. A number may continue after the fragment, which yields some false
     /// hits.
     private func json(of text: String) -> String? {
-        switch (column.type, FilterValueReader.read(text, for: column)) {
-        case ("uuid", .value(.uuid(let value))): "\"\(UUIDText.write(value))\""
+        switch (column.type, FilterValueReader.readValue(text, for: column)) {
+        case ("uuid", .value(.uuid(let value))): "\"\(UUIDText.formatUUID(value))\""
         case ("int2", .value), ("int4", .value), ("int8", .value): NumberScan(text.utf8).integer.map(String.init)
         case ("text", .value(.bytes(let bytes))), ("varchar", .value(.bytes(let bytes))):
             Self.isPlain(bytes) ? "\"\(text)\"" : nil

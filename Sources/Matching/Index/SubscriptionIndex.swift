@@ -24,8 +24,8 @@ package struct SubscriptionIndex: Sendable {
     // MARK: Groups
 
     /// Adds a group, replacing any group with the same number.
-    package mutating func add(_ bindings: [BoundBinding], as group: Int) {
-        remove(group)
+    package mutating func addBindings(_ bindings: [BoundBinding], as group: Int) {
+        removeGroup(group)
         groups[group] = Group(bindings: bindings)
         var oids: Set<UInt32> = []
         for binding in bindings {
@@ -36,19 +36,19 @@ package struct SubscriptionIndex: Sendable {
                 oids.formUnion(catalog.values.filter(pattern.includes).map(\.oid))
             }
         }
-        for oid in oids { link(group, to: oid) }
+        for oid in oids { linkGroup(group, to: oid) }
     }
 
-    package mutating func remove(_ group: Int) {
+    package mutating func removeGroup(_ group: Int) {
         guard let removed = groups.removeValue(forKey: group) else { return }
         wildcards.remove(group)
-        for (oid, numbers) in removed.entries { unlink(numbers, from: oid) }
+        for (oid, numbers) in removed.entries { unlinkEntries(numbers, from: oid) }
     }
 
     /// Removes some of a group's bindings and keeps the others.
     package mutating func remove(bindings ids: Set<Int>, of group: Int) {
         guard let bindings = groups[group]?.bindings else { return }
-        add(bindings.filter { !ids.contains($0.id) }, as: group)
+        addBindings(bindings.filter { !ids.contains($0.id) }, as: group)
     }
 
     // MARK: The catalog
@@ -69,8 +69,8 @@ package struct SubscriptionIndex: Sendable {
         }
         for group in wildcards {
             for oid in changed {
-                if let numbers = groups[group]?.entries.removeValue(forKey: oid) { unlink(numbers, from: oid) }
-                link(group, to: oid)
+                if let numbers = groups[group]?.entries.removeValue(forKey: oid) { unlinkEntries(numbers, from: oid) }
+                linkGroup(group, to: oid)
             }
         }
         return stale
@@ -94,7 +94,7 @@ package struct SubscriptionIndex: Sendable {
             guard let group = self.groups[number] else { return nil }
             for binding in group.bindings {
                 guard case .table = binding.target else { return nil }
-                for filter in binding.filters.values { prefilter.add(filter) }
+                for filter in binding.filters.values { prefilter.addFilter(filter) }
             }
         }
         return prefilter
@@ -102,7 +102,7 @@ package struct SubscriptionIndex: Sendable {
 
     // MARK: Links
 
-    private mutating func link(_ number: Int, to oid: UInt32) {
+    private mutating func linkGroup(_ number: Int, to oid: UInt32) {
         guard let group = groups[number] else { return }
         // Collects the whole group first, so that siblings are known before any entry is made.
         var found: [(binding: BoundBinding, filter: BoundFilter)] = []
@@ -117,12 +117,12 @@ package struct SubscriptionIndex: Sendable {
         guard !found.isEmpty else { return }
         var numbers: [Int32] = []
         for (binding, filter) in found {
-            numbers.append(link(binding, filter, of: number, to: oid, hasSiblings: found.count > 1))
+            numbers.append(linkBinding(binding, filter, of: number, to: oid, hasSiblings: found.count > 1))
         }
         groups[number]?.entries[oid] = numbers
     }
 
-    private mutating func link(
+    private mutating func linkBinding(
         _ binding: BoundBinding, _ filter: BoundFilter, of group: Int, to oid: UInt32, hasSiblings: Bool
     ) -> Int32 {
         // An equality leads to fewer rows than a list does.
@@ -138,16 +138,16 @@ package struct SubscriptionIndex: Sendable {
                 residual: BoundFilter(table: filter.table, conditions: rest),
                 layout: tables[oid, default: TableIndex()].layout(of: filter.table)))
         for operation in RowChange.Operation.all where binding.events.contains(EventSet(operation)) {
-            tables[oid, default: TableIndex()][operation].link(
+            tables[oid, default: TableIndex()][operation].linkEntry(
                 entry, by: chosen.map { filter.conditions[$0] }, in: &entries)
         }
         return entry
     }
 
-    private mutating func unlink(_ numbers: [Int32], from oid: UInt32) {
+    private mutating func unlinkEntries(_ numbers: [Int32], from oid: UInt32) {
         for number in numbers {
             for list in entries.remove(number) {
-                for operation in RowChange.Operation.all where tables[oid]?[operation].drop(list) == true { break }
+                for operation in RowChange.Operation.all where tables[oid]?[operation].dropList(list) == true { break }
                 entries.removeList(list)
             }
         }
@@ -157,7 +157,7 @@ package struct SubscriptionIndex: Sendable {
     // MARK: Matching
 
     /// True if any subscription is about the table, as far as the catalog has it.
-    package func hears(_ table: UInt32) -> Bool { tables[table] != nil }
+    package func hasSubscriptions(_ table: UInt32) -> Bool { tables[table] != nil }
 
     /// The recipients of a change. Adds a table that the catalog does not have yet, so that no wildcard misses its first
     /// rows.
@@ -165,13 +165,13 @@ package struct SubscriptionIndex: Sendable {
         let oid = change.table.oid
         if catalog[oid] == nil {
             catalog[oid] = change.table
-            for group in wildcards { link(group, to: oid) }
+            for group in wildcards { linkGroup(group, to: oid) }
         }
         guard let layout = tables[oid]?.layout(of: change.table), let table = tables[oid],
             !table[change.operation].isEmpty
         else { return Matches() }
         var search = IndexSearch(change: change, table: table.layouts[layout], layout: layout)
-        return search.run(on: table[change.operation], entries)
+        return search.findMatches(on: table[change.operation], entries)
     }
 }
 

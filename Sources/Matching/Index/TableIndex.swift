@@ -59,24 +59,24 @@ struct EventIndex: Sendable {
 
     var isEmpty: Bool { scan == nil && columns.isEmpty }
 
-    mutating func link(_ entry: Int32, by equality: BoundCondition?, in table: inout EntryTable) {
+    mutating func linkEntry(_ entry: Int32, by equality: BoundCondition?, in table: inout EntryTable) {
         guard let equality, let values = equality.equalTo else {
             let list = scan ?? table.makeList()
             scan = list
-            table.link(entry, to: list)
+            table.linkEntry(entry, to: list)
             return
         }
-        let place = place(of: equality.column)
+        let place = columnPlace(of: equality.column)
         for value in Set(values) {
             let list = columns[place].buckets[value] ?? table.makeList()
             columns[place].buckets[value] = list
             owners[list] = (equality.column.name, value)
-            table.link(entry, to: list)
+            table.linkEntry(entry, to: list)
         }
     }
 
     /// Drops a list that has become empty; returns false if the list is not this index's.
-    mutating func drop(_ list: Int32) -> Bool {
+    mutating func dropList(_ list: Int32) -> Bool {
         if scan == list {
             scan = nil
             return true
@@ -91,7 +91,7 @@ struct EventIndex: Sendable {
         return true
     }
 
-    private mutating func place(of column: Column) -> Int {
+    private mutating func columnPlace(of column: Column) -> Int {
         let known = columns.firstIndex {
             $0.column.name == column.name && $0.column.comparison == column.comparison
                 && $0.column.type == column.type
@@ -115,9 +115,9 @@ struct IndexSearch {
         record = RowRecord(change, table: table)
     }
 
-    mutating func run(on index: EventIndex, _ entries: EntryTable) -> Matches {
+    mutating func findMatches(on index: EventIndex, _ entries: EntryTable) -> Matches {
         for column in index.columns { look(up: column, in: entries) }
-        if let scan = index.scan { test(entries.list(scan), in: entries, byResidual: false) }
+        if let scan = index.scan { testList(entries.entryList(scan), in: entries, byResidual: false) }
         matches.deliveries += merge.deliveries
         if !matches.undecided.isEmpty { matches.record = record }
         return matches
@@ -132,36 +132,36 @@ struct IndexSearch {
         switch record.value(at: place) {
         case .absent, .null: return
         case .value(let value) where isSameType:
-            if let list = index.buckets[value] { test(entries.list(list), in: entries, byResidual: true) }
+            if let list = index.buckets[value] { testList(entries.entryList(list), in: entries, byResidual: true) }
         case .value, .omitted, .opaque:
             // The value cannot be looked up, so every filter on the column is a candidate. An entry with a list of values
             // is in several buckets.
             var seen: Set<Int32> = []
             for list in index.buckets.values {
-                for entry in entries.list(list).entries where seen.insert(entry).inserted {
-                    test(entry, in: entries, byResidual: false)
+                for entry in entries.entryList(list).entries where seen.insert(entry).inserted {
+                    testEntry(entry, in: entries, byResidual: false)
                 }
             }
         }
     }
 
-    private mutating func test(_ list: EntryTable.List, in entries: EntryTable, byResidual: Bool) {
-        for entry in list.entries { test(entry, in: entries, byResidual: byResidual) }
+    private mutating func testList(_ list: EntryTable.List, in entries: EntryTable, byResidual: Bool) {
+        for entry in list.entries { testEntry(entry, in: entries, byResidual: byResidual) }
     }
 
-    private mutating func test(_ number: Int32, in entries: EntryTable, byResidual: Bool) {
+    private mutating func testEntry(_ number: Int32, in entries: EntryTable, byResidual: Bool) {
         let entry = entries[number]
         let filter = byResidual ? entry.residual : entry.filter
         let verdict = filter.evaluate(&record, isSameLayout: entry.layout == layout)
-        if verdict != .noMatch { note(entry, byResidual: byResidual, verdict) }
+        if verdict != .noMatch { recordMatch(entry, byResidual: byResidual, verdict) }
     }
 
-    private mutating func note(_ entry: EntryTable.Entry, byResidual: Bool, _ verdict: Verdict) {
+    private mutating func recordMatch(_ entry: EntryTable.Entry, byResidual: Bool, _ verdict: Verdict) {
         if verdict == .unknown {
             matches.undecided.append(
                 Matches.Undecided(entry: entry, isFoundByValue: byResidual, isLasting: entry.layout == layout))
         } else if entry.hasSiblings {
-            merge.add(entry.ids[0], to: entry.group, entry.selection)
+            merge.addBinding(entry.ids[0], to: entry.group, entry.selection)
         } else {
             matches.deliveries.append(
                 Matches.Delivery(group: entry.group, selection: entry.selection, ids: entry.ids))

@@ -25,7 +25,7 @@ package struct PostgresBatch: Sendable {
                 numbers[condition.table.oid] = number
                 tables.append(TableQuestions(condition.table))
             }
-            let (record, expression) = tables[number].ask(condition)
+            let (record, expression) = tables[number].addCondition(condition)
             asked.append((number, record, expression))
         }
         var offsets: [Int] = []
@@ -35,12 +35,12 @@ package struct PostgresBatch: Sendable {
             count += table.recordCount
         }
         places = asked.map { (offsets[$0.table] + $0.record, $0.expression) }
-        sql = zip(tables, offsets).map { $0.select(from: $1) }.joined(separator: " union all ")
+        sql = zip(tables, offsets).map { $0.selectStatement(from: $1) }.joined(separator: " union all ")
     }
 
     /// The answers to the conditions, in the order given. `rows` are the result's, as Postgres writes them (`{t,f,NULL}`);
     /// a missing answer counts as false.
-    package func answers(_ rows: [(record: Int, answers: String)]) -> [Bool] {
+    package func parseAnswers(_ rows: [(record: Int, answers: String)]) -> [Bool] {
         var answers: [Int: [Bool]] = [:]
         for row in rows {
             let words = row.answers.utf8.drop { $0 != UInt8(ascii: "{") }.dropFirst()
@@ -94,7 +94,7 @@ struct TableQuestions {
 
     var recordCount: Int { records.count }
 
-    mutating func ask(_ condition: PostgresCondition) -> (record: Int, expression: Int) {
+    mutating func addCondition(_ condition: PostgresCondition) -> (record: Int, expression: Int) {
         let cells = Text(bytes: condition.cells)
         let record = recordNumbers[cells] ?? records.count
         if record == records.count {
@@ -112,8 +112,8 @@ struct TableQuestions {
     }
 
     /// One query for all of the records: planning one query each would take Postgres more than linear time.
-    func select(from offset: Int) -> String {
-        let answers = expressions.map { answer($0.text, for: $0.records) }.joined(separator: ", ")
+    func selectStatement(from offset: Int) -> String {
+        let answers = expressions.map { answerExpression($0.text, for: $0.records) }.joined(separator: ", ")
         let literals = records.map { SQLText.literal(String(decoding: $0, as: UTF8.self)) }.joined(separator: ", ")
         return "select \(offset - 1) + v.n, array[\(answers)] "
             + "from unnest(array[\(literals)]::json[]) with ordinality as v(j, n), "
@@ -121,7 +121,7 @@ struct TableQuestions {
     }
 
     /// Limits an expression to the records that it was asked about: others may lack its columns.
-    private func answer(_ expression: String, for asked: Set<Int>) -> String {
+    private func answerExpression(_ expression: String, for asked: Set<Int>) -> String {
         if asked.count == records.count { return "(\(expression)) is true" }
         let numbers = asked.sorted().map { "\($0 + 1)" }.joined(separator: ",")
         return "case when v.n = any ('{\(numbers)}'::bigint[]) then (\(expression)) is true end"

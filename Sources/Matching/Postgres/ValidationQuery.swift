@@ -43,8 +43,9 @@ package struct ValidationQuery: Hashable, Sendable {
     }
 
     /// The error for the client, from Postgres' message.
-    package func refusal(_ message: String) -> SubscriptionError {
-        SubscriptionError("filter condition \(SubscriptionError.quote(condition)) was refused by Postgres: \(message)")
+    package func refusalError(_ message: String) -> SubscriptionError {
+        SubscriptionError(
+            "filter condition \(SubscriptionError.quoteText(condition)) was refused by Postgres: \(message)")
     }
 
     private static func operand(_ column: Column, of table: Table) -> String {

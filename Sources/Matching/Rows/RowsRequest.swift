@@ -38,7 +38,7 @@ package struct RowsRequest: Sendable {
         guard entry.kind == .object else {
             throw SubscriptionError(#"an entry of rows must be an object like {"table": "messages", "limit": 50}"#)
         }
-        func text(_ key: String) throws(SubscriptionError) -> String? {
+        func stringMember(_ key: String) throws(SubscriptionError) -> String? {
             guard let value = entry[key], !value.isNull else { return nil }
             guard let text = value.string else { throw SubscriptionError("\(key) must be a string") }
             return text
@@ -59,8 +59,9 @@ package struct RowsRequest: Sendable {
         }
         let after = entry["after"].flatMap { $0.isNull ? nil : $0 }
         try self.init(
-            schema: try text("schema"), table: try text("table"), filter: try text("filter"), select: selected,
-            order: try text("order"), limit: limit, after: after, expressions: expressions)
+            schema: try stringMember("schema"), table: try stringMember("table"), filter: try stringMember("filter"),
+            select: selected,
+            order: try stringMember("order"), limit: limit, after: after, expressions: expressions)
         isFresh = entry["fresh"]?.bool ?? false
     }
 
@@ -78,29 +79,29 @@ package struct RowsRequest: Sendable {
         self.filter = try ChangeFilter(parsing: filter ?? "")
         if !expressions, let condition = self.filter.conditions.first(where: \.isRegularExpression) {
             throw SubscriptionError(
-                "filter condition \(SubscriptionError.quote(condition.description)) is a regular expression, and these "
+                "filter condition \(SubscriptionError.quoteText(condition.description)) is a regular expression, and these "
                     + "are turned off here (limits.regular_expressions); use like, ilike, eq or in")
         }
         selection = Selection(select)
-        self.order = try Self.order(order ?? "")
+        self.order = try Self.parseOrder(order ?? "")
         self.limit = limit
-        self.after = try after.map { json throws(SubscriptionError) in try Self.place(json) }
+        self.after = try after.map { json throws(SubscriptionError) in try Self.parsePlace(json) }
     }
 
     private static let badLimit = SubscriptionError("limit must be a whole number from 1 to \(mostRows)")
 
     /// Parses an order such as `created_at.desc,id`.
-    private static func order(_ text: String) throws(SubscriptionError) -> [Order] {
+    private static func parseOrder(_ text: String) throws(SubscriptionError) -> [Order] {
         var order: [Order] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: text.isEmpty) {
             let (name, direction) = direction(of: part)
             guard let isDescending = direction, !name.isEmpty else {
                 throw SubscriptionError(
-                    "order \(SubscriptionError.quote(text)) is none; write columns with .asc or .desc behind them, such as "
+                    "order \(SubscriptionError.quoteText(text)) is none; write columns with .asc or .desc behind them, such as "
                         + "created_at.desc,id.desc")
             }
             guard !order.contains(where: { $0.column == Name(String(name)) }) else {
-                throw SubscriptionError("order names the column \(SubscriptionError.quote(String(name))) twice")
+                throw SubscriptionError("order names the column \(SubscriptionError.quoteText(String(name))) twice")
             }
             order.append(Order(column: Name(String(name)), isDescending: isDescending))
         }
@@ -121,7 +122,7 @@ package struct RowsRequest: Sendable {
         }
     }
 
-    private static func place(_ json: JSON) throws(SubscriptionError) -> [Name: JSON] {
+    private static func parsePlace(_ json: JSON) throws(SubscriptionError) -> [Name: JSON] {
         guard json.kind == .object else {
             throw SubscriptionError(
                 #"after must be an object with the values of the last row, such as {"created_at": "…", "id": 7}"#)

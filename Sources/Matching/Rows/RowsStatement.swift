@@ -23,17 +23,17 @@ package struct RowsStatement: Sendable {
     package init(_ request: RowsRequest, of table: Table, granted: Set<Name>?) throws(SubscriptionError) {
         self.table = table
         self.request = request
-        let order = try Self.order(of: request, table, granted)
+        let order = try Self.completeOrder(of: request, table, granted)
         hasPlaces = order.isTotal
-        try Self.check(request.filter.conditions.map(\.column), "filters by", granted, table)
-        try Self.check(request.selection?.columns ?? [], "selects", granted, table)
+        try Self.checkColumns(request.filter.conditions.map(\.column), "filters by", granted, table)
+        try Self.checkColumns(request.selection?.columns ?? [], "selects", granted, table)
         // Refuses whatever a subscription would be refused for, in the same words.
         _ = try request.filter.bind(to: table)
         shown = table.columns.filter { column in
             (request.selection?.includes(column) ?? true) && (granted?.contains(column.name) ?? true)
         }
         var conditions = request.filter.conditions.map {
-            "(" + SQLCondition.text($0, on: Self.operand($0.column)) + ")"
+            "(" + SQLCondition.text($0, on: Self.columnOperand($0.column)) + ")"
         }
         if let after = request.after {
             guard order.isTotal else {
@@ -42,20 +42,20 @@ package struct RowsStatement: Sendable {
             }
             conditions.append(try RowsPlace(after, of: order, in: table).condition)
         }
-        func object(_ columns: [Name], _ value: (Name) -> String = Self.operand) -> String {
+        func rowObject(_ columns: [Name], _ value: (Name) -> String = Self.columnOperand) -> String {
             let list = columns.map(value).joined(separator: ", ")
             // A column with the row alias's own name would be taken for the row.
             var row = "c"
             while columns.contains(Name(row)) { row += "c" }
             return columns.isEmpty ? "'{}'::json" : "row_to_json((select \(row) from (select \(list)) as \(row)))"
         }
-        record = object(shown.map(\.name))
-        textRecord = object(shown.map(\.name)) { "\(Self.operand($0))::text as \(SQLText.identifier($0))" }
-        place = object(order.columns.map(\.column))
+        record = rowObject(shown.map(\.name))
+        textRecord = rowObject(shown.map(\.name)) { "\(Self.columnOperand($0))::text as \(SQLText.identifier($0))" }
+        place = rowObject(order.columns.map(\.column))
         rest =
             " from \(SQLText.name(of: table)) as t"
             + (conditions.isEmpty ? "" : " where " + conditions.joined(separator: " and "))
-            + (order.columns.isEmpty ? "" : " order by " + order.columns.map(Self.term).joined(separator: ", "))
+            + (order.columns.isEmpty ? "" : " order by " + order.columns.map(Self.orderTerm).joined(separator: ", "))
             + " limit \(request.limit + 1)"
     }
 
@@ -72,7 +72,7 @@ package struct RowsStatement: Sendable {
     ///   - isCareful: sends a value whose cast to json fails, as PostGIS' does for curves, as its text. Costs a function
     ///     call per value.
     ///   - role: the client's role, as which the statement runs.
-    package func script(isUTF8: Bool, bytes: Int, isCareful: Bool = false, as role: Name) -> Script {
+    package func makeScript(isUTF8: Bool, bytes: Int, isCareful: Bool = false, as role: Name) -> Script {
         guard !isUTF8 || isCareful else { return Script(sql: sql(of: record, bytes: bytes), tables: 1) }
         // The client's role may call none of the hub's functions. So it passes the rows it read to the hub's role, which
         // makes them sendable.
@@ -107,17 +107,17 @@ package struct RowsStatement: Sendable {
             + "where number <= \(request.limit) and before < \(bytes)"
     }
 
-    private static func operand(_ column: Name) -> String { "t." + SQLText.identifier(column) }
+    private static func columnOperand(_ column: Name) -> String { "t." + SQLText.identifier(column) }
 
-    private static func term(_ order: RowsRequest.Order) -> String {
-        operand(order.column) + (order.isDescending ? " desc" : "")
+    private static func orderTerm(_ order: RowsRequest.Order) -> String {
+        columnOperand(order.column) + (order.isDescending ? " desc" : "")
     }
 
     /// The requested order, then any missing columns of the primary key, so that no two rows have the same place.
-    private static func order(
+    private static func completeOrder(
         of request: RowsRequest, _ table: Table, _ granted: Set<Name>?
     ) throws(SubscriptionError) -> RowsOrder {
-        try check(request.order.map(\.column), "orders by", granted, table)
+        try checkColumns(request.order.map(\.column), "orders by", granted, table)
         let key = table.columns.filter(\.isPrimaryKey).map(\.name)
         let isTotal = !key.isEmpty && key.allSatisfy { granted?.contains($0) ?? true }
         var columns = request.order
@@ -129,14 +129,14 @@ package struct RowsStatement: Sendable {
     }
 
     /// Filtering or ordering by a hidden column would disclose its values.
-    private static func check(
+    private static func checkColumns(
         _ names: [Name], _ verb: String, _ granted: Set<Name>?, _ table: Table
     ) throws(SubscriptionError) {
         for name in names {
             guard table.column(name) != nil else { throw .missingColumn(name, in: table) }
             guard let granted, !granted.contains(name) else { continue }
             throw SubscriptionError(
-                "permission denied: it \(verb) the column \(SubscriptionError.quote(name.text)), which you may not read"
+                "permission denied: it \(verb) the column \(SubscriptionError.quoteText(name.text)), which you may not read"
             )
         }
     }
@@ -159,12 +159,12 @@ struct RowsPlace {
         for term in order.columns {
             guard let json = after[term.column] else {
                 throw SubscriptionError(
-                    "after lacks the column \(SubscriptionError.quote(term.column.text)), which the rows are ordered by"
+                    "after lacks the column \(SubscriptionError.quoteText(term.column.text)), which the rows are ordered by"
                 )
             }
             values.append(
                 (
-                    "t." + SQLText.identifier(term.column), try Self.literal(json, term.column), term.isDescending,
+                    "t." + SQLText.identifier(term.column), try Self.valueLiteral(json, term.column), term.isDescending,
                     table.column(term.column)?.isPrimaryKey ?? false
                 ))
         }
@@ -194,7 +194,7 @@ struct RowsPlace {
     }
 
     /// - Returns: nil for null.
-    private static func literal(_ json: JSON, _ column: Name) throws(SubscriptionError) -> String? {
+    private static func valueLiteral(_ json: JSON, _ column: Name) throws(SubscriptionError) -> String? {
         switch json.kind {
         case .null: return nil
         case .string:
@@ -208,6 +208,6 @@ struct RowsPlace {
         default: break
         }
         throw SubscriptionError(
-            "after has a value for \(SubscriptionError.quote(column.text)) that rows cannot be read behind")
+            "after has a value for \(SubscriptionError.quoteText(column.text)) that rows cannot be read behind")
     }
 }

@@ -38,56 +38,56 @@ enum ComparedValue: Hashable, Sendable {
 /// Reads a value from a record: JSON as `row_to_json` and `to_json` write it.
 enum CellReader {
     /// Nil if the column's type would not write such a text; then Postgres has to decide.
-    static func read(_ cell: ArraySlice<UInt8>, of column: Column) -> ComparedValue? {
+    static func readCell(_ cell: ArraySlice<UInt8>, of column: Column) -> ComparedValue? {
         let json = JSON(trusted: cell)
         switch column.comparison {
-        case .decimal: return decimal(json)
-        case .float: return float(json, isSingle: column.type == "float4")
+        case .decimal: return readDecimal(json)
+        case .float: return readFloat(json, isSingle: column.type == "float4")
         case .boolean: return json.bool.map { .ordinal($0 ? 1 : 0) }
-        case .text, .textByBytes: return text(json).map(ComparedValue.bytes)
-        case .uuid: return text(json).flatMap(UUIDText.parse).map(ComparedValue.uuid)
-        case .date, .timestamp, .timestamptz: return moment(json, column.comparison)
-        case .canonical: return canonical(json)
+        case .text, .textByBytes: return readText(json).map(ComparedValue.bytes)
+        case .uuid: return readText(json).flatMap(UUIDText.parse).map(ComparedValue.uuid)
+        case .date, .timestamp, .timestamptz: return readMoment(json, column.comparison)
+        case .canonical: return readCanonical(json)
         case .postgres: return nil
         }
     }
 
-    private static func decimal(_ json: JSON) -> ComparedValue? {
+    private static func readDecimal(_ json: JSON) -> ComparedValue? {
         if json.kind == .number { return ExactDecimal(json.bytes).map(ComparedValue.decimal) }
         switch json.string {
         case "NaN": return .decimal(.nan)
         case "Infinity": return .decimal(.infinity)
         case "-Infinity": return .decimal(.negativeInfinity)
         // An oid is written as a string.
-        default: return text(json).flatMap { ExactDecimal($0) }.map(ComparedValue.decimal)
+        default: return readText(json).flatMap { ExactDecimal($0) }.map(ComparedValue.decimal)
         }
     }
 
-    private static func float(_ json: JSON, isSingle: Bool) -> ComparedValue? {
+    private static func readFloat(_ json: JSON, isSingle: Bool) -> ComparedValue? {
         let text = json.kind == .number ? String(decoding: json.bytes, as: UTF8.self) : json.string
         guard let text else { return nil }
         // A real equals its decimal text rounded to a real, not to a double.
         return isSingle ? Float(text).map { .float(Double($0)) } : Double(text).map { .float($0) }
     }
 
-    private static func moment(_ json: JSON, _ comparison: Comparison) -> ComparedValue? {
-        guard let text = text(json) else { return nil }
+    private static func readMoment(_ json: JSON, _ comparison: Comparison) -> ComparedValue? {
+        guard let text = readText(json) else { return nil }
         if text.elementsEqual("infinity".utf8) { return .infinity }
         if text.elementsEqual("-infinity".utf8) { return .negativeInfinity }
         return ISOMoment(text)?.value(as: comparison)
     }
 
     /// Scalars only: their JSON is the type's output.
-    private static func canonical(_ json: JSON) -> ComparedValue? {
+    private static func readCanonical(_ json: JSON) -> ComparedValue? {
         switch json.kind {
-        case .string: text(json).map(ComparedValue.bytes)
+        case .string: readText(json).map(ComparedValue.bytes)
         case .number, .bool: .bytes(Array(json.bytes))
         case .object, .array, .null: nil
         }
     }
 
     /// The bytes of a string.
-    private static func text(_ json: JSON) -> [UInt8]? {
+    private static func readText(_ json: JSON) -> [UInt8]? {
         guard json.kind == .string else { return nil }
         let raw = json.bytes.dropFirst().dropLast()
         return raw.contains(UInt8(ascii: "\\")) ? Array(JSONString.decode(raw).utf8) : Array(raw)

@@ -10,20 +10,20 @@ enum FilterValueReader {
         case unsure
     }
 
-    static func read(_ text: String, for column: Column) -> Reading {
+    static func readValue(_ text: String, for column: Column) -> Reading {
         let bytes = Array(text.utf8)
         switch column.comparison {
-        case .decimal: return decimal(trim(bytes), type: column.type.text)
-        case .float: return float(trim(bytes), type: column.type.text)
+        case .decimal: return readDecimal(trimSpace(bytes), type: column.type.text)
+        case .float: return readFloat(trimSpace(bytes), type: column.type.text)
         case .text, .textByBytes:
             // Postgres truncates a name to 63 bytes.
             return column.type == "name" && bytes.count > 63 ? .unsure : .value(.bytes(bytes))
         case .uuid:
             return UUIDText.parse(bytes).map { .value(.uuid($0)) } ?? .invalid("is not a valid uuid")
         case .boolean:
-            return BooleanText.parse(trim(bytes)).map { .value(.ordinal($0 ? 1 : 0)) }
+            return BooleanText.parse(trimSpace(bytes)).map { .value(.ordinal($0 ? 1 : 0)) }
                 ?? .invalid("is not a valid boolean")
-        case .date, .timestamp, .timestamptz: return moment(trim(bytes), column.comparison)
+        case .date, .timestamp, .timestamptz: return readMoment(trimSpace(bytes), column.comparison)
         case .canonical, .postgres: return .unsure
         }
     }
@@ -33,7 +33,7 @@ enum FilterValueReader {
         "int8": Int64.min...Int64.max,
     ]
 
-    private static func decimal(_ text: ArraySlice<UInt8>, type: String) -> Reading {
+    private static func readDecimal(_ text: ArraySlice<UInt8>, type: String) -> Reading {
         if let range = integerRanges[type] {
             let scan = NumberScan(text)
             guard scan.isComplete, scan.isPlainInteger else { return .unsure }
@@ -56,7 +56,7 @@ enum FilterValueReader {
         return ExactDecimal(text).map { .value(.decimal($0)) } ?? .unsure
     }
 
-    private static func float(_ text: ArraySlice<UInt8>, type: String) -> Reading {
+    private static func readFloat(_ text: ArraySlice<UInt8>, type: String) -> Reading {
         guard type == "float4" || type == "float8" else { return .unsure }
         if isWord("nan", text) { return .value(.float(.nan)) }
         if isWord("infinity", text) { return .value(.float(.infinity)) }
@@ -70,7 +70,7 @@ enum FilterValueReader {
         return .value(.float(number))
     }
 
-    private static func moment(_ text: ArraySlice<UInt8>, _ comparison: Comparison) -> Reading {
+    private static func readMoment(_ text: ArraySlice<UInt8>, _ comparison: Comparison) -> Reading {
         if isWord("infinity", text) { return .value(.infinity) }
         if isWord("-infinity", text) { return .value(.negativeInfinity) }
         // Longer years, BC and the like are left to Postgres, as is everything that depends on a session's settings.
@@ -91,7 +91,7 @@ enum FilterValueReader {
     }
 
     /// The text without surrounding white space by C's `isspace`, as Postgres' input functions trim it.
-    private static func trim(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+    private static func trimSpace(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
         guard let first = bytes.firstIndex(where: { !isSpace($0) }),
             let last = bytes.lastIndex(where: { !isSpace($0) })

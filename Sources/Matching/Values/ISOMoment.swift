@@ -19,16 +19,17 @@ struct ISOMoment {
     /// Nil if the text is anything else; a space may stand for the `T`, and seconds are optional.
     init?(_ text: some Collection<UInt8>) {
         var scan = DigitScan(text[...])
-        guard let (year, digits) = scan.number(digits: 4...7), scan.take("-"),
-            let (month, _) = scan.number(digits: 2...2), scan.take("-"), let (day, _) = scan.number(digits: 2...2)
+        guard let (year, digits) = scan.takeNumber(digits: 4...7), scan.takeMark("-"),
+            let (month, _) = scan.takeNumber(digits: 2...2), scan.takeMark("-"),
+            let (day, _) = scan.takeNumber(digits: 2...2)
         else { return nil }
         var clock: Int64?
-        if scan.take("T") || (scan.next(is: " ") && !scan.next(is: " BC") && scan.take(" ")) {
-            guard let time = scan.timeOfDay() else { return nil }
+        if scan.takeMark("T") || (scan.next(is: " ") && !scan.next(is: " BC") && scan.takeMark(" ")) {
+            guard let time = scan.takeTimeOfDay() else { return nil }
             clock = time
         }
-        guard let zone = scan.zone() else { return nil }
-        let isBC = scan.take(" BC")
+        guard let zone = scan.takeZone() else { return nil }
+        let isBC = scan.takeMark(" BC")
         let date = CivilDate(year: Int(isBC ? 1 - year : year), month: Int(month), day: Int(day))
         guard scan.isAtEnd, year > 0, date.exists else { return nil }
         self.day = Int64(date.daysSince1970 - Self.postgresEpoch)
@@ -62,13 +63,13 @@ struct DigitScan<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
         rest.starts(with: mark.utf8)
     }
 
-    mutating func take(_ mark: String) -> Bool {
+    mutating func takeMark(_ mark: String) -> Bool {
         guard next(is: mark) else { return false }
         rest = rest.dropFirst(mark.utf8.count)
         return true
     }
 
-    mutating func number(digits: ClosedRange<Int>) -> (value: Int64, digits: Int)? {
+    mutating func takeNumber(digits: ClosedRange<Int>) -> (value: Int64, digits: Int)? {
         var value: Int64 = 0
         var count = 0
         while count < digits.upperBound, let byte = rest.first, byte &- 0x30 < 10 {
@@ -80,16 +81,17 @@ struct DigitScan<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
     }
 
     /// Reads `HH:MM[:SS[.ffffff]]`, in microseconds.
-    mutating func timeOfDay() -> Int64? {
-        guard let (hour, _) = number(digits: 2...2), take(":"), let (minute, _) = number(digits: 2...2) else {
+    mutating func takeTimeOfDay() -> Int64? {
+        guard let (hour, _) = takeNumber(digits: 2...2), takeMark(":"), let (minute, _) = takeNumber(digits: 2...2)
+        else {
             return nil
         }
         var (second, fraction): (Int64, Int64) = (0, 0)
-        if take(":") {
-            guard let (value, _) = number(digits: 2...2) else { return nil }
+        if takeMark(":") {
+            guard let (value, _) = takeNumber(digits: 2...2) else { return nil }
             second = value
-            if take(".") {
-                guard let (value, digits) = number(digits: 1...6) else { return nil }
+            if takeMark(".") {
+                guard let (value, digits) = takeNumber(digits: 1...6) else { return nil }
                 fraction = (digits..<6).reduce(value) { value, _ in value * 10 }
             }
         }
@@ -98,17 +100,17 @@ struct DigitScan<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
     }
 
     /// Reads `Z` or `±HH[:MM[:SS]]`, in seconds east of UTC; nil if the text is not a zone.
-    mutating func zone() -> (offset: Int64, isGiven: Bool)? {
-        if take("Z") { return (0, true) }
+    mutating func takeZone() -> (offset: Int64, isGiven: Bool)? {
+        if takeMark("Z") { return (0, true) }
         let isWest = next(is: "-")
-        guard take("+") || take("-") else { return (0, false) }
-        guard let (hour, _) = number(digits: 2...2) else { return nil }
+        guard takeMark("+") || takeMark("-") else { return (0, false) }
+        guard let (hour, _) = takeNumber(digits: 2...2) else { return nil }
         var (minute, second): (Int64, Int64) = (0, 0)
-        if take(":") {
-            guard let (value, _) = number(digits: 2...2) else { return nil }
+        if takeMark(":") {
+            guard let (value, _) = takeNumber(digits: 2...2) else { return nil }
             minute = value
-            if take(":") {
-                guard let (value, _) = number(digits: 2...2) else { return nil }
+            if takeMark(":") {
+                guard let (value, _) = takeNumber(digits: 2...2) else { return nil }
                 second = value
             }
         }

@@ -72,14 +72,14 @@ package struct ClusterOverview: Sendable {
                 hubs.map { hub in
                     [
                         "name": .text(hub.name), "state": .text(hub.state),
-                        "version": .optional(hub.version), "age": Self.number(hub.age),
-                        "connections": Self.number(hub.connections), "members": .integer(hub.members),
-                        "said": Self.number(hub.said), "heard": Self.number(hub.heard),
-                        "behind": Self.number(hub.behind), "gaps": Self.number(hub.gaps),
+                        "version": .optional(hub.version), "age": Self.optionalInteger(hub.age),
+                        "connections": Self.optionalInteger(hub.connections), "members": .integer(hub.members),
+                        "said": Self.optionalInteger(hub.said), "heard": Self.optionalInteger(hub.heard),
+                        "behind": Self.optionalInteger(hub.behind), "gaps": Self.optionalInteger(hub.gaps),
                     ]
                 }),
         ]
     }
 
-    private static func number(_ number: Int?) -> JSONDocument { number.map { .integer($0) } ?? .null }
+    private static func optionalInteger(_ number: Int?) -> JSONDocument { number.map { .integer($0) } ?? .null }
 }

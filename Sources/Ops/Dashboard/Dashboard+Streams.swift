@@ -6,24 +6,24 @@ import Wire
 /// Streams on the page: requests to the stream service and to the loops, and the buttons that end a stream.
 extension Dashboard {
     func askForStreams() {
-        guard let streams = sources.streams else { return answer(.streams, ["served": .bool(false)]) }
-        streams.survey(limit: Self.busiest) { survey in
+        guard let streams = sources.streams else { return pushState(.streams, ["served": .bool(false)]) }
+        streams.surveyStreams(limit: Self.busiest) { survey in
             // A stream that is both busy and new is asked about once.
             let shown = Dictionary((survey.busiest + survey.newest).map { ($0.snapshot.id, $0.snapshot) }) { one, _ in
                 one
             }
             self.gateway.watcherCounts(of: Array(shown.values)) { counts in
-                self.answer(.streams, Self.json(survey, counts))
+                self.pushState(.streams, Self.surveyDocument(survey, counts))
             }
         }
     }
 
-    func ask(forStream name: StreamName) {
-        guard let streams = sources.streams else { return answer(.stream(name), ["stream": .null]) }
-        streams.inspect(name, limit: Self.busiest) { report in
-            guard let report else { return self.answer(.stream(name), ["stream": .null]) }
+    func askForReport(forStream name: StreamName) {
+        guard let streams = sources.streams else { return pushState(.stream(name), ["stream": .null]) }
+        streams.inspectStream(name, limit: Self.busiest) { report in
+            guard let report else { return self.pushState(.stream(name), ["stream": .null]) }
             self.gateway.audience(of: report.line.snapshot, limit: Self.most) { audience in
-                self.answer(.stream(name), Self.json(report, audience))
+                self.pushState(.stream(name), Self.reportDocument(report, audience))
             }
         }
     }
@@ -32,25 +32,25 @@ extension Dashboard {
     /// another stream may have the name.
     ///
     /// - Parameter deed: the action for the log, such as "cancelled".
-    func change(
+    func changeStream(
         _ payload: JSON, _ request: (StreamID) -> StreamRequest, _ deed: String, _ frame: ClientFrame,
         _ session: DashboardSession
     ) {
         guard let name = payload["stream"]?.string.flatMap({ StreamName($0) }), let id = payload["id"]?.string else {
-            return refuse(frame, session, "say which stream: {\"stream\": NAME, \"id\": ID}")
+            return refuseCommand(frame, session, "say which stream: {\"stream\": NAME, \"id\": ID}")
         }
         guard let streams = sources.streams, let stream = streams.buffer(of: name), stream.id.text == id else {
-            return refuse(frame, session, "there is no such stream any more")
+            return refuseCommand(frame, session, "there is no such stream any more")
         }
-        streams.perform(request(stream.id), on: name) { answer in
+        streams.submitRequest(request(stream.id), on: name) { answer in
             switch answer {
             case .refused(.notFound), .refused(.otherGeneration):
-                self.refuse(frame, session, "there is no such stream any more")
+                self.refuseCommand(frame, session, "there is no such stream any more")
             case .refused(.closeFailed(let sentence)):
-                self.refuse(frame, session, "the statement of streams.on_close failed: \(sentence)")
-            case .refused: self.refuse(frame, session, "streams cannot be written now; try again in a moment")
+                self.refuseCommand(frame, session, "the statement of streams.on_close failed: \(sentence)")
+            case .refused: self.refuseCommand(frame, session, "streams cannot be written now; try again in a moment")
             case .created, .existed, .appended, .done:
-                self.note("\(deed) the stream \(name.text)", session)
+                self.logDeed("\(deed) the stream \(name.text)", session)
                 session.reply(to: frame, ok: true, ["stream": .text(name.text)])
             }
         }
@@ -60,12 +60,12 @@ extension Dashboard {
 // MARK: JSON for the page
 
 extension Dashboard {
-    private static func json(
+    private static func surveyDocument(
         _ survey: StreamSurvey, _ counts: [StreamID: [StreamTransport: Int]]
     ) -> JSONDocument {
         let now = milliseconds
         func lines(_ lines: [StreamLine]) -> JSONDocument {
-            .array(lines.map { .object(members(of: $0, counts[$0.snapshot.id] ?? [:], at: now)) })
+            .array(lines.map { .object(streamMembers(of: $0, counts[$0.snapshot.id] ?? [:], at: now)) })
         }
         return [
             "served": .bool(true), "streams": .integer(survey.streams), "open": .integer(survey.open),
@@ -74,16 +74,17 @@ extension Dashboard {
         ]
     }
 
-    private static func json(_ report: StreamReport, _ audience: StreamAudience) -> JSONDocument {
+    private static func reportDocument(_ report: StreamReport, _ audience: StreamAudience) -> JSONDocument {
         let line = report.line
-        let stream = members(of: line, audience.counts, at: milliseconds)
+        let stream = streamMembers(of: line, audience.counts, at: milliseconds)
         let configuration = line.snapshot.configuration
         return [
             "stream": .object(stream), "limit": .integer(report.limit), "waiting": .integer(report.waiting),
-            "lifetime": .text(text(configuration.lifetime)), "lease": .number(configuration.lease),
-            "producerCount": .integer(report.producerCount), "producers": .array(report.producers.map(json)),
-            "behind": .number(audience.slowest.map { max(0, line.snapshot.end - $0) }),
-            "watchers": .array(audience.watchers.map { json($0, end: line.snapshot.end) }),
+            "lifetime": .text(lifetimeText(configuration.lifetime)), "lease": .optionalInteger(configuration.lease),
+            "producerCount": .integer(report.producerCount),
+            "producers": .array(report.producers.map(producerDocument)),
+            "behind": .optionalInteger(audience.slowest.map { max(0, line.snapshot.end - $0) }),
+            "watchers": .array(audience.watchers.map { watcherDocument($0, end: line.snapshot.end) }),
             "writers": .array(
                 audience.writers.map {
                     ["id": .optional($0.connection?.description), "user": .optional($0.user?.text)]
@@ -93,7 +94,7 @@ extension Dashboard {
         ]
     }
 
-    private static func members(
+    private static func streamMembers(
         of line: StreamLine, _ watchers: [StreamTransport: Int], at now: Int64
     ) -> [(String, JSONDocument)] {
         let snapshot = line.snapshot
@@ -122,7 +123,7 @@ extension Dashboard {
         }
     }
 
-    private static func text(_ lifetime: StreamConfiguration.Lifetime) -> String {
+    private static func lifetimeText(_ lifetime: StreamConfiguration.Lifetime) -> String {
         switch lifetime {
         case .unlimited: "by the hub's settings"
         case .idle(let seconds): "\(seconds) s after it was last read or written"
@@ -130,14 +131,14 @@ extension Dashboard {
         }
     }
 
-    private static func json(_ producer: InspectedProducer) -> JSONDocument {
+    private static func producerDocument(_ producer: InspectedProducer) -> JSONDocument {
         [
             "id": .text(Excerpt.redacted(producer.id)), "epoch": .integer(producer.epoch),
             "sequence": .integer(producer.sequence), "end": .integer(producer.end),
         ]
     }
 
-    private static func json(_ watcher: StreamAudience.Watcher, end: Int) -> JSONDocument {
+    private static func watcherDocument(_ watcher: StreamAudience.Watcher, end: Int) -> JSONDocument {
         [
             "transport": .text(watcher.transport.rawValue), "id": .optional(watcher.connection?.description),
             "user": .optional(watcher.user?.text), "address": .optional(watcher.address),
@@ -150,5 +151,5 @@ extension Dashboard {
 }
 
 extension JSONDocument {
-    fileprivate static func number(_ number: Int?) -> JSONDocument { number.map { .integer($0) } ?? .null }
+    fileprivate static func optionalInteger(_ number: Int?) -> JSONDocument { number.map { .integer($0) } ?? .null }
 }

@@ -55,7 +55,7 @@ package final class Dashboard: OpsSocketHandler {
     package func refusal(of request: HTTPRequest) -> HTTPResponse? {
         guard request.path == Self.path else { return .text(404, "The operator's WebSocket is at \(Self.path)\n") }
         guard ProtocolVersion(vsn: request.query["vsn"]) != nil else { return .text(403, "vsn is 1.0.0 or 2.0.0\n") }
-        return access.judge(request).refusal
+        return access.judgePage(request).refusal
     }
 
     package func opened(_ socket: OpsSocket, by request: HTTPRequest) {
@@ -79,13 +79,13 @@ package final class Dashboard: OpsSocketHandler {
         }
         switch frame.event {
         case "heartbeat" where frame.topic == "phoenix": session.reply(to: frame, ok: true, [:])
-        case "phx_join": join(frame, session)
-        case "phx_leave": leave(frame, session)
+        case "phx_join": joinTopic(frame, session)
+        case "phx_leave": leaveTopic(frame, session)
         default:
             guard session.joined[Name(frame.topic)] != nil else {
                 return session.reply(to: frame, ok: false, ["reason": .text(Refusal.unmatchedTopic.reason)])
             }
-            command(frame, session)
+            executeCommand(frame, session)
         }
     }
 
@@ -93,28 +93,29 @@ package final class Dashboard: OpsSocketHandler {
         state.withLock { $0.sessions[id] }
     }
 
-    private func join(_ frame: ClientFrame, _ session: DashboardSession) {
+    private func joinTopic(_ frame: ClientFrame, _ session: DashboardSession) {
         guard let topic = OpsTopic(frame.topic) else {
             return session.reply(to: frame, ok: false, ["reason": .text(Refusal.unmatchedTopic.reason)])
         }
         let ref = frame.joinRef.isNull ? frame.ref : frame.joinRef
         let joined = state.withLock { state in
-            state.sessions[session.socket.id]?.join(frame.topic, ref) == true ? state.sessions[session.socket.id] : nil
+            state.sessions[session.socket.id]?.addTopic(frame.topic, ref) == true
+                ? state.sessions[session.socket.id] : nil
         }
         guard let joined else {
             let text = "a page may join \(DashboardSession.mostTopics) topics; leave one first"
             return session.reply(to: frame, ok: false, ["reason": .text(text)])
         }
         joined.reply(to: frame, ok: true, [:])
-        greet(joined, topic, frame.topic)
+        sendFirstState(joined, topic, frame.topic)
     }
 
-    private func leave(_ frame: ClientFrame, _ session: DashboardSession) {
+    private func leaveTopic(_ frame: ClientFrame, _ session: DashboardSession) {
         let joinRef = session.joined[Name(frame.topic)]
         session.reply(to: frame, ok: true, [:])
         guard let joinRef else { return }
-        state.withLock { $0.sessions[session.socket.id]?.leave(frame.topic) }
-        session.close(frame.topic, joinRef: joinRef)
+        state.withLock { $0.sessions[session.socket.id]?.removeTopic(frame.topic) }
+        session.sendClose(frame.topic, joinRef: joinRef)
     }
 
     // MARK: Time
@@ -125,22 +126,22 @@ package final class Dashboard: OpsSocketHandler {
         let cpu = ProcessFigures.cpuSeconds
         let (sample, topics, second) = state.withLock { state in
             state.second += 1
-            let sample = state.sampler.sample(figures, unix: unix, monotonic: monotonic, cpu: cpu)
+            let sample = state.sampler.takeSample(figures, unix: unix, monotonic: monotonic, cpu: cpu)
             state.history.append(sample)
             let topics = Set(state.sessions.values.flatMap(\.joined.keys).compactMap { OpsTopic($0.text) })
             return (sample, topics, state.second)
         }
-        for topic in topics where second.isMultiple(of: topic.interval) { refresh(topic, sample) }
+        for topic in topics where second.isMultiple(of: topic.interval) { refreshTopic(topic, sample) }
     }
 
     /// Sends the news of a topic to all pages that have joined it.
-    private func refresh(_ topic: OpsTopic, _ sample: DashboardSample) {
+    private func refreshTopic(_ topic: OpsTopic, _ sample: DashboardSample) {
         switch topic {
-        case .overview: push("sample", topic, overview(sample))
+        case .overview: pushEvent("sample", topic, overviewDocument(sample))
         case .log: pushLog()
         // The configuration in force does not change while the process runs.
         case .configuration: break
-        case .channels, .slow, .newest, .channel, .connection, .user, .streams, .stream, .alerts: ask(topic)
+        case .channels, .slow, .newest, .channel, .connection, .user, .streams, .stream, .alerts: requestState(topic)
         }
     }
 
@@ -153,18 +154,18 @@ package final class Dashboard: OpsSocketHandler {
         }
     }
 
-    func answered(_ topic: OpsTopic) {
+    func noteAnswer(_ topic: OpsTopic) {
         state.withLock { $0.asked[topic] = nil }
     }
 
     // MARK: Pushing
 
     /// Sends an event to all pages that have joined the topic; the payload is encoded once.
-    func push(_ event: StaticString, _ topic: OpsTopic, _ payload: JSONDocument) {
+    func pushEvent(_ event: StaticString, _ topic: OpsTopic, _ payload: JSONDocument) {
         let bytes = payload.bytes
         for session in state.withLock({ Array($0.sessions.values) }) {
             for name in session.joined.keys where OpsTopic(name.text) == topic {
-                session.push(event, name.text, bytes)
+                session.pushEvent(event, name.text, bytes)
             }
         }
     }
@@ -176,16 +177,16 @@ package final class Dashboard: OpsSocketHandler {
                 let lines = log.lines(after: session.logged)
                 guard let last = lines.last else { continue }
                 state.withLock { $0.sessions[session.socket.id]?.logged = last.number }
-                session.push("lines", name.text, Self.json(lines, level: level).bytes)
+                session.pushEvent("lines", name.text, Self.logDocument(lines, level: level).bytes)
             }
         }
     }
 
     static func now() -> (unix: Double, monotonic: Double) {
-        (seconds(CLOCK_REALTIME), seconds(CLOCK_MONOTONIC))
+        (readClock(CLOCK_REALTIME), readClock(CLOCK_MONOTONIC))
     }
 
-    private static func seconds(_ clock: clockid_t) -> Double {
+    private static func readClock(_ clock: clockid_t) -> Double {
         var time = timespec()
         clock_gettime(clock, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

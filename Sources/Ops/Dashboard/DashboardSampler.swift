@@ -29,7 +29,7 @@ struct DashboardSampler {
     ///   - unix: seconds since 1970.
     ///   - monotonic: seconds on a clock that never goes back.
     ///   - cpu: CPU seconds used by the process.
-    mutating func sample(_ loops: [LoopFigures], unix: Double, monotonic: Double, cpu: Double) -> DashboardSample {
+    mutating func takeSample(_ loops: [LoopFigures], unix: Double, monotonic: Double, cpu: Double) -> DashboardSample {
         var sample = DashboardSample()
         sample.at = unix
         if let (used, at) = cpuBefore, monotonic > at { sample.cores = (cpu - used) / (monotonic - at) }
@@ -40,12 +40,12 @@ struct DashboardSampler {
         for (index, now) in loops.enumerated() {
             let earlier = before[index]
             if now.publishedAt > earlier.publishedAt {
-                rates[index] = Self.rates(now, since: earlier)
-                lag.add(now.lag.since(earlier.lag))
+                rates[index] = Self.loopRates(now, since: earlier)
+                lag.addCounts(now.lag.changeSince(earlier.lag))
                 sample.stalls += now.stalls - earlier.stalls
                 before[index] = now
             }
-            sample.add(now, rates[index].busy, rates[index].turn)
+            sample.addLoop(now, rates[index].busy, rates[index].turn)
             let loop = rates[index]
             sample.framesIn += loop.framesIn
             sample.framesOut += loop.framesOut
@@ -60,10 +60,10 @@ struct DashboardSampler {
         return sample
     }
 
-    private static func rates(_ now: LoopFigures, since earlier: LoopFigures) -> Rates {
+    private static func loopRates(_ now: LoopFigures, since earlier: LoopFigures) -> Rates {
         let seconds = Double(now.publishedAt - earlier.publishedAt) / 1e9
         func rate(_ count: (LoopFigures) -> Int) -> Double { Double(count(now) - count(earlier)) / seconds }
-        let turns = now.turns.since(earlier.turns)
+        let turns = now.turns.changeSince(earlier.turns)
         return Rates(
             framesIn: rate(\.framesIn), framesOut: rate(\.framesOut), bytesIn: rate(\.bytesIn),
             bytesOut: rate(\.bytesOut), accepted: rate(\.accepted),
@@ -73,7 +73,7 @@ struct DashboardSampler {
 }
 
 extension DashboardSample {
-    fileprivate mutating func add(_ loop: LoopFigures, _ busy: Double, _ turn: Double?) {
+    fileprivate mutating func addLoop(_ loop: LoopFigures, _ busy: Double, _ turn: Double?) {
         connections += loop.connections
         pendingBytes += loop.pendingBytes
         loops.append(Loop(connections: loop.connections, busy: min(1, busy), turn: turn))

@@ -21,32 +21,33 @@ struct DashboardSession: Sendable {
     }
 
     /// Returns false if there are too many topics already.
-    mutating func join(_ topic: String, _ ref: JSON) -> Bool {
+    mutating func addTopic(_ topic: String, _ ref: JSON) -> Bool {
         guard joined[Name(topic)] != nil || joined.count < Self.mostTopics else { return false }
         joined[Name(topic)] = ref
         return true
     }
 
-    mutating func leave(_ topic: String) {
+    mutating func removeTopic(_ topic: String) {
         joined[Name(topic)] = nil
     }
 
     func reply(to frame: ClientFrame, ok: Bool, _ response: JSONDocument) {
         let joinRef = joined[Name(frame.topic)] ?? frame.joinRef
-        socket.send(frames(frame.topic).reply(joinRef: joinRef, ref: frame.ref, ok: ok, response: response.bytes))
+        socket.send(serverFrame(frame.topic).reply(joinRef: joinRef, ref: frame.ref, ok: ok, response: response.bytes))
     }
 
-    func push(_ event: StaticString, _ topic: String, _ payload: [UInt8]) {
-        socket.send(frames(topic).push(event, payload: payload))
+    func pushEvent(_ event: StaticString, _ topic: String, _ payload: [UInt8]) {
+        socket.send(serverFrame(topic).push(event, payload: payload))
     }
 
     /// Confirms that a leave is done (Phoenix).
-    func close(_ topic: String, joinRef: JSON) {
+    func sendClose(_ topic: String, joinRef: JSON) {
         socket.send(
-            frames(topic).push("phx_close", joinRef: joinRef, ref: joinRef, payload: JSONDocument.object([]).bytes))
+            serverFrame(topic).push("phx_close", joinRef: joinRef, ref: joinRef, payload: JSONDocument.object([]).bytes)
+        )
     }
 
-    private func frames(_ topic: String) -> ServerFrame {
+    private func serverFrame(_ topic: String) -> ServerFrame {
         ServerFrame(version, topic: JSONString.encode(topic))
     }
 }

@@ -4,12 +4,12 @@ import Hub
 
 /// The loops' answers as JSON for the page.
 extension Dashboard {
-    func history(_ samples: [DashboardSample]) -> JSONDocument {
+    func historyDocument(_ samples: [DashboardSample]) -> JSONDocument {
         ["samples": .array(samples.map(\.json)), "version": .text(sources.version), "node": .text(sources.node)]
     }
 
     /// A second's sample, and all figures of the metrics except histograms, whose news is in the sample.
-    func overview(_ sample: DashboardSample) -> JSONDocument {
+    func overviewDocument(_ sample: DashboardSample) -> JSONDocument {
         let figures = sources.figures().compactMap { figure -> (String, JSONDocument)? in
             guard case .number(let value) = figure.value else { return nil }
             return (figure.label.isEmpty ? figure.name : "\(figure.name){\(figure.label)}", .rounded(value))
@@ -29,7 +29,7 @@ extension Dashboard {
         ]
     }
 
-    static func json(_ lines: [RecentLog.Line], level: String) -> JSONDocument {
+    static func logDocument(_ lines: [RecentLog.Line], level: String) -> JSONDocument {
         [
             "level": .text(level),
             "lines": .array(
@@ -42,7 +42,7 @@ extension Dashboard {
         ]
     }
 
-    static func json(_ loads: [ChannelLoad]) -> JSONDocument {
+    static func loadsDocument(_ loads: [ChannelLoad]) -> JSONDocument {
         [
             "channels": .array(
                 loads.map {
@@ -55,9 +55,9 @@ extension Dashboard {
         ]
     }
 
-    static func json(_ sockets: [SocketView]) -> JSONDocument { .array(sockets.map(json)) }
+    static func socketsDocument(_ sockets: [SocketView]) -> JSONDocument { .array(sockets.map(socketDocument)) }
 
-    private static func json(_ socket: SocketView) -> JSONDocument {
+    private static func socketDocument(_ socket: SocketView) -> JSONDocument {
         [
             "id": .text(socket.id.description), "loop": .integer(socket.id.loop), "address": .text(socket.address),
             "user": .optional(socket.user?.text), "channels": .integer(socket.channels),
@@ -68,18 +68,19 @@ extension Dashboard {
     }
 
     /// The report of a connection; without `socket` if it is gone.
-    static func json(_ report: ConnectionReport?) -> JSONDocument {
+    static func connectionDocument(_ report: ConnectionReport?) -> JSONDocument {
         guard let report else { return ["socket": .null] }
         let connection = report.connection
         return [
-            "socket": json(report.socket), "version": .text(connection.version.name),
+            "socket": socketDocument(report.socket), "version": .text(connection.version.name),
             "role": .text(connection.role.text), "silence": .integer(report.silence),
             "appState": .optional(connection.appState?.rawValue),
-            "memberships": .array(connection.memberships.map(json)), "trace": .array(report.trace.map(json)),
+            "memberships": .array(connection.memberships.map(membershipDocument)),
+            "trace": .array(report.trace.map(entryDocument)),
         ]
     }
 
-    private static func json(_ membership: ConnectionView.Membership) -> JSONDocument {
+    private static func membershipDocument(_ membership: ConnectionView.Membership) -> JSONDocument {
         [
             "topic": .text(membership.key.topic), "private": .bool(membership.key.isPrivate),
             "joined": .bool(membership.isJoined), "user": .optional(membership.user?.text),
@@ -88,7 +89,7 @@ extension Dashboard {
         ]
     }
 
-    private static func json(_ entry: TraceEntry) -> JSONDocument {
+    private static func entryDocument(_ entry: TraceEntry) -> JSONDocument {
         [
             "number": .integer(entry.number), "at": .integer(Int(entry.at)), "out": .bool(entry.isOutgoing),
             "topic": .text(entry.head.topic), "event": .text(entry.head.event), "excerpt": .text(entry.head.excerpt),
@@ -97,9 +98,11 @@ extension Dashboard {
     }
 
     /// The report of a channel from all loops: each has its own members, and all of them know everyone who is present.
-    static func json(_ reports: [ChannelReport]) -> JSONDocument {
+    static func channelDocument(_ reports: [ChannelReport]) -> JSONDocument {
         let members = reports.flatMap { report in
-            zip(report.view.members, report.members).map { json($0, $1, isPrivate: report.view.key.isPrivate) }
+            zip(report.view.members, report.members).map {
+                memberDocument($0, $1, isPrivate: report.view.key.isPrivate)
+            }
         }
         let rooms = [false, true].compactMap { isPrivate -> JSONDocument? in
             let views = reports.map(\.view).filter { $0.key.isPrivate == isPrivate }
@@ -115,11 +118,13 @@ extension Dashboard {
         let notes = reports.flatMap { report in report.view.events.map { (loop: report.loop, event: $0) } }
         return [
             "rooms": .array(rooms), "members": .array(members),
-            "events": .array(ListedEvent.joined(notes).map(json)),
+            "events": .array(ListedEvent.mergeNotes(notes).map(eventDocument)),
         ]
     }
 
-    private static func json(_ member: ChannelView.Member, _ id: ConnectionID, isPrivate: Bool) -> JSONDocument {
+    private static func memberDocument(_ member: ChannelView.Member, _ id: ConnectionID, isPrivate: Bool)
+        -> JSONDocument
+    {
         [
             "id": .text(id.description), "user": .optional(member.user?.text), "role": .text(member.role.text),
             "presenceKey": .text(member.presenceKey), "present": .bool(member.isPresent),
@@ -127,7 +132,7 @@ extension Dashboard {
         ]
     }
 
-    private static func json(_ event: ListedEvent) -> JSONDocument {
+    private static func eventDocument(_ event: ListedEvent) -> JSONDocument {
         [
             "number": .integer(event.number), "loop": .integer(event.loop), "at": .integer(Int(event.first.at)),
             "event": .text(event.first.event), "receivers": .integer(event.receivers),

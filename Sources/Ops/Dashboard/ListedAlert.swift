@@ -49,12 +49,13 @@ extension Dashboard {
     func askForAlerts(of subject: AlertSubject) {
         let topic = OpsTopic.alerts(subject)
         guard let list = sources.alerts else {
-            return answer(topic, Self.json([], problem: "This hub sends no pushes: apns.topic is not set."))
+            return pushState(
+                topic, Self.alertsDocument([], problem: "This hub sends no pushes: apns.topic is not set."))
         }
-        list(subject, Self.most) { self.answer(topic, Self.json($0, problem: $1)) }
+        list(subject, Self.most) { self.pushState(topic, Self.alertsDocument($0, problem: $1)) }
     }
 
-    private static func json(_ alerts: [ListedAlert], problem: String?) -> JSONDocument {
+    private static func alertsDocument(_ alerts: [ListedAlert], problem: String?) -> JSONDocument {
         ["alerts": .array(alerts.map(\.json)), "problem": .optional(problem)]
     }
 }

@@ -27,7 +27,7 @@ struct ListedEvent {
     ///
     /// Each loop records every event once and in the same order, so among equal records the first ones of all loops
     /// belong together, and so do the second ones.
-    static func joined(_ notes: [(loop: Int, event: TrafficEvent)]) -> [ListedEvent] {
+    static func mergeNotes(_ notes: [(loop: Int, event: TrafficEvent)]) -> [ListedEvent] {
         var events: [ListedEvent] = []
         for (loop, note) in notes.sorted(by: { ($0.event.at, $0.event.number) < ($1.event.at, $1.event.number) }) {
             let known = events.firstIndex { $0.isSame(as: note) && !$0.loops.contains(loop) }

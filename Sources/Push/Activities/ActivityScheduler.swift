@@ -44,7 +44,7 @@ package struct ActivityScheduler: Sendable {
     /// - Returns: what the owner is to do; the order of an activity's actions is to be kept.
     package mutating func advance(to now: HubTime) -> [ActivityAction] {
         var actions: [ActivityAction] = []
-        while let id = dueTimes.take(at: now.monotonic) {
+        while let id = dueTimes.takeDue(at: now.monotonic) {
             guard var entry = entries[id] else { continue }
             if let action = entry.step(at: now, rules, &statistics) { actions.append(action) }
             if entry.isOver {
@@ -106,7 +106,7 @@ package struct ActivityScheduler: Sendable {
     @discardableResult
     package mutating func remove(_ id: Name) -> Bool {
         guard let entry = entries.removeValue(forKey: id) else { return false }
-        dueTimes.set(id, at: nil)
+        dueTimes.setDue(id, at: nil)
         Self.take(id, from: entry.user, in: &byUser)
         if let conversation = entry.conversation { Self.take(id, from: conversation, in: &byConversation) }
         return true
@@ -150,7 +150,7 @@ package struct ActivityScheduler: Sendable {
 
     private mutating func keep(_ entry: LiveActivity) {
         entries[entry.id] = entry
-        dueTimes.set(entry.id, at: entry.due(rules))
+        dueTimes.setDue(entry.id, at: entry.due(rules))
     }
 
     mutating func change<Answer>(

@@ -96,8 +96,8 @@ extension PostedState {
     /// As it is written down: `{"state":…,"hub":[…]}`.
     package var stored: [UInt8] {
         JSONWriter.object { object in
-            object.member("state", json: state.bytes)
-            object.array("hub", hub) { $0.value($1) }
+            object.writeMember("state", json: state.bytes)
+            object.array("hub", hub) { $0.writeValue($1) }
         }
     }
 

@@ -53,7 +53,7 @@ package struct ActivityPayload: Sendable {
     package func bytes(limit: Int = PayloadLimit.device) throws(PayloadError) -> [UInt8] {
         var writer = JSONWriter()
         writer.openObject()
-        writer.key("aps")
+        writer.writeKey("aps")
         writer.openObject()
         try write(into: &writer)
         writer.closeObject()
@@ -65,34 +65,34 @@ package struct ActivityPayload: Sendable {
     }
 
     private func write(into aps: inout JSONWriter) throws(PayloadError) {
-        aps.member("timestamp", timestamp)
-        aps.member("event", event.rawValue)
+        aps.writeMember("timestamp", timestamp)
+        aps.writeMember("event", event.rawValue)
         if let contentState {
             guard contentState.kind == .object else { throw PayloadError.noObject(key: "content-state") }
-            aps.member("content-state", json: contentState.bytes)
+            aps.writeMember("content-state", json: contentState.bytes)
         } else if event != .end {
             throw PayloadError.noObject(key: "content-state")
         }
-        aps.member("stale-date", staleDate)
+        aps.writeMember("stale-date", staleDate)
         if let relevanceScore {
             guard relevanceScore.isFinite else { throw PayloadError.badRelevanceScore }
-            aps.member("relevance-score", json: Array(String(relevanceScore).utf8))
+            aps.writeMember("relevance-score", json: Array(String(relevanceScore).utf8))
         }
-        if let alert { aps.member("alert", json: alert.json.bytes) }
+        if let alert { aps.writeMember("alert", json: alert.json.bytes) }
         switch step {
         case .start(let start, _): try write(start, into: &aps)
-        case .end(_, let dismissal?): aps.member("dismissal-date", dismissal)
+        case .end(_, let dismissal?): aps.writeMember("dismissal-date", dismissal)
         case .update, .end: break
         }
     }
 
     private func write(_ start: ActivityStart, into aps: inout JSONWriter) throws(PayloadError) {
         guard start.attributes.kind == .object else { throw PayloadError.noObject(key: "attributes") }
-        aps.member("attributes-type", start.attributesType)
-        aps.member("attributes", json: start.attributes.bytes)
+        aps.writeMember("attributes-type", start.attributesType)
+        aps.writeMember("attributes", json: start.attributes.bytes)
         switch start.input {
-        case .token: aps.member("input-push-token", 1)
-        case .channel(let id): aps.member("input-push-channel", id)
+        case .token: aps.writeMember("input-push-token", 1)
+        case .channel(let id): aps.writeMember("input-push-channel", id)
         case nil: break
         }
     }
@@ -127,9 +127,9 @@ package struct ActivityAlert: Sendable {
 
     package init(title: String, body: String, sound: String? = "default") {
         let alert = JSONWriter.object { alert in
-            alert.member("title", title)
-            alert.member("body", body)
-            if let sound { alert.member("sound", sound) }
+            alert.writeMember("title", title)
+            alert.writeMember("body", body)
+            if let sound { alert.writeMember("sound", sound) }
         }
         json = JSON(trusted: alert[...])
     }

@@ -50,19 +50,19 @@ package struct AlertPayload: Sendable, Equatable {
                         body?.write("body", into: &alert)
                     }
                 }
-                if let badge { aps.member("badge", max(0, badge)) }
-                if let sound { aps.member("sound", sound) }
-                if let threadID { aps.member("thread-id", threadID) }
-                if let category { aps.member("category", category) }
-                if let interruptionLevel { aps.member("interruption-level", interruptionLevel.rawValue) }
-                if let relevanceScore { aps.member("relevance-score", relevanceScore) }
+                if let badge { aps.writeMember("badge", max(0, badge)) }
+                if let sound { aps.writeMember("sound", sound) }
+                if let threadID { aps.writeMember("thread-id", threadID) }
+                if let category { aps.writeMember("category", category) }
+                if let interruptionLevel { aps.writeMember("interruption-level", interruptionLevel.rawValue) }
+                if let relevanceScore { aps.writeMember("relevance-score", relevanceScore) }
                 // So that the app's own extension may decrypt, or load an avatar.
-                aps.member("mutable-content", 1)
+                aps.writeMember("mutable-content", 1)
             }
-            if let conversationID { whole.member("conversationId", conversationID) }
-            if let messageID { whole.member("messageId", messageID) }
-            if let notificationID { whole.member("notificationId", notificationID) }
-            for field in fields { whole.member(field.name, json: field.value) }
+            if let conversationID { whole.writeMember("conversationId", conversationID) }
+            if let messageID { whole.writeMember("messageId", messageID) }
+            if let notificationID { whole.writeMember("notificationId", notificationID) }
+            for field in fields { whole.writeMember(field.name, json: field.value) }
         }
     }
 
@@ -125,12 +125,12 @@ package enum AlertText: Sendable, Equatable {
 
     func write(_ name: String, into alert: inout JSONWriter) {
         switch self {
-        case .text(let text): alert.member(name, text)
+        case .text(let text): alert.writeMember(name, text)
         case .localized(let key, let arguments):
             // The keys of the body have no prefix.
             let prefix = name == "body" ? "" : name + "-"
-            alert.member(prefix + "loc-key", key)
-            if !arguments.isEmpty { alert.member(prefix + "loc-args", arguments) }
+            alert.writeMember(prefix + "loc-key", key)
+            if !arguments.isEmpty { alert.writeMember(prefix + "loc-args", arguments) }
         }
     }
 

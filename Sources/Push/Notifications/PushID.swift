@@ -11,14 +11,14 @@ package struct PushID: Hashable, Sendable {
 
     /// Makes a fresh id (RFC 9562, version 4).
     package init() {
-        text = UUIDText.write(.random(in: .min ... .max), version: 4)
+        text = UUIDText.formatUUID(.random(in: .min ... .max), version: 4)
     }
 
     /// Makes the same id for the same name, on every hub and after every restart: the first 16 bytes of the name's
     /// SHA-256 as a UUID of version 8, which is for ids made by a rule of one's own (RFC 9562, section 5.8).
     package init(named name: String) {
         let hash = HashFunction.sha256.hash(Array(name.utf8)).prefix(16)
-        text = UUIDText.write(hash.reduce(0) { $0 << 8 | UInt128($1) }, version: 8)
+        text = UUIDText.formatUUID(hash.reduce(0) { $0 << 8 | UInt128($1) }, version: 8)
     }
 
     /// Nil where `text` is no UUID.

@@ -28,14 +28,14 @@ package struct TemplateVariables: Sendable {
 
     package mutating func set(_ name: String, _ texts: [String]) {
         var list = JSONWriter()
-        list.array(texts) { $0.value($1) }
+        list.array(texts) { $0.writeValue($1) }
         values[name] = JSON(trusted: list.bytes[...])
     }
 
     /// All values as a JSON object, in the order of their names.
     package var json: [UInt8] {
         JSONWriter.object { object in
-            for (name, value) in values.sorted(by: { $0.key < $1.key }) { object.member(name, json: value.bytes) }
+            for (name, value) in values.sorted(by: { $0.key < $1.key }) { object.writeMember(name, json: value.bytes) }
         }
     }
 

@@ -46,7 +46,7 @@ struct SendQueue {
         if entries.count >= capacity { return finished.append((push, .overflow)) }
         lastTicket += 1
         entries[lastTicket] = QueuedPush(push, to: server)
-        deadlines.set(lastTicket, at: push.deadline)
+        deadlines.setDue(lastTicket, at: push.deadline)
         lanes[push.lane, default: Lane()].waiting.append(lastTicket)
         list(push.lane)
         compact()
@@ -87,7 +87,7 @@ struct SendQueue {
     mutating func finish(_ ticket: Ticket, _ outcome: PushOutcome) {
         guard let entry = land(ticket) else { return }
         entries[ticket] = nil
-        deadlines.forget(ticket)
+        deadlines.removeSubject(ticket)
         finished.append((entry.push, outcome))
         list(entry.push.lane)
     }
@@ -115,7 +115,7 @@ struct SendQueue {
     /// Ends what is past its deadline, and lists the lanes whose delay is over.
     mutating func advance(to now: HubTime) {
         expire(at: now)
-        while let name = delayed.take(at: now.monotonic) {
+        while let name = delayed.takeDue(at: now.monotonic) {
             lanes[name]?.notBefore = nil
             list(name)
         }
@@ -148,14 +148,14 @@ extension SendQueue {
 
     private mutating func discard(_ name: Name) {
         lanes[name] = nil
-        delayed.forget(name)
+        delayed.removeSubject(name)
     }
 
     /// Keeps a lane back until `time`, in monotonic milliseconds.
     mutating func delay(_ name: Name, until time: Int64?) {
         guard let time else { return list(name) }
         lanes[name]?.notBefore = time
-        delayed.set(name, at: time)
+        delayed.setDue(name, at: time)
     }
 
     /// A notification is no longer in flight.
@@ -171,7 +171,7 @@ extension SendQueue {
     /// Ends a notification that waits.
     mutating func remove(_ ticket: Ticket, _ outcome: PushOutcome) {
         guard let entry = entries.removeValue(forKey: ticket) else { return }
-        deadlines.forget(ticket)
+        deadlines.removeSubject(ticket)
         let name = entry.push.lane
         if let index = lanes[name]?.waiting.firstIndex(of: ticket) { lanes[name]?.waiting.remove(at: index) }
         finished.append((entry.push, outcome))
@@ -192,7 +192,7 @@ extension SendQueue {
 
     /// Ends what waits and is past its deadline.
     mutating func expire(at now: HubTime) {
-        while let ticket = deadlines.take(at: now.unix) {
+        while let ticket = deadlines.takeDue(at: now.unix) {
             // One that is in flight is looked at when it comes back.
             guard let entry = entries[ticket], lanes[entry.push.lane]?.inFlight != ticket else { continue }
             remove(ticket, .expired)

@@ -22,14 +22,14 @@ extension RedisAddress {
             guard rest.hasPrefix("/"), rest.count > 1 else {
                 throw RedisAddressError("The path of a Unix socket begins with a slash: write unix:///path.")
             }
-            self.init(.unix(try Self.decoded(rest, "path")))
+            self.init(.unix(try Self.percentDecoded(rest, "path")))
         case "redis", "rediss", "redis+sentinel", "rediss+sentinel":
             try self.init(isSentinel: scheme.hasSuffix("sentinel"), authority: rest)
             if scheme.hasPrefix("rediss") { encryption = Encryption() }
         default:
             throw RedisAddressError("The address of Redis has a scheme that Roost does not know: \(Self.form).")
         }
-        try read(query)
+        try applyQuery(query)
     }
 
     private init(isSentinel: Bool, authority: Substring) throws(RedisAddressError) {
@@ -37,7 +37,7 @@ extension RedisAddress {
         var credentials = Credentials()
         // The last @, so that a password may contain one that is not written as %40.
         if let at = rest.lastIndex(of: "@") {
-            credentials = try Self.credentials(rest[..<at])
+            credentials = try Self.parseCredentials(rest[..<at])
             rest = rest[rest.index(after: at)...]
         }
         let hosts = rest.prefix { $0 != "/" }
@@ -46,7 +46,7 @@ extension RedisAddress {
             throw RedisAddressError("The address of Redis has two slashes after the host: \(Self.form).")
         }
         if isSentinel {
-            let name = try Self.decoded(path, "name of the primary")
+            let name = try Self.percentDecoded(path, "name of the primary")
             guard !name.isEmpty else {
                 throw RedisAddressError(
                     "The address of Sentinel has no name of a primary: write redis+sentinel://host:26379/NAME, "
@@ -54,32 +54,32 @@ extension RedisAddress {
             }
             var endpoints: [Endpoint] = []
             for host in hosts.split(separator: ",", omittingEmptySubsequences: false) {
-                endpoints.append(try Self.endpoint(host, port: Self.sentinelPort))
+                endpoints.append(try Self.parseEndpoint(host, port: Self.sentinelPort))
             }
             self.init(.sentinel(endpoints, name: name))
         } else {
-            self.init(.tcp(try Self.endpoint(hosts, port: Self.port)))
-            if !path.isEmpty { database = try Self.database(path) }
+            self.init(.tcp(try Self.parseEndpoint(hosts, port: Self.port)))
+            if !path.isEmpty { database = try Self.parseDatabase(path) }
         }
         self.credentials = credentials
     }
 
-    private mutating func read(_ query: Substring) throws(RedisAddressError) {
+    private mutating func applyQuery(_ query: Substring) throws(RedisAddressError) {
         for pair in query.split(separator: "&") {
             let name = pair.prefix { $0 != "=" }
             let text = pair.dropFirst(name.count + 1)
             switch name {
-            case "user": credentials.user = try Self.decoded(text, "user")
-            case "password": credentials.password = try Self.decoded(text, "password")
-            case "sentinel_user": sentinelCredentials.user = try Self.decoded(text, "user")
-            case "sentinel_password": sentinelCredentials.password = try Self.decoded(text, "password")
-            case "db": database = try Self.database(text)
+            case "user": credentials.user = try Self.percentDecoded(text, "user")
+            case "password": credentials.password = try Self.percentDecoded(text, "password")
+            case "sentinel_user": sentinelCredentials.user = try Self.percentDecoded(text, "user")
+            case "sentinel_password": sentinelCredentials.password = try Self.percentDecoded(text, "password")
+            case "db": database = try Self.parseDatabase(text)
             case "ca_file", "verify":
                 guard encryption != nil else {
                     throw RedisAddressError("\(name) is about TLS, and the address of Redis has none: write rediss://.")
                 }
                 if name == "ca_file" {
-                    encryption?.authorities = try Self.decoded(text, "ca_file")
+                    encryption?.authorities = try Self.percentDecoded(text, "ca_file")
                 } else if text == "off" || text == "on" {
                     encryption?.verifies = text == "on"
                 } else {
@@ -97,22 +97,22 @@ extension RedisAddress {
         }
     }
 
-    private static func credentials(_ text: Substring) throws(RedisAddressError) -> Credentials {
+    private static func parseCredentials(_ text: Substring) throws(RedisAddressError) -> Credentials {
         let user = text.prefix { $0 != ":" }
         var found = Credentials()
-        if !user.isEmpty { found.user = try decoded(user, "user") }
-        if user.count < text.count { found.password = try decoded(text.dropFirst(user.count + 1), "password") }
+        if !user.isEmpty { found.user = try percentDecoded(user, "user") }
+        if user.count < text.count { found.password = try percentDecoded(text.dropFirst(user.count + 1), "password") }
         return found
     }
 
-    private static func database(_ text: Substring) throws(RedisAddressError) -> Int {
+    private static func parseDatabase(_ text: Substring) throws(RedisAddressError) -> Int {
         guard let number = Int(text), (0...65535).contains(number), !text.hasPrefix("+") else {
             throw RedisAddressError("The database of Redis is a number: write redis://host:6379/0.")
         }
         return number
     }
 
-    private static func endpoint(_ text: Substring, port: UInt16) throws(RedisAddressError) -> Endpoint {
+    private static func parseEndpoint(_ text: Substring, port: UInt16) throws(RedisAddressError) -> Endpoint {
         var host = text
         var rest: Substring = ""
         if text.hasPrefix("[") {
@@ -137,7 +137,7 @@ extension RedisAddress {
     }
 
     /// Decodes percent-encoding.
-    private static func decoded(_ text: Substring, _ what: String) throws(RedisAddressError) -> String {
+    private static func percentDecoded(_ text: Substring, _ what: String) throws(RedisAddressError) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {

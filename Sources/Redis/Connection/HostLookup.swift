@@ -42,12 +42,14 @@ package final class HostLookup: Sendable {
     /// Readable when a look-up that returned `notYet` has ended.
     package var descriptor: Int32 { news.descriptor }
 
-    package func clear() { news.clear() }
+    package func clearSignal() { news.clear() }
 
     /// Requests a host's addresses; never waits.
     package func addresses(of endpoint: RedisAddress.Endpoint, at now: ContinuousClock.Instant) -> Answer {
-        if case .addresses(let numeric) = Self.resolve(endpoint, flags: AI_NUMERICHOST) { return .addresses(numeric) }
-        let known: Answer? = mailbox.look { content in
+        if case .addresses(let numeric) = Self.resolveHost(endpoint, flags: AI_NUMERICHOST) {
+            return .addresses(numeric)
+        }
+        let known: Answer? = mailbox.withContent { content in
             guard let found = content.found[endpoint] else { return nil }
             if now - found.at > Self.validity {
                 content.found[endpoint] = nil
@@ -58,25 +60,25 @@ package final class HostLookup: Sendable {
             return found.answer
         }
         if let known { return known }
-        if !thread.wasStarted { start() }
+        if !thread.wasStarted { startThread() }
         mailbox.post { content in if content.isRunning != endpoint { content.wanted = endpoint } }
         return .notYet
     }
 
-    private func start() {
+    private func startThread() {
         let (mailbox, news) = (mailbox, news)
         thread.start {
             while true {
                 mailbox.wait(until: nil)
-                let (wanted, isStopping) = mailbox.take { content in
+                let (wanted, isStopping) = mailbox.takeMail { content in
                     content.isRunning = content.wanted
                     content.wanted = nil
                     return (content.isRunning, content.isStopping)
                 }
                 if isStopping { return }
                 guard let wanted else { continue }
-                let answer = Self.resolve(wanted, flags: AI_ADDRCONFIG)
-                mailbox.look { content in
+                let answer = Self.resolveHost(wanted, flags: AI_ADDRCONFIG)
+                mailbox.withContent { content in
                     content.isRunning = nil
                     if content.found.count >= Self.capacity { content.found.removeAll() }
                     content.found[wanted] = (answer, .now)
@@ -86,7 +88,7 @@ package final class HostLookup: Sendable {
         }
     }
 
-    private static func resolve(_ endpoint: RedisAddress.Endpoint, flags: Int32) -> Answer {
+    private static func resolveHost(_ endpoint: RedisAddress.Endpoint, flags: Int32) -> Answer {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = flags | AI_NUMERICSERV

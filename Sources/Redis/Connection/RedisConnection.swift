@@ -115,54 +115,54 @@ package final class RedisConnection {
     /// Queues a command.
     ///
     /// - Returns: false, with nothing queued, before the connection is ready, after its end, and if too much is unanswered.
-    func send(_ command: [RedisArgument], at now: Instant) -> Bool {
+    func sendCommand(_ command: [RedisArgument], at now: Instant) -> Bool {
         let size = command.commandSize
         guard isReady, unanswered + size <= Self.capacity else { return false }
-        ask(command, .command, size: size, at: now)
+        queueCommand(command, .command, size: size, at: now)
         return true
     }
 
-    private func ask(_ command: [RedisArgument], _ purpose: Purpose, size: Int = 0, at now: Instant) {
+    private func queueCommand(_ command: [RedisArgument], _ purpose: Purpose, size: Int = 0, at now: Instant) {
         questions.append(Question(purpose: purpose, askedAt: now, size: size))
         unanswered += size
         command.encode(into: &output)
     }
 
     /// Makes whatever progress is possible, and reports the outcome.
-    func advance(at now: Instant, into events: inout [Event]) {
+    func makeProgress(at now: Instant, into events: inout [Event]) {
         do {
-            if case .opening(let opening) = state, let opened = try opening.advance(at: now) {
-                greet(on: opened, at: now)
+            if case .opening(let opening) = state, let opened = try opening.makeProgress(at: now) {
+                sendGreeting(on: opened, at: now)
             }
             switch state {
             case .greeting, .ready:
-                try read(at: now, into: &events)
+                try readInput(at: now, into: &events)
                 try judgeSilence(at: now)
             default: break
             }
             flush()
         } catch {
-            end(error, into: &events)
+            endConnection(error, into: &events)
         }
     }
 
-    private func greet(on opened: RedisSocket, at now: Instant) {
+    private func sendGreeting(on opened: RedisSocket, at now: Instant) {
         socket = opened
         lastByteAt = now
         state = .greeting
-        for (step, command) in greeting.commands { ask(command, .greeting(step), at: now) }
+        for (step, command) in greeting.commands { queueCommand(command, .greeting(step), at: now) }
     }
 
     // MARK: Reading
 
-    private func read(at now: Instant, into events: inout [Event]) throws(RedisFailure) {
+    private func readInput(at now: Instant, into events: inout [Event]) throws(RedisFailure) {
         guard let socket else { return }
         mayHaveMore = false
         for _ in 0..<Self.readsInOneTurn {
-            switch input.withUnsafeMutableBytes({ socket.read(into: $0) }) {
+            switch input.withUnsafeMutableBytes({ socket.readBytes(into: $0) }) {
             case .moved(let count):
                 lastByteAt = now
-                try take(count, at: now, into: &events)
+                try parseInput(count, at: now, into: &events)
                 if count < Self.readSize, !socket.hasPending, !socket.isEncrypted { return }
             case .waits(let events):
                 if let writeFailure { throw writeFailure }
@@ -174,24 +174,24 @@ package final class RedisConnection {
         mayHaveMore = true
     }
 
-    private func take(_ count: Int, at now: Instant, into events: inout [Event]) throws(RedisFailure) {
+    private func parseInput(_ count: Int, at now: Instant, into events: inout [Event]) throws(RedisFailure) {
         var taken = 0
         while taken < count {
             let piece = min(count - taken, ReplyReader.pieceSize)
             // Not thrown inside the closure, which cannot throw a typed error.
             let problem = input.withUnsafeBytes { bytes -> RedisFailure? in
                 do throws(RedisFailure) {
-                    try reader.feed(UnsafeRawBufferPointer(rebasing: bytes[taken..<taken + piece]))
+                    try reader.feedBytes(UnsafeRawBufferPointer(rebasing: bytes[taken..<taken + piece]))
                     return nil
                 } catch { return error }
             }
             if let problem { throw problem }
             taken += piece
-            while let value = try reader.next() { try receive(value, at: now, into: &events) }
+            while let value = try reader.nextReply() { try receiveReply(value, at: now, into: &events) }
         }
     }
 
-    private func receive(_ value: RedisValue, at now: Instant, into events: inout [Event]) throws(RedisFailure) {
+    private func receiveReply(_ value: RedisValue, at now: Instant, into events: inout [Event]) throws(RedisFailure) {
         if greeting.subscribes, case .array(let parts) = value, parts.count == 3, parts[0] == Self.message,
             case .bytes(let channel) = parts[1], case .bytes(let message) = parts[2]
         {
@@ -210,7 +210,7 @@ package final class RedisConnection {
             if case .error(let text) = value, let failure = RedisFailure.ofConnection(text) { throw failure }
         case .ping:
             if case .error(let text) = value { throw RedisFailure.ofSetUp(text) }
-        case .greeting(let step): try greeting.take(value, of: step)
+        case .greeting(let step): try greeting.takeReply(value, of: step)
         }
         if case .greeting = state, questions.isEmpty {
             state = .ready
@@ -229,7 +229,7 @@ package final class RedisConnection {
         if let deadAt {
             if now >= deadAt, !mayHaveMore { throw RedisFailure(.silent, "Redis does not answer any more") }
         } else if now >= pingAt {
-            ask(["PING"], .ping, at: now)
+            queueCommand(["PING"], .ping, at: now)
         }
     }
 
@@ -243,7 +243,7 @@ package final class RedisConnection {
         default: return
         }
         while written < output.count {
-            let outcome = output.withUnsafeBytes { socket.write(UnsafeRawBufferPointer(rebasing: $0[written...])) }
+            let outcome = output.withUnsafeBytes { socket.writeBytes(UnsafeRawBufferPointer(rebasing: $0[written...])) }
             switch outcome {
             case .moved(let count): written += count
             case .waits(let events):
@@ -264,7 +264,7 @@ package final class RedisConnection {
         written = 0
     }
 
-    private func end(_ failure: RedisFailure, into events: inout [Event]) {
+    private func endConnection(_ failure: RedisFailure, into events: inout [Event]) {
         state = .ended
         socket = nil
         output = []

@@ -47,7 +47,7 @@ struct RedisGreeting {
         return commands + own.map { (.own, $0) }
     }
 
-    mutating func take(_ value: RedisValue, of step: Step) throws(RedisFailure) {
+    mutating func takeReply(_ value: RedisValue, of step: Step) throws(RedisFailure) {
         if case .error(let text) = value {
             let failure = RedisFailure.ofSetUp(text)
             // The name only helps a person who inspects the server.

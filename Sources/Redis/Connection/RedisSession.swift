@@ -19,7 +19,7 @@ package final class RedisSession {
     ) throws(RedisFailure) {
         self.limit = limit
         side = LinkSide(address, RedisGreeting(name: name), timeouts, lookup, random: { 0 }, at: .now)
-        try turn { side.isReady }
+        try pollConnection { side.isReady }
     }
 
     package var server: RedisServerIdentity { side.server }
@@ -32,22 +32,24 @@ package final class RedisSession {
     /// An error can end the connection; the next command then makes a new one.
     ///
     /// - Throws: `RedisFailure` if there is no reply.
-    package func ask(_ command: RedisArgument...) throws(RedisFailure) -> RedisValue { try ask(command) }
+    package func runCommand(_ command: RedisArgument...) throws(RedisFailure) -> RedisValue { try runCommand(command) }
 
-    package func ask(_ command: [RedisArgument]) throws(RedisFailure) -> RedisValue {
+    package func runCommand(_ command: [RedisArgument]) throws(RedisFailure) -> RedisValue {
         replies = []
-        if !side.isReady { try turn { side.isReady } }
-        guard side.ask(command, .command(0), at: .now) else { throw RedisFailure(.cut, "there is no connection") }
-        try turn { !replies.isEmpty }
+        if !side.isReady { try pollConnection { side.isReady } }
+        guard side.sendCommand(command, .command(0), at: .now) else {
+            throw RedisFailure(.cut, "there is no connection")
+        }
+        try pollConnection { !replies.isEmpty }
         return replies.removeFirst()
     }
 
-    private func turn(until isDone: () -> Bool) throws(RedisFailure) {
+    private func pollConnection(until isDone: () -> Bool) throws(RedisFailure) {
         let deadline = ContinuousClock.now + limit
         while true {
             var events: [LinkSide.Event] = []
-            lookup.clear()
-            side.advance(at: .now, into: &events)
+            lookup.clearSignal()
+            side.makeProgress(at: .now, into: &events)
             for event in events {
                 switch event {
                 case .reply(.command, let value): replies.append(value)

@@ -22,7 +22,7 @@ final class RedisSocket {
     }
 
     /// Starts to connect; `finishConnecting` returns the outcome once poll reports POLLOUT.
-    static func connecting(
+    static func startConnecting(
         to address: HostLookup.SocketAddress, acknowledgement: Duration
     ) throws(RedisFailure) -> RedisSocket {
         let descriptor = socket(
@@ -43,7 +43,7 @@ final class RedisSocket {
     }
 
     /// The address of a Unix domain socket; nil if the path is too long.
-    static func unix(_ path: String) -> HostLookup.SocketAddress? {
+    static func unixAddress(_ path: String) -> HostLookup.SocketAddress? {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let fits = withUnsafeMutableBytes(of: &address.sun_path) { bytes in
@@ -65,7 +65,7 @@ final class RedisSocket {
         if error != 0 { throw Self.notConnected(error) }
         // Within one machine, TCP can connect a socket to itself: a port without a listener can be the one that the
         // kernel gave this socket.
-        if let own = name(getsockname), own == name(getpeername), own.first != UInt8(AF_UNIX) {
+        if let own = socketName(getsockname), own == socketName(getpeername), own.first != UInt8(AF_UNIX) {
             throw Self.notConnected(ECONNREFUSED)
         }
         return true
@@ -75,34 +75,34 @@ final class RedisSocket {
     func startTLS(host: String, _ encryption: RedisAddress.Encryption) throws(RedisFailure) {
         var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
         tls = roost_tls_create(descriptor, host, encryption.authorities, encryption.verifies, &problem)
-        if tls == nil { throw RedisFailure(.certificate, Self.text(problem)) }
+        if tls == nil { throw RedisFailure(.certificate, Self.problemText(problem)) }
     }
 
     /// Moves 0 bytes when done.
-    func handshake() -> Outcome {
+    func continueHandshake() -> Outcome {
         guard let tls else { return .moved(0) }
         var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
-        return outcome(Int(roost_tls_handshake(tls, &problem)), problem)
+        return tlsOutcome(Int(roost_tls_handshake(tls, &problem)), problem)
     }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
+    func readBytes(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         if let tls {
             var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
-            return outcome(roost_tls_read(tls, buffer.baseAddress, buffer.count, &problem), problem)
+            return tlsOutcome(roost_tls_read(tls, buffer.baseAddress, buffer.count, &problem), problem)
         }
         let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
         if count > 0 { return .moved(count) }
         if count == 0 { return .ended(Self.closed) }
-        return failed(errno, waiting: POLLIN)
+        return ioFailure(errno, waiting: POLLIN)
     }
 
-    func write(_ bytes: UnsafeRawBufferPointer) -> Outcome {
+    func writeBytes(_ bytes: UnsafeRawBufferPointer) -> Outcome {
         if let tls {
             var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
-            return outcome(roost_tls_write(tls, bytes.baseAddress, bytes.count, &problem), problem)
+            return tlsOutcome(roost_tls_write(tls, bytes.baseAddress, bytes.count, &problem), problem)
         }
         let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-        return count >= 0 ? .moved(count) : failed(errno, waiting: POLLOUT)
+        return count >= 0 ? .moved(count) : ioFailure(errno, waiting: POLLOUT)
     }
 
     var isEncrypted: Bool { tls != nil }
@@ -110,17 +110,17 @@ final class RedisSocket {
     /// Whether bytes are pending that poll does not see.
     var hasPending: Bool { tls.map { roost_tls_has_pending($0) } ?? false }
 
-    private func outcome(_ result: Int, _ problem: [CChar]) -> Outcome {
+    private func tlsOutcome(_ result: Int, _ problem: [CChar]) -> Outcome {
         switch result {
         case 0...: .moved(result)
         case Int(ROOST_TLS_WANTS_READ.rawValue): .waits(Int16(POLLIN))
         case Int(ROOST_TLS_WANTS_WRITE.rawValue): .waits(Int16(POLLOUT))
         case Int(ROOST_TLS_CLOSED.rawValue): .ended(Self.closed)
-        default: .ended(RedisFailure(.certificate, Self.text(problem)))
+        default: .ended(RedisFailure(.certificate, Self.problemText(problem)))
         }
     }
 
-    private func failed(_ number: Int32, waiting events: Int32) -> Outcome {
+    private func ioFailure(_ number: Int32, waiting events: Int32) -> Outcome {
         if number == EAGAIN || number == EINTR { return .waits(Int16(events)) }
         return .ended(RedisFailure(.cut, "the connection was cut: \(errorText(number))"))
     }
@@ -137,7 +137,7 @@ final class RedisSocket {
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    private func name(
+    private func socketName(
         _ function: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
     ) -> [UInt8]? {
         var storage = sockaddr_storage()
@@ -150,7 +150,7 @@ final class RedisSocket {
         }
     }
 
-    private static func text(_ problem: [CChar]) -> String {
+    private static func problemText(_ problem: [CChar]) -> String {
         String(decoding: problem.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }

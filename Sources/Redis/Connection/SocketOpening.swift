@@ -52,17 +52,17 @@ final class SocketOpening {
     }
 
     /// - Returns: the socket once it is usable.
-    func advance(at now: Instant) throws(RedisFailure) -> RedisSocket? {
+    func makeProgress(at now: Instant) throws(RedisFailure) -> RedisSocket? {
         wasAdvanced = true
         if case .lookingUp = state { try lookUp(at: now) }
         if case .connecting(let socket, let limit) = state {
-            guard try goOnConnecting(socket, until: limit, at: now) else { return nil }
+            guard try checkConnected(socket, until: limit, at: now) else { return nil }
             guard let encryption, case .tcp(let endpoint) = place else { return socket }
             try socket.startTLS(host: endpoint.host, encryption)
             state = .securing(socket, now + timeouts.silence)
         }
         guard case .securing(let socket, let limit) = state else { return nil }
-        switch socket.handshake() {
+        switch socket.continueHandshake() {
         case .moved: return socket
         case .waits(let events): waitsFor = events
         case .ended(let failure): throw failure
@@ -76,7 +76,7 @@ final class SocketOpening {
     private func lookUp(at now: Instant) throws(RedisFailure) {
         switch place {
         case .unix(let path):
-            guard let address = RedisSocket.unix(path) else {
+            guard let address = RedisSocket.unixAddress(path) else {
                 throw RedisFailure(.refused, "the path of the Unix socket is too long")
             }
             addresses = [address]
@@ -102,7 +102,7 @@ final class SocketOpening {
             let share = (startedAt + timeouts.connect - now) / addresses.count
             let address = addresses.removeFirst()
             do throws(RedisFailure) {
-                let socket = try RedisSocket.connecting(to: address, acknowledgement: timeouts.acknowledgement)
+                let socket = try RedisSocket.startConnecting(to: address, acknowledgement: timeouts.acknowledgement)
                 state = .connecting(socket, now + max(share, .milliseconds(1)))
                 return
             } catch {
@@ -113,7 +113,7 @@ final class SocketOpening {
     }
 
     /// - Returns: whether the socket is connected.
-    private func goOnConnecting(
+    private func checkConnected(
         _ socket: RedisSocket, until limit: Instant, at now: Instant
     ) throws(RedisFailure) -> Bool {
         do throws(RedisFailure) {

@@ -72,8 +72,8 @@ final class LinkSide {
     var deadline: Instant? { if case .waiting(let until) = step { until } else { connection?.deadline } }
 
     /// - Returns: false if the command cannot be sent now.
-    func ask(_ command: [RedisArgument], _ question: LinkQuestion, at now: Instant) -> Bool {
-        guard isReady, case .connected(let connection) = step, connection.send(command, at: now) else {
+    func sendCommand(_ command: [RedisArgument], _ question: LinkQuestion, at now: Instant) -> Bool {
+        guard isReady, case .connected(let connection) = step, connection.sendCommand(command, at: now) else {
             return false
         }
         questions.append(question)
@@ -83,46 +83,50 @@ final class LinkSide {
     /// Discards the replies to earlier requests, and tests whether the connection still answers.
     ///
     /// - Returns: the unanswered requests.
-    func doubt(at now: Instant) -> [LinkQuestion] {
+    func probeConnection(at now: Instant) -> [LinkQuestion] {
         let unanswered = Array(questions)
         for index in questions.indices { questions[index] = .nobody }
         isProven = false
-        if isReady, !ask(["PING"], .proof, at: now) {
-            drop(RedisFailure(.silent, "Redis leaves too much unanswered"), at: now)
+        if isReady, !sendCommand(["PING"], .proof, at: now) {
+            dropConnection(RedisFailure(.silent, "Redis leaves too much unanswered"), at: now)
         }
         return unanswered
     }
 
     /// Gives the connection up; the next attempt follows.
-    func drop(_ failure: RedisFailure, at now: Instant) {
+    func dropConnection(_ failure: RedisFailure, at now: Instant) {
         readyAt = nil
         isProven = false
         questions = []
-        step = .waiting(pause.failed(at: now, random: random()))
+        step = .waiting(pause.attemptFailed(at: now, random: random()))
     }
 
-    func advance(at now: Instant, into events: inout [Event]) {
+    func makeProgress(at now: Instant, into events: inout [Event]) {
         if case .waiting(let until) = step {
             guard now >= until else { return }
             silentSentinels = 0
-            begin(at: now)
+            startAttempt(at: now)
         }
         guard let connection else { return }
         var news: [RedisConnection.Event] = []
-        connection.advance(at: now, into: &news)
+        connection.makeProgress(at: now, into: &news)
         for event in news {
             // Anything a Sentinel says after its answer is irrelevant.
             guard connection === self.connection else { break }
-            if case .asking = step { heard(event, at: now, into: &events) } else { take(event, at: now, into: &events) }
+            if case .asking = step {
+                handleSentinelEvent(event, at: now, into: &events)
+            } else {
+                handleEvent(event, at: now, into: &events)
+            }
         }
     }
 
-    private func take(_ event: RedisConnection.Event, at now: Instant, into events: inout [Event]) {
+    private func handleEvent(_ event: RedisConnection.Event, at now: Instant, into events: inout [Event]) {
         switch event {
         case .ready(let replies):
             readyAt = now
             isProven = true
-            pause.ready(at: now)
+            pause.connectionOpened(at: now)
             events.append(.ready(replies))
         case .reply(let value):
             guard let question = questions.popFirst() else { return }
@@ -131,13 +135,13 @@ final class LinkSide {
         case .message(let channel, let message): events.append(.message(channel: channel, message))
         case .ended(let failure):
             events.append(.failed(failure, unanswered: Array(questions)))
-            drop(failure, at: now)
+            dropConnection(failure, at: now)
         }
     }
 
     // MARK: Sentinel
 
-    private func begin(at now: Instant) {
+    private func startAttempt(at now: Instant) {
         guard case .sentinel(let endpoints, let name) = address.place else {
             return connect(to: address.place, at: now)
         }
@@ -160,7 +164,7 @@ final class LinkSide {
     }
 
     /// Handles an event of the connection with a Sentinel.
-    private func heard(_ event: RedisConnection.Event, at now: Instant, into events: inout [Event]) {
+    private func handleSentinelEvent(_ event: RedisConnection.Event, at now: Instant, into events: inout [Event]) {
         guard case .sentinel(let endpoints, let name) = address.place else { return }
         let failure: RedisFailure
         switch event {
@@ -174,9 +178,9 @@ final class LinkSide {
         }
         sentinel = (sentinel + 1) % endpoints.count
         silentSentinels += 1
-        if silentSentinels < endpoints.count { return begin(at: now) }
+        if silentSentinels < endpoints.count { return startAttempt(at: now) }
         let told = RedisFailure(.sentinel, "no Sentinel names the primary; of the last one: \(failure)")
-        drop(told, at: now)
+        dropConnection(told, at: now)
         events.append(.failed(told, unanswered: []))
     }
 }

@@ -73,7 +73,7 @@ package final class RedisLink {
     package var server: RedisServerIdentity { isWhole ? commands.server : RedisServerIdentity() }
 
     /// Writes everything queued since the last turn, and adds the descriptors to poll.
-    package func poll(into descriptors: inout [pollfd]) {
+    package func preparePoll(into descriptors: inout [pollfd]) {
         for connection in connections {
             connection.flush()
             if let descriptor = connection.descriptor {
@@ -95,49 +95,49 @@ package final class RedisLink {
     ///
     /// - Parameter tag: returned with the reply. Replies come in the order of commands.
     /// - Returns: false, with nothing queued, if the link is away or too much is unanswered (8 MiB).
-    package func command(_ command: [RedisArgument], tag: UInt64, at now: Instant) -> Bool {
-        isWhole && commands.ask(command, .command(tag), at: now)
+    package func queueCommand(_ command: [RedisArgument], tag: UInt64, at now: Instant) -> Bool {
+        isWhole && commands.sendCommand(command, .command(tag), at: now)
     }
 
     /// Queues a call of a script. If Redis has forgotten the script, the call is repeated with its whole text: that reply
     /// then comes after those of commands queued meanwhile, so a caller that needs an order keeps one call in flight.
     ///
     /// - Returns: as for commands.
-    package func call(
+    package func queueCall(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument], tag: UInt64, at now: Instant
     ) -> Bool {
         guard isWhole else { return false }
         let call = ScriptCall(script: script, keys: keys, arguments: arguments)
-        return commands.ask(hashes[script].map(call.byHash) ?? call.byText, .call(tag, call), at: now)
+        return commands.sendCommand(hashes[script].map(call.byHash) ?? call.byText, .call(tag, call), at: now)
     }
 
     /// Sends a ping on the messages' connection: the `pong` comes after all messages published before.
     ///
     /// - Returns: as for commands. A ping is never answered if the link fails.
     package func publishPing(tag: UInt64, at now: Instant) -> Bool {
-        isWhole && messages.ask(["PING"], .ping(tag), at: now)
+        isWhole && messages.sendCommand(["PING"], .ping(tag), at: now)
     }
 
     /// Gives both connections up and makes new ones, because their answers are no longer trusted.
     package func reconnect(because failure: RedisFailure, at now: Instant) -> [LinkEvent] {
         var events: [LinkEvent] = []
         let asked = Array(commands.questions)
-        for side in [commands, messages] { side.drop(failure, at: now) }
-        fall(failure, unanswered: asked, at: now, into: &events)
+        for side in [commands, messages] { side.dropConnection(failure, at: now) }
+        reportAway(failure, unanswered: asked, at: now, into: &events)
         return events
     }
 
     /// Makes whatever progress is possible.
-    package func advance(at now: Instant) -> [LinkEvent] {
+    package func makeProgress(at now: Instant) -> [LinkEvent] {
         var events: [LinkEvent] = []
-        if connections.contains(where: { $0.descriptor == nil }) { lookup.clear() }
+        if connections.contains(where: { $0.descriptor == nil }) { lookup.clearSignal() }
         for side in [messages, commands] {
             var news: [LinkSide.Event] = []
-            side.advance(at: now, into: &news)
-            for event in news { take(event, of: side, at: now, into: &events) }
+            side.makeProgress(at: now, into: &news)
+            for event in news { handleSideEvent(event, of: side, at: now, into: &events) }
         }
         becomeWhole(at: now, into: &events)
-        watch?.advance(at: now)
+        watch?.makeProgress(at: now)
         // Anything Sentinel said before this connection was made counts less than its answer then.
         if isWhole, let (named, at) = watch?.named, let (place, since) = commands.place, at > since,
             place != .tcp(named)
@@ -147,7 +147,9 @@ package final class RedisLink {
         return events
     }
 
-    private func take(_ event: LinkSide.Event, of side: LinkSide, at now: Instant, into events: inout [LinkEvent]) {
+    private func handleSideEvent(
+        _ event: LinkSide.Event, of side: LinkSide, at now: Instant, into events: inout [LinkEvent]
+    ) {
         switch event {
         case .ready(let replies):
             guard side === commands else { return }
@@ -156,14 +158,14 @@ package final class RedisLink {
             guard let name = channels.first(where: { $0.utf8.elementsEqual(channel) }) else { return }
             events.append(.message(channel: name, message))
         case .failed(let failure, let unanswered):
-            let others = isWhole ? (side === commands ? messages : commands).doubt(at: now) : []
-            fall(failure, unanswered: unanswered + others, at: now, into: &events)
+            let others = isWhole ? (side === commands ? messages : commands).probeConnection(at: now) : []
+            reportAway(failure, unanswered: unanswered + others, at: now, into: &events)
         case .reply(let question, let value):
             switch question {
             case .command(let tag): events.append(.reply(tag: tag, value))
             case .call(let tag, let call):
                 if case .error(let text) = value, text.hasPrefix("NOSCRIPT"),
-                    commands.ask(call.byText, .command(tag), at: now)
+                    commands.sendCommand(call.byText, .command(tag), at: now)
                 {
                     return
                 }
@@ -174,7 +176,7 @@ package final class RedisLink {
         }
     }
 
-    private func fall(
+    private func reportAway(
         _ failure: RedisFailure, unanswered: [LinkQuestion], at now: Instant, into events: inout [LinkEvent]
     ) {
         if isWhole || failure != told { events.append(.away(failure)) }
@@ -193,8 +195,8 @@ package final class RedisLink {
         else { return }
         guard commands.server.runID == messages.server.runID else {
             let failure = RedisFailure(.elsewhere, "the address led to two different servers")
-            (one < other ? commands : messages).drop(failure, at: now)
-            return fall(failure, unanswered: [], at: now, into: &events)
+            (one < other ? commands : messages).dropConnection(failure, at: now)
+            return reportAway(failure, unanswered: [], at: now, into: &events)
         }
         isWhole = true
         told = nil

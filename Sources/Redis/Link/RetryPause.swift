@@ -11,11 +11,11 @@ struct RetryPause {
     }
 
     /// An attempt succeeded. The pauses become short again only once the connection has lasted.
-    mutating func ready(at now: ContinuousClock.Instant) { readyAt = now }
+    mutating func connectionOpened(at now: ContinuousClock.Instant) { readyAt = now }
 
     /// - Parameter random: in 0..<1.
     /// - Returns: when to try again.
-    mutating func failed(at now: ContinuousClock.Instant, random: Double) -> ContinuousClock.Instant {
+    mutating func attemptFailed(at now: ContinuousClock.Instant, random: Double) -> ContinuousClock.Instant {
         if let readyAt, now - readyAt >= timeouts.stable { ceiling = timeouts.firstRetry }
         readyAt = nil
         defer { ceiling = min(ceiling * 2, timeouts.longestRetry) }

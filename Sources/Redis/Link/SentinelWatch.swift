@@ -40,22 +40,22 @@ final class SentinelWatch {
 
     var deadline: Instant? { connection?.deadline ?? waitsUntil }
 
-    func advance(at now: Instant) {
+    func makeProgress(at now: Instant) {
         if connection == nil, waitsUntil.map({ now >= $0 }) ?? true { connect(at: now) }
         var events: [RedisConnection.Event] = []
-        connection?.advance(at: now, into: &events)
+        connection?.makeProgress(at: now, into: &events)
         for event in events {
             switch event {
             case .ready(let replies):
-                pause.ready(at: now)
+                pause.connectionOpened(at: now)
                 if let found = replies.first.flatMap(RedisAddress.Endpoint.init(sentinel:)) { named = (found, at: now) }
             case .message(_, let message):
-                if let found = Self.switched(message, of: name) { named = (found, at: now) }
+                if let found = Self.parseSwitch(message, of: name) { named = (found, at: now) }
             case .reply: break
             case .ended:
                 connection = nil
                 next = (next + 1) % endpoints.count
-                waitsUntil = pause.failed(at: now, random: random())
+                waitsUntil = pause.attemptFailed(at: now, random: random())
             }
         }
     }
@@ -73,7 +73,7 @@ final class SentinelWatch {
     }
 
     /// Parses `NAME OLD-HOST OLD-PORT HOST PORT`.
-    private static func switched(_ message: [UInt8], of name: String) -> RedisAddress.Endpoint? {
+    private static func parseSwitch(_ message: [UInt8], of name: String) -> RedisAddress.Endpoint? {
         let words = String(decoding: message, as: UTF8.self).split(separator: " ")
         guard words.count == 5, words[0] == name, let port = UInt16(words[4]), port > 0 else { return nil }
         return RedisAddress.Endpoint(host: String(words[3]), port: port)

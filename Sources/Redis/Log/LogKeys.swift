@@ -23,7 +23,7 @@ package struct LogKeys: Sendable, Equatable {
     /// The index of the streams that hubs share: their names, and the length of each log.
     package var streams: String { prefix + "s" }
     /// The log of one of these streams.
-    package func stream(_ id: String) -> String { "\(streams):\(id)" }
+    package func streamLog(_ id: String) -> String { "\(streams):\(id)" }
     /// The epoch of the streams, and their number of writes.
     package var streamsHead: String { prefix + "sm" }
     /// The channel on which hubs publish changes of streams.

@@ -85,17 +85,17 @@ package struct LogScripts: Sendable {
     ///
     /// - Parameter leastEpoch: milliseconds since 1970, and greater than any epoch that the caller knows.
     /// - Returns: as for `RedisLink`'s commands.
-    package func open(leastEpoch: UInt64, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool {
-        link.call(
+    package func queueOpening(leastEpoch: UInt64, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool {
+        link.queueCall(
             Self.open, keys: [keys.log, keys.head], arguments: [.integer(Int64(clamping: leastEpoch))], tag: tag,
             at: now)
     }
 
-    package static func opening(_ value: RedisValue) throws(LogRefusal) -> LogOpening {
+    package static func parseOpening(_ value: RedisValue) throws(LogRefusal) -> LogOpening {
         let texts = (value.elements ?? []).map(\.text)
         guard texts.count >= 3, let epoch = texts[0], let offset = texts[1],
             let head = LogEntryID(epoch: epoch, offset: offset), let tag = texts[2].flatMap({ UInt64($0) })
-        else { throw refusal(value) }
+        else { throw makeRefusal(value) }
         return LogOpening(
             head: head, tag: tag,
             older: texts.dropFirst(3).compactMap { $0.flatMap { LogEntryID($0) } })
@@ -107,11 +107,11 @@ package struct LogScripts: Sendable {
     ///   - entryTag: random, not 0.
     ///   - length: the approximate number of entries that the log keeps.
     /// - Returns: as for `RedisLink`'s commands.
-    package func publish(
+    package func queuePublishing(
         _ batch: [UInt8], in epoch: UInt64, entryTag: UInt64, length: Int, on link: RedisLink, tag: UInt64,
         at now: RedisLink.Instant
     ) -> Bool {
-        link.call(
+        link.queueCall(
             Self.publish, keys: [keys.log, keys.head],
             arguments: [
                 .text(keys.channel), .text(String(epoch)), .text(String(entryTag)), .integer(Int64(length)),
@@ -120,9 +120,9 @@ package struct LogScripts: Sendable {
     }
 
     /// The offset of the published entry.
-    package static func published(_ value: RedisValue) throws(LogRefusal) -> Int64 {
+    package static func parsePublished(_ value: RedisValue) throws(LogRefusal) -> Int64 {
         if case .integer(let offset) = value, 0...(1 << 40) ~= offset { return offset }
-        throw refusal(value)
+        throw makeRefusal(value)
     }
 
     /// Queues reading entries, oldest first: as many as fill an answer of a megabyte, and one more.
@@ -131,12 +131,12 @@ package struct LogScripts: Sendable {
     ///   - last: nil for the end of the log.
     ///   - count: the most entries to read.
     /// - Returns: as for `RedisLink`'s commands.
-    package func read(
+    package func queueReading(
         after place: LogEntryID, through last: LogEntryID? = nil, count: Int = 1000, on link: RedisLink, tag: UInt64,
         at now: RedisLink.Instant
     ) -> Bool {
         let start = place.offset < 0 ? "\(place.epoch)-0" : "(\(place)"
-        return link.call(
+        return link.queueCall(
             Self.read, keys: [keys.log],
             arguments: [
                 .text(start), .text(last?.description ?? "+"), .integer(Int64(count)), .integer(Self.answerSize),
@@ -145,18 +145,20 @@ package struct LogScripts: Sendable {
 
     private static let answerSize: Int64 = 1 << 20
 
-    package static func piece(_ value: RedisValue) throws(LogRefusal) -> LogPiece {
+    package static func parsePiece(_ value: RedisValue) throws(LogRefusal) -> LogPiece {
         guard let parts = value.elements, parts.count == 2, case .integer(let isAtEnd) = parts[0],
             let elements = parts[1].elements
-        else { throw refusal(value) }
+        else { throw makeRefusal(value) }
         var entries: [StoredLogEntry] = []
         entries.reserveCapacity(elements.count)
         for element in elements {
-            guard let parts = element.elements, parts.count == 2, let text = parts[0].text else { throw refusal(value) }
+            guard let parts = element.elements, parts.count == 2, let text = parts[0].text else {
+                throw makeRefusal(value)
+            }
             // Written by another program, after everything that hubs write.
             guard let id = LogEntryID(text) else { continue }
             // A damaged entry keeps its place: the log reader continues after it, and finds that something is missing.
-            entries.append(entry(id, parts[1]) ?? StoredLogEntry(id: id, tagBefore: 0, tag: 0, batch: []))
+            entries.append(parseEntry(id, parts[1]) ?? StoredLogEntry(id: id, tagBefore: 0, tag: 0, batch: []))
         }
         return LogPiece(entries: entries, isAtEnd: isAtEnd == 1 || entries.isEmpty)
     }
@@ -165,15 +167,15 @@ package struct LogScripts: Sendable {
     ///
     /// - Returns: as for `RedisLink`'s commands.
     package func readHead(on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool {
-        link.command(["GET", .text(keys.head)], tag: tag, at: now)
+        link.queueCommand(["GET", .text(keys.head)], tag: tag, at: now)
     }
 
     /// The head of the log; nil if there is none, so that the log must be opened again. The epoch of a lost primary is returned as it was.
-    package static func head(_ value: RedisValue) throws(LogRefusal) -> LogOpening? {
+    package static func parseHead(_ value: RedisValue) throws(LogRefusal) -> LogOpening? {
         if case .null = value { return nil }
         let words = (value.text ?? "").split(separator: " ")
         guard words.count >= 4, let head = LogEntryID(epoch: words[0], offset: words[1]), let tag = UInt64(words[3])
-        else { throw refusal(value) }
+        else { throw makeRefusal(value) }
         return LogOpening(
             head: head, tag: tag,
             older: words.dropFirst(4).compactMap { LogEntryID(String($0)) })
@@ -197,10 +199,10 @@ package struct LogScripts: Sendable {
     /// - Returns: as for `RedisLink`'s commands.
     package func removeForeignLease(of hub: String, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool
     {
-        link.call(Self.removeForeignLease, keys: [keys.lease(of: hub)], arguments: [], tag: tag, at: now)
+        link.queueCall(Self.removeForeignLease, keys: [keys.lease(of: hub)], arguments: [], tag: tag, at: now)
     }
 
-    private static func entry(_ id: LogEntryID, _ value: RedisValue) -> StoredLogEntry? {
+    private static func parseEntry(_ id: LogEntryID, _ value: RedisValue) -> StoredLogEntry? {
         guard let fields = value.elements, fields.count == 6, fields[0].text == "p", fields[2].text == "t",
             fields[4].text == "b", let before = fields[1].text.flatMap({ UInt64($0) }),
             let tag = fields[3].text.flatMap({ UInt64($0) }), case .bytes(let batch) = fields[5]
@@ -208,7 +210,7 @@ package struct LogScripts: Sendable {
         return StoredLogEntry(id: id, tagBefore: before, tag: tag, batch: batch)
     }
 
-    private static func refusal(_ value: RedisValue) -> LogRefusal {
+    private static func makeRefusal(_ value: RedisValue) -> LogRefusal {
         guard case .error(let text) = value else { return .unexpected("the answer has another form") }
         return text.hasPrefix("EPOCH") ? .otherEpoch : .unexpected(text)
     }

@@ -46,24 +46,24 @@ extension [RedisArgument] {
 
     /// Appends the command in RESP, as an array of bulk strings.
     func encode(into output: inout [UInt8]) {
-        func header(_ mark: UInt8, _ count: Int) {
+        func appendHeader(_ mark: UInt8, _ count: Int) {
             output.append(mark)
             output.append(contentsOf: String(count).utf8)
             output.append(13)
             output.append(10)
         }
-        header(UInt8(ascii: "*"), count)
+        appendHeader(UInt8(ascii: "*"), count)
         for argument in self {
             switch argument {
             case .text(let text):
-                header(UInt8(ascii: "$"), text.utf8.count)
+                appendHeader(UInt8(ascii: "$"), text.utf8.count)
                 output.append(contentsOf: text.utf8)
             case .bytes(let bytes):
-                header(UInt8(ascii: "$"), bytes.count)
+                appendHeader(UInt8(ascii: "$"), bytes.count)
                 output.append(contentsOf: bytes)
             case .integer(let number):
                 let text = String(number)
-                header(UInt8(ascii: "$"), text.utf8.count)
+                appendHeader(UInt8(ascii: "$"), text.utf8.count)
                 output.append(contentsOf: text.utf8)
             }
             output.append(13)

@@ -54,23 +54,23 @@ final class ReplyReader {
     }
 
     /// Takes received bytes, at most `pieceSize`. All replies must be taken out before the next piece.
-    func feed(_ bytes: UnsafeRawBufferPointer) throws(RedisFailure) {
+    func feedBytes(_ bytes: UnsafeRawBufferPointer) throws(RedisFailure) {
         guard let start = bytes.baseAddress else { return }
         if redisReaderFeed(reader, start.assumingMemoryBound(to: CChar.self), bytes.count) != REDIS_OK {
-            throw failure()
+            throw makeFailure()
         }
     }
 
     /// The next complete reply; nil if more bytes are needed.
-    func next() throws(RedisFailure) -> RedisValue? {
+    func nextReply() throws(RedisFailure) -> RedisValue? {
         var reply: UnsafeMutableRawPointer?
-        guard redisReaderGetReply(reader, &reply) == REDIS_OK else { throw failure() }
+        guard redisReaderGetReply(reader, &reply) == REDIS_OK else { throw makeFailure() }
         guard reply != nil else {
             try checkWhatWaits()
             return nil
         }
         var index = 0
-        let value = assemble(&index)
+        let value = assembleValue(&index)
         nodes.removeAll(keepingCapacity: nodes.count <= 4096)
         size = 0
         return value
@@ -84,7 +84,7 @@ final class ReplyReader {
         if !isString || waiting > bounds.bulk + 64 { throw .protocolError("it sends more in one piece than it may") }
     }
 
-    private func failure() -> RedisFailure {
+    private func makeFailure() -> RedisFailure {
         if let refusal { return .protocolError(refusal) }
         // A callback that refuses; see CHiredis.
         if reader.pointee.err == REDIS_ERR_OOM { return .protocolError("it sends a value that is no RESP2") }
@@ -93,7 +93,7 @@ final class ReplyReader {
     }
 
     /// Leaves `index` after the value's last node.
-    private func assemble(_ index: inout Int) -> RedisValue {
+    private func assembleValue(_ index: inout Int) -> RedisValue {
         let node = nodes[index]
         index += 1
         switch node {
@@ -101,13 +101,13 @@ final class ReplyReader {
         case .array(let count):
             var elements: [RedisValue] = []
             elements.reserveCapacity(count)
-            for _ in 0..<count { elements.append(assemble(&index)) }
+            for _ in 0..<count { elements.append(assembleValue(&index)) }
             return .array(elements)
         }
     }
 
     /// - Returns: the stand-in for the value, or nil to make hiredis stop.
-    private func add(_ node: Node, size: Int = 0) -> UnsafeMutableRawPointer? {
+    private func addNode(_ node: Node, size: Int = 0) -> UnsafeMutableRawPointer? {
         self.size += size
         guard nodes.count < bounds.elements, self.size <= bounds.reply else {
             refusal = "it sends a reply that is too large"
@@ -117,7 +117,7 @@ final class ReplyReader {
         return Self.object
     }
 
-    private func string(
+    private func addString(
         _ type: Int32, _ start: UnsafeMutablePointer<CChar>?, _ count: Int
     ) -> UnsafeMutableRawPointer? {
         guard count <= bounds.bulk else {
@@ -132,10 +132,10 @@ final class ReplyReader {
         case REDIS_REPLY_STRING: value = .bytes([UInt8](bytes))
         default: return nil
         }
-        return add(.value(value), size: count)
+        return addNode(.value(value), size: count)
     }
 
-    private func array(_ count: Int, in parent: UnsafeMutablePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
+    private func addArray(_ count: Int, in parent: UnsafeMutablePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
         var depth = 1
         var outer = parent
         while let task = outer {
@@ -146,10 +146,10 @@ final class ReplyReader {
             refusal = depth > bounds.depth ? "it sends arrays too deep" : "it sends a reply that is too large"
             return nil
         }
-        return add(.array(count))
+        return addNode(.array(count))
     }
 
-    private static func of(_ task: UnsafePointer<redisReadTask>?) -> ReplyReader? {
+    private static func taskOwner(_ task: UnsafePointer<redisReadTask>?) -> ReplyReader? {
         guard let owner = task?.pointee.privdata else { return nil }
         return Unmanaged<ReplyReader>.fromOpaque(owner).takeUnretainedValue()
     }
@@ -157,13 +157,13 @@ final class ReplyReader {
     private static let callbacks = roost_reply_functions(
         { task, start, count in
             guard let task else { return nil }
-            return ReplyReader.of(task)?.string(task.pointee.type, start, count)
+            return ReplyReader.taskOwner(task)?.addString(task.pointee.type, start, count)
         },
         { task, count in
             guard let task, task.pointee.type == REDIS_REPLY_ARRAY else { return nil }
-            return ReplyReader.of(task)?.array(Int(clamping: count), in: task.pointee.parent)
+            return ReplyReader.taskOwner(task)?.addArray(Int(clamping: count), in: task.pointee.parent)
         },
-        { task, number in ReplyReader.of(task)?.add(.value(.integer(number))) },
-        { task in ReplyReader.of(task)?.add(.value(.null)) },
+        { task, number in ReplyReader.taskOwner(task)?.addNode(.value(.integer(number))) },
+        { task in ReplyReader.taskOwner(task)?.addNode(.value(.null)) },
         { _ in })
 }

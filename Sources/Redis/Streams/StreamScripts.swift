@@ -13,7 +13,7 @@ package struct SharedStreamPlace: Sendable, Hashable {
     /// Parses the index's form "ID LENGTH". Nil for anything else.
     package init?(_ text: String) {
         let words = text.split(separator: " ")
-        guard words.count == 2, let id = UInt64(words[0], radix: 16), let length = StreamNumber.count(words[1]),
+        guard words.count == 2, let id = UInt64(words[0], radix: 16), let length = StreamNumber.parseCount(words[1]),
             length > 0
         else { return nil }
         self.init(id: id, length: length)
@@ -22,11 +22,11 @@ package struct SharedStreamPlace: Sendable, Hashable {
 
 /// Numbers about streams in Redis, within the range of a script's doubles, so that sums cannot overflow.
 private enum StreamNumber {
-    static func count(_ text: some StringProtocol) -> Int? {
+    static func parseCount(_ text: some StringProtocol) -> Int? {
         Int(text).flatMap { 0...(1 << 52) ~= $0 ? $0 : nil }
     }
 
-    static func epoch(_ text: some StringProtocol) -> UInt64? {
+    static func parseEpoch(_ text: some StringProtocol) -> UInt64? {
         UInt64(text).flatMap { $0 <= 1 << 52 ? $0 : nil }
     }
 }
@@ -87,7 +87,7 @@ package struct SharedStreamChange: Sendable, Equatable {
         case "-1": before = .absent
         case "*": before = .any
         default:
-            guard let length = StreamNumber.count(words[2]) else { return nil }
+            guard let length = StreamNumber.parseCount(words[2]) else { return nil }
             before = .length(length)
         }
         self.init(kind, name: String(words[3]), id: id, before: before, bytes: bytes)
@@ -114,17 +114,17 @@ package struct SharedStreamNews: Sendable, Equatable {
     package init?(_ bytes: [UInt8]) {
         guard let end = bytes.prefix(100).firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         let words = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ")
-        guard words.count == 3, let epoch = StreamNumber.epoch(words[0]), let process = UInt64(words[2], radix: 16)
+        guard words.count == 3, let epoch = StreamNumber.parseEpoch(words[0]), let process = UInt64(words[2], radix: 16)
         else { return nil }
-        self.init(epoch: epoch, count: StreamNumber.count(words[1]), process: process, changes: [])
+        self.init(epoch: epoch, count: StreamNumber.parseCount(words[1]), process: process, changes: [])
         var place = end + 1
-        func number() -> Int? {
+        func readNumber() -> Int? {
             guard bytes.count - place >= 4 else { return nil }
             defer { place += 4 }
             return (0..<4).reduce(0) { $0 | Int(bytes[place + $1]) << (8 * $1) }
         }
         while place < bytes.count {
-            guard let lineLength = number(), let length = number(), lineLength + length <= bytes.count - place,
+            guard let lineLength = readNumber(), let length = readNumber(), lineLength + length <= bytes.count - place,
                 let line = String(validating: bytes[place..<(place + lineLength)], as: UTF8.self),
                 let change = SharedStreamChange(
                     line: line, bytes: Array(bytes[(place + lineLength)..<(place + lineLength + length)]))
@@ -182,30 +182,31 @@ package struct StreamScripts: Sendable {
     ///   - leastEpoch: milliseconds since 1970, and greater than any epoch that the caller knows.
     ///   - settling: how long a new epoch accepts only what is written back.
     /// - Returns: as for `RedisLink`'s commands.
-    package func open(
+    package func queueOpening(
         leastEpoch: UInt64, settling: Duration, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant
     ) -> Bool {
         let (seconds, attoseconds) = settling.components
-        return link.call(
+        return link.queueCall(
             Self.open, keys: [keys.streamsHead, keys.streams],
             arguments: [
                 .integer(Int64(clamping: leastEpoch)), .integer(seconds * 1000 + attoseconds / 1_000_000_000_000_000),
             ], tag: tag, at: now)
     }
 
-    package static func opening(_ value: RedisValue) -> SharedStreamsOpening? {
+    package static func parseOpening(_ value: RedisValue) -> SharedStreamsOpening? {
         let texts = (value.elements ?? []).map(\.text)
-        guard texts.count == 3, let epoch = texts[0].flatMap({ StreamNumber.epoch($0) }),
-            let count = texts[1].flatMap({ StreamNumber.count($0) }),
-            let settles = texts[2].flatMap({ StreamNumber.count($0) })
+        guard texts.count == 3, let epoch = texts[0].flatMap({ StreamNumber.parseEpoch($0) }),
+            let count = texts[1].flatMap({ StreamNumber.parseCount($0) }),
+            let settles = texts[2].flatMap({ StreamNumber.parseCount($0) })
         else { return nil }
         return SharedStreamsOpening(epoch: epoch, count: count, settles: .milliseconds(settles))
     }
 
     /// The epoch and the count of a head; nil if there is none.
-    package static func head(_ value: RedisValue) -> (epoch: UInt64, count: Int)? {
+    package static func parseHead(_ value: RedisValue) -> (epoch: UInt64, count: Int)? {
         let words = (value.text ?? "").split(separator: " ")
-        guard words.count == 4, let epoch = StreamNumber.epoch(words[0]), let count = StreamNumber.count(words[1])
+        guard words.count == 4, let epoch = StreamNumber.parseEpoch(words[0]),
+            let count = StreamNumber.parseCount(words[1])
         else { return nil }
         return (epoch, count)
     }
@@ -216,7 +217,7 @@ package struct StreamScripts: Sendable {
     ///   - process: the caller's, so that it recognizes its own publications.
     ///   - isReturned: the changes had been in Redis before, which lost them.
     /// - Returns: as for `RedisLink`'s commands.
-    package func write(
+    package func queueChanges(
         _ changes: [SharedStreamChange], in epoch: UInt64, by process: UInt64, isReturned: Bool, on link: RedisLink,
         tag: UInt64, at now: RedisLink.Instant
     ) -> Bool {
@@ -230,19 +231,19 @@ package struct StreamScripts: Sendable {
                 .text(change.before.text), .bytes(change.bytes),
             ]
         }
-        return link.call(
+        return link.queueCall(
             Self.write, keys: [keys.streams, keys.streamsHead], arguments: arguments, tag: tag, at: now)
     }
 
     /// Nil if the outcomes are unknown, or nothing was done.
-    package static func outcomes(_ value: RedisValue) -> [SharedStreamOutcome]? {
+    package static func parseOutcomes(_ value: RedisValue) -> [SharedStreamOutcome]? {
         value.elements?.map { element in
             if case .integer(1) = element { .done } else { .elsewhere(element.text.flatMap { SharedStreamPlace($0) }) }
         }
     }
 
     /// The whole index; nil if the answer has another form.
-    package static func index(_ value: RedisValue) -> [(name: String, place: SharedStreamPlace)]? {
+    package static func parseIndex(_ value: RedisValue) -> [(name: String, place: SharedStreamPlace)]? {
         guard let elements = value.elements, elements.count.isMultiple(of: 2) else { return nil }
         var found: [(name: String, place: SharedStreamPlace)] = []
         found.reserveCapacity(elements.count / 2)

@@ -23,10 +23,10 @@ extension Channel {
     ) -> Changes<Row> {
         let mailbox = Mailbox<ChangeSignal>(limit: core.configuration.bufferLimit, .all)
         let binding = ChangeRequest(schema: schema, table: table, kind: kind, filter: filter?.text)
-        let lease = attach(.changes(mailbox), binding)
+        let lease = attachSink(.changes(mailbox), binding)
         let reader = ChangeReader(key, core.configuration)
         return RoostThrowingSequence { () async throws(RoostError) in
-            try await mailbox.next(lease, reader.read)
+            try await mailbox.nextValue(lease, reader.nextChange)
         }
     }
 
@@ -81,7 +81,7 @@ public struct ChangeInfo: Sendable, Equatable {
     init(_ change: IncomingChange) {
         schema = change.schema
         table = change.table
-        commitTime = change.commitTime.flatMap(PostgresTime.date)
+        commitTime = change.commitTime.flatMap(PostgresTime.parseDate)
         cursor = change.cursor
     }
 }

@@ -82,17 +82,17 @@ package final class ChangeReader<Row: Decodable & Sendable>: Sendable {
     }
 
     /// The change for the consumer; nil for a repeat.
-    package func read(_ delivery: Mailbox<ChangeSignal>.Delivery) -> Change<Row>? {
+    package func nextChange(_ delivery: Mailbox<ChangeSignal>.Delivery) -> Change<Row>? {
         switch delivery {
         case .missed(let count): return .reload(.overflow(dropped: count))
         case .element(.expired(let reason)):
-            memory.withLock { $0.forget() }
+            memory.withLock { $0.forgetRows() }
             return .reload(.expired(reason: reason))
-        case .element(.change(let change)): return read(change)
+        case .element(.change(let change)): return makeChange(change)
         }
     }
 
-    private func read(_ change: IncomingChange) -> Change<Row>? {
+    private func makeChange(_ change: IncomingChange) -> Change<Row>? {
         let json = change.kind == .delete ? change.old : change.record
         let info = ChangeInfo(change)
         var row: Row?

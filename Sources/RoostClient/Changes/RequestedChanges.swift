@@ -74,19 +74,21 @@ package struct RequestedChanges {
 
     // MARK: Sequences
 
-    mutating func add(_ subscription: SubscriptionID, _ request: ChangeRequest) { wanted[subscription] = request }
+    mutating func addSequence(_ subscription: SubscriptionID, _ request: ChangeRequest) {
+        wanted[subscription] = request
+    }
 
     /// Routes changes that the channel already receives to a sequence. Returns false if the channel has to join again
     /// for them.
-    mutating func route(_ subscription: SubscriptionID, _ request: ChangeRequest) -> Bool {
+    mutating func routeSequence(_ subscription: SubscriptionID, _ request: ChangeRequest) -> Bool {
         guard let id = granted.first(where: { $0.request == request })?.id else { return false }
         routes[id, default: []].append(subscription)
         return true
     }
 
     /// - Returns: true if no other sequence reads these changes.
-    mutating func remove(_ subscription: SubscriptionID) -> Bool {
-        lists.remove(subscription)
+    mutating func removeSequence(_ subscription: SubscriptionID) -> Bool {
+        lists.removeList(subscription)
         guard let request = wanted.removeValue(forKey: subscription) else { return false }
         for id in routes.keys { routes[id]?.removeAll { $0 == subscription } }
         return !wanted.values.contains(request)
@@ -114,19 +116,19 @@ package struct RequestedChanges {
     }
 
     /// Notes that everything up to this cursor has arrived.
-    mutating func move(to cursor: String?) { self.cursor = cursor ?? self.cursor }
+    mutating func moveCursor(to cursor: String?) { self.cursor = cursor ?? self.cursor }
 
-    mutating func joined(_ response: JSON) -> Outcome {
+    mutating func joinSucceeded(_ response: JSON) -> Outcome {
         routes = [:]
         granted = zip(asked, response["postgres_changes"]?.elements ?? []).compactMap { request, echoed in
             echoed["id"]?.int.map { (request, $0) }
         }
         var lacksSome = false
-        for (subscription, request) in wanted where !route(subscription, request) { lacksSome = true }
+        for (subscription, request) in wanted where !routeSequence(subscription, request) { lacksSome = true }
         let hadCursor = cursor != nil
         let resumed = response["resumed"]?.bool
         isResumed = hadCursor && resumed == true
-        lists.joined(isResumed: isResumed)
+        lists.joinSucceeded(isResumed: isResumed)
         var gap: String?
         if hadCursor || hasBeenLive, !asked.isEmpty, resumed != true {
             if !isCursorStored { gap = response["reason"]?.string ?? "The hub cannot resume row changes." }
@@ -146,7 +148,7 @@ package struct RequestedChanges {
     /// Notes that row changes are live.
     ///
     /// - Returns: false if they were already.
-    mutating func live(cursor: String?) -> Bool {
+    mutating func changesWentLive(cursor: String?) -> Bool {
         self.cursor = cursor ?? self.cursor
         defer { awaitsLive = false }
         return awaitsLive
@@ -170,18 +172,18 @@ package struct RequestedChanges {
     }
 
     /// The hub cannot serve the requests: no sequence waits for changes any more.
-    mutating func fail() {
-        lose()
+    mutating func failRequests() {
+        channelLost()
         lists.removeAll()
         wanted = [:]
         hasBeenLive = false
     }
 
     /// The channel is lost, and with it the grants. The sequences' requests remain for the next join.
-    mutating func lose() {
+    mutating func channelLost() {
         routes = [:]
         granted = []
         awaitsLive = false
-        lists.lose()
+        lists.channelLost()
     }
 }

@@ -156,7 +156,7 @@ extension UUID: FilterValue {
 }
 
 extension Date: FilterValue {
-    public var filterText: String { PostgresTime.text(self) }
+    public var filterText: String { PostgresTime.formatDate(self) }
 }
 
 extension FilterValue where Self: FixedWidthInteger {

@@ -70,7 +70,7 @@ package struct ChangeVersion: Equatable, Sendable {
     package let fingerprint: Int
 
     package init(_ change: IncomingChange) {
-        number = Self.number(of: change.cursor)
+        number = Self.changeNumber(of: change.cursor)
         time = change.commitTime
         var hasher = Hasher()
         change.data.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
@@ -78,7 +78,7 @@ package struct ChangeVersion: Equatable, Sendable {
     }
 
     /// The change's number at the end of a Roost cursor; nil if there is none.
-    package static func number(of cursor: String?) -> Int64? {
+    package static func changeNumber(of cursor: String?) -> Int64? {
         guard let cursor, let point = cursor.lastIndex(of: ".") else { return nil }
         let digits = cursor[cursor.index(after: point)...]
         // Int64 would accept a sign, too.
@@ -116,7 +116,7 @@ package struct RowMemory {
     /// Whether the change is news. If so, remembers it.
     package mutating func isNews(_ row: RowIdentity, _ version: ChangeVersion) -> Bool {
         guard var entry = entries[row] else {
-            touch(
+            touchRow(
                 row,
                 Entry(
                     number: version.number, time: version.time, fingerprints: [version.fingerprint], touched: 0))
@@ -133,17 +133,17 @@ package struct RowMemory {
         entry.fingerprints.insert(version.fingerprint)
         entry.number = version.number ?? entry.number
         entry.time = version.time ?? entry.time
-        touch(row, entry)
+        touchRow(row, entry)
         return true
     }
 
     /// Forgets all rows: the data is loaded again, independently of earlier changes.
-    package mutating func forget() {
+    package mutating func forgetRows() {
         entries = [:]
         order = []
     }
 
-    private mutating func touch(_ row: RowIdentity, _ entry: Entry) {
+    private mutating func touchRow(_ row: RowIdentity, _ entry: Entry) {
         clock += 1
         var entry = entry
         entry.touched = clock

@@ -71,7 +71,7 @@ final class BroadcastReader<Payload: Sendable>: Sendable {
     init(_ decode: @escaping @Sendable (IncomingBroadcast) throws(RoostError) -> Payload?) { self.decode = decode }
 
     /// The next broadcast for the consumer; nil if this element yields none.
-    func read(_ delivery: Mailbox<IncomingBroadcast>.Delivery) -> Broadcast<Payload>? {
+    func makeBroadcast(_ delivery: Mailbox<IncomingBroadcast>.Delivery) -> Broadcast<Payload>? {
         switch delivery {
         case .missed(let count):
             counts.withLock { $0.missed += count }

@@ -8,29 +8,29 @@ extension Channel {
     /// A loss of the connection empties the channel only if it lasts longer than the grace window.
     public var presence: PresenceUpdates {
         let mailbox = Mailbox<[String: [PresenceMember]]>(limit: 1, countsMissed: false)
-        let lease = attach(.presence(mailbox))
+        let lease = attachSink(.presence(mailbox))
         let last = PresenceDifferences()
-        return RoostSequence { await mailbox.element(lease).map(last.update) }
+        return RoostSequence { await mailbox.element(lease).map(last.makeUpdate) }
     }
 
     /// The number of members. Requires `ChannelConfiguration.presence` to be `.occupancy`.
     public var occupancy: OccupancyUpdates {
         let mailbox = Mailbox<Occupancy>(limit: 1, countsMissed: false)
-        let lease = attach(.occupancy(mailbox))
+        let lease = attachSink(.occupancy(mailbox))
         return RoostSequence { await mailbox.element(lease) }
     }
 
     /// The users typing in the channel. A slow consumer gets the newest state.
     public var typing: TypingUpdates {
         let mailbox = Mailbox<TypingSet>(limit: 1, countsMissed: false)
-        let lease = attach(.typing(mailbox))
+        let lease = attachSink(.typing(mailbox))
         return RoostSequence { await mailbox.element(lease) }
     }
 
     /// The events of the channel, for logs and UIs. For a slow consumer the last 256 are kept.
     public var events: ChannelEvents {
         let mailbox = Mailbox<ChannelEvent>(limit: 256, countsMissed: false)
-        let lease = attach(.events(mailbox))
+        let lease = attachSink(.events(mailbox))
         return RoostSequence { await mailbox.element(lease) }
     }
 
@@ -38,7 +38,7 @@ extension Channel {
     /// and the next one has the number of those dropped.
     public var messages: ChannelMessages {
         let mailbox = Mailbox<ServerMessage>(limit: core.configuration.bufferLimit)
-        let lease = attach(.messages(mailbox))
+        let lease = attachSink(.messages(mailbox))
         return RoostSequence {
             var missed = 0
             return await mailbox.nextOrEnd(lease) { delivery in
@@ -72,20 +72,20 @@ extension Channel {
         _ event: String, _ read: @escaping @Sendable (IncomingBroadcast) throws(RoostError) -> Payload?
     ) -> Broadcasts<Payload> {
         let mailbox = Mailbox<IncomingBroadcast>(limit: core.configuration.bufferLimit)
-        let lease = attach(.broadcasts(event, mailbox))
+        let lease = attachSink(.broadcasts(event, mailbox))
         let reader = BroadcastReader(read)
         return RoostThrowingSequence { () async throws(RoostError) in
-            try await mailbox.next(lease, reader.read)
+            try await mailbox.nextValue(lease, reader.makeBroadcast)
         }
     }
 
     /// Connects a buffer to the channel until the lease ends.
     ///
     /// - Parameter request: the row changes for the buffer; nil for all other sequences.
-    func attach(_ sink: Sink, _ request: ChangeRequest? = nil) -> Lease {
+    func attachSink(_ sink: Sink, _ request: ChangeRequest? = nil) -> Lease {
         let subscription = core.nextID()
-        core.post(.attach(id, subscription, sink, request))
-        return Lease { [self] in core.post(.detach(id, subscription)) }
+        core.postCommand(.attach(id, subscription, sink, request))
+        return Lease { [self] in core.postCommand(.detach(id, subscription)) }
     }
 }
 

@@ -18,10 +18,10 @@ public final class Channel: Sendable {
         self.topic = topic
         self.core = core
         id = core.nextID()
-        core.post(.open(id, topic: topic, configuration, flag, replica))
+        core.postCommand(.open(id, topic: topic, configuration, flag, replica))
     }
 
-    deinit { core.post(.release(id)) }
+    deinit { core.postCommand(.release(id)) }
 
     /// Whether the channel was left or has ended for good; `RoostClient.channel` then creates a new one.
     public var isOver: Bool { flag.isOver }
@@ -30,11 +30,11 @@ public final class Channel: Sendable {
     ///
     /// Without a connection it keeps trying until its task is cancelled. Throws if the hub refuses the channel or its
     /// row changes for good.
-    public func subscribe() async throws(RoostError) { try await core.call(id, .subscribe) }
+    public func subscribe() async throws(RoostError) { try await core.callEngine(id, .subscribe) }
 
     /// Leaves the channel at once: the presence ends for others, and all sequences end.
     public func leave() async {
-        do throws(RoostError) { try await core.call(id, .leave) } catch {
+        do throws(RoostError) { try await core.callEngine(id, .leave) } catch {
             // The channel is left in any case.
         }
     }
@@ -50,8 +50,8 @@ extension Channel {
     ///   - event: the name that others subscribe to.
     ///   - payload: must encode to a JSON object; other clients accept nothing else.
     public func send(event: String, payload: some Encodable & Sendable) async throws(RoostError) {
-        let json = try encode(payload)
-        try await core.call(id, .send(.broadcast(event: event, payload: json, isJSON: true)))
+        let json = try encodeObject(payload)
+        try await core.callEngine(id, .send(.broadcast(event: event, payload: json, isJSON: true)))
     }
 
     /// Sends raw bytes to the other members of the channel. Clients of protocol version 1 do not get them.
@@ -59,7 +59,7 @@ extension Channel {
         guard max(event.utf8.count, topic.utf8.count) <= 255 else {
             throw .encoding("The names of the event and the channel may have 255 bytes each.")
         }
-        try await core.call(id, .send(.broadcast(event: event, payload: Array(bytes), isJSON: false)))
+        try await core.callEngine(id, .send(.broadcast(event: event, payload: Array(bytes), isJSON: false)))
     }
 
     /// Makes this client present in the channel with a payload, again after each reconnect, until `untrack`. Returns
@@ -67,15 +67,15 @@ extension Channel {
     ///
     /// - Parameter payload: must encode to a JSON object.
     public func track(_ payload: some Encodable & Sendable) async throws(RoostError) {
-        try await core.call(id, .track(try encode(payload)))
+        try await core.callEngine(id, .track(try encodeObject(payload)))
     }
 
     /// Ends this client's presence in the channel. Does not wait for the hub.
-    public func untrack() { core.post(.untrack(id)) }
+    public func untrack() { core.postCommand(.untrack(id)) }
 
     /// Reports that the user types, or has stopped. Call it at each keystroke; redundant calls are not sent. The hub
     /// ends typing after 3 s without a report, and when the user's message arrives.
-    public func typing(_ isTyping: Bool) { core.post(.typing(id, isTyping, Self.typing(isTyping, nil))) }
+    public func typing(_ isTyping: Bool) { core.postCommand(.typing(id, isTyping, Self.typingPayload(isTyping, nil))) }
 
     /// Reports that the user types, or has stopped, with the user's identity.
     ///
@@ -83,16 +83,16 @@ extension Channel {
     ///   - isTyping: whether the user types. Call it at each keystroke; redundant calls are not sent.
     ///   - payload: the user's identity, an object; other RoostClients tell users apart by its `user_id`.
     public func typing(_ isTyping: Bool, payload: some Encodable & Sendable) throws(RoostError) {
-        core.post(.typing(id, isTyping, Self.typing(isTyping, try encode(payload))))
+        core.postCommand(.typing(id, isTyping, Self.typingPayload(isTyping, try encodeObject(payload))))
     }
 
-    private static func typing(_ isTyping: Bool, _ object: [UInt8]?) -> [UInt8] {
+    private static func typingPayload(_ isTyping: Bool, _ object: [UInt8]?) -> [UInt8] {
         let head = Array("{\"typing\":\(isTyping)".utf8)
         guard let object, object.count > 2 else { return head + [UInt8(ascii: "}")] }
         return head + [UInt8(ascii: ",")] + object.dropFirst()
     }
 
-    private func encode(_ payload: some Encodable) throws(RoostError) -> [UInt8] {
+    private func encodeObject(_ payload: some Encodable) throws(RoostError) -> [UInt8] {
         let bytes: [UInt8]
         do { bytes = Array(try core.configuration.encoder.encode(payload)) } catch {
             throw .encoding(String(describing: error))

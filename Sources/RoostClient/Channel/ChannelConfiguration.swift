@@ -71,7 +71,7 @@ package struct JoinPayload {
     package var json: [UInt8] {
         var out = Array("{\"config\":{\"broadcast\":{\"self\":\(configuration.receivesOwnBroadcasts)".utf8)
         out += ",\"ack\":\(configuration.acknowledgesBroadcasts)".utf8
-        if let history = configuration.history { out += ",\"history\":".utf8 + self.history(history) }
+        if let history = configuration.history { out += ",\"history\":".utf8 + self.historyObject(history) }
         out += "},\"presence\":{\"key\":".utf8
         JSONString.encode(presenceKey, into: &out)
         out += ",\"enabled\":\(wantsPresence)".utf8
@@ -95,7 +95,7 @@ package struct JoinPayload {
         return out
     }
 
-    private func history(_ history: BroadcastHistory) -> [UInt8] {
+    private func historyObject(_ history: BroadcastHistory) -> [UInt8] {
         var parts: [[UInt8]] = []
         if let limit = history.limit { parts.append(Array("\"limit\":\(limit)".utf8)) }
         if let seconds = history.seconds { parts.append(Array("\"seconds\":\(seconds)".utf8)) }

@@ -2,25 +2,26 @@ import Wire
 
 /// Handles frames of the hub.
 extension ChannelMachine {
-    package mutating func receive(_ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant) {
+    package mutating func receiveFrame(_ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant)
+    {
         guard phase != .over, phase != .idle else { return }
         switch message.event {
-        case "phx_reply": reply(message, context, &refs, at)
-        case "phx_close": closed(message)
-        case "phx_error": errored(message, context, at)
-        case "system": system(message, at)
+        case "phx_reply": receiveReply(message, context, &refs, at)
+        case "phx_close": channelClosed(message)
+        case "phx_error": channelErrored(message, context, at)
+        case "system": receiveSystem(message, at)
         // Frames before the reply to a join belong to the previous join.
-        case "postgres_changes": change(message)
+        case "postgres_changes": receiveChange(message)
         case "presence_state":
             guard isJoined, let payload = message.payload else { break }
-            if presence.state(payload) { actions.append(.presence) }
+            if presence.applyState(payload) { actions.append(.presence) }
         case "presence_diff":
             guard isJoined, let payload = message.payload else { break }
-            if presence.diff(payload) { actions.append(.presence) }
+            if presence.applyDiff(payload) { actions.append(.presence) }
         case "presence_occupancy":
             guard let payload = message.payload, let members = payload["members"]?.int else { break }
             actions.append(.occupancy(Occupancy(members: members, keys: payload["keys"]?.int ?? members)))
-        case "broadcast": broadcast(message, context, &refs, at)
+        case "broadcast": receiveBroadcast(message, context, &refs, at)
         default: break
         }
         actions.append(.message(message))
@@ -28,7 +29,7 @@ extension ChannelMachine {
 
     // MARK: Answers
 
-    private mutating func reply(
+    private mutating func receiveReply(
         _ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant
     ) {
         guard let ref = message.ref, let payload = message.payload else { return }
@@ -36,8 +37,8 @@ extension ChannelMachine {
         let response = payload["response"] ?? .emptyObject
         let reason = response["reason"]?.string ?? response.description
         if case .joining(ref, _) = phase {
-            if isOK { return joined(ref, response, &refs, at) }
-            return refused(reason, context, at)
+            if isOK { return joinSucceeded(ref, response, &refs, at) }
+            return joinRefused(reason, context, at)
         }
         if case .leaving(ref, _) = phase {
             return isLeft()
@@ -51,16 +52,16 @@ extension ChannelMachine {
         if reason == "unmatched topic", isJoined {
             // The hub no longer knows this channel.
             if let call = request.call { actions.append(.answer(call, .notConnected("The channel was lost."))) }
-            lost(reason, context.appState, at)
+            channelLost(reason, context.appState, at)
             return joinLater(reason, at)
         }
         if let call = request.call { actions.append(.answer(call, RoostError(refusal: reason))) }
         if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
     }
 
-    private mutating func joined(_ ref: String, _ response: JSON, _ refs: inout Refs, _ at: Instant) {
+    private mutating func joinSucceeded(_ ref: String, _ response: JSON, _ refs: inout Refs, _ at: Instant) {
         phase = .joined(ref: ref, since: at.now)
-        let outcome = changes.joined(response)
+        let outcome = changes.joinSucceeded(response)
         if let reason = outcome.gap {
             actions.append(.expired(reason: reason))
             actions.append(.event(.reloadNeeded(reason: reason)))
@@ -76,7 +77,7 @@ extension ChannelMachine {
         if !changes.awaitsLive { actions += pending.endSubscribers(nil) }
         if let tracked { sendTrack(tracked, nil, &refs, at) }
         releaseHeld(&refs, at)
-        stream?.joined()
+        stream?.joinSucceeded()
         sendWrites(&refs, at)
         if outcome.lacksSome || presenceAsked != wantsPresence {
             joinAgainAt = at.now + timing.subscribeDelay
@@ -85,32 +86,32 @@ extension ChannelMachine {
         }
     }
 
-    private mutating func refused(_ reason: String, _ context: Context, _ at: Instant) {
+    private mutating func joinRefused(_ reason: String, _ context: Context, _ at: Instant) {
         switch NextAction(reason: reason) {
-        case .giveUp: return fail(.refused(reason: reason))
+        case .giveUp: return failChannel(.refused(reason: reason))
         case .refreshToken: actions.append(.tokenRefused)
         case .retry: break
         }
-        lost(reason, context.appState, at)
+        channelLost(reason, context.appState, at)
         joinLater(reason, at)
     }
 
     // MARK: Unsolicited frames
 
-    private mutating func closed(_ message: ServerMessage) {
+    private mutating func channelClosed(_ message: ServerMessage) {
         guard let joinRef, message.joinRef == joinRef || message.joinRef == nil else { return }
-        fail(.ended(reason: "The hub closed the channel."))
+        failChannel(.ended(reason: "The hub closed the channel."))
     }
 
-    private mutating func errored(_ message: ServerMessage, _ context: Context, _ at: Instant) {
+    private mutating func channelErrored(_ message: ServerMessage, _ context: Context, _ at: Instant) {
         guard let joinRef, message.joinRef == joinRef || message.joinRef == nil else { return }
         let reason = message.payload?["reason"]?.string ?? "The hub ended the channel."
         if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
-        lost(reason, context.appState, at)
+        channelLost(reason, context.appState, at)
         joinLater(reason, at)
     }
 
-    private mutating func system(_ message: ServerMessage, _ at: Instant) {
+    private mutating func receiveSystem(_ message: ServerMessage, _ at: Instant) {
         guard message.joinRef == nil || message.joinRef == joinRef, let payload = message.payload else { return }
         let text = payload["message"]?.string ?? ""
         actions.append(.event(.notice(text)))
@@ -122,25 +123,25 @@ extension ChannelMachine {
             readAllAgain(at)
         } else if payload["status"]?.string == "ok" {
             let cursor = payload["cursor"]?.string
-            guard changes.live(cursor: cursor) else { return }
-            end(changes.lists.giveUp(), nil, at)
+            guard changes.changesWentLive(cursor: cursor) else { return }
+            endReading(changes.lists.giveUp(), nil, at)
             if !changes.lists.isEmpty { actions.append(.listsAreLive(true, cursor: changes.cursor)) }
             actions += pending.endSubscribers(nil)
         } else {
             let error = RoostError.subscription(reason: text)
             actions += pending.endSubscribers(error)
-            changes.fail()
+            changes.failRequests()
             actions.append(.failChanges(error))
         }
     }
 
-    private mutating func change(_ message: ServerMessage) {
+    private mutating func receiveChange(_ message: ServerMessage) {
         guard let payload = message.payload, let (ids, change) = IncomingChange.parse(payload) else { return }
         let subscriptions = changes.readers(of: change, ids: ids)
         if !subscriptions.isEmpty { actions.append(.change(change, subscriptions)) }
     }
 
-    private mutating func broadcast(
+    private mutating func receiveBroadcast(
         _ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant
     ) {
         guard let broadcast = IncomingBroadcast(message.body) else { return }
@@ -149,8 +150,8 @@ extension ChannelMachine {
             switch broadcast.event {
             // A replayed `typing` says nothing about the present.
             case "typing" where broadcast.meta?.isReplayed != true:
-                if typing.heard(payload, at: at.now) { actions.append(.typing) }
-            case "typing_state": if typing.state(payload, at: at.now) { actions.append(.typing) }
+                if typing.applyTyping(payload, at: at.now) { actions.append(.typing) }
+            case "typing_state": if typing.applyState(payload, at: at.now) { actions.append(.typing) }
             case "stream": takeStream(payload, context, &refs, at)
             default: break
             }

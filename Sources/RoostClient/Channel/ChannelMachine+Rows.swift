@@ -5,22 +5,22 @@ extension ChannelMachine {
     /// Adds a sequence that shows a list of rows.
     ///
     /// - Parameter stored: the cursor of the stored list; nil if it has no rows yet.
-    package mutating func add(_ subscription: SubscriptionID, _ list: ListRequest, stored: String?, _ at: Instant) {
-        guard changes.lists.add(subscription, list, stored: stored) else {
+    package mutating func addList(_ subscription: SubscriptionID, _ list: ListRequest, stored: String?, _ at: Instant) {
+        guard changes.lists.addList(subscription, list, stored: stored) else {
             let reason =
                 "A channel has at most \(RequestedLists.most) lists of rows; open the others in another channel."
             actions.append(.failList(subscription, .subscription(reason: reason)))
             return
         }
-        changes.add(subscription, list.changes)
+        changes.addSequence(subscription, list.changes)
         guard isJoined else { return }
-        _ = changes.route(subscription, list.changes)
+        _ = changes.routeSequence(subscription, list.changes)
         joinAgain(at.now + timing.subscribeDelay)
     }
 
     /// Schedules a reading of a list that lacks rows which no change brings.
     package mutating func readAgain(_ subscription: SubscriptionID, after pause: Duration, _ at: Instant) {
-        guard changes.lists.empty(subscription) else { return }
+        guard changes.lists.markForReading(subscription) else { return }
         let due = at.now + pause
         readAgainAt = min(readAgainAt ?? due, due)
     }
@@ -28,7 +28,7 @@ extension ChannelMachine {
     /// Schedules a reading of all lists, after an unknown number of changes was lost.
     mutating func readAllAgain(_ at: Instant) {
         guard !changes.lists.isEmpty else { return }
-        changes.lists.emptyAll()
+        changes.lists.markAllForReading()
         readAgainAt = at.now + timing.subscribeDelay
     }
 
@@ -36,14 +36,14 @@ extension ChannelMachine {
         switch payload["message"]?.string {
         case "Rows begin": actions.append(.rowsBegin(changes.lists.reading, isResumed: changes.isResumed))
         case "Rows are there":
-            changes.move(to: payload["cursor"]?.string)
-            end(changes.lists.end(payload), payload["cursor"]?.string, at)
+            changes.moveCursor(to: payload["cursor"]?.string)
+            endReading(changes.lists.endReading(payload), payload["cursor"]?.string, at)
         default: break
         }
     }
 
     /// Ends the reading of lists.
-    mutating func end(_ answers: [SubscriptionID: RequestedLists.Answer], _ cursor: String?, _ at: Instant) {
+    mutating func endReading(_ answers: [SubscriptionID: RequestedLists.Answer], _ cursor: String?, _ at: Instant) {
         guard !answers.isEmpty else { return }
         actions.append(.rowsEnd(answers, cursor: cursor))
         guard answers.values.contains(where: { $0.problem != nil }) else { return }

@@ -6,11 +6,11 @@ extension ChannelMachine {
 
     /// Handles the payload of a broadcast `stream`. Frames before the reply to a join are repeated after it.
     mutating func takeStream(_ frame: JSON, _ context: Context, _ refs: inout Refs, _ at: Instant) {
-        guard isJoined, let outcome = stream?.take(frame) else { return }
+        guard isJoined, let outcome = stream?.receiveFrame(frame) else { return }
         switch outcome {
         case .nothing: break
         case .misfit(let reason):
-            lost(reason, context.appState, at)
+            channelLost(reason, context.appState, at)
             joinLater(reason, at)
         case .news(let news):
             actions.append(.stream(news))
@@ -23,8 +23,8 @@ extension ChannelMachine {
             }
             guard let place = stream?.next, place > configuration.maximumStreamBytes else { return }
             let limit = configuration.maximumStreamBytes
-            actions.append(.send(message("phx_leave", ref: refs.next(), Array("{}".utf8))))
-            fail(.ended(reason: "The stream has more than \(limit) bytes (maximumStreamBytes)."))
+            actions.append(.send(channelMessage("phx_leave", ref: refs.next(), Array("{}".utf8))))
+            failChannel(.ended(reason: "The stream has more than \(limit) bytes (maximumStreamBytes)."))
         }
     }
 
@@ -41,10 +41,10 @@ extension ChannelMachine {
     package mutating func closeWriter(_ id: WriterID) { producers[id] = nil }
 
     /// Carries out an order of the app for a writer, now or once the channel is back.
-    package mutating func order(
+    package mutating func carryOut(
         _ order: WriterOrder, of id: WriterID, _ call: CallID, _ refs: inout Refs, _ at: Instant
     ) {
-        actions += producers[id]?.take(order, call) ?? [.answer(call, .left)]
+        actions += producers[id]?.takeOrder(order, call) ?? [.answer(call, .left)]
         sendWrites(&refs, at)
     }
 
@@ -52,7 +52,7 @@ extension ChannelMachine {
     mutating func sendWrites(_ refs: inout Refs, _ at: Instant) {
         guard isJoined else { return }
         for id in producers.keys.sorted() {
-            while let write = producers[id]?.next(&refs, deadline: at.now + timing.send) {
+            while let write = producers[id]?.nextWrite(&refs, deadline: at.now + timing.send) {
                 actions.append(
                     .send(
                         ClientMessage(
@@ -64,7 +64,7 @@ extension ChannelMachine {
 
     /// Marks unanswered writes for sending after the next join.
     mutating func loseWrites() {
-        for id in producers.keys { producers[id]?.lose() }
+        for id in producers.keys { producers[id]?.connectionLost() }
     }
 
     /// Handles the reply to a write.
@@ -74,21 +74,21 @@ extension ChannelMachine {
     mutating func answersWrite(
         _ ref: String, _ reason: String?, _ response: JSON, _ context: Context, _ refs: inout Refs, _ at: Instant
     ) -> Bool {
-        guard let id = producers.first(where: { $0.value.awaits(ref) })?.key else { return false }
+        guard let id = producers.first(where: { $0.value.awaitsReply(ref) })?.key else { return false }
         if let reason {
             if reason == "unmatched topic" {
                 // The hub no longer knows this channel.
-                lost(reason, context.appState, at)
+                channelLost(reason, context.appState, at)
                 joinLater(reason, at)
                 return true
             }
-            actions += producers[id]?.refused(ref, reason, at) ?? []
+            actions += producers[id]?.writeRefused(ref, reason, at) ?? []
             if let failure = producers[id]?.failure { actions.append(.writerFailed(id, failure)) }
             if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
         } else {
             // Reported before the calls are answered, as they read it.
             if let end = response["next"]?.int { actions.append(.kept(id, end)) }
-            actions += producers[id]?.kept(ref) ?? []
+            actions += producers[id]?.writeStored(ref) ?? []
         }
         sendWrites(&refs, at)
         return true
@@ -97,7 +97,7 @@ extension ChannelMachine {
     /// Ends all writers of the channel with this error.
     mutating func failWriters(_ error: RoostError) {
         for id in producers.keys.sorted() {
-            let answers = producers[id]?.fail(error) ?? []
+            let answers = producers[id]?.failCalls(error) ?? []
             if let failure = producers[id]?.failure { actions.append(.writerFailed(id, failure)) }
             actions += answers
         }

@@ -177,33 +177,33 @@ package struct ChannelMachine {
         case .idle:
             if let call { pending.add(subscriber: call) }
             phase = .offline
-            if context.isUp { join(context, &refs, at) }
+            if context.isUp { sendJoin(context, &refs, at) }
         default: if let call { pending.add(subscriber: call) }
         }
     }
 
     /// Leaves for good. Without a join the hub need not be told, and the channel is over at once.
-    package mutating func leave(_ call: CallID?, _ refs: inout Refs, _ at: Instant) {
+    package mutating func leaveChannel(_ call: CallID?, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joining, .joined:
             let ref = refs.next()
-            actions.append(.send(message("phx_leave", ref: ref, Array("{}".utf8))))
+            actions.append(.send(channelMessage("phx_leave", ref: ref, Array("{}".utf8))))
             phase = .leaving(ref: ref, deadline: at.now + timing.leave)
             if let call { pending.add(leaver: call) }
-            finish(nil, .left)
+            finishChannel(nil, .left)
         case .leaving: if let call { pending.add(leaver: call) }
         case .over: if let call { actions.append(.answer(call, nil)) }
         case .idle, .offline, .waiting:
             phase = .over
-            finish(nil, .left)
+            finishChannel(nil, .left)
             if let call { actions.append(.answer(call, nil)) }
         }
     }
 
     /// Handles the cancellation of a task that waits for a call. The requested action may still happen.
-    package mutating func cancel(_ call: CallID) {
-        actions += pending.cancel(call)
-        for id in producers.keys.sorted() { actions += producers[id]?.cancel(call) ?? [] }
+    package mutating func cancelCall(_ call: CallID) {
+        actions += pending.cancelCall(call)
+        for id in producers.keys.sorted() { actions += producers[id]?.cancelCall(call) ?? [] }
     }
 
     // MARK: The socket
@@ -211,7 +211,7 @@ package struct ChannelMachine {
     /// A socket is open: a subscribed channel joins.
     package mutating func socketIsUp(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard phase == .offline else { return }
-        join(context, &refs, at)
+        sendJoin(context, &refs, at)
     }
 
     /// The socket is gone, for this reason (one sentence).
@@ -221,32 +221,32 @@ package struct ChannelMachine {
         case .leaving: return isLeft()
         case .joining, .joined, .waiting: break
         }
-        lost(reason, appState, at)
+        channelLost(reason, appState, at)
         phase = .offline
     }
 
     /// A new token has arrived: a joined channel sends it to the hub, and one that waits to join does so at once.
-    package mutating func token(_ context: Context, _ refs: inout Refs, _ at: Instant) {
+    package mutating func tokenChanged(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joined:
             guard let token = context.token else { return }
             let payload = Array("{\"access_token\":".utf8) + JSONString.encode(token) + [UInt8(ascii: "}")]
-            actions.append(.send(message("access_token", ref: refs.next(), payload)))
-        case .waiting: if context.isUp { join(context, &refs, at) }
+            actions.append(.send(channelMessage("access_token", ref: refs.next(), payload)))
+        case .waiting: if context.isUp { sendJoin(context, &refs, at) }
         default: break
         }
     }
 
     /// The channel is lost for now: the hub's state for it is gone, and requests will get no reply.
-    package mutating func lost(_ reason: String, _ appState: AppState, _ at: Instant) {
-        if case .joined(_, let since) = phase { backoff.ended(after: at.now - since) }
+    package mutating func channelLost(_ reason: String, _ appState: AppState, _ at: Instant) {
+        if case .joined(_, let since) = phase { backoff.connectionEnded(after: at.now - since) }
         let wasIn = isJoined
-        presence.lost(at: at.now, window: timing.grace[appState])
+        presence.channelLost(at: at.now, window: timing.grace[appState])
         if typing.clear() { actions.append(.typing) }
         throttle.reset()
         actions += pending.endRequests(
             .notConnected("The connection was lost before the hub answered; it may have happened."))
-        changes.lose()
+        changes.channelLost()
         loseWrites()
         (joinAgainAt, readAgainAt) = (nil, nil)
         if !changes.lists.isEmpty { actions.append(.listsAreLive(false, cursor: nil)) }
@@ -254,7 +254,7 @@ package struct ChannelMachine {
     }
 
     /// Sends a join for all current requests. Without a token nothing is sent; the next token triggers the join.
-    package mutating func join(_ context: Context, _ refs: inout Refs, _ at: Instant) {
+    package mutating func sendJoin(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard let token = context.token else { return }
         let ref = refs.next()
         presenceAsked = wantsPresence
@@ -274,7 +274,7 @@ package struct ChannelMachine {
 
     /// Waits for the backoff before the next join.
     package mutating func joinLater(_ reason: String, _ at: Instant) {
-        let wait = backoff.next(at.random)
+        let wait = backoff.nextPause(at.random)
         phase = .waiting(until: at.now + wait)
         actions.append(.event(.rejoining(in: wait, reason: reason)))
     }
@@ -282,7 +282,7 @@ package struct ChannelMachine {
     // MARK: The end
 
     /// Ends the sequences and calls, with an error, or because the channel was left.
-    package mutating func finish(_ error: RoostError?, _ event: ChannelEvent) {
+    package mutating func finishChannel(_ error: RoostError?, _ event: ChannelEvent) {
         actions += pending.endWaiting(error ?? .left)
         failWriters(error ?? .left)
         actions.append(.event(event))
@@ -290,10 +290,10 @@ package struct ChannelMachine {
     }
 
     /// Ends the channel for good with this error.
-    package mutating func fail(_ error: RoostError) {
+    package mutating func failChannel(_ error: RoostError) {
         phase = .over
         actions += pending.endRequests(error)
-        finish(error, .failed(error))
+        finishChannel(error, .failed(error))
     }
 
     /// The hub has confirmed the leave, or is not there to do so.
@@ -303,7 +303,7 @@ package struct ChannelMachine {
     }
 
     /// Builds a frame of this channel under the current join.
-    package func message(_ event: String, ref: String?, _ payload: [UInt8]) -> ClientMessage {
+    package func channelMessage(_ event: String, ref: String?, _ payload: [UInt8]) -> ClientMessage {
         ClientMessage(joinRef: joinRef, ref: ref, topic: topic, event: event, body: .json(payload))
     }
 }

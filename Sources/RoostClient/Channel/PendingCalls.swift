@@ -34,10 +34,10 @@ package struct PendingCalls {
 
     mutating func add(leaver call: CallID) { leavers.append(call) }
 
-    mutating func add(_ request: Request, ref: String) { requests[ref] = request }
+    mutating func addRequest(_ request: Request, ref: String) { requests[ref] = request }
 
     /// - Returns: false if the limit of waiting messages is reached.
-    mutating func add(_ message: Held) -> Bool {
+    mutating func addHeld(_ message: Held) -> Bool {
         guard held.count < ChannelMachine.heldLimit else { return false }
         held.append(message)
         return true
@@ -53,7 +53,7 @@ package struct PendingCalls {
     mutating func takeRequest(ref: String) -> Request? { requests.removeValue(forKey: ref) }
 
     /// Handles the cancellation of a task that waits for a call.
-    mutating func cancel(_ call: CallID) -> [ChannelAction] {
+    mutating func cancelCall(_ call: CallID) -> [ChannelAction] {
         let waits =
             subscribers.contains(call) || held.contains { $0.call == call }
             || requests.values.contains { $0.call == call }
@@ -64,7 +64,7 @@ package struct PendingCalls {
     }
 
     /// Ends calls that have waited for too long.
-    mutating func tick(_ now: Moment) -> [ChannelAction] {
+    mutating func endOverdue(_ now: Moment) -> [ChannelAction] {
         var answers: [ChannelAction] = []
         for message in held where message.deadline <= now {
             answers.append(.answer(message.call, .notConnected("There was no connection in time; it was not sent.")))

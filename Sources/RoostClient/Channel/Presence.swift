@@ -66,35 +66,35 @@ package struct PresenceMap {
     /// Applies a `presence_state`.
     ///
     /// - Returns: whether there is something new to show.
-    package mutating func state(_ payload: JSON) -> Bool {
+    package mutating func applyState(_ payload: JSON) -> Bool {
         let wasKnown = isKnown
         let before = members
-        members = Self.members(payload)
+        members = Self.parseMembers(payload)
         isLive = true
         isKnown = true
         staleUntil = nil
         let diffs = early
         early = []
-        for diff in diffs { apply(diff) }
+        for diff in diffs { mergeDiff(diff) }
         return members != before || !wasKnown
     }
 
     /// Applies a `presence_diff`.
     ///
     /// - Returns: whether the members have changed.
-    package mutating func diff(_ payload: JSON) -> Bool {
+    package mutating func applyDiff(_ payload: JSON) -> Bool {
         guard isLive else {
             // The state always follows, but a hub that sends none must not make this list grow forever.
             if early.count < 1024 { early.append(payload) }
             return false
         }
         let before = members
-        apply(payload)
+        mergeDiff(payload)
         return members != before
     }
 
     /// Notes the loss of the channel: the map remains for `window` at most.
-    package mutating func lost(at now: Moment, window: Duration) {
+    package mutating func channelLost(at now: Moment, window: Duration) {
         guard isLive else { return }
         isLive = false
         early = []
@@ -104,7 +104,7 @@ package struct PresenceMap {
     /// Empties the map when its time is over.
     ///
     /// - Returns: whether the members have changed.
-    package mutating func tick(_ now: Moment) -> Bool {
+    package mutating func expireStale(_ now: Moment) -> Bool {
         guard let staleUntil, staleUntil <= now else { return false }
         self.staleUntil = nil
         let had = !members.isEmpty
@@ -112,22 +112,22 @@ package struct PresenceMap {
         return had
     }
 
-    private mutating func apply(_ payload: JSON) {
+    private mutating func mergeDiff(_ payload: JSON) {
         if let joins = payload["joins"] {
-            for (key, joined) in Self.members(joins) {
+            for (key, joined) in Self.parseMembers(joins) {
                 let gone = Set(joined.map(\.ref))
                 members[key] = (members[key] ?? []).filter { !gone.contains($0.ref) } + joined
             }
         }
         guard let leaves = payload["leaves"] else { return }
-        for (key, left) in Self.members(leaves) {
+        for (key, left) in Self.parseMembers(leaves) {
             let gone = Set(left.map(\.ref))
             let rest = (members[key] ?? []).filter { !gone.contains($0.ref) }
             members[key] = rest.isEmpty ? nil : rest
         }
     }
 
-    private static func members(_ json: JSON) -> [String: [PresenceMember]] {
+    private static func parseMembers(_ json: JSON) -> [String: [PresenceMember]] {
         var all: [String: [PresenceMember]] = [:]
         json.forEachMember { member in
             let metas = member.value["metas"]?.elements ?? []
@@ -146,7 +146,7 @@ final class PresenceDifferences: Sendable {
 
     @Sendable
     /// The update for this state, which becomes the base of the next one.
-    func update(_ now: [String: [PresenceMember]]) -> PresenceUpdate {
+    func makeUpdate(_ now: [String: [PresenceMember]]) -> PresenceUpdate {
         members.withLock { last in
             defer { last = now }
             return PresenceUpdate(now, since: last)

@@ -48,36 +48,36 @@ package struct TypingMap {
     /// Applies a `typing` broadcast.
     ///
     /// - Returns: whether the set has changed.
-    package mutating func heard(_ payload: JSON, at now: Moment) -> Bool {
+    package mutating func applyTyping(_ payload: JSON, at now: Moment) -> Bool {
         guard let isTyping = payload["typing"]?.bool else { return false }
-        return update { $0.apply(payload, isTyping, now) }
+        return reportsChange { $0.applyTypist(payload, isTyping, now) }
     }
 
     /// Applies a `typing_state` broadcast, which lists all who type.
     ///
     /// - Returns: whether the set has changed.
-    package mutating func state(_ payload: JSON, at now: Moment) -> Bool {
-        update { map in
+    package mutating func applyState(_ payload: JSON, at now: Moment) -> Bool {
+        reportsChange { map in
             map.entries = []
-            for typist in payload["typing"]?.elements ?? [] { map.apply(typist, true, now) }
+            for typist in payload["typing"]?.elements ?? [] { map.applyTypist(typist, true, now) }
         }
     }
 
     /// Removes all users, because the channel is lost: typing never outlives a connection.
     ///
     /// - Returns: whether the set has changed.
-    package mutating func clear() -> Bool { update { $0.entries = [] } }
+    package mutating func clear() -> Bool { reportsChange { $0.entries = [] } }
 
     /// Removes users without a report for too long.
     ///
     /// - Returns: whether the set has changed.
-    package mutating func tick(_ now: Moment) -> Bool {
-        update { map in map.entries.removeAll { $0.heardAt + Self.silence <= now } }
+    package mutating func removeSilent(_ now: Moment) -> Bool {
+        reportsChange { map in map.entries.removeAll { $0.heardAt + Self.silence <= now } }
     }
 
-    private mutating func apply(_ payload: JSON, _ isTyping: Bool, _ now: Moment) {
+    private mutating func applyTypist(_ payload: JSON, _ isTyping: Bool, _ now: Moment) {
         let userID = payload["user_id"].flatMap { $0.isNull ? nil : $0.string ?? $0.description }
-        let key = userID.map { "user " + $0 } ?? Self.words(of: payload)
+        let key = userID.map { "user " + $0 } ?? Self.anonymousKey(of: payload)
         let index = entries.firstIndex { $0.key == key }
         guard isTyping else {
             if let index { entries.remove(at: index) }
@@ -93,7 +93,7 @@ package struct TypingMap {
     }
 
     /// A key for a typist without a `user_id`: the payload without `typing`, regardless of the order of its members.
-    private static func words(of payload: JSON) -> String {
+    private static func anonymousKey(of payload: JSON) -> String {
         var words: [String] = []
         payload.forEachMember { member in
             if !member.isNamed("typing") { words.append("\(member.key)=\(member.value)") }
@@ -101,7 +101,7 @@ package struct TypingMap {
         return words.sorted().joined(separator: "\u{0}")
     }
 
-    private mutating func update(_ change: (inout TypingMap) -> Void) -> Bool {
+    private mutating func reportsChange(_ change: (inout TypingMap) -> Void) -> Bool {
         let before = set
         change(&self)
         return set != before
@@ -120,7 +120,7 @@ package struct TypingThrottle {
     package init() {}
 
     /// Whether to send this call.
-    package mutating func says(_ isTyping: Bool, at now: Moment) -> Bool {
+    package mutating func shouldSend(_ isTyping: Bool, at now: Moment) -> Bool {
         guard isTyping else {
             defer { reset() }
             return self.isTyping

@@ -15,7 +15,7 @@ final class ClientCore: Sendable {
         self.inbox = inbox
         let engine = Engine(endpoint, configuration, transport, inbox: inbox, mirror: mirror)
         self.engine = engine
-        Task { await engine.run(commands) }
+        Task { await engine.runCommands(commands) }
     }
 
     deinit { inbox.finish() }
@@ -23,15 +23,15 @@ final class ClientCore: Sendable {
     func nextID() -> Int { lastID.add(1, ordering: .relaxed).newValue }
 
     /// Sends the engine a command without waiting.
-    func post(_ command: ClientCommand) { inbox.yield(command) }
+    func postCommand(_ command: ClientCommand) { inbox.yield(command) }
 
     /// Sends the engine a command and waits for the result.
-    func call(_ channel: ChannelID, _ what: ClientCommand.Call) async throws(RoostError) {
+    func callEngine(_ channel: ChannelID, _ what: ClientCommand.Call) async throws(RoostError) {
         let id = nextID()
         let error = await withTaskCancellationHandler {
-            await withCheckedContinuation { answer in post(.call(channel, id, what, answer)) }
+            await withCheckedContinuation { answer in postCommand(.call(channel, id, what, answer)) }
         } onCancel: {
-            post(.cancel(channel, id))
+            postCommand(.cancel(channel, id))
         }
         if let error { throw error }
     }
@@ -108,12 +108,12 @@ enum Sink: Sendable {
     }
 
     /// Puts an action for all sequences of a kind into the buffer, if the sequence is of that kind.
-    func take(_ action: ChannelAction) {
+    func putAction(_ action: ChannelAction) {
         switch (action, self) {
         case (.expired(let reason), .changes(let mailbox)): mailbox.put(.expired(reason: reason))
         case (.failChanges(let error), .changes(let mailbox)): mailbox.finish(error)
         case (.failChanges(let error), .rows(let replica)): replica.finish(error)
-        case (.listsAreLive(let isLive, let cursor), .rows(let replica)): replica.isLive(isLive, cursor: cursor)
+        case (.listsAreLive(let isLive, let cursor), .rows(let replica)): replica.setLive(isLive, cursor: cursor)
         case (.broadcast(let broadcast), .broadcasts(let event, let mailbox)) where broadcast.event == event:
             mailbox.put(broadcast)
         case (.occupancy(let occupancy), .occupancy(let mailbox)): mailbox.put(occupancy)
@@ -141,5 +141,5 @@ final class ChannelFlag: Sendable {
 
     var isOver: Bool { value.load(ordering: .acquiring) }
 
-    func raise() { value.store(true, ordering: .releasing) }
+    func setOver() { value.store(true, ordering: .releasing) }
 }

@@ -41,13 +41,13 @@ package struct ClientMachine {
             switch action {
             case .token(let token):
                 context.token = token
-                each(at) { $0.token($1, &$2, at) }
+                forEachChannel(at) { $0.tokenChanged($1, &$2, at) }
             case .up:
                 context.isUp = true
-                each(at) { $0.socketIsUp($1, &$2, at) }
+                forEachChannel(at) { $0.socketIsUp($1, &$2, at) }
             case .down(let reason):
                 context.isUp = false
-                each(at) { channel, context, _ in channel.socketIsDown(reason, context.appState, at) }
+                forEachChannel(at) { channel, context, _ in channel.socketIsDown(reason, context.appState, at) }
             case .sendHeartbeat: actions.append(.send(.heartbeat(refs.next())))
             default: actions.append(.connection(action))
             }
@@ -55,41 +55,41 @@ package struct ClientMachine {
     }
 
     /// The app's state has changed.
-    package mutating func change(to appState: AppState, _ at: Instant) {
+    package mutating func changeAppState(to appState: AppState, _ at: Instant) {
         guard appState != context.appState else { return }
         context.appState = appState
-        withConnection(at) { $0.change(to: appState, at) }
+        withConnection(at) { $0.changeAppState(to: appState, at) }
         // The app's state applies to the whole socket, so one channel reports it for all.
         guard context.isUp, let id = channels.filter({ $0.value.isJoined }).keys.min() else { return }
-        withChannel(id, at) { channel, _, refs in channel.say(appState, &refs) }
+        withChannel(id, at) { channel, _, refs in channel.sendAppState(appState, &refs) }
     }
 
     /// A frame has arrived on the socket with this number.
-    package mutating func receive(_ frame: WebSocketFrame, from socket: Int, _ at: Instant) {
+    package mutating func receiveFrame(_ frame: WebSocketFrame, from socket: Int, _ at: Instant) {
         guard socket == connection.socket, connection.isOpen else { return }
-        withConnection(at) { $0.heard(at) }
+        withConnection(at) { $0.frameReceived(at) }
         guard let message = ServerMessage(frame), message.topic != "phoenix" else { return }
         for id in channels.keys.sorted() where channels[id]?.topic == message.topic {
-            withChannel(id, at) { $0.receive(message, $1, &$2, at) }
+            withChannel(id, at) { $0.receiveFrame(message, $1, &$2, at) }
         }
     }
 
     /// Handles what is due.
-    package mutating func tick(_ at: Instant) {
-        withConnection(at) { $0.tick(at) }
-        each(at) { $0.tick($1, &$2, at) }
+    package mutating func handleDeadlines(_ at: Instant) {
+        withConnection(at) { $0.handleDeadlines(at) }
+        forEachChannel(at) { $0.handleDeadlines($1, &$2, at) }
     }
 
     /// Leaves all channels, as far as the socket still accepts it, and closes the connection.
-    package mutating func disconnect(_ at: Instant) {
-        each(at) { channel, _, refs in channel.leave(nil, &refs, at) }
-        withConnection(at) { $0.disconnect() }
+    package mutating func disconnectAll(_ at: Instant) {
+        forEachChannel(at) { channel, _, refs in channel.leaveChannel(nil, &refs, at) }
+        withConnection(at) { $0.closeConnection() }
     }
 
     // MARK: Channels
 
     /// Adds a channel, which joins once it is subscribed.
-    package mutating func open(_ id: ChannelID, _ topic: String, _ configuration: ChannelConfiguration) {
+    package mutating func openChannel(_ id: ChannelID, _ topic: String, _ configuration: ChannelConfiguration) {
         channels[id] = ChannelMachine(topic: topic, configuration, presenceKey: presenceKey, channelTiming)
     }
 
@@ -114,7 +114,7 @@ package struct ClientMachine {
         if refusesToken { withConnection(at) { $0.tokenRefused(at) } }
     }
 
-    private mutating func each(_ at: Instant, _ input: ChannelInput) {
+    private mutating func forEachChannel(_ at: Instant, _ input: ChannelInput) {
         for id in channels.keys.sorted() { withChannel(id, at, input) }
     }
 }

@@ -131,14 +131,14 @@ public struct Backoff: Sendable {
     /// Counts a pause, and returns its length.
     ///
     /// - Parameter random: a random number in 0..<1.
-    package mutating func next(_ random: Double) -> Duration {
+    package mutating func nextPause(_ random: Double) -> Duration {
         let wait = ceiling * random
         attempts += 1
         return wait
     }
 
     /// Notes the end of an established connection.
-    package mutating func ended(after lifetime: Duration) {
+    package mutating func connectionEnded(after lifetime: Duration) {
         if lifetime >= policy.stableAfter { attempts = 0 }
     }
 

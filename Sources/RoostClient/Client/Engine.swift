@@ -40,14 +40,14 @@ actor Engine {
     }
 
     /// Handles commands until the last sender is gone, and then closes the connection.
-    func run(_ commands: AsyncStream<ClientCommand>) async {
-        for await command in commands { handle(command) }
+    func runCommands(_ commands: AsyncStream<ClientCommand>) async {
+        for await command in commands { handleCommand(command) }
         await disconnect()
     }
 
     /// Leaves all channels and closes the connection. Returns when the socket is closed.
     func disconnect() async {
-        perform { machine, at in machine.disconnect(at) }
+        performInput { machine, at in machine.disconnectAll(at) }
         await socketTask?.value
     }
 
@@ -57,14 +57,14 @@ actor Engine {
 
     // MARK: Commands
 
-    private func handle(_ command: ClientCommand) {
+    private func handleCommand(_ command: ClientCommand) {
         switch command {
-        case .connect: perform { machine, at in machine.withConnection(at) { $0.connect(at) } }
-        case .networkIsBack: perform { machine, at in machine.withConnection(at) { $0.networkIsBack(at) } }
-        case .appState(let state): perform { machine, at in machine.change(to: state, at) }
+        case .connect: performInput { machine, at in machine.withConnection(at) { $0.connect(at) } }
+        case .networkIsBack: performInput { machine, at in machine.withConnection(at) { $0.networkIsBack(at) } }
+        case .appState(let state): performInput { machine, at in machine.changeAppState(to: state, at) }
         case .tick:
             timer = nil
-            perform { machine, at in machine.tick(at) }
+            performInput { machine, at in machine.handleDeadlines(at) }
         case .watchState(let id, let mailbox):
             states[id] = mailbox
             mailbox.put(mirror.state)
@@ -74,48 +74,56 @@ actor Engine {
             socketEvents[id] = nil
         case .open(let id, let topic, let configuration, let flag, let replica):
             (flags[id], replicas[id]) = (flag, replica)
-            machine.open(id, topic, configuration)
-        case .attach(let id, let subscription, let sink, let binding): attach(id, subscription, sink, binding)
+            machine.openChannel(id, topic, configuration)
+        case .attach(let id, let subscription, let sink, let binding): attachSink(id, subscription, sink, binding)
         case .detach(let id, let subscription):
             sinks[id]?[subscription] = nil
-            perform { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.remove(subscription, at) } }
+            performInput { machine, at in
+                machine.withChannel(id, at) { channel, _, _ in channel.removeSequence(subscription, at) }
+            }
         case .readAgain(let id, let subscription): readAgain(id, subscription, after: .zero)
         case .release(let id):
-            perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.leave(nil, &refs, at) } }
+            performInput { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in channel.leaveChannel(nil, &refs, at) }
+            }
             (sinks[id], flags[id], replicas[id]) = (nil, nil, nil)
         case .untrack(let id):
-            perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.untrack(&refs) } }
+            performInput { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in channel.untrackPresence(&refs) }
+            }
         case .typing(let id, let isTyping, let payload):
-            perform { machine, at in
+            performInput { machine, at in
                 machine.withChannel(id, at) { channel, _, refs in
-                    channel.say(typing: isTyping, payload, &refs, at)
+                    channel.sendTyping(typing: isTyping, payload, &refs, at)
                 }
             }
         case .openWriter(let id, let writer, let name, let epoch, let progress):
             self.progress[writer] = progress
-            perform { machine, at in
+            performInput { machine, at in
                 machine.withChannel(id, at) { channel, _, _ in channel.openWriter(writer, name: name, epoch: epoch) }
             }
-            subscribe(id)
+            subscribeChannel(id)
         case .closeWriter(let id, let writer):
             progress[writer] = nil
-            perform { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.closeWriter(writer) } }
-        case .call(let id, let call, let what, let answer): handle(what, call, id, answer)
+            performInput { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.closeWriter(writer) } }
+        case .call(let id, let call, let what, let answer): handleCall(what, call, id, answer)
         case .cancel(let id, let call):
-            perform { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.cancel(call) } }
+            performInput { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.cancelCall(call) } }
         }
     }
 
-    private func handle(_ what: ClientCommand.Call, _ call: CallID, _ id: ChannelID, _ answer: ClientCommand.Answer) {
+    private func handleCall(_ what: ClientCommand.Call, _ call: CallID, _ id: ChannelID, _ answer: ClientCommand.Answer)
+    {
         guard machine.channels[id] != nil else {
             if case .leave = what { return answer.resume(returning: nil) }
             return answer.resume(returning: .left)
         }
         answers[call] = answer
         switch what {
-        case .subscribe: subscribe(id, call)
+        case .subscribe: subscribeChannel(id, call)
         case .leave:
-            perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.leave(call, &refs, at) }
+            performInput { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in channel.leaveChannel(call, &refs, at) }
             }
         case .send(let body):
             let limit = configuration.sendBufferBytes
@@ -123,28 +131,28 @@ actor Engine {
                 answers[call] = nil
                 return answer.resume(returning: .bufferFull(limit: limit))
             }
-            perform { machine, at in
-                machine.withChannel(id, at) { channel, _, refs in channel.send(call, body, &refs, at) }
+            performInput { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in channel.sendBroadcast(call, body, &refs, at) }
             }
         case .track(let payload):
-            perform { machine, at in
-                machine.withChannel(id, at) { channel, _, refs in channel.track(call, payload, &refs, at) }
+            performInput { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in channel.trackPresence(call, payload, &refs, at) }
             }
         case .write(let writer, let order):
-            perform { machine, at in
-                machine.withChannel(id, at) { channel, _, refs in channel.order(order, of: writer, call, &refs, at) }
+            performInput { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in channel.carryOut(order, of: writer, call, &refs, at) }
             }
         }
     }
 
-    private func subscribe(_ id: ChannelID, _ call: CallID? = nil) {
-        perform { machine, at in
+    private func subscribeChannel(_ id: ChannelID, _ call: CallID? = nil) {
+        performInput { machine, at in
             machine.withConnection(at) { $0.connect(at) }
             machine.withChannel(id, at) { $0.subscribe(call, $1, &$2, at) }
         }
     }
 
-    private func attach(_ id: ChannelID, _ subscription: SubscriptionID, _ sink: Sink, _ binding: ChangeRequest?) {
+    private func attachSink(_ id: ChannelID, _ subscription: SubscriptionID, _ sink: Sink, _ binding: ChangeRequest?) {
         guard let channel = machine.channels[id] else { return sink.finish(.left) }
         sinks[id, default: [:]][subscription] = sink
         // A sequence that is created later begins with the known state.
@@ -154,35 +162,35 @@ actor Engine {
         case .stream(let mailbox): mailbox.put(())
         default: break
         }
-        perform { machine, at in
+        performInput { machine, at in
             machine.withChannel(id, at) { channel, _, _ in
-                if let binding { channel.add(subscription, binding, at) }
-                if case .rows(let list) = sink { channel.add(subscription, list.request, stored: list.cursor, at) }
+                if let binding { channel.addSequence(subscription, binding, at) }
+                if case .rows(let list) = sink { channel.addList(subscription, list.request, stored: list.cursor, at) }
                 if case .presence = sink, channel.configuration.presence == .automatic { channel.showPresence(at) }
             }
         }
-        if case .stream = sink { subscribe(id) }
+        if case .stream = sink { subscribeChannel(id) }
     }
 
     // MARK: Actions
 
-    private func perform(_ input: (inout ClientMachine, Instant) -> Void) {
+    private func performInput(_ input: (inout ClientMachine, Instant) -> Void) {
         input(&machine, instant)
         for action in machine.takeActions() {
             switch action {
             case .send(let message): connection?.send(message.frame)
-            case .connection(let action): perform(action)
-            case .channel(let id, let action): perform(action, of: id)
+            case .connection(let action): performConnectionAction(action)
+            case .channel(let id, let action): performChannelAction(action, of: id)
             }
         }
         setTimer()
     }
 
-    private func perform(_ action: ConnectionAction) {
+    private func performConnectionAction(_ action: ConnectionAction) {
         switch action {
-        case .ask(let id): ask(id)
+        case .ask(let id): requestToken(id)
         case .cancelAsk: tokenTask?.cancel()
-        case .open(let id, let token): open(id, token)
+        case .open(let id, let token): openSocket(id, token)
         case .close:
             if let connection { connection.close() } else { socketTask?.cancel() }
             connection = nil
@@ -195,45 +203,47 @@ actor Engine {
         }
     }
 
-    private func perform(_ action: ChannelAction, of id: ChannelID) {
+    private func performChannelAction(_ action: ChannelAction, of id: ChannelID) {
         switch action {
         case .change(let change, let subscriptions):
             for subscription in subscriptions {
                 switch sinks[id]?[subscription] {
                 case .changes(let mailbox): mailbox.put(.change(change))
                 case .rows(let replica):
-                    replica.apply(change)
+                    replica.applyChange(change)
                     if replica.lacksRows { readAgain(id, subscription, after: .seconds(1)) }
                 default: break
                 }
             }
         case .rowsBegin(let subscriptions, let isResumed):
-            for subscription in subscriptions { replica(id, subscription)?.begin(isResumed: isResumed) }
+            for subscription in subscriptions { listReplica(id, subscription)?.readingBegan(isResumed: isResumed) }
         case .rowsEnd(let answers, let cursor):
-            for (subscription, answer) in answers { replica(id, subscription)?.end(answer, cursor: cursor) }
+            for (subscription, answer) in answers {
+                listReplica(id, subscription)?.readingEnded(answer, cursor: cursor)
+            }
         case .failList(let subscription, let error): sinks[id]?.removeValue(forKey: subscription)?.finish(error)
         case .answer(let call, let error): answers.removeValue(forKey: call)?.resume(returning: error)
         case .over(let error):
             for sink in (sinks.removeValue(forKey: id) ?? [:]).values { sink.finish(error) }
-            flags.removeValue(forKey: id)?.raise()
+            flags.removeValue(forKey: id)?.setOver()
             replicas[id] = nil
         case .kept(let writer, let end): progress[writer]?.end = end
         case .writerFailed(let writer, let error): progress[writer]?.failure = error
         case .stream(let news):
-            replicas[id]?.take(news)
-            for sink in (sinks[id] ?? [:]).values { sink.take(action) }
+            replicas[id]?.applyNews(news)
+            for sink in (sinks[id] ?? [:]).values { sink.putAction(action) }
         case .presence: forEachSink(of: id) { if case .presence(let box) = $0 { box.put($1.presence.members) } }
         case .typing: forEachSink(of: id) { if case .typing(let box) = $0 { box.put($1.typing.set) } }
-        default: for sink in (sinks[id] ?? [:]).values { sink.take(action) }
+        default: for sink in (sinks[id] ?? [:]).values { sink.putAction(action) }
         }
     }
 
-    private func replica(_ id: ChannelID, _ subscription: SubscriptionID) -> ListReplica? {
+    private func listReplica(_ id: ChannelID, _ subscription: SubscriptionID) -> ListReplica? {
         if case .rows(let replica) = sinks[id]?[subscription] { replica } else { nil }
     }
 
     private func readAgain(_ id: ChannelID, _ subscription: SubscriptionID, after pause: Duration) {
-        perform { machine, at in
+        performInput { machine, at in
             machine.withChannel(id, at) { channel, _, _ in channel.readAgain(subscription, after: pause, at) }
         }
     }
@@ -260,50 +270,50 @@ actor Engine {
 
     // MARK: Tokens and sockets
 
-    private func ask(_ id: Int) {
+    private func requestToken(_ id: Int) {
         let callback = configuration.token
         tokenTask = Task {
             do {
                 let token = try await callback()
-                answered(id, token, "")
+                tokenArrived(id, token, "")
             } catch {
-                answered(id, nil, String(describing: error))
+                tokenArrived(id, nil, String(describing: error))
             }
         }
     }
 
-    private func answered(_ id: Int, _ token: String?, _ failure: String) {
-        perform { machine, at in machine.withConnection(at) { $0.token(id, token, failure: failure, at) } }
+    private func tokenArrived(_ id: Int, _ token: String?, _ failure: String) {
+        performInput { machine, at in machine.withConnection(at) { $0.tokenArrived(id, token, failure: failure, at) } }
     }
 
-    private func open(_ id: Int, _ token: String) {
-        let request = endpoint.request(token, configuration)
+    private func openSocket(_ id: Int, _ token: String) {
+        let request = endpoint.upgradeRequest(token, configuration)
         let transport = transport
         socketTask = Task {
             do throws(TransportFailure) {
                 let connection = try await transport.open(request)
-                opened(id, connection)
-                while true { received(try await connection.receive(), id) }
+                socketOpened(id, connection)
+                while true { frameReceived(try await connection.receive(), id) }
             } catch {
-                ended(id, error)
+                socketEnded(id, error)
             }
         }
     }
 
-    private func opened(_ id: Int, _ connection: any WebSocketConnection) {
+    private func socketOpened(_ id: Int, _ connection: any WebSocketConnection) {
         guard id == machine.connection.socket, case .opening = machine.connection.phase else {
             return connection.close()
         }
         self.connection = connection
-        perform { machine, at in machine.withConnection(at) { $0.opened(id, at) } }
+        performInput { machine, at in machine.withConnection(at) { $0.socketOpened(id, at) } }
     }
 
-    private func received(_ frame: WebSocketFrame, _ id: Int) {
-        perform { machine, at in machine.receive(frame, from: id, at) }
+    private func frameReceived(_ frame: WebSocketFrame, _ id: Int) {
+        performInput { machine, at in machine.receiveFrame(frame, from: id, at) }
     }
 
-    private func ended(_ id: Int, _ failure: TransportFailure) {
+    private func socketEnded(_ id: Int, _ failure: TransportFailure) {
         if id == machine.connection.socket { connection = nil }
-        perform { machine, at in machine.withConnection(at) { $0.ended(id, failure, at) } }
+        performInput { machine, at in machine.withConnection(at) { $0.socketEnded(id, failure, at) } }
     }
 }

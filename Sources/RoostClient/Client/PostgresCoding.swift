@@ -12,7 +12,7 @@ extension JSONDecoder {
                 return Date(timeIntervalSince1970: try container.decode(Double.self))
             } catch DecodingError.typeMismatch {
                 let text = try container.decode(String.self)
-                guard let date = PostgresTime.date(text) else {
+                guard let date = PostgresTime.parseDate(text) else {
                     throw DecodingError.dataCorruptedError(
                         in: container, debugDescription: "\(text) is no time as Postgres writes it.")
                 }
@@ -35,7 +35,7 @@ extension JSONEncoder {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .custom { date, encoder in
             var container = encoder.singleValueContainer()
-            try container.encode(PostgresTime.text(date))
+            try container.encode(PostgresTime.formatDate(date))
         }
         return encoder
     }
@@ -45,19 +45,22 @@ extension JSONEncoder {
 package enum PostgresTime {
     /// Parses `2026-01-31T12:00:00.123456+00:00`, `…Z`, a time without a zone (as UTC), or a date alone. Nil for
     /// anything else, including `infinity`.
-    package static func date(_ text: String) -> Date? {
+    package static func parseDate(_ text: String) -> Date? {
         var rest = text.utf8[...]
-        guard let year = number(&rest, 4), skip("-", &rest), let month = number(&rest, 2), skip("-", &rest),
-            let day = number(&rest, 2), (1...12).contains(month), (1...31).contains(day)
+        guard let year = parseNumber(&rest, 4), skipCharacter("-", &rest), let month = parseNumber(&rest, 2),
+            skipCharacter("-", &rest),
+            let day = parseNumber(&rest, 2), (1...12).contains(month), (1...31).contains(day)
         else { return nil }
         var seconds = Double(CivilDate(year: year, month: month, day: day).daysSince1970 * 86_400)
         if rest.isEmpty { return Date(timeIntervalSince1970: seconds) }
-        guard skip("T", &rest) || skip(" ", &rest), let hour = number(&rest, 2), skip(":", &rest),
-            let minute = number(&rest, 2), skip(":", &rest), let second = number(&rest, 2), hour <= 24, minute <= 59,
+        guard skipCharacter("T", &rest) || skipCharacter(" ", &rest), let hour = parseNumber(&rest, 2),
+            skipCharacter(":", &rest),
+            let minute = parseNumber(&rest, 2), skipCharacter(":", &rest), let second = parseNumber(&rest, 2),
+            hour <= 24, minute <= 59,
             second <= 60
         else { return nil }
         seconds += Double(hour * 3600 + minute * 60 + second)
-        if skip(".", &rest) {
+        if skipCharacter(".", &rest) {
             let digits = rest.prefix { (0x30...0x39).contains($0) }
             guard !digits.isEmpty, let fraction = Double("0." + String(decoding: digits, as: UTF8.self)) else {
                 return nil
@@ -65,35 +68,35 @@ package enum PostgresTime {
             seconds += fraction
             rest = rest.dropFirst(digits.count)
         }
-        guard let offset = zone(&rest), rest.isEmpty else { return nil }
+        guard let offset = parseZone(&rest), rest.isEmpty else { return nil }
         return Date(timeIntervalSince1970: seconds - Double(offset))
     }
 
     /// Formats a time in UTC, with milliseconds.
-    package static func text(_ date: Date) -> String {
+    package static func formatDate(_ date: Date) -> String {
         CivilTime(millisecondsSince1970: Int((date.timeIntervalSince1970 * 1000).rounded())).text
     }
 
     /// Parses the zone: seconds east of UTC; 0 if there is none.
-    private static func zone(_ rest: inout Substring.UTF8View) -> Int? {
-        if rest.isEmpty || skip("Z", &rest) { return 0 }
-        let sign = skip("-", &rest) ? -1 : 1
-        if sign == 1, !skip("+", &rest) { return nil }
-        guard let hours = number(&rest, 2) else { return nil }
-        _ = skip(":", &rest)
-        let minutes = number(&rest, 2) ?? 0
-        _ = skip(":", &rest)
-        return sign * (hours * 3600 + minutes * 60 + (number(&rest, 2) ?? 0))
+    private static func parseZone(_ rest: inout Substring.UTF8View) -> Int? {
+        if rest.isEmpty || skipCharacter("Z", &rest) { return 0 }
+        let sign = skipCharacter("-", &rest) ? -1 : 1
+        if sign == 1, !skipCharacter("+", &rest) { return nil }
+        guard let hours = parseNumber(&rest, 2) else { return nil }
+        _ = skipCharacter(":", &rest)
+        let minutes = parseNumber(&rest, 2) ?? 0
+        _ = skipCharacter(":", &rest)
+        return sign * (hours * 3600 + minutes * 60 + (parseNumber(&rest, 2) ?? 0))
     }
 
-    private static func number(_ rest: inout Substring.UTF8View, _ digits: Int) -> Int? {
+    private static func parseNumber(_ rest: inout Substring.UTF8View, _ digits: Int) -> Int? {
         let text = rest.prefix(digits)
         guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         rest = rest.dropFirst(digits)
         return text.reduce(0) { $0 * 10 + Int($1) - 0x30 }
     }
 
-    private static func skip(_ character: Character, _ rest: inout Substring.UTF8View) -> Bool {
+    private static func skipCharacter(_ character: Character, _ rest: inout Substring.UTF8View) -> Bool {
         guard let byte = rest.first, byte == character.asciiValue else { return false }
         rest = rest.dropFirst()
         return true

@@ -35,7 +35,7 @@ public final class RoostClient: Sendable {
     }
 
     /// Connects without a channel. `Channel.subscribe()` connects automatically.
-    public func connect() { core.post(.connect) }
+    public func connect() { core.postCommand(.connect) }
 
     /// Leaves all channels, ends their sequences and closes the connection. Returns once it is closed.
     public func disconnect() async { await core.engine.disconnect() }
@@ -62,8 +62,8 @@ public final class RoostClient: Sendable {
     public var states: ConnectionStates {
         let mailbox = Mailbox<ConnectionState>(limit: 64, countsMissed: false)
         let id = core.nextID()
-        core.post(.watchState(id, mailbox))
-        let lease = Lease { [core] in core.post(.unwatch(id)) }
+        core.postCommand(.watchState(id, mailbox))
+        let lease = Lease { [core] in core.postCommand(.unwatch(id)) }
         return RoostSequence { await mailbox.element(lease) }
     }
 
@@ -71,8 +71,8 @@ public final class RoostClient: Sendable {
     public var socketEvents: SocketEvents {
         let mailbox = Mailbox<SocketEvent>(limit: 256, countsMissed: false)
         let id = core.nextID()
-        core.post(.watchSocket(id, mailbox))
-        let lease = Lease { [core] in core.post(.unwatch(id)) }
+        core.postCommand(.watchSocket(id, mailbox))
+        let lease = Lease { [core] in core.postCommand(.unwatch(id)) }
         return RoostSequence { await mailbox.element(lease) }
     }
 
@@ -83,14 +83,14 @@ public final class RoostClient: Sendable {
         set {
             currentAppState.withLock { state in
                 state = newValue
-                core.post(.appState(newValue))
+                core.postCommand(.appState(newValue))
             }
         }
     }
 
     /// Call this when the system reports that the network is back (`NWPathMonitor`): the next attempt is made at once,
     /// and a connection that only looks alive is given up within seconds.
-    public func networkIsBack() { core.post(.networkIsBack) }
+    public func networkIsBack() { core.postCommand(.networkIsBack) }
 }
 
 /// The connection's states for the UI over time. Ends with the client.

@@ -52,14 +52,14 @@ extension RoostError {
     /// The error for a refusal of the hub with this reason.
     init(refusal reason: String) {
         switch reason.prefix(while: { $0 != ":" }) {
-        case "StreamCancelled": self = .streamCancelled(at: Self.offset(in: reason))
-        case "StreamEnded": self = .streamEnded(at: Self.offset(in: reason))
+        case "StreamCancelled": self = .streamCancelled(at: Self.offsetNumber(in: reason))
+        case "StreamEnded": self = .streamEnded(at: Self.offsetNumber(in: reason))
         default: self = NextAction(reason: reason) == .giveUp ? .refused(reason: reason) : .busy(reason: reason)
         }
     }
 
     /// The number in a reason; 0 if a newer hub gives none.
-    private static func offset(in reason: String) -> Int {
+    private static func offsetNumber(in reason: String) -> Int {
         Int(reason.drop { !$0.isASCII || !$0.isNumber }.prefix { $0.isASCII && $0.isNumber }) ?? 0
     }
 }

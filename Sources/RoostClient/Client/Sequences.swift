@@ -91,7 +91,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
     /// Adds an element. Never blocks.
     package func put(_ element: Element) {
-        wake { state in
+        wakeWaiters { state in
             guard state.end == nil else { return }
             if state.items.count >= limit {
                 switch overflow {
@@ -109,7 +109,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
     /// Accepts no more elements. Those in the buffer can still be taken, followed by the error, or the end.
     package func finish(_ error: RoostError? = nil) {
-        wake { state in
+        wakeWaiters { state in
             if state.end == nil { state.end = error.map { .failed($0) } ?? .normal }
         }
     }
@@ -117,11 +117,11 @@ package final class Mailbox<Element: Sendable>: Sendable {
     /// Waits for the next element. Returns nil at the end, and in a cancelled task.
     package func next() async throws(RoostError) -> Delivery? {
         while !Task.isCancelled {
-            switch state.withLock({ Self.take(from: &$0) }) {
+            switch state.withLock({ Self.takeNext(from: &$0) }) {
             case .delivery(let delivery): return delivery
             case .end: return nil
             case .failure(let error): throw error
-            case .nothing: if await wait() == .cancelled { return nil }
+            case .nothing: if await waitForElement() == .cancelled { return nil }
             }
         }
         return nil
@@ -131,7 +131,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
         case delivery(Delivery), end, failure(RoostError), nothing
     }
 
-    private static func take(from state: inout State) -> Taken {
+    private static func takeNext(from state: inout State) -> Taken {
         if state.missed > 0 {
             defer { state.missed = 0 }
             return .delivery(.missed(state.missed))
@@ -147,7 +147,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    private func wait() async -> Wakeup {
+    private func waitForElement() async -> Wakeup {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
@@ -170,7 +170,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    private func wake(_ change: (inout State) -> Void) {
+    private func wakeWaiters(_ change: (inout State) -> Void) {
         let waiting = state.withLock { state in
             change(&state)
             guard !state.items.isEmpty || state.end != nil else { return [CheckedContinuation<Wakeup, Never>]() }
@@ -185,7 +185,7 @@ extension Mailbox {
     /// Waits for the next element for which `read` returns a value. Returns nil at the end, and in a cancelled task.
     ///
     /// - Parameter lease: held while the consumer may still wait.
-    func next<Value>(_ lease: Lease, _ read: (Delivery) -> Value?) async throws(RoostError) -> Value? {
+    func nextValue<Value>(_ lease: Lease, _ read: (Delivery) -> Value?) async throws(RoostError) -> Value? {
         while let delivery = try await next() {
             if let value = read(delivery) { return withExtendedLifetime(lease) { value } }
         }
@@ -195,7 +195,7 @@ extension Mailbox {
     /// Waits for the next element for which `read` returns a value, in a buffer that never finishes with an error.
     func nextOrEnd<Value>(_ lease: Lease, _ read: (Delivery) -> Value?) async -> Value? {
         // An error could only mean the end.
-        do throws(RoostError) { return try await next(lease, read) } catch { return nil }
+        do throws(RoostError) { return try await nextValue(lease, read) } catch { return nil }
     }
 
     /// Waits for the next element of a buffer that counts nothing and never finishes with an error.

@@ -52,21 +52,23 @@ public struct SummaryLedger<State: Sendable>: Sendable {
 
     private mutating func take(_ summary: Summary<State>, isLast: Bool) -> SummaryVerdict<State> {
         // A time that is not finite cannot be compared.
-        guard summary.timestamp.timeIntervalSinceReferenceDate.isFinite else { return drop(.stale) }
+        guard summary.timestamp.timeIntervalSinceReferenceDate.isFinite else { return dropSummary(.stale) }
         let newest: Date?
         if let entry = entries[summary.activityID] {
-            guard !entry.hasEnded else { return drop(.ended) }
+            guard !entry.hasEnded else { return dropSummary(.ended) }
             newest = entry.latest.timestamp
         } else {
             newest = forgottenUntil
         }
-        if let newest, summary.timestamp < newest || (summary.timestamp == newest && !isLast) { return drop(.stale) }
+        if let newest, summary.timestamp < newest || (summary.timestamp == newest && !isLast) {
+            return dropSummary(.stale)
+        }
         entries[summary.activityID] = Entry(latest: summary, hasEnded: isLast)
         forgetOne(except: summary.activityID)
         return .update(summary)
     }
 
-    private mutating func drop(_ verdict: SummaryVerdict<State>) -> SummaryVerdict<State> {
+    private mutating func dropSummary(_ verdict: SummaryVerdict<State>) -> SummaryVerdict<State> {
         droppedCount += 1
         return verdict
     }

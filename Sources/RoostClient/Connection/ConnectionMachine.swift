@@ -115,12 +115,12 @@ package struct ConnectionMachine {
     package mutating func connect(_ at: Instant) {
         guard phase == .idle else { return }
         backoff.reset()
-        show { $0.begin(at: at.now) }
-        start(at)
+        updateShown { $0.attemptBegan(at: at.now) }
+        startAttempt(at)
     }
 
     /// Closes the connection and stays without one.
-    package mutating func disconnect(_ state: ConnectionState = .idle) {
+    package mutating func closeConnection(_ state: ConnectionState = .idle) {
         let wasOpen = isOpen
         if case .opening = phase { actions.append(.close(socket)) }
         if wasOpen { actions.append(.close(socket)) }
@@ -128,7 +128,7 @@ package struct ConnectionMachine {
         tokens = TokenRefresher(timing.backoff, timeout: timing.tokenTimeout)
         phase = .idle
         if wasOpen { actions.append(.down(reason: "The app closed the connection.")) }
-        show { $0.stop(state) }
+        updateShown { $0.showFinal(state) }
     }
 
     /// The app reports that the network is back: nothing waits any longer, and a socket that looks alive has to prove
@@ -136,11 +136,11 @@ package struct ConnectionMachine {
     package mutating func networkIsBack(_ at: Instant) {
         backoff.reset()
         switch phase {
-        case .waiting: start(at)
+        case .waiting: startAttempt(at)
         case .opening:
             // It was started on a network that is gone, and may wait for a reply that cannot come.
             actions.append(.close(socket))
-            start(at)
+            startAttempt(at)
         case .open:
             let deadline = at.now + timing.probeTimeout
             if answerBy == nil { actions.append(.sendHeartbeat) }
@@ -150,17 +150,17 @@ package struct ConnectionMachine {
     }
 
     /// The app's state has changed. In the foreground the next attempt is made at once.
-    package mutating func change(to appState: AppState, _ at: Instant) {
-        show { $0.change(to: appState, at: at.now) }
-        if appState == .active, case .waiting = phase { start(at) }
+    package mutating func changeAppState(to appState: AppState, _ at: Instant) {
+        updateShown { $0.changeAppState(to: appState, at: at.now) }
+        if appState == .active, case .waiting = phase { startAttempt(at) }
     }
 
     // MARK: Tokens
 
     /// The result of the app's token callback; nil and a sentence if it failed.
-    package mutating func token(_ id: Int, _ token: String?, failure: String = "", _ at: Instant) {
+    package mutating func tokenArrived(_ id: Int, _ token: String?, failure: String = "", _ at: Instant) {
         guard tokens.asking == id else { return }
-        let answer = tokens.answer(id, token, at: at.now, unix: at.unix, at.random)
+        let answer = tokens.answerReceived(id, token, at: at.now, unix: at.unix, at.random)
         guard phase == .asking else {
             if isOpen, case .new(let token) = answer { actions.append(.token(token)) }
             return
@@ -168,32 +168,32 @@ package struct ConnectionMachine {
         switch answer {
         case .new(let token):
             actions.append(.token(token))
-            open(token, at)
-        case .same(let token): open(token, at)
-        case .none: lost("The app has no token: \(failure)", at)
+            openSocket(token, at)
+        case .same(let token): openSocket(token, at)
+        case .none: connectionLost("The app has no token: \(failure)", at)
         }
     }
 
     /// The hub does not accept the token, or no longer does.
     package mutating func tokenRefused(_ at: Instant) {
-        tokens.refused(at: at.now, at.random)
+        tokens.tokenRefused(at: at.now, at.random)
     }
 
     // MARK: The socket
 
     /// The socket with this number is open.
-    package mutating func opened(_ id: Int, _ at: Instant) {
+    package mutating func socketOpened(_ id: Int, _ at: Instant) {
         guard id == socket, case .opening = phase else { return }
         phase = .open(since: at.now)
         heartbeatAt = at.now + timing.heartbeat
         answerBy = nil
         actions.append(.event(.connected))
         actions.append(.up)
-        show { $0.up() }
+        updateShown { $0.connectionOpened() }
     }
 
     /// The attempt to open the socket with this number failed, or the socket ended.
-    package mutating func ended(_ id: Int, _ failure: TransportFailure, _ at: Instant) {
+    package mutating func socketEnded(_ id: Int, _ failure: TransportFailure, _ at: Instant) {
         guard id == socket else { return }
         switch phase {
         case .idle, .asking, .waiting: return
@@ -203,35 +203,35 @@ package struct ConnectionMachine {
         if failure.isFinal {
             let wasOpen = isOpen
             phase = .idle
-            tokens.rest()
+            tokens.cancelRequest()
             actions.append(.event(.lost(reason: failure.reason)))
             if wasOpen { actions.append(.down(reason: failure.reason)) }
-            return show { $0.stop(.ended(reason: failure.reason)) }
+            return updateShown { $0.showFinal(.ended(reason: failure.reason)) }
         }
-        lost(failure.reason, at)
+        connectionLost(failure.reason, at)
     }
 
     /// A frame arrived: any frame shows that the hub is alive.
-    package mutating func heard(_ at: Instant) {
+    package mutating func frameReceived(_ at: Instant) {
         guard isOpen else { return }
         answerBy = nil
     }
 
     /// Handles what is due.
-    package mutating func tick(_ at: Instant) {
-        show { $0.tick(at.now) }
-        switch tokens.tick(at.now, at.random) {
-        case .ask: ask(at)
+    package mutating func handleDeadlines(_ at: Instant) {
+        updateShown { $0.showOverdueLoss(at.now) }
+        switch tokens.handleDeadlines(at.now, at.random) {
+        case .ask: requestToken(at)
         case .giveUp(let id):
             actions.append(.cancelAsk(id))
-            if phase == .asking { lost("The app's token callback does not come to an end.", at) }
+            if phase == .asking { connectionLost("The app's token callback does not come to an end.", at) }
         case nil: break
         }
         switch phase {
-        case .waiting(let until) where until <= at.now: start(at)
+        case .waiting(let until) where until <= at.now: startAttempt(at)
         case .opening(let deadline) where deadline <= at.now:
             actions.append(.close(socket))
-            lost("The hub does not answer.", at)
+            connectionLost("The hub does not answer.", at)
         case .open: checkHeartbeat(at)
         default: break
         }
@@ -240,7 +240,7 @@ package struct ConnectionMachine {
     private mutating func checkHeartbeat(_ at: Instant) {
         if let answerBy, answerBy <= at.now {
             actions.append(.close(socket))
-            return lost("The hub is silent.", at)
+            return connectionLost("The hub is silent.", at)
         }
         guard let heartbeatAt, heartbeatAt <= at.now else { return }
         self.heartbeatAt = at.now + timing.heartbeat
@@ -250,39 +250,39 @@ package struct ConnectionMachine {
 
     // MARK: Steps
 
-    private mutating func start(_ at: Instant) {
+    private mutating func startAttempt(_ at: Instant) {
         phase = .asking
         actions.append(.event(.connecting))
-        ask(at)
+        requestToken(at)
     }
 
-    private mutating func ask(_ at: Instant) {
-        let question = tokens.ask(at: at.now)
+    private mutating func requestToken(_ at: Instant) {
+        let question = tokens.requestToken(at: at.now)
         if question.isNew { actions.append(.ask(question.id)) }
     }
 
-    private mutating func open(_ token: String, _ at: Instant) {
+    private mutating func openSocket(_ token: String, _ at: Instant) {
         socket += 1
         phase = .opening(deadline: at.now + timing.connectTimeout)
         actions.append(.open(socket, token: token))
     }
 
-    private mutating func lost(_ reason: String, _ at: Instant) {
+    private mutating func connectionLost(_ reason: String, _ at: Instant) {
         if case .open(let since) = phase {
-            backoff.ended(after: at.now - since)
+            backoff.connectionEnded(after: at.now - since)
             actions.append(.down(reason: reason))
         }
         heartbeatAt = nil
         answerBy = nil
-        tokens.rest()
-        let wait = backoff.next(at.random)
+        tokens.cancelRequest()
+        let wait = backoff.nextPause(at.random)
         phase = .waiting(until: at.now + wait)
         actions.append(.event(.lost(reason: reason)))
         actions.append(.event(.waiting(wait)))
-        show { $0.down(at: at.now, reason) }
+        updateShown { $0.connectionLost(at: at.now, reason) }
     }
 
-    private mutating func show(_ change: (inout DisplayedState) -> Void) {
+    private mutating func updateShown(_ change: (inout DisplayedState) -> Void) {
         let before = shown.state
         change(&shown)
         if shown.state != before { actions.append(.show(shown.state)) }

@@ -45,20 +45,20 @@ package struct DisplayedState {
     package var nextDeadline: Moment? { lostAt.map { $0 + windows[appState] } }
 
     /// The first attempt begins.
-    package mutating func begin(at now: Moment) {
+    package mutating func attemptBegan(at now: Moment) {
         state = .connecting
         lostAt = now
         reason = "There is no answer from the hub."
     }
 
     /// The connection is open.
-    package mutating func up() {
+    package mutating func connectionOpened() {
         state = .connected
         lostAt = nil
     }
 
     /// The connection was lost, or an attempt failed. The last reason will be shown; the window counts from the first.
-    package mutating func down(at now: Moment, _ reason: String) {
+    package mutating func connectionLost(at now: Moment, _ reason: String) {
         self.reason = reason
         switch state {
         case .connected, .connecting: lostAt = lostAt ?? now
@@ -68,20 +68,20 @@ package struct DisplayedState {
     }
 
     /// No connection is wanted: the state is shown at once.
-    package mutating func stop(_ state: ConnectionState) {
+    package mutating func showFinal(_ state: ConnectionState) {
         self.state = state
         lostAt = nil
     }
 
     /// The app's state has changed. An app that returns to the foreground gets the whole window: a loss that was not
     /// visible is not shown to a user who has only just looked.
-    package mutating func change(to appState: AppState, at now: Moment) {
+    package mutating func changeAppState(to appState: AppState, at now: Moment) {
         if appState == .active, self.appState != .active, lostAt != nil { lostAt = now }
         self.appState = appState
     }
 
     /// Shows a loss whose window is over.
-    package mutating func tick(_ now: Moment) {
+    package mutating func showOverdueLoss(_ now: Moment) {
         guard let deadline = nextDeadline, deadline <= now else { return }
         lostAt = nil
         state = .disconnected(reason: reason)

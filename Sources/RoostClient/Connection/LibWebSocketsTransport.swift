@@ -11,10 +11,10 @@
             let shared = SocketState()
             // The handle is created first: the thread always ends with it.
             let connection = LibWebSocketsConnection(shared)
-            let thread = Thread { SocketThread(target, shared).run() }
+            let thread = Thread { SocketThread(target, shared).runConnection() }
             thread.stackSize = 1 << 19
             thread.start()
-            try await connection.opened()
+            try await connection.waitUntilOpen()
             return connection
         }
     }
@@ -29,7 +29,7 @@
 
         deinit { shared.close() }
 
-        func opened() async throws(TransportFailure) { try await shared.opened() }
+        func waitUntilOpen() async throws(TransportFailure) { try await shared.waitUntilOpen() }
 
         func send(_ frame: WebSocketFrame) { shared.send(frame) }
 
@@ -98,7 +98,7 @@
 
         // MARK: For the connection
 
-        func opened() async throws(TransportFailure) {
+        func waitUntilOpen() async throws(TransportFailure) {
             let delivery: Mailbox<TransportFailure?>.Delivery?
             do throws(RoostError) { delivery = try await opening.next() } catch { throw .cancelled }
             guard case .element(let failure) = delivery else { throw .cancelled }
@@ -110,7 +110,7 @@
                 guard state.failure == nil, !state.isClosing else { return }
                 state.outgoing.append(frame)
                 state.pendingBytes += frame.count
-                Self.wake(state)
+                Self.wakeSocket(state)
             }
         }
 
@@ -121,7 +121,7 @@
                 state.withLock { state in
                     guard state.isPaused else { return }
                     state.isPaused = false
-                    Self.wake(state)
+                    Self.wakeSocket(state)
                 }
             }
             let delivery: Mailbox<WebSocketFrame>.Delivery?
@@ -133,11 +133,11 @@
         func close() {
             state.withLock { state in
                 state.isClosing = true
-                Self.wake(state)
+                Self.wakeSocket(state)
             }
         }
 
-        private static func wake(_ state: borrowing State) {
+        private static func wakeSocket(_ state: borrowing State) {
             if let socket = state.socket.flatMap({ OpaquePointer(bitPattern: $0) }) { roost_socket_wake(socket) }
         }
 
@@ -149,7 +149,7 @@
             state.withLock { $0.socket = address }
         }
 
-        func isOpen() { opening.put(nil) }
+        func reportOpen() { opening.put(nil) }
 
         var requests: Requests {
             state.withLock { state in
@@ -165,14 +165,14 @@
             }
         }
 
-        func received(_ frame: WebSocketFrame) {
+        func frameReceived(_ frame: WebSocketFrame) {
             incoming.put(frame)
             guard incoming.count >= Self.highWater else { return }
             state.withLock { $0.isPaused = true }
         }
 
         /// The connection has ended. Only the first reason counts.
-        func ended(_ failure: TransportFailure) {
+        func connectionEnded(_ failure: TransportFailure) {
             let failure = state.withLock { state in
                 let first = state.failure ?? (state.isClosing ? .cancelled : failure)
                 state.failure = first

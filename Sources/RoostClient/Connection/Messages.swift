@@ -39,7 +39,7 @@ package struct ClientMessage: Equatable, Sendable {
     /// long for its length byte, the frame is text, which raw bytes cannot be.
     package var frame: WebSocketFrame {
         switch body {
-        case .json(let payload): return .text(text(event: event, payload))
+        case .json(let payload): return .text(textFrame(event: event, payload))
         case .broadcast(let name, let payload, let isJSON):
             let fields = [joinRef ?? "", ref ?? "", topic, name]
             guard fields.allSatisfy({ $0.utf8.count <= 255 }) else {
@@ -48,7 +48,7 @@ package struct ClientMessage: Equatable, Sendable {
                 out += ",\"payload\":".utf8
                 out += payload
                 out.append(UInt8(ascii: "}"))
-                return .text(text(event: "broadcast", out))
+                return .text(textFrame(event: "broadcast", out))
             }
             var out: [UInt8] = [3]
             out.reserveCapacity(7 + fields.reduce(0) { $0 + $1.utf8.count } + payload.count)
@@ -60,7 +60,7 @@ package struct ClientMessage: Equatable, Sendable {
         }
     }
 
-    private func text(event: String, _ payload: [UInt8]) -> [UInt8] {
+    private func textFrame(event: String, _ payload: [UInt8]) -> [UInt8] {
         var out: [UInt8] = [UInt8(ascii: "[")]
         out.reserveCapacity(payload.count + topic.utf8.count + 48)
         for field in [joinRef, ref] {
@@ -99,9 +99,10 @@ package struct ServerMessage: Sendable {
             let parts = json.elements(upTo: 5)
             guard parts.count == 5, let topic = parts[2].string, let event = parts[3].string else { return nil }
             self.init(
-                joinRef: Self.ref(parts[0]), ref: Self.ref(parts[1]), topic: topic, event: event, body: .json(parts[4]))
+                joinRef: Self.refText(parts[0]), ref: Self.refText(parts[1]), topic: topic, event: event,
+                body: .json(parts[4]))
         case .binary(let bytes):
-            guard let (topic, broadcast) = Self.broadcast(bytes) else { return nil }
+            guard let (topic, broadcast) = Self.parseBroadcast(bytes) else { return nil }
             self.init(joinRef: nil, ref: nil, topic: topic, event: "broadcast", body: .broadcast(broadcast))
         }
     }
@@ -123,13 +124,13 @@ package struct ServerMessage: Sendable {
     }
 
     /// A ref as text. Refs are strings; a number is accepted as one.
-    private static func ref(_ json: JSON) -> String? {
+    private static func refText(_ json: JSON) -> String? {
         json.isNull ? nil : json.string ?? json.description
     }
 
     /// Parses `4, T, E, M, encoding, topic, event, metadata, payload`, where T, E and M are the lengths of the three
     /// texts.
-    private static func broadcast(_ bytes: [UInt8]) -> (topic: String, UserBroadcast)? {
+    private static func parseBroadcast(_ bytes: [UInt8]) -> (topic: String, UserBroadcast)? {
         guard bytes.count >= 5, bytes[0] == 4, let encoding = UserBroadcast.Encoding(rawValue: bytes[4]) else {
             return nil
         }

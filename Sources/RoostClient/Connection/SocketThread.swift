@@ -23,7 +23,7 @@
             self.shared = shared
         }
 
-        func run() {
+        func runConnection() {
             let me = Unmanaged.passUnretained(self).toOpaque()
             let socket = Self.setUp.withLock { _ -> UInt? in
                 // By default lws writes to standard error, which belongs to the app.
@@ -31,7 +31,7 @@
                 return roost_socket_create(socketCallback, me, target.isTLS ? 1 : 0).map { UInt(bitPattern: $0) }
             }
             guard let socket = socket.flatMap({ OpaquePointer(bitPattern: $0) }) else {
-                return shared.ended(.unreachable("libwebsockets made no context."))
+                return shared.connectionEnded(.unreachable("libwebsockets made no context."))
             }
             shared.setSocket(socket)
             let started = roost_socket_connect(
@@ -44,7 +44,7 @@
             shared.setSocket(nil)
             isOver = true
             Self.setUp.withLock { _ in roost_socket_destroy(socket) }
-            shared.ended(failure)
+            shared.connectionEnded(failure)
         }
 
         /// Carries out the connection's requests.
@@ -67,7 +67,7 @@
             if requests.hasOutgoing || requests.isClosing { lws_callback_on_writable(wsi) }
         }
 
-        fileprivate func handle(
+        fileprivate func handleCallback(
             _ reason: lws_callback_reasons, _ wsi: OpaquePointer, _ input: UnsafeMutableRawPointer?, _ length: Int
         ) -> Int32 {
             if isOver { return 0 }
@@ -81,11 +81,12 @@
                 }
             case LWS_CALLBACK_CLIENT_ESTABLISHED:
                 self.wsi = wsi
-                shared.isOpen()
+                shared.reportOpen()
                 applyRequests()
             case LWS_CALLBACK_EVENT_WAIT_CANCELLED: applyRequests()
-            case LWS_CALLBACK_CLIENT_WRITEABLE: return write(to: wsi)
-            case LWS_CALLBACK_CLIENT_RECEIVE: return receive(UnsafeRawBufferPointer(start: input, count: length), wsi)
+            case LWS_CALLBACK_CLIENT_WRITEABLE: return writeFrame(to: wsi)
+            case LWS_CALLBACK_CLIENT_RECEIVE:
+                return receivePiece(UnsafeRawBufferPointer(start: input, count: length), wsi)
             case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
                 let bytes = UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length)
                 if bytes.count >= 2 { failure = .closed(code: Int(bytes[0]) << 8 | Int(bytes[1])) }
@@ -109,7 +110,7 @@
         }
 
         /// Sends one message each time that lws reports room in the socket.
-        private func write(to wsi: OpaquePointer) -> Int32 {
+        private func writeFrame(to wsi: OpaquePointer) -> Int32 {
             guard let frame = shared.nextToSend() else {
                 guard isClosing else { return 0 }
                 roost_socket_say_goodbye(wsi, 1000)
@@ -126,7 +127,7 @@
         }
 
         /// Adds a piece to the message, and passes the message on once it is complete.
-        private func receive(_ bytes: UnsafeRawBufferPointer, _ wsi: OpaquePointer) -> Int32 {
+        private func receivePiece(_ bytes: UnsafeRawBufferPointer, _ wsi: OpaquePointer) -> Int32 {
             guard incoming.count + bytes.count <= target.maximumMessageBytes else {
                 failure = .unreachable("The hub sent a message of more than \(target.maximumMessageBytes) bytes.")
                 roost_socket_say_goodbye(wsi, 1009)
@@ -134,7 +135,7 @@
             }
             incoming += bytes
             guard lws_is_final_fragment(wsi) != 0, lws_remaining_packet_payload(wsi) == 0 else { return 0 }
-            shared.received(lws_frame_is_binary(wsi) != 0 ? .binary(incoming) : .text(incoming))
+            shared.frameReceived(lws_frame_is_binary(wsi) != 0 ? .binary(incoming) : .text(incoming))
             incoming = []
             applyRequests()
             return 0
@@ -146,6 +147,7 @@
         _ input: UnsafeMutableRawPointer?, _ length: Int
     ) -> Int32 {
         guard let wsi, let context = lws_get_context(wsi), let owner = lws_context_user(context) else { return 0 }
-        return Unmanaged<SocketThread>.fromOpaque(owner).takeUnretainedValue().handle(reason, wsi, input, length)
+        return Unmanaged<SocketThread>.fromOpaque(owner).takeUnretainedValue().handleCallback(
+            reason, wsi, input, length)
     }
 #endif

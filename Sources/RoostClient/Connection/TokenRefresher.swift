@@ -28,7 +28,7 @@ package struct TokenRefresher {
     package var nextDeadline: Moment? { asking == nil ? askAt : deadline }
 
     /// Starts a request, unless one is pending.
-    package mutating func ask(at now: Moment) -> (id: Int, isNew: Bool) {
+    package mutating func requestToken(at now: Moment) -> (id: Int, isNew: Bool) {
         if let asking { return (asking, false) }
         questions += 1
         asking = questions
@@ -38,10 +38,10 @@ package struct TokenRefresher {
     }
 
     /// The hub does not accept the token, or no longer does: requests another one.
-    package mutating func refused(at now: Moment, _ random: Double) {
+    package mutating func tokenRefused(at now: Moment, _ random: Double) {
         guard asking == nil else { return }
         askAt = min(askAt ?? .seconds(Int64.max / 4), now + (backoff.attempts == 0 ? .zero : backoff.ceiling * random))
-        _ = backoff.next(random)
+        _ = backoff.nextPause(random)
     }
 
     package enum Answer {
@@ -55,13 +55,14 @@ package struct TokenRefresher {
     /// - Parameters:
     ///   - token: nil if the callback failed.
     ///   - unix: the wall clock, in seconds since 1970.
-    package mutating func answer(_ id: Int, _ token: String?, at now: Moment, unix: Double, _ random: Double) -> Answer
+    package mutating func answerReceived(_ id: Int, _ token: String?, at now: Moment, unix: Double, _ random: Double)
+        -> Answer
     {
         guard asking == id else { return .none }
         asking = nil
         deadline = nil
         guard let token else {
-            if self.token != nil { askAt = now + backoff.next(random) }
+            if self.token != nil { askAt = now + backoff.nextPause(random) }
             return .none
         }
         let isNew = token != self.token
@@ -73,7 +74,7 @@ package struct TokenRefresher {
                 askAt = now + wait
                 backoff.reset()
             } else if !isNew, left > .zero {
-                askAt = now + max(wait, backoff.next(random))
+                askAt = now + max(wait, backoff.nextPause(random))
             }
         }
         return isNew ? .new(token) : .same(token)
@@ -86,11 +87,11 @@ package struct TokenRefresher {
     }
 
     /// Returns the action that is due.
-    package mutating func tick(_ now: Moment, _ random: Double) -> Due? {
+    package mutating func handleDeadlines(_ now: Moment, _ random: Double) -> Due? {
         if let asking, let deadline, deadline <= now {
             self.asking = nil
             self.deadline = nil
-            if token != nil { askAt = now + backoff.next(random) }
+            if token != nil { askAt = now + backoff.nextPause(random) }
             return .giveUp(asking)
         }
         if asking == nil, let askAt, askAt <= now {
@@ -101,7 +102,7 @@ package struct TokenRefresher {
     }
 
     /// Requests nothing until the next connection: there is no socket for a new token.
-    package mutating func rest() { askAt = nil }
+    package mutating func cancelRequest() { askAt = nil }
 }
 
 /// The claims that a client reads from its own token. Verification is the hub's job.

@@ -102,7 +102,7 @@ package struct HubEndpoint: Sendable {
     }
 
     /// The upgrade request of a connection. The token is in a header, which proxies do not log.
-    package func request(_ token: String, _ configuration: RoostClient.Configuration) -> WebSocketRequest {
+    package func upgradeRequest(_ token: String, _ configuration: RoostClient.Configuration) -> WebSocketRequest {
         var components = components
         var items = components.queryItems ?? []
         items.append(URLQueryItem(name: "vsn", value: "2.0.0"))

@@ -29,12 +29,12 @@ public final class FileOutboxStorage: OutboxStorage {
         let isThere = FileManager.default.fileExists(atPath: path)
         let bytes = isThere ? try Data(contentsOf: URL(fileURLWithPath: path)) : Data()
         if bytes.isEmpty {
-            try rewrite([:])
+            try rewriteLog([:])
             return []
         }
         let content: OutboxLog.Content
         do throws(OutboxLog.Damage) {
-            content = try OutboxLog.read(bytes)
+            content = try OutboxLog.parseLog(bytes)
         } catch {
             throw OutboxError.damaged(path: path, line: error.line)
         }
@@ -53,22 +53,22 @@ public final class FileOutboxStorage: OutboxStorage {
     public func save(_ entry: OutboxEntry) throws {
         var after = entries
         after[entry.localID] = entry
-        try write(try OutboxLog.saving(entry), after)
+        try writeLine(try OutboxLog.savingLine(entry), after)
     }
 
     public func remove(_ localID: UUID) throws {
         var after = entries
         guard after.removeValue(forKey: localID) != nil else { return }
-        try write(try OutboxLog.removing(localID), after)
+        try writeLine(try OutboxLog.removingLine(localID), after)
     }
 
-    private func write(_ line: Data, _ after: [UUID: OutboxEntry]) throws {
-        guard log != nil, lines < 2 * after.count + 100 else { return try rewrite(after) }
+    private func writeLine(_ line: Data, _ after: [UUID: OutboxEntry]) throws {
+        guard log != nil, lines < 2 * after.count + 100 else { return try rewriteLog(after) }
         do {
             try log?.write(line)
             try log?.sync()
         } catch {
-            abandon()
+            abandonLog()
             throw error
         }
         entries = after
@@ -78,21 +78,21 @@ public final class FileOutboxStorage: OutboxStorage {
 
     /// After an error the content of the disk is unknown: a later sync may succeed without it. So nothing more is
     /// appended to the log, and the next change rewrites it.
-    private func abandon() {
+    private func abandonLog() {
         do { try log?.truncate(to: length) } catch {
             // A write that was reported as failed may count after a restart; at worst it is sent again.
         }
         log = nil
     }
 
-    private func rewrite(_ after: [UUID: OutboxEntry]) throws {
-        var bytes = try OutboxLog.header()
-        for entry in after.values { bytes += try OutboxLog.saving(entry) }
+    private func rewriteLog(_ after: [UUID: OutboxEntry]) throws {
+        var bytes = try OutboxLog.headerLine()
+        for entry in after.values { bytes += try OutboxLog.savingLine(entry) }
         let fresh = try OutboxFile(path + ".new", flags: O_WRONLY | O_APPEND | O_CREAT | O_TRUNC)
         try fresh.write(bytes)
         try fresh.sync()
         log = nil
-        guard rename(path + ".new", path) == 0 else { throw OutboxFile.failure("replace", path) }
+        guard rename(path + ".new", path) == 0 else { throw OutboxFile.systemError("replace", path) }
         // Only this puts the new name of the file on the disk.
         try OutboxFile(URL(fileURLWithPath: path).deletingLastPathComponent().path, flags: O_RDONLY).sync()
         log = consume fresh
@@ -113,7 +113,7 @@ struct OutboxFile: ~Copyable {
     init(_ path: String, flags: Int32) throws(OutboxError) {
         self.path = path
         descriptor = open(path, flags | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Self.failure("open", path) }
+        guard descriptor >= 0 else { throw Self.systemError("open", path) }
     }
 
     deinit {
@@ -128,7 +128,7 @@ struct OutboxFile: ~Copyable {
     /// - Returns: false if another opening has the lock.
     func lock() throws(OutboxError) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
-        guard errno == EWOULDBLOCK else { throw Self.failure("lock", path) }
+        guard errno == EWOULDBLOCK else { throw Self.systemError("lock", path) }
         return false
     }
 
@@ -139,7 +139,7 @@ struct OutboxFile: ~Copyable {
             if count > 0 {
                 rest.removeFirst(count)
             } else if errno != EINTR {
-                throw Self.failure("write", path)
+                throw Self.systemError("write", path)
             }
         }
     }
@@ -150,14 +150,14 @@ struct OutboxFile: ~Copyable {
             // On Darwin fsync(2) leaves data in the drive's cache; file systems without F_FULLFSYNC refuse it.
             if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
         #endif
-        guard fsync(descriptor) == 0 else { throw Self.failure("sync", path) }
+        guard fsync(descriptor) == 0 else { throw Self.systemError("sync", path) }
     }
 
     func truncate(to length: Int) throws(OutboxError) {
-        guard ftruncate(descriptor, off_t(length)) == 0 else { throw Self.failure("truncate", path) }
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw Self.systemError("truncate", path) }
     }
 
-    static func failure(_ operation: String, _ path: String) -> OutboxError {
+    static func systemError(_ operation: String, _ path: String) -> OutboxError {
         .file(path: path, operation: operation, reason: String(cString: strerror(errno)))
     }
 }
@@ -187,15 +187,15 @@ enum OutboxLog {
         let line: Int
     }
 
-    static func header() throws -> Data { try line(Header()) }
+    static func headerLine() throws -> Data { try encodeLine(Header()) }
 
-    static func saving(_ entry: OutboxEntry) throws -> Data { try line(Line(save: entry)) }
+    static func savingLine(_ entry: OutboxEntry) throws -> Data { try encodeLine(Line(save: entry)) }
 
-    static func removing(_ localID: UUID) throws -> Data { try line(Line(remove: localID)) }
+    static func removingLine(_ localID: UUID) throws -> Data { try encodeLine(Line(remove: localID)) }
 
     /// Parses a file. Its last line may be incomplete if the process or the power ended during the write; that write
     /// was never reported as done, so it does not count. Any other unreadable line is damage.
-    static func read(_ bytes: Data) throws(Damage) -> Content {
+    static func parseLog(_ bytes: Data) throws(Damage) -> Content {
         var content = Content()
         let decoder = JSONDecoder()
         var number = 0
@@ -204,7 +204,7 @@ enum OutboxLog {
             number += 1
             let newline = bytes[start...].firstIndex(of: 0x0A)
             let next = newline.map { $0 + 1 } ?? bytes.endIndex
-            let isRead = newline.map { take(bytes[start..<$0], number, into: &content, decoder) } ?? false
+            let isRead = newline.map { parseLine(bytes[start..<$0], number, into: &content, decoder) } ?? false
             guard isRead else {
                 guard next == bytes.endIndex, number > 1 else { throw Damage(line: number) }
                 return content
@@ -215,7 +215,8 @@ enum OutboxLog {
         return content
     }
 
-    private static func take(_ bytes: Data, _ number: Int, into content: inout Content, _ decoder: JSONDecoder) -> Bool
+    private static func parseLine(_ bytes: Data, _ number: Int, into content: inout Content, _ decoder: JSONDecoder)
+        -> Bool
     {
         do {
             if number == 1 { return try decoder.decode(Header.self, from: bytes) == Header() }
@@ -234,7 +235,7 @@ enum OutboxLog {
         }
     }
 
-    private static func line(_ value: some Encodable) throws -> Data {
+    private static func encodeLine(_ value: some Encodable) throws -> Data {
         var bytes = try JSONEncoder().encode(value)
         // JSON escapes the newlines in its strings.
         bytes.append(0x0A)

@@ -81,7 +81,7 @@ public actor Outbox<Payload: Codable & Sendable> {
     @discardableResult
     public func enqueue(_ payload: Payload, localID: UUID, lane: String = "") throws -> OutboxAdmission {
         let bytes = try JSONEncoder().encode(payload)
-        return try change { try $0.enqueue(bytes, localID: localID, lane: lane) }
+        return try changeCore { try $0.enqueue(bytes, localID: localID, lane: lane) }
     }
 
     /// Reports that the server has this payload, regardless of the response to its request. Call it for every row that
@@ -90,7 +90,7 @@ public actor Outbox<Payload: Codable & Sendable> {
     @discardableResult
     public func confirm(localID: UUID) throws -> Bool {
         try core.load()
-        let wasThere = change { $0.finish(localID) }
+        let wasThere = changeCore { $0.finishPayload(localID) }
         if wasThere { running?.cancelSoon(localID, time) }
         return wasThere
     }
@@ -99,21 +99,21 @@ public actor Outbox<Payload: Codable & Sendable> {
     /// - Returns: whether it was in the outbox and had failed.
     @discardableResult
     public func retry(localID: UUID) throws -> Bool {
-        try change { try $0.retry(localID) }
+        try changeCore { try $0.retryFailed(localID) }
     }
 
     /// Removes a payload, sent or not. One that is being sent may arrive nevertheless.
     /// - Returns: whether it was in the outbox.
     @discardableResult
     public func discard(localID: UUID) throws -> Bool {
-        let wasThere = try change { try $0.discard(localID) }
-        if wasThere { running?.cancel(localID) }
+        let wasThere = try changeCore { try $0.discardPayload(localID) }
+        if wasThere { running?.cancelSends(localID) }
         return wasThere
     }
 
     /// Ends all pauses: retries are sent at once. Call it when the network is back.
     public func networkIsBack() {
-        change { $0.hurry() }
+        changeCore { $0.endPauses() }
     }
 
     /// The content of the outbox, in the order of its enqueuing. Payloads that this version of the app cannot decode
@@ -121,43 +121,43 @@ public actor Outbox<Payload: Codable & Sendable> {
     public func items() throws -> [OutboxItem<Payload>] {
         try core.load()
         return core.queue.all.compactMap { item in
-            do { return try self.item(item) } catch { return nil }
+            do { return try self.makeItem(item) } catch { return nil }
         }
     }
 
     /// One payload; nil if it is not in the outbox, or this version of the app cannot decode it.
-    func item(_ localID: UUID) throws -> OutboxItem<Payload>? {
+    func storedItem(_ localID: UUID) throws -> OutboxItem<Payload>? {
         try core.load()
         guard let item = core.queue[localID] else { return nil }
-        do { return try self.item(item) } catch { return nil }
+        do { return try self.makeItem(item) } catch { return nil }
     }
 
     /// The events from now on, for one consumer. A thousand events are buffered; a consumer that falls further behind
     /// gets ``OutboxEvent/overflowed``, and the sequence ends.
     public func events() -> AsyncStream<OutboxEvent> {
-        readers.add { [weak self] id in Task { await self?.forget(id) } }
+        readers.addReader { [weak self] id in Task { await self?.removeReader(id) } }
     }
 
-    private func forget(_ reader: UUID) { readers.remove(reader) }
+    private func removeReader(_ reader: UUID) { readers.removeReader(reader) }
 
     // MARK: For the sending loop
 
-    func load() throws { try core.load() }
+    func loadStorage() throws { try core.load() }
 
     /// Changes the outbox, passes its events to the consumers, and wakes the sending loop.
-    func change<Result>(_ body: (inout OutboxCore) throws -> Result) rethrows -> Result {
+    func changeCore<Result>(_ body: (inout OutboxCore) throws -> Result) rethrows -> Result {
         defer {
-            for event in core.takeEvents() { readers.send(event) }
-            running?.wake()
+            for event in core.takeEvents() { readers.sendEvent(event) }
+            running?.wakeLoop()
         }
         return try body(&core)
     }
 
     /// The payloads to send now. Unlike `changeCore` it does not wake the sending loop, which calls it.
-    func begin(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { core.start(at: now) }
+    func startAttempts(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { core.startAttempts(at: now) }
 
     /// The item in the app's form; throws if this version of the app cannot decode the payload.
-    func item(_ item: OutboxQueue.Item) throws -> OutboxItem<Payload> {
+    func makeItem(_ item: OutboxQueue.Item) throws -> OutboxItem<Payload> {
         let entry = item.entry
         return OutboxItem(
             localID: entry.localID, lane: entry.lane,

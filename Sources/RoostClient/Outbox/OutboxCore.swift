@@ -40,43 +40,45 @@ package struct OutboxCore {
     /// Stores a payload, and queues it.
     package mutating func enqueue(_ payload: Data, localID: UUID, lane: String) throws -> OutboxAdmission {
         try load()
-        guard let entry = try queue.entry(localID: localID, lane: lane, payload: payload) else { return .duplicate }
-        try admit(entry)
+        guard let entry = try queue.makeEntry(localID: localID, lane: lane, payload: payload) else { return .duplicate }
+        try admitEntry(entry)
         return .queued
     }
 
     /// Queues a failed payload again.
     ///
     /// - Returns: whether it was in the outbox and had failed.
-    package mutating func retry(_ localID: UUID) throws -> Bool {
+    package mutating func retryFailed(_ localID: UUID) throws -> Bool {
         try load()
-        guard let entry = queue.revived(localID) else { return false }
-        try admit(entry)
+        guard let entry = queue.revivedEntry(localID) else { return false }
+        try admitEntry(entry)
         return true
     }
 
     /// Removes a payload.
     ///
     /// - Returns: whether it was in the outbox.
-    package mutating func discard(_ localID: UUID) throws -> Bool {
+    package mutating func discardPayload(_ localID: UUID) throws -> Bool {
         try load()
         guard queue[localID] != nil else { return false }
         writePending()
         try storage.remove(localID)
         pendingWrites[localID] = nil
-        guard queue.discard(localID) else { return false }
+        guard queue.discardPayload(localID) else { return false }
         events.append(.discarded(localID))
         return true
     }
 
     /// The payloads to send at once.
-    package mutating func start(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { queue.start(at: now) }
+    package mutating func startAttempts(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] {
+        queue.startAttempts(at: now)
+    }
 
     /// The server has the payload, by its response or by a change of the row.
     ///
     /// - Returns: whether it was in the outbox.
-    package mutating func finish(_ localID: UUID) -> Bool {
-        guard queue.finish(localID) else { return false }
+    package mutating func finishPayload(_ localID: UUID) -> Bool {
+        guard queue.finishPayload(localID) else { return false }
         pendingWrites[localID] = .remove
         writePending()
         events.append(.sent(localID))
@@ -84,11 +86,11 @@ package struct OutboxCore {
     }
 
     /// A send has failed, with this verdict on its error.
-    package mutating func fail(
+    package mutating func failAttempt(
         _ attempt: OutboxQueue.Attempt, _ verdict: OutboxVerdict, reason: String, at now: ContinuousClock.Instant,
         random: Double
     ) {
-        switch queue.fail(attempt, verdict, at: now, random: random) {
+        switch queue.failAttempt(attempt, verdict, at: now, random: random) {
         case .overtaken: break
         case .retried(let pause): events.append(.willRetry(attempt.localID, after: pause, reason: reason))
         case .rejected(let entry):
@@ -99,16 +101,16 @@ package struct OutboxCore {
     }
 
     /// A send was aborted on this side: it starts again with the next batch.
-    package mutating func interrupt(_ attempt: OutboxQueue.Attempt) { queue.interrupt(attempt) }
+    package mutating func interruptAttempt(_ attempt: OutboxQueue.Attempt) { queue.interruptAttempt(attempt) }
 
     /// The network is back: no lane waits any longer.
-    package mutating func hurry() { queue.hurry() }
+    package mutating func endPauses() { queue.endPauses() }
 
-    private mutating func admit(_ entry: OutboxEntry) throws {
+    private mutating func admitEntry(_ entry: OutboxEntry) throws {
         writePending()
         try storage.save(entry)
         pendingWrites[entry.localID] = nil
-        queue.insert(entry)
+        queue.insertEntry(entry)
         events.append(.queued(entry.localID))
     }
 
@@ -155,7 +157,7 @@ struct OutboxReaders {
     /// Adds a consumer.
     ///
     /// - Parameter onEnd: called with its ID, on any thread, when the consumer has ended.
-    mutating func add(onEnd: @escaping @Sendable (UUID) -> Void) -> AsyncStream<OutboxEvent> {
+    mutating func addReader(onEnd: @escaping @Sendable (UUID) -> Void) -> AsyncStream<OutboxEvent> {
         let id = UUID()
         let (stream, reader) = AsyncStream.makeStream(
             of: OutboxEvent.self, bufferingPolicy: .bufferingOldest(Self.capacity))
@@ -164,10 +166,10 @@ struct OutboxReaders {
         return stream
     }
 
-    mutating func remove(_ id: UUID) { readers[id] = nil }
+    mutating func removeReader(_ id: UUID) { readers[id] = nil }
 
     /// Sends an event to all consumers.
-    mutating func send(_ event: OutboxEvent) {
+    mutating func sendEvent(_ event: OutboxEvent) {
         for (id, reader) in readers {
             // The last place in the buffer is reserved for the overflow event.
             guard case .enqueued(let room) = reader.yield(event), room > 1 else {

@@ -43,7 +43,7 @@ package struct OutboxQueue {
     package init(entries: [OutboxEntry] = [], options: OutboxOptions = OutboxOptions()) {
         self.options = options
         finished = RecentIDs(capacity: options.capacity)
-        for entry in entries.sorted(by: { $0.position < $1.position }) { insert(entry) }
+        for entry in entries.sorted(by: { $0.position < $1.position }) { insertEntry(entry) }
     }
 
     /// All items, in the order of their enqueuing.
@@ -54,7 +54,7 @@ package struct OutboxQueue {
     // MARK: Enqueuing
 
     /// The entry to store for a payload, and to insert once it is stored; nil for a duplicate.
-    package func entry(localID: UUID, lane: String, payload: Data) throws(OutboxError) -> OutboxEntry? {
+    package func makeEntry(localID: UUID, lane: String, payload: Data) throws(OutboxError) -> OutboxEntry? {
         guard items[localID] == nil, !finished.contains(localID) else { return nil }
         guard items.count < options.capacity else {
             throw .full(waiting: items.count - failed, failed: failed)
@@ -63,7 +63,7 @@ package struct OutboxQueue {
     }
 
     /// The entry to store for a failed one that is sent after all, after those that wait.
-    package func revived(_ localID: UUID) -> OutboxEntry? {
+    package func revivedEntry(_ localID: UUID) -> OutboxEntry? {
         guard var entry = items[localID]?.entry, entry.failure != nil else { return nil }
         entry.failure = nil
         entry.position = nextPosition
@@ -71,7 +71,7 @@ package struct OutboxQueue {
     }
 
     /// Adds a stored entry, or replaces the one with the same `localID`.
-    package mutating func insert(_ entry: OutboxEntry) {
+    package mutating func insertEntry(_ entry: OutboxEntry) {
         if items[entry.localID]?.entry.failure != nil { failed -= 1 }
         items[entry.localID] = Item(entry: entry)
         nextPosition = max(nextPosition, entry.position + 1)
@@ -85,11 +85,11 @@ package struct OutboxQueue {
     // MARK: Sending
 
     /// The payloads to send at once: the oldest among the first of their lanes.
-    package mutating func start(at now: ContinuousClock.Instant) -> [Attempt] {
+    package mutating func startAttempts(at now: ContinuousClock.Instant) -> [Attempt] {
         let room = options.concurrentSends - sending
         guard room > 0 else { return [] }
         let ready = lanes.values.compactMap { $0.isReady(at: now) ? $0.waiting.first.flatMap { items[$0] } : nil }
-        return ready.sorted { $0.entry.position < $1.entry.position }.prefix(room).map { begin($0) }
+        return ready.sorted { $0.entry.position < $1.entry.position }.prefix(room).map { startAttempt($0) }
     }
 
     /// The next time at which more can be sent; nil if that depends on an event.
@@ -100,8 +100,8 @@ package struct OutboxQueue {
     /// The server has the payload.
     ///
     /// - Returns: whether it was in the outbox.
-    package mutating func finish(_ localID: UUID) -> Bool {
-        guard take(localID) else { return false }
+    package mutating func finishPayload(_ localID: UUID) -> Bool {
+        guard removeItem(localID) else { return false }
         finished.insert(localID)
         return true
     }
@@ -109,51 +109,51 @@ package struct OutboxQueue {
     /// Removes a payload that was not sent, or may not have been.
     ///
     /// - Returns: whether it was in the outbox.
-    package mutating func discard(_ localID: UUID) -> Bool { take(localID) }
+    package mutating func discardPayload(_ localID: UUID) -> Bool { removeItem(localID) }
 
     /// A send has failed, with this verdict on its error.
     ///
     /// - Parameter random: a random number in 0..<1, for the pause.
-    package mutating func fail(
+    package mutating func failAttempt(
         _ attempt: Attempt, _ verdict: OutboxVerdict, at now: ContinuousClock.Instant, random: Double
     ) -> Outcome {
-        guard var item = stop(attempt) else { return .overtaken }
+        guard var item = stopAttempt(attempt) else { return .overtaken }
         let lane = item.entry.lane
         switch verdict {
         case .retry:
-            return .retried(after: lanes[lane]?.pause(at: now, options: options, random: random) ?? .zero)
+            return .retried(after: lanes[lane]?.startPause(at: now, options: options, random: random) ?? .zero)
         case .reject(let reason):
             item.entry.failure = reason
             items[attempt.localID] = item
             failed += 1
-            leave(lane, attempt.localID, wasSending: true)
+            leaveLane(lane, attempt.localID, wasSending: true)
             return .rejected(item.entry)
         }
     }
 
     /// A send was aborted on this side: it starts again with the next batch.
-    package mutating func interrupt(_ attempt: Attempt) {
-        guard let item = stop(attempt) else { return }
+    package mutating func interruptAttempt(_ attempt: Attempt) {
+        guard let item = stopAttempt(attempt) else { return }
         lanes[item.entry.lane]?.isSending = false
     }
 
     /// The network is back: no lane waits any longer.
-    package mutating func hurry() {
-        for name in lanes.keys { lanes[name]?.hurry() }
+    package mutating func endPauses() {
+        for name in lanes.keys { lanes[name]?.endPause() }
     }
 
-    private mutating func begin(_ item: Item) -> Attempt {
+    private mutating func startAttempt(_ item: Item) -> Attempt {
         var item = item
         attempts += 1
         item.attempts += 1
         item.attempt = attempts
         items[item.entry.localID] = item
-        lanes[item.entry.lane]?.begin()
+        lanes[item.entry.lane]?.sendStarted()
         sending += 1
         return Attempt(localID: item.entry.localID, number: attempts)
     }
 
-    private mutating func stop(_ attempt: Attempt) -> Item? {
+    private mutating func stopAttempt(_ attempt: Attempt) -> Item? {
         guard var item = items[attempt.localID], item.attempt == attempt.number else { return nil }
         item.attempt = nil
         items[attempt.localID] = item
@@ -161,21 +161,21 @@ package struct OutboxQueue {
         return item
     }
 
-    private mutating func take(_ localID: UUID) -> Bool {
+    private mutating func removeItem(_ localID: UUID) -> Bool {
         guard let item = items.removeValue(forKey: localID) else { return false }
         if item.isSending { sending -= 1 }
         if item.entry.failure == nil {
-            leave(item.entry.lane, localID, wasSending: item.isSending)
+            leaveLane(item.entry.lane, localID, wasSending: item.isSending)
         } else {
             failed -= 1
         }
         return true
     }
 
-    private mutating func leave(_ name: String, _ localID: UUID, wasSending: Bool) {
+    private mutating func leaveLane(_ name: String, _ localID: UUID, wasSending: Bool) {
         guard var lane = lanes[name] else { return }
         // Only the first was sent, and the lane's pause was for its sake.
-        if wasSending || lane.waiting.first == localID { lane.settle() }
+        if wasSending || lane.waiting.first == localID { lane.firstSettled() }
         lane.waiting.removeAll { $0 == localID }
         lanes[name] = lane.waiting.isEmpty ? nil : lane
     }
@@ -199,14 +199,14 @@ struct OutboxLane {
     }
 
     /// A send starts.
-    mutating func begin() {
+    mutating func sendStarted() {
         isSending = true
         opensAt = nil
         isHurried = false
     }
 
     /// The first payload is sent or rejected; the next one is sent without a pause.
-    mutating func settle() {
+    mutating func firstSettled() {
         isSending = false
         opensAt = nil
         ceiling = nil
@@ -215,7 +215,7 @@ struct OutboxLane {
     /// A send failed and will be retried.
     ///
     /// - Returns: the pause of the lane.
-    mutating func pause(at now: ContinuousClock.Instant, options: OutboxOptions, random: Double) -> Duration {
+    mutating func startPause(at now: ContinuousClock.Instant, options: OutboxOptions, random: Double) -> Duration {
         isSending = false
         let ceiling = self.ceiling ?? options.firstPause
         self.ceiling = min(ceiling * 2, options.longestPause)
@@ -226,7 +226,7 @@ struct OutboxLane {
     }
 
     /// The network is back: the lane waits no longer.
-    mutating func hurry() {
+    mutating func endPause() {
         opensAt = nil
         ceiling = nil
         isHurried = isSending

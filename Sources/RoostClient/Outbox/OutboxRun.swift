@@ -16,13 +16,13 @@ extension Outbox {
             for await _ in turn {}
             if Task.isCancelled { return }
         }
-        try load()
+        try loadStorage()
         let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         running = OutboxRun(signal: signal)
         signal.yield()
         // Ends when this task is cancelled.
         for await _ in signals where !Task.isCancelled { startWhatIsReady() }
-        for task in running?.end() ?? [] { await task.value }
+        for task in running?.endAll() ?? [] { await task.value }
         running = nil
         for successor in successors { successor.finish() }
         successors = []
@@ -30,29 +30,29 @@ extension Outbox {
 
     private func startWhatIsReady() {
         let now = time.now()
-        for attempt in begin(at: now) {
-            running?.began(attempt, Task { await self.perform(attempt) })
+        for attempt in startAttempts(at: now) {
+            running?.sendStarted(attempt, Task { await self.performAttempt(attempt) })
         }
         running?.setTimer(at: core.queue.opensNext(after: now), time)
     }
 
-    private func perform(_ attempt: OutboxQueue.Attempt) async {
-        defer { running?.ended(attempt) }
+    private func performAttempt(_ attempt: OutboxQueue.Attempt) async {
+        defer { running?.sendEnded(attempt) }
         guard let stored = core.queue[attempt.localID] else { return }
         let item: OutboxItem<Payload>
-        do { item = try self.item(stored) } catch {
+        do { item = try self.makeItem(stored) } catch {
             let reason = "this version of the app cannot read it: \(error)"
-            return change { $0.fail(attempt, .reject(reason), reason: reason, at: time.now(), random: 0) }
+            return changeCore { $0.failAttempt(attempt, .reject(reason), reason: reason, at: time.now(), random: 0) }
         }
         do {
             try await sendInTime(item)
-            change { _ = $0.finish(attempt.localID) }
+            changeCore { _ = $0.finishPayload(attempt.localID) }
         } catch {
             // Aborted on this side: run() ends, or the payload has left the outbox.
-            if Task.isCancelled { return change { $0.interrupt(attempt) } }
+            if Task.isCancelled { return changeCore { $0.interruptAttempt(attempt) } }
             let isLate = error as? OutboxError == .timedOut(options.sendTimeout)
             let verdict = isLate ? .retry : classify(error, item)
-            change { $0.fail(attempt, verdict, reason: "\(error)", at: time.now(), random: time.random()) }
+            changeCore { $0.failAttempt(attempt, verdict, reason: "\(error)", at: time.now(), random: time.random()) }
         }
     }
 
@@ -97,16 +97,16 @@ struct OutboxRun {
     init(signal: AsyncStream<Void>.Continuation) { self.signal = signal }
 
     /// Makes the loop of `run()` look for payloads to send.
-    func wake() { signal.yield() }
+    func wakeLoop() { signal.yield() }
 
     /// Cancels the sends of this payload.
-    func cancel(_ localID: UUID) {
+    func cancelSends(_ localID: UUID) {
         for (attempt, task) in sends where attempt.localID == localID { task.cancel() }
     }
 
-    mutating func began(_ attempt: OutboxQueue.Attempt, _ task: Task<Void, Never>) { sends[attempt] = task }
+    mutating func sendStarted(_ attempt: OutboxQueue.Attempt, _ task: Task<Void, Never>) { sends[attempt] = task }
 
-    mutating func ended(_ attempt: OutboxQueue.Attempt) {
+    mutating func sendEnded(_ attempt: OutboxQueue.Attempt) {
         sends[attempt] = nil
         cancellations.removeValue(forKey: attempt)?.cancel()
     }
@@ -139,7 +139,7 @@ struct OutboxRun {
     }
 
     /// Cancels everything that is running, and returns the tasks, which may take a moment to end.
-    mutating func end() -> [Task<Void, Never>] {
+    mutating func endAll() -> [Task<Void, Never>] {
         signal.finish()
         let rest = Array(sends.values) + Array(cancellations.values) + (timer.map { [$0.task] } ?? [])
         for task in rest { task.cancel() }

@@ -28,7 +28,7 @@ final class ListComposer<Row: Decodable & Sendable>: Sendable {
     }
 
     /// The current list; nil while nothing is known of it.
-    func compose() -> RowList<Row>? {
+    func composeList() -> RowList<Row>? {
         let drafts = pending?.items ?? []
         let shown = replica.shown
         guard shown.hasRows || shown.problem != nil || !drafts.isEmpty else { return nil }
@@ -38,7 +38,7 @@ final class ListComposer<Row: Decodable & Sendable>: Sendable {
         state.withLock { state in
             var readings: [Int: Reading] = [:]
             for entry in shown.entries {
-                let reading = state.readings[entry.version] ?? read(entry)
+                let reading = state.readings[entry.version] ?? decodeRow(entry)
                 readings[entry.version] = reading
                 switch reading {
                 case .row(let row): items.append(ListedRow(id: id(of: entry), row: row, state: .stored))
@@ -49,7 +49,7 @@ final class ListComposer<Row: Decodable & Sendable>: Sendable {
             state.readings = readings
         }
         let waiting = drafts.map { draft in
-            ListedRow(id: Self.text(draft.localID), row: draft.row, state: draft.isSent ? .sent : .pending)
+            ListedRow(id: Self.idText(draft.localID), row: draft.row, state: draft.isSent ? .sent : .pending)
         }
         let isDescending = replica.request.order.terms.first?.isDescending ?? false
         items = isDescending ? waiting.reversed() + items : items + waiting
@@ -57,7 +57,7 @@ final class ListComposer<Row: Decodable & Sendable>: Sendable {
             items, hasMore: shown.hasMore, isLive: shown.isLive, problem: shown.problem, unreadable: unreadable)
     }
 
-    private func read(_ entry: ListReplica.Entry) -> Reading {
+    private func decodeRow(_ entry: ListReplica.Entry) -> Reading {
         guard entry.errors.isEmpty else { return .failure(entry.errors.joined(separator: " ")) }
         do throws(RoostError) {
             return .row(try decoder.roostDecode(Row.self, from: Data(entry.json.bytes)))
@@ -68,8 +68,8 @@ final class ListComposer<Row: Decodable & Sendable>: Sendable {
 
     private func id(of entry: ListReplica.Entry) -> String {
         guard let column, let localID = entry.json[column]?.string.flatMap(UUID.init) else { return entry.key }
-        return Self.text(localID)
+        return Self.idText(localID)
     }
 
-    private static func text(_ localID: UUID) -> String { localID.uuidString.lowercased() }
+    private static func idText(_ localID: UUID) -> String { localID.uuidString.lowercased() }
 }

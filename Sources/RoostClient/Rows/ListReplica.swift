@@ -72,7 +72,7 @@ package final class ListReplica: Sendable {
         self.onReading = onReading
         self.onChange = onChange
         state = Mutex(State(memory: RowMemory(limit: max(dedupeLimit, request.capacity))))
-        if let stored { restore(stored) }
+        if let stored { restoreRows(stored) }
     }
 
     /// The position after which changes continue this list; nil if it has no rows.
@@ -88,19 +88,19 @@ package final class ListReplica: Sendable {
     // MARK: Frames of the hub
 
     /// The rows follow, as changes.
-    package func begin(isResumed: Bool) {
+    package func readingBegan(isResumed: Bool) {
         onReading(true)
         state.withLock { state in
             state.before = state.before ?? (state.entries, state.edge)
             (state.entries, state.edge) = ([], nil)
-            state.memory.forget()
+            state.memory.forgetRows()
             state.isReading = true
             state.isSettling = isResumed
         }
     }
 
     /// The reading has ended.
-    package func end(_ answer: RequestedLists.Answer, cursor: String?) {
+    package func readingEnded(_ answer: RequestedLists.Answer, cursor: String?) {
         state.withLock { state in
             state.isReading = false
             state.problem = answer.problem
@@ -114,15 +114,15 @@ package final class ListReplica: Sendable {
                 if let edge = state.edge {
                     state.entries.removeAll { request.order.isIncreasing(edge.place, $0.place) }
                 }
-                trim(&state)
+                trimEntries(&state)
             }
         }
         if answer.problem == nil { onReading(false) }
-        publish()
+        publishShown()
     }
 
     /// Applies a change, or one of the rows that are being read.
-    package func apply(_ change: IncomingChange) {
+    package func applyChange(_ change: IncomingChange) {
         if let row = change.record, change.kind != .delete { onRow(row) }
         let isApplied = state.withLock { state in
             guard state.isReading || state.hasRows && !change.isSnapshot else { return false }
@@ -141,22 +141,22 @@ package final class ListReplica: Sendable {
             if let edge = state.edge, request.order.isIncreasing(edge.place, place) { return true }
             state.versions += 1
             let entry = Entry(key: key, json: row, version: state.versions, errors: change.errors, place: place)
-            state.entries.insert(entry, at: index(of: place, in: state.entries))
-            if !state.isReading { trim(&state) }
+            state.entries.insert(entry, at: insertionIndex(of: place, in: state.entries))
+            if !state.isReading { trimEntries(&state) }
             return true
         }
-        if isApplied { publish() }
+        if isApplied { publishShown() }
     }
 
     /// Changes are live from now on, or no longer.
-    package func isLive(_ isLive: Bool, cursor: String?) {
+    package func setLive(_ isLive: Bool, cursor: String?) {
         state.withLock { state in
             state.isLive = isLive && state.problem == nil
             if isLive, state.hasRows { state.cursor = cursor ?? state.cursor }
             if state.isReading { Self.breakOff(&state) }
             state.isSettling = false
         }
-        publish()
+        publishShown()
     }
 
     /// Ends a reading that will be repeated: the previous content stays visible.
@@ -169,18 +169,18 @@ package final class ListReplica: Sendable {
     package func finish(_ error: RoostError?) { news.finish(error) }
 
     /// Shows a problem that does not come from the hub.
-    func fail(_ problem: String) {
+    func showProblem(_ problem: String) {
         state.withLock { $0.problem = problem }
-        publish()
+        publishShown()
     }
 
     /// Makes the consumer check for news.
-    func signal() { news.put(()) }
+    func signalNews() { news.put(()) }
 
     // MARK: Storing
 
     /// The list for storing; nil if changes could not continue it.
-    package func stored() -> StoredRows? {
+    package func storedRows() -> StoredRows? {
         state.withLock { state in
             guard state.hasRows, state.problem == nil, !state.isReading, !state.isSettling, let cursor = state.cursor
             else { return nil }
@@ -190,7 +190,7 @@ package final class ListReplica: Sendable {
         }
     }
 
-    private func restore(_ stored: StoredRows) {
+    private func restoreRows(_ stored: StoredRows) {
         guard stored.request == request.text else { return }
         let rows = stored.rows.compactMap { JSON(Array($0)[...]) }
         guard rows.count == stored.rows.count else { return }
@@ -206,19 +206,19 @@ package final class ListReplica: Sendable {
             state.cursor = stored.cursor
             state.hasRows = true
         }
-        publish()
+        publishShown()
     }
 
     // MARK: Trimming and publishing
 
-    private func trim(_ state: inout State) {
+    private func trimEntries(_ state: inout State) {
         guard state.entries.count > request.capacity else { return }
         state.entries.removeLast(state.entries.count - request.capacity)
         state.edge = state.entries.last.map { ($0.place, $0.json) }
     }
 
     /// The index at which to insert a row, so that the entries stay in order.
-    private func index(of place: RowPlace, in entries: [Entry]) -> Int {
+    private func insertionIndex(of place: RowPlace, in entries: [Entry]) -> Int {
         var (low, high) = (0, entries.count)
         while low < high {
             let middle = (low + high) / 2
@@ -227,7 +227,7 @@ package final class ListReplica: Sendable {
         return low
     }
 
-    private func publish() {
+    private func publishShown() {
         let isShown = state.withLock { state in
             guard !state.isReading, !state.isSettling else { return false }
             state.shown = Shown(

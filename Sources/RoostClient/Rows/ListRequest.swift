@@ -18,7 +18,7 @@ package struct ListRequest: Equatable, Sendable {
         key: [String] = ["id"]
     ) {
         changes = ChangeRequest(schema: schema, table: table, kind: nil, filter: filter)
-        self.order = order.total(by: key)
+        self.order = order.totalOrder(by: key)
         self.limit = min(max(1, limit), Self.mostRows)
         self.key = key
     }

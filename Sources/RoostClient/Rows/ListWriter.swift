@@ -19,7 +19,7 @@ final class ListWriter: Sendable {
     init(_ keeping: RowKeeping) { self.keeping = keeping }
 
     /// Stores the changes of this list.
-    func watch(_ replica: ListReplica) { state.withLock { $0.replica = replica } }
+    func watchChanges(_ replica: ListReplica) { state.withLock { $0.replica = replica } }
 
     func noteChange() {
         let isFirst = state.withLock { state in
@@ -33,20 +33,20 @@ final class ListWriter: Sendable {
                 state.isDue = false
                 return state.replica
             }
-            if let replica { save(replica) }
+            if let replica { saveNow(replica) }
         }
     }
 
     /// Stores the list in its present state.
-    func close(_ replica: ListReplica) {
-        queue.async { [self] in save(replica) }
+    func saveSoon(_ replica: ListReplica) {
+        queue.async { [self] in saveNow(replica) }
     }
 
-    private func save(_ replica: ListReplica) {
-        guard let rows = replica.stored() else { return }
+    private func saveNow(_ replica: ListReplica) {
+        guard let rows = replica.storedRows() else { return }
         do { try keeping.storage.save(rows, as: keeping.name) } catch {
             // Shown to the consumer: the list is right all the same, but will be missing next time.
-            replica.fail("The list cannot be stored as \(keeping.name): \(error)")
+            replica.showProblem("The list cannot be stored as \(keeping.name): \(error)")
         }
     }
 }

@@ -102,55 +102,55 @@ extension LiveRows where Row: Decodable {
             }
         }
         let owner = ReplicaOwner()
-        let list = pending.map { Self.list(for: $0, of: owner) }
+        let list = pending.map { Self.pendingList(for: $0, of: owner) }
         let column = pending?.column ?? ""
         let replica = ListReplica(
             request, stored: stored, dedupeLimit: configuration.dedupeLimit,
             onRow: { row in
-                if let list, let localID = row[column]?.string.flatMap(UUID.init) { list.arrived(localID) }
+                if let list, let localID = row[column]?.string.flatMap(UUID.init) { list.rowArrived(localID) }
             },
-            onReading: { list?.isReading($0) }, onChange: { writer?.noteChange() })
-        writer?.watch(replica)
-        owner.set(replica)
-        if let problem { replica.fail(problem) }
+            onReading: { list?.setReading($0) }, onChange: { writer?.noteChange() })
+        writer?.watchChanges(replica)
+        owner.setReplica(replica)
+        if let problem { replica.showProblem(problem) }
         let composer = ListComposer<Row>(replica, list, localID: pending?.column, configuration.decoder)
         var task: Task<Void, Never>?
         if let pending, let list { task = Task { await pending.follow(list) } }
-        let (lease, readAgain) = channel.attach(replica) { [task] in
+        let (lease, readAgain) = channel.attachList(replica) { [task] in
             task?.cancel()
-            writer?.close(replica)
+            writer?.saveSoon(replica)
         }
         lists = RoostThrowingSequence { () async throws(RoostError) in
-            try await replica.news.next(lease) { _ in composer.compose() }
+            try await replica.news.nextValue(lease) { _ in composer.composeList() }
         }
         again = { withExtendedLifetime(lease, readAgain) }
     }
 
-    private static func list(for pending: PendingRows<Row>, of owner: ReplicaOwner) -> PendingList<Row> {
+    private static func pendingList(for pending: PendingRows<Row>, of owner: ReplicaOwner) -> PendingList<Row> {
         PendingList<Row>(
             confirm: { localID in
                 Task {
                     do { try await pending.confirm(localID) } catch {
-                        owner.replica?.fail("The outbox cannot be told of a row: \(error)")
+                        owner.replica?.showProblem("The outbox cannot be told of a row: \(error)")
                     }
                 }
             },
-            onChange: { owner.replica?.signal() }, onFailure: { owner.replica?.fail($0) })
+            onChange: { owner.replica?.signalNews() }, onFailure: { owner.replica?.showProblem($0) })
     }
 }
 
 extension Channel {
     /// Connects a list to the channel until the lease ends.
-    fileprivate func attach(
+    fileprivate func attachList(
         _ replica: ListReplica, onEnd: @escaping @Sendable () -> Void
     ) -> (Lease, readAgain: @Sendable () -> Void) {
         let subscription = core.nextID()
-        core.post(.attach(id, subscription, .rows(replica), nil))
+        core.postCommand(.attach(id, subscription, .rows(replica), nil))
         let lease = Lease { [self] in
-            core.post(.detach(id, subscription))
+            core.postCommand(.detach(id, subscription))
             onEnd()
         }
-        return (lease, { [core, id] in core.post(.readAgain(id, subscription)) })
+        return (lease, { [core, id] in core.postCommand(.readAgain(id, subscription)) })
     }
 }
 
@@ -164,5 +164,5 @@ private final class ReplicaOwner: Sendable {
 
     var replica: ListReplica? { link.withLock { $0.replica } }
 
-    func set(_ replica: ListReplica) { link.withLock { $0.replica = replica } }
+    func setReplica(_ replica: ListReplica) { link.withLock { $0.replica = replica } }
 }

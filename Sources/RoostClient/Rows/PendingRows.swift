@@ -31,16 +31,16 @@ public struct PendingRows<Row: Sendable>: Sendable {
         PendingRows(column: column) { list in
             while !Task.isCancelled {
                 let events = await outbox.events()
-                do { list.replace(try await outbox.items().compactMap { Self.pending($0, row) }) } catch {
-                    return list.fail("The outbox cannot be read: \(error)")
+                do { list.replaceItems(try await outbox.items().compactMap { Self.pendingItem($0, row) }) } catch {
+                    return list.reportFailure("The outbox cannot be read: \(error)")
                 }
                 for await event in events {
                     switch event {
                     case .queued(let localID):
                         let item: OutboxItem<Payload>?
-                        do { item = try await outbox.item(localID) } catch { item = nil }
-                        if let pending = item.flatMap({ Self.pending($0, row) }) { list.add(pending) }
-                    case .sent(let localID): list.isSent(localID)
+                        do { item = try await outbox.storedItem(localID) } catch { item = nil }
+                        if let pending = item.flatMap({ Self.pendingItem($0, row) }) { list.addItem(pending) }
+                    case .sent(let localID): list.markSent(localID)
                     case .failed(let localID, _), .discarded(let localID): list.remove(localID)
                     case .willRetry, .storageFailed, .overflowed: break
                     }
@@ -51,7 +51,7 @@ public struct PendingRows<Row: Sendable>: Sendable {
         }
     }
 
-    private static func pending<Payload>(
+    private static func pendingItem<Payload>(
         _ item: OutboxItem<Payload>, _ row: (OutboxItem<Payload>) -> Row?
     ) -> PendingList<Row>.Item? {
         if case .failed = item.state { return nil }
@@ -93,8 +93,8 @@ final class PendingList<Row: Sendable>: Sendable {
     /// In the order of their enqueuing.
     var items: [Item] { state.withLock { $0.items } }
 
-    func replace(_ items: [Item]) {
-        change { state in
+    func replaceItems(_ items: [Item]) {
+        changeState { state in
             let sent = state.items.filter { old in old.isSent && !items.contains { $0.localID == old.localID } }
             let late = items.filter { state.arrived.contains($0.localID) }.map(\.localID)
             state.items = sent + items.filter { !late.contains($0.localID) }
@@ -102,8 +102,8 @@ final class PendingList<Row: Sendable>: Sendable {
         }
     }
 
-    func add(_ item: Item) {
-        change { state in
+    func addItem(_ item: Item) {
+        changeState { state in
             guard !state.arrived.contains(item.localID) else { return [item.localID] }
             state.items.removeAll { $0.localID == item.localID }
             state.items.append(item)
@@ -111,8 +111,8 @@ final class PendingList<Row: Sendable>: Sendable {
         }
     }
 
-    func isSent(_ localID: UUID) {
-        change { state in
+    func markSent(_ localID: UUID) {
+        changeState { state in
             for place in state.items.indices where state.items[place].localID == localID {
                 state.items[place].isSent = true
             }
@@ -121,15 +121,15 @@ final class PendingList<Row: Sendable>: Sendable {
     }
 
     func remove(_ localID: UUID) {
-        change { state in
+        changeState { state in
             state.items.removeAll { $0.localID == localID }
             return []
         }
     }
 
     /// Notes that a row has arrived.
-    func arrived(_ localID: UUID) {
-        change { state in
+    func rowArrived(_ localID: UUID) {
+        changeState { state in
             state.arrived.insert(localID)
             guard state.items.contains(where: { $0.localID == localID }) else { return nil }
             state.items.removeAll { $0.localID == localID }
@@ -138,8 +138,8 @@ final class PendingList<Row: Sendable>: Sendable {
     }
 
     /// Notes that a reading of the list begins (true), or has ended.
-    func isReading(_ isReading: Bool) {
-        change { state in
+    func setReading(_ isReading: Bool) {
+        changeState { state in
             if isReading {
                 for place in state.items.indices { state.items[place].isOld = state.items[place].isSent }
             } else {
@@ -149,10 +149,10 @@ final class PendingList<Row: Sendable>: Sendable {
         }
     }
 
-    func fail(_ problem: String) { onFailure(problem) }
+    func reportFailure(_ problem: String) { onFailure(problem) }
 
     /// - Parameter body: returns the payloads whose rows have arrived; nil if the list need not be shown again.
-    private func change(_ body: (inout State) -> [UUID]?) {
+    private func changeState(_ body: (inout State) -> [UUID]?) {
         guard let confirmed = state.withLock({ body(&$0) }) else { return }
         for localID in confirmed { confirm(localID) }
         onChange()

@@ -40,20 +40,20 @@ package struct RequestedLists {
     var count: Int { items.count }
 
     /// - Returns: false if the limit is reached.
-    mutating func add(_ subscription: SubscriptionID, _ request: ListRequest, stored: String?) -> Bool {
+    mutating func addList(_ subscription: SubscriptionID, _ request: ListRequest, stored: String?) -> Bool {
         guard items.count < Self.most else { return false }
         items[subscription] = Item(request: request, isFilled: false, stored: stored)
         return true
     }
 
-    mutating func remove(_ subscription: SubscriptionID) { items[subscription] = nil }
+    mutating func removeList(_ subscription: SubscriptionID) { items[subscription] = nil }
 
     mutating func removeAll() { self = RequestedLists() }
 
     /// Makes the next join read a list that lacks rows which no change brings.
     ///
     /// - Returns: false if it is being read already, or is about to be.
-    mutating func empty(_ subscription: SubscriptionID) -> Bool {
+    mutating func markForReading(_ subscription: SubscriptionID) -> Bool {
         guard items[subscription]?.isFilled == true else { return false }
         items[subscription]?.isFilled = false
         return true
@@ -82,7 +82,7 @@ package struct RequestedLists {
     /// Notes the reply to a join.
     ///
     /// - Parameter isResumed: only changes arrive, and lists that are not filled.
-    mutating func joined(isResumed: Bool) {
+    mutating func joinSucceeded(isResumed: Bool) {
         if !isResumed { for subscription in asked { items[subscription]?.isFilled = false } }
         reading = asked.filter { items[$0]?.isFilled != true }
     }
@@ -95,7 +95,7 @@ package struct RequestedLists {
     /// Ends the reading: all rows have arrived.
     ///
     /// - Parameter report: the hub's report, with an entry for each list that was read.
-    mutating func end(_ report: JSON) -> [SubscriptionID: Answer] {
+    mutating func endReading(_ report: JSON) -> [SubscriptionID: Answer] {
         let entries = report["rows"]?.elements ?? []
         var answers: [SubscriptionID: Answer] = [:]
         for (place, subscription) in reading.enumerated() {
@@ -110,15 +110,15 @@ package struct RequestedLists {
     }
 
     /// The changes are live, and lists still wait for their rows: the hub has none for them.
-    mutating func giveUp() -> [SubscriptionID: Answer] { reading.isEmpty ? [:] : end(.emptyObject) }
+    mutating func giveUp() -> [SubscriptionID: Answer] { reading.isEmpty ? [:] : endReading(.emptyObject) }
 
     /// The pause before failed readings are repeated: 5 seconds, then twice as long each time, up to 5 minutes.
     var pause: Duration { .seconds(min(300, 5 << min(failures - 1, 6))) }
 
     /// Marks all lists for reading, after an unknown number of changes was lost.
-    mutating func emptyAll() {
+    mutating func markAllForReading() {
         for subscription in items.keys { items[subscription]?.isFilled = false }
     }
 
-    mutating func lose() { reading = [] }
+    mutating func channelLost() { reading = [] }
 }

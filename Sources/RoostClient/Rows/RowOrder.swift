@@ -31,7 +31,7 @@ public struct RowOrder: Sendable, Hashable {
     public func then(_ other: RowOrder) -> RowOrder { RowOrder(terms: terms + other.terms) }
 
     /// The same order followed by the key's columns, so that no two rows have the same place.
-    func total(by key: [String]) -> RowOrder {
+    func totalOrder(by key: [String]) -> RowOrder {
         let isDescending = terms.last?.isDescending ?? false
         let missing = key.filter { name in !terms.contains { $0.column == name } }
         return RowOrder(terms: terms + missing.map { Term(column: $0, isDescending: isDescending) })

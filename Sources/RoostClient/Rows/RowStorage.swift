@@ -55,7 +55,7 @@ public struct FileRowStorage: RowStorage {
     public init(in folder: URL) { self.folder = folder }
 
     public func load(_ name: String) throws -> StoredRows? {
-        let file = file(name)
+        let file = fileURL(name)
         guard FileManager.default.fileExists(atPath: file.path) else { return nil }
         let bytes = try Data(contentsOf: file)
         // It was written by another version, or incompletely because of a power loss.
@@ -64,16 +64,16 @@ public struct FileRowStorage: RowStorage {
 
     public func save(_ rows: StoredRows, as name: String) throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try JSONEncoder().encode(rows).write(to: file(name), options: .atomic)
+        try JSONEncoder().encode(rows).write(to: fileURL(name), options: .atomic)
     }
 
     public func remove(_ name: String) throws {
-        let file = file(name)
+        let file = fileURL(name)
         if FileManager.default.fileExists(atPath: file.path) { try FileManager.default.removeItem(at: file) }
     }
 
     /// Names are the app's, and may contain characters that file names cannot.
-    private func file(_ name: String) -> URL {
+    private func fileURL(_ name: String) -> URL {
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []
         for byte in name.utf8 {

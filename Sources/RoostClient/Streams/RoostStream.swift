@@ -24,10 +24,10 @@ public final class RoostStream: Sendable {
     /// A slow consumer gets larger pieces, and none is left out.
     public var updates: StreamUpdates {
         let bell = Mailbox<Void>(limit: 1, countsMissed: false)
-        let lease = channel.attach(.stream(bell))
+        let lease = channel.attachSink(.stream(bell))
         let (replica, position) = (channel.replica, StreamReadPosition(channel.replica))
         return RoostThrowingSequence { () async throws(RoostError) in
-            try await bell.value(lease) { position.update(replica) }
+            try await bell.awaitValue(lease) { position.nextUpdate(replica) }
         }
     }
 
@@ -37,10 +37,10 @@ public final class RoostStream: Sendable {
     /// A slow consumer gets the newest text. If the stream is not text, the texts are empty.
     public var texts: StreamTexts {
         let bell = Mailbox<Void>(limit: 1, countsMissed: false)
-        let lease = channel.attach(.stream(bell))
+        let lease = channel.attachSink(.stream(bell))
         let (replica, position) = (channel.replica, StreamReadPosition(channel.replica))
         return RoostThrowingSequence { () async throws(RoostError) in
-            try await bell.value(lease) { position.text(replica) }
+            try await bell.awaitValue(lease) { position.nextText(replica) }
         }
     }
 

@@ -17,7 +17,7 @@ package struct StreamPart: Sendable, Equatable {
         form == other.form && bytes.count + other.bytes.count <= StreamProducer.mergedBytes
     }
 
-    mutating func merge(_ other: StreamPart) {
+    mutating func mergePart(_ other: StreamPart) {
         if form == .messages { bytes.append(UInt8(ascii: ",")) }
         bytes += other.bytes
     }
@@ -96,8 +96,8 @@ package struct StreamProducer {
 
     // MARK: Orders of the app
 
-    mutating func take(_ order: WriterOrder, _ call: CallID) -> [ChannelAction] {
-        if let failure { return [.answer(call, told(failure))] }
+    mutating func takeOrder(_ order: WriterOrder, _ call: CallID) -> [ChannelAction] {
+        if let failure { return [.answer(call, errorForCaller(failure))] }
         if isClosing { return [.answer(call, .ended(reason: "The writer was closed already."))] }
         switch order {
         case .append(let part):
@@ -105,7 +105,7 @@ package struct StreamProducer {
                 blocked.append((call, part))
                 return []
             }
-            add(part)
+            addPart(part)
             return [.answer(call, nil)]
         case .flush:
             if let last = waiting.indices.last {
@@ -125,7 +125,7 @@ package struct StreamProducer {
 
     /// The error for further calls. A refusal concerns one append, whose caller is told of it; other callers are told
     /// that the writer has ended, and not that they were refused, which is not true of them.
-    private mutating func told(_ failure: RoostError) -> RoostError {
+    private mutating func errorForCaller(_ failure: RoostError) -> RoostError {
         guard isTold, case .refused(let reason) = failure else {
             isTold = true
             return failure
@@ -135,7 +135,7 @@ package struct StreamProducer {
 
     /// Handles the cancellation of a task that waits for a call. An append that has no room yet is withdrawn;
     /// everything else still happens.
-    mutating func cancel(_ call: CallID) -> [ChannelAction] {
+    mutating func cancelCall(_ call: CallID) -> [ChannelAction] {
         let isBlocked = blocked.contains { $0.call == call }
         guard isBlocked || (numbered + waiting).contains(where: { $0.calls.contains(call) }) else { return [] }
         blocked.removeAll { $0.call == call }
@@ -146,11 +146,11 @@ package struct StreamProducer {
 
     private func hasRoom(for part: StreamPart) -> Bool { bytes == 0 || bytes + part.bytes.count <= Self.room }
 
-    private mutating func add(_ part: StreamPart) {
+    private mutating func addPart(_ part: StreamPart) {
         bytes += part.bytes.count
         // An append that a caller waits for is not extended, so that it is not delayed again and again.
         if let last = waiting.indices.last, waiting[last].calls.isEmpty, waiting[last].part?.takes(part) == true {
-            waiting[last].part?.merge(part)
+            waiting[last].part?.mergePart(part)
         } else {
             waiting.append(Append(part: part))
         }
@@ -159,7 +159,7 @@ package struct StreamProducer {
     // MARK: Sending
 
     /// The next write for a joined channel; nil if there is none.
-    mutating func next(_ refs: inout Refs, deadline: Moment) -> Write? {
+    mutating func nextWrite(_ refs: inout Refs, deadline: Moment) -> Write? {
         guard failure == nil, retryAt == nil else { return nil }
         var place = numbered.firstIndex { $0.ref == nil }
         if place == nil, numbered.count < Self.window, let append = waiting.popFirst() {
@@ -171,38 +171,39 @@ package struct StreamProducer {
         numbered[place].ref = ref
         numbered[place].deadline = deadline
         let append = numbered[place]
-        return Write(ref: ref, event: append.closes ? "close" : "append", payload: payload(append, sequence + place))
+        return Write(
+            ref: ref, event: append.closes ? "close" : "append", payload: writePayload(append, sequence + place))
     }
 
-    private func payload(_ append: Append, _ number: Int) -> [UInt8] {
+    private func writePayload(_ append: Append, _ number: Int) -> [UInt8] {
         JSONWriter.object { write in
-            write.member("producer", name)
-            write.member("epoch", epoch)
-            write.member("seq", number)
+            write.writeMember("producer", name)
+            write.writeMember("epoch", epoch)
+            write.writeMember("seq", number)
             guard let part = append.part else { return }
             switch part.form {
-            case .text: write.member("delta", String(decoding: part.bytes, as: UTF8.self))
-            case .messages: write.member("messages", json: [UInt8(ascii: "[")] + part.bytes + [UInt8(ascii: "]")])
+            case .text: write.writeMember("delta", String(decoding: part.bytes, as: UTF8.self))
+            case .messages: write.writeMember("messages", json: [UInt8(ascii: "[")] + part.bytes + [UInt8(ascii: "]")])
             case .bytes:
                 var text: [UInt8] = []
                 Base64.append(part.bytes, to: &text)
-                write.member("base64", String(decoding: text, as: UTF8.self))
+                write.writeMember("base64", String(decoding: text, as: UTF8.self))
             }
         }
     }
 
     /// The socket or the channel is gone: unanswered appends are sent again in the next one.
-    mutating func lose() {
+    mutating func connectionLost() {
         for place in numbered.indices { numbered[place].ref = nil }
         retryAt = nil
     }
 
     // MARK: Answers
 
-    func awaits(_ ref: String) -> Bool { numbered.contains { $0.ref == ref } }
+    func awaitsReply(_ ref: String) -> Bool { numbered.contains { $0.ref == ref } }
 
     /// The hub has stored an append, and with it all earlier ones.
-    mutating func kept(_ ref: String) -> [ChannelAction] {
+    mutating func writeStored(_ ref: String) -> [ChannelAction] {
         guard let place = numbered.firstIndex(where: { $0.ref == ref }) else { return [] }
         backoff.reset()
         var actions: [ChannelAction] = []
@@ -214,14 +215,14 @@ package struct StreamProducer {
         }
         while let (call, part) = blocked.first, hasRoom(for: part) {
             blocked.removeFirst()
-            add(part)
+            addPart(part)
             actions.append(.answer(call, nil))
         }
         return actions
     }
 
     /// The hub has refused an append, for good or for now.
-    mutating func refused(_ ref: String, _ reason: String, _ at: Instant) -> [ChannelAction] {
+    mutating func writeRefused(_ ref: String, _ reason: String, _ at: Instant) -> [ChannelAction] {
         guard let place = numbered.firstIndex(where: { $0.ref == ref }) else { return [] }
         let error = RoostError(refusal: reason)
         if numbered[place].closes, reason.hasPrefix("StreamCloseFailed") {
@@ -229,21 +230,21 @@ package struct StreamProducer {
             isClosing = false
             return numbered.remove(at: place).calls.map { .answer($0, error) }
         }
-        guard NextAction(reason: reason) != .giveUp else { return fail(error) }
+        guard NextAction(reason: reason) != .giveUp else { return failCalls(error) }
         // Later appends are refused as well, because this one is missing.
-        lose()
-        retryAt = at.now + backoff.next(at.random)
+        connectionLost()
+        retryAt = at.now + backoff.nextPause(at.random)
         return []
     }
 
     /// Handles what is due: an append without an answer in time is sent again, with all later ones.
-    mutating func tick(_ now: Moment) {
+    mutating func handleDeadlines(_ now: Moment) {
         guard let nextDeadline, nextDeadline <= now else { return }
-        lose()
+        connectionLost()
     }
 
     /// Nothing can be written any more, for this reason.
-    mutating func fail(_ error: RoostError) -> [ChannelAction] {
+    mutating func failCalls(_ error: RoostError) -> [ChannelAction] {
         guard failure == nil else { return [] }
         failure = error
         let calls = (numbered + waiting).flatMap(\.calls) + blocked.map(\.call)

@@ -19,7 +19,7 @@ final class StreamReplica: Sendable {
 
     private let content = Mutex(Content())
 
-    func take(_ news: StreamNews) {
+    func applyNews(_ news: StreamNews) {
         content.withLock { content in
             if news.begins { content = Content(generation: content.generation + 1, id: news.id) }
             content.form = news.form ?? content.form
@@ -29,7 +29,7 @@ final class StreamReplica: Sendable {
         }
     }
 
-    func read<Value: Sendable>(_ body: (Content) -> Value) -> Value { content.withLock { body($0) } }
+    func readContent<Value: Sendable>(_ body: (Content) -> Value) -> Value { content.withLock { body($0) } }
 }
 
 /// The position of one sequence in a stream.
@@ -56,7 +56,7 @@ final class StreamReadPosition: Sendable {
 
     /// A stream that was deleted before a sequence is created is skipped: the consumer waits for the next one.
     init(_ replica: StreamReplica) {
-        let passed = replica.read { $0.end?.reason == .deleted ? $0.generation : 0 }
+        let passed = replica.readContent { $0.end?.reason == .deleted ? $0.generation : 0 }
         place.withLock { place in
             place.generation = passed
             place.offset = .max
@@ -64,19 +64,19 @@ final class StreamReadPosition: Sendable {
     }
 
     /// The next piece.
-    func update(_ replica: StreamReplica) -> Look<StreamUpdate> {
+    func nextUpdate(_ replica: StreamReplica) -> Look<StreamUpdate> {
         place.withLock { place in
             if place.isOver { return .over }
-            return replica.read { Self.update($0, &place) }
+            return replica.readContent { Self.nextUpdate($0, &place) }
         }
     }
 
-    private static func update(_ content: StreamReplica.Content, _ place: inout Place) -> Look<StreamUpdate> {
+    private static func nextUpdate(_ content: StreamReplica.Content, _ place: inout Place) -> Look<StreamUpdate> {
         guard content.generation == place.generation else {
             place = Place(generation: content.generation)
             return .value(.begins(id: content.id))
         }
-        if place.offset < content.bytes.count { return .value(piece(content, &place)) }
+        if place.offset < content.bytes.count { return .value(nextPiece(content, &place)) }
         guard place.offset == content.bytes.count, content.generation > 0 else { return .nothing }
         if let end = content.end {
             place.isOver = true
@@ -87,7 +87,7 @@ final class StreamReadPosition: Sendable {
         return .value(.state(content.state))
     }
 
-    private static func piece(_ content: StreamReplica.Content, _ place: inout Place) -> StreamUpdate {
+    private static func nextPiece(_ content: StreamReplica.Content, _ place: inout Place) -> StreamUpdate {
         let rest = content.bytes[place.offset...]
         switch content.form {
         case .text:
@@ -104,14 +104,14 @@ final class StreamReadPosition: Sendable {
     }
 
     /// The whole text, if it has changed since the last time.
-    func text(_ replica: StreamReplica) -> Look<StreamText> {
+    func nextText(_ replica: StreamReplica) -> Look<StreamText> {
         place.withLock { place in
             if place.isOver { return .over }
-            return replica.read { Self.text($0, &place) }
+            return replica.readContent { Self.nextText($0, &place) }
         }
     }
 
-    private static func text(_ content: StreamReplica.Content, _ place: inout Place) -> Look<StreamText> {
+    private static func nextText(_ content: StreamReplica.Content, _ place: inout Place) -> Look<StreamText> {
         let begins = content.generation != place.generation
         if begins { place = Place(generation: content.generation) }
         guard place.offset <= content.bytes.count, content.generation > 0 else { return .nothing }
@@ -130,7 +130,7 @@ extension Mailbox<Void> {
     /// cancelled task.
     ///
     /// - Parameter lease: held while the consumer may still wait.
-    func value<Value>(
+    func awaitValue<Value>(
         _ lease: Lease, _ look: () -> StreamReadPosition.Look<Value>
     ) async throws(RoostError) -> Value? {
         while !Task.isCancelled {

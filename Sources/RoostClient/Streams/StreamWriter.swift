@@ -16,10 +16,10 @@ public final class StreamWriter: Sendable {
     init(_ channel: Channel, _ producer: String, _ epoch: Int) {
         self.channel = channel
         id = channel.core.nextID()
-        channel.core.post(.openWriter(channel.id, id, name: producer, epoch: epoch, progress))
+        channel.core.postCommand(.openWriter(channel.id, id, name: producer, epoch: epoch, progress))
     }
 
-    deinit { channel.core.post(.closeWriter(channel.id, id)) }
+    deinit { channel.core.postCommand(.closeWriter(channel.id, id)) }
 
     /// The number of bytes of the stream when the hub last stored an append of this writer.
     public var keptOffset: Int { progress.end }
@@ -37,7 +37,7 @@ public final class StreamWriter: Sendable {
             var part = rest.prefix(Self.partBytes)
             // Never splits a UTF-8 character.
             while part.endIndex < rest.endIndex, rest[part.endIndex] & 0xC0 == 0x80 { part = part.dropLast() }
-            try await write(.append(StreamPart(.text, Array(part))))
+            try await sendOrder(.append(StreamPart(.text, Array(part))))
             rest = rest[part.endIndex...]
         }
     }
@@ -48,7 +48,7 @@ public final class StreamWriter: Sendable {
         do { json = try channel.core.configuration.encoder.encode(message) } catch {
             throw .encoding(String(describing: error))
         }
-        try await write(.append(StreamPart(.messages, Array(json))))
+        try await sendOrder(.append(StreamPart(.messages, Array(json))))
     }
 
     /// Appends bytes to a stream that is neither text nor JSON. Otherwise like `append(_:)` of text.
@@ -56,26 +56,26 @@ public final class StreamWriter: Sendable {
         var rest = bytes[...]
         while !rest.isEmpty {
             let part = rest.prefix(Self.partBytes)
-            try await write(.append(StreamPart(.bytes, Array(part))))
+            try await sendOrder(.append(StreamPart(.bytes, Array(part))))
             rest = rest[part.endIndex...]
         }
     }
 
     /// Returns once the hub has stored all earlier appends. Without a connection it waits until its task is cancelled.
-    public func flush() async throws(RoostError) { try await write(.flush) }
+    public func flush() async throws(RoostError) { try await sendOrder(.flush) }
 
     /// Ends the stream as complete. Returns its number of bytes once the hub has stored all of it.
     ///
     /// If the row of the end is refused (`streams.on_close`), it throws ``RoostError/refused(reason:)``, and the stream
     /// remains open.
     @discardableResult public func close() async throws(RoostError) -> Int {
-        try await write(.close)
+        try await sendOrder(.close)
         return progress.end
     }
 
-    private func write(_ order: WriterOrder) async throws(RoostError) {
+    private func sendOrder(_ order: WriterOrder) async throws(RoostError) {
         do throws(RoostError) {
-            try await channel.core.call(channel.id, .write(id, order))
+            try await channel.core.callEngine(channel.id, .write(id, order))
         } catch .left {
             // The channel is gone; the writer has the reason.
             throw progress.failure ?? .left

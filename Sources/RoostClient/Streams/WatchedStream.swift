@@ -52,20 +52,20 @@ package struct WatchedStream {
     package func request(gathering: Duration?) -> [UInt8] {
         JSONWriter.object { config in
             if let id {
-                config.member("id", id)
-                config.member("at", next)
+                config.writeMember("id", id)
+                config.writeMember("at", next)
             }
-            if let gathering { config.member("every_ms", Int(max(0, min(500, gathering / .milliseconds(1))))) }
+            if let gathering { config.writeMember("every_ms", Int(max(0, min(500, gathering / .milliseconds(1))))) }
         }
     }
 
     /// A join was answered: the hub continues at the requested position.
-    package mutating func joined() { isFresh = true }
+    package mutating func joinSucceeded() { isFresh = true }
 
     /// Handles the payload of a broadcast `stream`.
-    package mutating func take(_ frame: JSON) -> Outcome {
+    package mutating func receiveFrame(_ frame: JSON) -> Outcome {
         guard let id = frame["id"]?.string else { return .nothing }
-        guard let at = frame["at"]?.int, let next = frame["next"]?.int else { return gone(frame, id) }
+        guard let at = frame["at"]?.int, let next = frame["next"]?.int else { return streamGone(frame, id) }
         guard 0 <= at, at <= next else { return .nothing }
         // A hub that lost the end of a stream in a crash does not know our position, and starts over. Also, only the
         // newest part of some streams is kept: a late reader starts where that does.
@@ -74,7 +74,7 @@ package struct WatchedStream {
         guard isLate || at == (begins ? 0 : self.next) else {
             return .misfit("The hub goes on at \(at) of the stream, and \(begins ? 0 : self.next) bytes are here.")
         }
-        guard let (form, bytes) = Self.content(frame), bytes.count == next - at else {
+        guard let (form, bytes) = Self.parseContent(frame), bytes.count == next - at else {
             return .misfit("The stream's bytes from \(at) to \(next) are not what they are said to be.")
         }
         isFresh = false
@@ -94,7 +94,7 @@ package struct WatchedStream {
         return .news(StreamNews(id: id, begins: begins, form: form, bytes: bytes, state: news, end: end))
     }
 
-    private mutating func gone(_ frame: JSON, _ id: String) -> Outcome {
+    private mutating func streamGone(_ frame: JSON, _ id: String) -> Outcome {
         guard id == self.id, !isOver, frame["status"]?.string == StreamEnd.Reason.deleted.rawValue else {
             return .nothing
         }
@@ -104,7 +104,7 @@ package struct WatchedStream {
     }
 
     /// Nil if it cannot be decoded.
-    private static func content(_ frame: JSON) -> (StreamForm?, [UInt8])? {
+    private static func parseContent(_ frame: JSON) -> (StreamForm?, [UInt8])? {
         if let delta = frame["delta"] { return delta.string.map { (.text, Array($0.utf8)) } }
         if let base64 = frame["base64"] { return base64.string.flatMap { Base64.decode($0.utf8) }.map { (.bytes, $0) } }
         guard let messages = frame["messages"] else { return (nil, []) }

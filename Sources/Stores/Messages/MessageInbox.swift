@@ -55,28 +55,28 @@ struct MessageInbox: Sendable {
         }
     }
 
-    var waiting: Int { mailbox.look { $0.waiting.count } }
-    var isStopping: Bool { mailbox.look { $0.isStopping } }
+    var waiting: Int { mailbox.withContent { $0.waiting.count } }
+    var isStopping: Bool { mailbox.withContent { $0.isStopping } }
 
     func stop() { mailbox.post { $0.isStopping = true } }
 
     /// The number of messages rejected since the last call.
     func takeDropped() -> Int {
-        mailbox.look { content in
+        mailbox.withContent { content in
             defer { content.dropped = 0 }
             return content.dropped
         }
     }
 
     /// Waits for messages, for `stop`, or until the deadline.
-    func await(until deadline: ContinuousClock.Instant?) {
-        let isIdle = mailbox.look { $0.waiting.isEmpty && !$0.isStopping }
+    func waitForMessages(until deadline: ContinuousClock.Instant?) {
+        let isIdle = mailbox.withContent { $0.waiting.isEmpty && !$0.isStopping }
         if isIdle { mailbox.wait(until: deadline) }
     }
 
     /// The next batch.
     func takeBatch() -> [PendingMessage] {
-        mailbox.take { content in
+        mailbox.takeMail { content in
             var bytes = 0
             let count =
                 content.waiting.prefix(Self.batch).firstIndex { pending in
@@ -89,7 +89,7 @@ struct MessageInbox: Sendable {
 
     /// The leading messages whose deadline has passed.
     func takeLate(at now: ContinuousClock.Instant) -> [PendingMessage] {
-        mailbox.look { content in
+        mailbox.withContent { content in
             Self.remove(content.waiting.prefix { $0.deadline <= now }.count, from: &content)
         }
     }

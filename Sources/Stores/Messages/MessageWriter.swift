@@ -31,7 +31,7 @@ package final class MessageWriter: MessageStore {
         let (conninfo, logger, inbox, published) = (conninfo, logger, inbox, published)
         thread.start {
             var worker = MessageWorker(conninfo, logger, inbox, published)
-            worker.run()
+            worker.runUntilStopped()
         }
     }
 
@@ -41,7 +41,7 @@ package final class MessageWriter: MessageStore {
         thread.join(by: .now + patience)
     }
 
-    package func store(_ message: PersistedMessage, answer: @escaping @Sendable (String?) -> Void) {
+    package func storeMessage(_ message: PersistedMessage, answer: @escaping @Sendable (String?) -> Void) {
         let pending = PendingMessage(message: message, answer: answer, deadline: .now + Self.patience)
         if !inbox.post(pending) { answer(nil) }
     }
@@ -94,38 +94,38 @@ private struct MessageWorker: ~Copyable {
         warnings = RateLimitedLog(logger: logger)
     }
 
-    mutating func run() {
+    mutating func runUntilStopped() {
         while !inbox.isStopping {
-            inbox.await(until: nil)
-            pass()
+            inbox.waitForMessages(until: nil)
+            writeWaiting()
             published.value = statistics
         }
         // Makes one last attempt to write the rest.
-        pass()
-        let rest = drain()
-        fail(rest, because: "the hub stops")
+        writeWaiting()
+        let rest = takeRemaining()
+        failBatch(rest, because: "the hub stops")
         session = nil
         published.value = statistics
     }
 
-    private mutating func pass() {
+    private mutating func writeWaiting() {
         if session == nil, inbox.waiting > 0, reconnector.isDue || inbox.isStopping { connect() }
         guard session != nil else {
-            fail(inbox.takeLate(at: .now), because: "the database is away")
+            failBatch(inbox.takeLate(at: .now), because: "the database is away")
             // Pauses until the next attempt, except when stopping.
             if !inbox.isStopping, inbox.waiting > 0 { usleep(Self.pauseMicroseconds) }
             return
         }
-        while session != nil, case let batch = inbox.takeBatch(), !batch.isEmpty { write(batch[...]) }
+        while session != nil, case let batch = inbox.takeBatch(), !batch.isEmpty { writeBatch(batch[...]) }
         let dropped = inbox.takeDropped()
         guard dropped > 0 else { return }
         statistics.failed += dropped
-        warnings.note(
+        warnings.logWarning(
             "UnableToPersistMessage: broadcasts that ask to be kept are not, as too many wait for the database",
             about: "dropped")
     }
 
-    private mutating func drain() -> [PendingMessage] {
+    private mutating func takeRemaining() -> [PendingMessage] {
         var rest: [PendingMessage] = []
         while case let batch = inbox.takeBatch(), !batch.isEmpty { rest += batch }
         return rest
@@ -134,35 +134,37 @@ private struct MessageWorker: ~Copyable {
     private mutating func connect() {
         do {
             session = try MessageSession(conninfo, logger)
-            reconnector.connected()
+            reconnector.connectionOpened()
         } catch {
-            reconnector.failed(error, isStopping: inbox.isStopping)
+            reconnector.connectionFailed(error, isStopping: inbox.isStopping)
         }
     }
 
     /// Writes a batch; if the server refuses it, in halves, so that an invalid message does not block the others.
-    private mutating func write(_ batch: ArraySlice<PendingMessage>) {
-        guard let session else { return fail(batch, because: "the connection was lost") }
-        let ids = batch.map { _ in UUIDText.write(UInt128.random(in: .min ... .max, using: &random), version: 4) }
+    private mutating func writeBatch(_ batch: ArraySlice<PendingMessage>) {
+        guard let session else { return failBatch(batch, because: "the connection was lost") }
+        let ids = batch.map { _ in UUIDText.formatUUID(UInt128.random(in: .min ... .max, using: &random), version: 4) }
         do {
-            try session.write(batch.map(\.message), ids)
+            try session.writeMessages(batch.map(\.message), ids)
             statistics.batches += 1
             statistics.stored += batch.count
             for (pending, id) in zip(batch, ids) { pending.answer(id) }
         } catch let error as PostgresError where !session.isBroken {
             if Self.mayPass(error), let first = batch.first, ContinuousClock.now < first.deadline {
                 usleep(Self.pauseMicroseconds)
-                return write(batch)
+                return writeBatch(batch)
             }
-            guard batch.count > 1, Self.mayBeOneRow(error) else { return fail(batch, because: Self.reason(error)) }
+            guard batch.count > 1, Self.mayBeOneRow(error) else {
+                return failBatch(batch, because: Self.failureReason(error))
+            }
             let middle = batch.startIndex + batch.count / 2
-            write(batch[..<middle])
-            write(batch[middle...])
+            writeBatch(batch[..<middle])
+            writeBatch(batch[middle...])
         } catch {
             // It may have been committed, so it is not written again.
-            fail(batch, because: "the connection was lost")
+            failBatch(batch, because: "the connection was lost")
             self.session = nil
-            reconnector.failed(error, isStopping: inbox.isStopping)
+            reconnector.connectionFailed(error, isStopping: inbox.isStopping)
         }
     }
 
@@ -178,7 +180,7 @@ private struct MessageWorker: ~Copyable {
 
     /// The reason, preceded by Supabase Realtime's code for it, if there is one (supabase/realtime 2.174,
     /// ERROR_CODES.md).
-    private static func reason(_ error: PostgresError) -> String {
+    private static func failureReason(_ error: PostgresError) -> String {
         let code: String? =
             switch error.sqlState {
             // Supabase's table has no partition for today's rows.
@@ -190,10 +192,10 @@ private struct MessageWorker: ~Copyable {
         return code.map { "\($0): \(error.message)" } ?? error.message
     }
 
-    private mutating func fail(_ batch: some Collection<PendingMessage>, because reason: String) {
+    private mutating func failBatch(_ batch: some Collection<PendingMessage>, because reason: String) {
         guard !batch.isEmpty else { return }
         statistics.failed += batch.count
-        warnings.note(
+        warnings.logWarning(
             "UnableToPersistMessage: \(reason). The broadcasts were delivered; `roost doctor` tells what the hub's role needs.",
             about: reason)
         for pending in batch { pending.answer(nil) }
@@ -209,9 +211,9 @@ private final class MessageSession {
     private static let limit = Duration.seconds(8)
 
     init(_ conninfo: String, _ logger: Logger) throws {
-        connection = try PresenceSession.open(
+        connection = try PresenceSession.openSession(
             conninfo, waiter: PlainWaiter(), logger: logger, within: .seconds(5))
-        try connection.run(MessageSQL.messageSession)
+        try connection.runScript(MessageSQL.messageSession)
         let columns = try connection.query(MessageSQL.messageColumns, within: Self.limit)
         guard columns.flag(0, 0) else {
             throw PostgresError(
@@ -224,7 +226,7 @@ private final class MessageSession {
 
     var isBroken: Bool { connection.isBroken }
 
-    func write(_ messages: [PersistedMessage], _ ids: [String]) throws {
+    func writeMessages(_ messages: [PersistedMessage], _ ids: [String]) throws {
         var columns = [TextArray](repeating: TextArray(), count: expires ? 6 : 5)
         for (message, id) in zip(messages, ids) {
             guard expires || message.ttl == nil else {

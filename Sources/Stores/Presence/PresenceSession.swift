@@ -35,13 +35,13 @@ package struct RestoredPresence: Sendable {
 enum PresenceSession {
     /// - Parameter limit: the time to connect, per host.
     /// - Throws: `PostgresError` with a sentence if the server takes no writes, or if `roost migrate` has to be run.
-    static func open(
+    static func openSession(
         _ conninfo: String, waiter: any SocketWaiter, logger: Logger, within limit: Duration = .seconds(10)
     ) throws -> PostgresConnection {
         let connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: logger, within: limit)
-        try connection.run(PresenceSQL.presenceSession)
-        try Primary.demand(on: connection)
+        try connection.runScript(PresenceSQL.presenceSession)
+        try Primary.demandPrimary(on: connection)
         try RoostSchema.demandCurrent(on: connection)
         return connection
     }
@@ -55,7 +55,7 @@ enum PresenceSession {
     static func onlineUsers(of node: String, on connection: PostgresConnection) throws -> [(user: Name, seen: Int64)] {
         let rows = try connection.query(UserSQL.onlineUsers, [node])
         return (0..<rows.count).compactMap { row in
-            guard let user = rows.name(row, 0), let seen = rows.figure(row, 1) else { return nil }
+            guard let user = rows.name(row, 0), let seen = rows.boundedInteger(row, 1) else { return nil }
             return (user, seen)
         }
     }

@@ -25,7 +25,7 @@ struct PresenceStore: ~Copyable {
     }
 
     /// Prepares for a new connection: the table may have changed in the meantime, and has to be corrected.
-    mutating func begin() {
+    mutating func startSession() {
         isFromTheStart = true
         retry.retryNow()
     }
@@ -35,7 +35,7 @@ struct PresenceStore: ~Copyable {
     /// - Parameter isLast: writes everything, regardless of recent failures.
     /// - Returns: true if everything that was waiting at the start is written.
     /// - Throws: `PostgresError` if the connection has to be abandoned.
-    mutating func write(
+    mutating func writeWaiting(
         on connection: PostgresConnection, isLast: Bool, _ statistics: inout PresenceStatistics,
         _ warnings: inout RateLimitedLog
     ) throws -> Bool {
@@ -44,20 +44,20 @@ struct PresenceStore: ~Copyable {
             if isFromTheStart { try startAnew(on: connection) }
             let isAllWritten = try writeBatches(
                 isLast ? .max : Self.batchesInPass, on: connection, &statistics, &warnings)
-            retry.succeeded()
+            retry.attemptSucceeded()
             return isAllWritten
         } catch let error as PostgresError where !connection.isBroken {
             statistics.failures += 1
-            warnings.note("Who is present is not written to roost.presence for now: \(error.message)")
+            warnings.logWarning("Who is present is not written to roost.presence for now: \(error.message)")
             isFromTheStart = true
-            retry.failed(at: .now)
+            retry.attemptFailed(at: .now)
             return false
         }
     }
 
     private mutating func startAnew(on connection: PostgresConnection) throws {
         log.takeFromTheStart()
-        let all = log.take()
+        let all = log.takeChanges()
         // They have to be written in any case.
         defer { log.giveBack(all) }
         var refs = TextArray()
@@ -71,10 +71,10 @@ struct PresenceStore: ~Copyable {
         _ warnings: inout RateLimitedLog
     ) throws -> Bool {
         for _ in 0..<count {
-            let changes = log.take(upTo: Self.batch)
+            let changes = log.takeChanges(upTo: Self.batch)
             guard !changes.isEmpty else { return true }
             do {
-                try store(changes[...], on: connection, &statistics, &warnings)
+                try storeChanges(changes[...], on: connection, &statistics, &warnings)
             } catch {
                 log.giveBack(changes)
                 throw error
@@ -86,7 +86,7 @@ struct PresenceStore: ~Copyable {
 
     /// If Postgres refuses some values, as a database with another encoding than UTF-8 may, the others are written all
     /// the same.
-    private func store(
+    private func storeChanges(
         _ changes: ArraySlice<PresenceLog.Change>, on connection: PostgresConnection,
         _ statistics: inout PresenceStatistics, _ warnings: inout RateLimitedLog
     ) throws {
@@ -100,15 +100,15 @@ struct PresenceStore: ~Copyable {
             } catch let error as PostgresError where error.isAboutValues {
                 guard changes.count > 1 else {
                     statistics.refusedRows += 1
-                    return warnings.note(
+                    return warnings.logWarning(
                         "Postgres refuses some presences, which are therefore missing after a restart: \(error.message)"
                     )
                 }
             }
         }
         let middle = changes.startIndex + changes.count / 2
-        try store(changes[..<middle], on: connection, &statistics, &warnings)
-        try store(changes[middle...], on: connection, &statistics, &warnings)
+        try storeChanges(changes[..<middle], on: connection, &statistics, &warnings)
+        try storeChanges(changes[middle...], on: connection, &statistics, &warnings)
     }
 }
 

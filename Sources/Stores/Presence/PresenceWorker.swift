@@ -27,21 +27,21 @@ struct PresenceWorker: DatabaseWriter, ~Copyable {
         warnings = RateLimitedLog(logger: setup.logger)
     }
 
-    mutating func begin(on connection: PostgresConnection) {
-        store.begin()
-        writer?.begin()
-        staleUsers?.begin()
+    mutating func startSession(on connection: PostgresConnection) {
+        store.startSession()
+        writer?.startSession()
+        staleUsers?.startSession()
     }
 
-    mutating func lost() { statistics.failures += 1 }
+    mutating func connectionLost() { statistics.failures += 1 }
 
-    mutating func write(on connection: PostgresConnection?, isLast: Bool) throws -> Bool {
+    mutating func writeWaiting(on connection: PostgresConnection?, isLast: Bool) throws -> Bool {
         // Without a statement, the transitions have no other consumer and are discarded.
-        if writer == nil { _ = setup.users?.take() }
+        if writer == nil { _ = setup.users?.takeTransitions() }
         guard let connection else { return false }
-        let isStored = try store.write(on: connection, isLast: isLast, &statistics, &warnings)
-        let areTold = try writer?.write(on: connection, isLast: isLast, &statistics, &warnings) ?? true
-        if areTold, !isLast { try staleUsers?.look(on: connection) }
+        let isStored = try store.writeWaiting(on: connection, isLast: isLast, &statistics, &warnings)
+        let areTold = try writer?.writeWaiting(on: connection, isLast: isLast, &statistics, &warnings) ?? true
+        if areTold, !isLast { try staleUsers?.findStale(on: connection) }
         try sendHeartbeat(on: connection, isLast: isLast)
         return isStored && areTold
     }
@@ -56,7 +56,7 @@ struct PresenceWorker: DatabaseWriter, ~Copyable {
 
     var isWaiting: Bool { !setup.log.isEmpty || (writer != nil && setup.users?.hasTransitions == true) }
 
-    mutating func publish(isAllWritten: Bool) {
+    mutating func publishReport(isAllWritten: Bool) {
         statistics.passes += 1
         if isAllWritten { waitingSince = nil }
         waitingSince = isWaiting ? waitingSince ?? .now : nil

@@ -47,7 +47,7 @@ package final class PresenceWriter: Sendable {
         reader.start {
             outcome.value = Result {
                 // Half of the time, so that the second of two hosts is tried, too.
-                let connection = try PresenceSession.open(
+                let connection = try PresenceSession.openSession(
                     setup.conninfo, waiter: PlainWaiter(until: stopSignal), logger: setup.logger,
                     within: setup.timing.restoring / 2)
                 var restored = RestoredPresence()
@@ -73,7 +73,7 @@ package final class PresenceWriter: Sendable {
                     first: setup.timing.firstRetry, logger: setup.logger,
                     lost: "Presence is not written to the database for now; the hub keeps trying",
                     regained: "Presence is written to the database again."))
-            if !worker.run() {
+            if !worker.runUntilStopped() {
                 setup.logger.warning(
                     "The hub stopped before all changes of presence were written; after the restart some may be missing."
                 )

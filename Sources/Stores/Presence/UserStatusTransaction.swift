@@ -11,7 +11,7 @@ struct UserStatusTransaction {
 
     /// - Throws: `UserStatusFault`, in which case nothing has changed; `PostgresError` if the connection has to be
     ///   abandoned.
-    func write(_ transitions: ArraySlice<UserTransition>) throws {
+    func writeTransitions(_ transitions: ArraySlice<UserTransition>) throws {
         var users = TextArray()
         var online = TextArray()
         var times = TextArray()
@@ -20,7 +20,7 @@ struct UserStatusTransaction {
             online.append(transition.isOnline)
             times.append(transition.at)
         }
-        try transaction { place in
+        try runTransaction { place in
             let changed = try connection.query(
                 UserSQL.noteTransitions, [node, users.literal, online.literal, times.literal])
             place = .statement
@@ -33,8 +33,8 @@ struct UserStatusTransaction {
     /// Runs everything without users: if that fails, no user is the cause.
     ///
     /// - Throws: as for writing.
-    func rehearse() throws {
-        try transaction { place in
+    func rehearseStatement() throws {
+        try runTransaction { place in
             _ = try connection.query(UserSQL.noteTransitions, [node, "{}", "{}", "{}"])
             place = .statement
             _ = try connection.query(statement, ["{}", "{}", "{}"])
@@ -43,14 +43,14 @@ struct UserStatusTransaction {
     }
 
     /// - Parameter body: returns whether to commit, and sets whose SQL is running.
-    private func transaction(_ body: (inout UserStatusFault.Place) throws -> Bool) throws {
+    private func runTransaction(_ body: (inout UserStatusFault.Place) throws -> Bool) throws {
         var place = UserStatusFault.Place.own
         do {
-            try connection.run(UserSQL.beginTurn)
+            try connection.runScript(UserSQL.beginTurn)
             let commits = try body(&place)
-            try connection.run(commits ? "commit" : "rollback")
+            try connection.runScript(commits ? "commit" : "rollback")
         } catch let error as PostgresError where !connection.isBroken {
-            try connection.run("rollback")
+            try connection.runScript("rollback")
             throw UserStatusFault(place: place, error: error)
         }
     }
@@ -91,12 +91,12 @@ struct StaleUsers {
     }
 
     /// Prepares for a new connection.
-    mutating func begin() { isDue = true }
+    mutating func startSession() { isDue = true }
 
     /// Runs once per connection, when nothing is waiting to be written.
     ///
     /// - Throws: `PostgresError` if the connection has to be abandoned.
-    mutating func look(on connection: PostgresConnection) throws {
+    mutating func findStale(on connection: PostgresConnection) throws {
         guard isDue, !users.hasTransitions else { return }
         let online: [(user: Name, seen: Int64)]
         do {

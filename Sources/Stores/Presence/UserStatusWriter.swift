@@ -29,14 +29,14 @@ struct UserStatusWriter: ~Copyable {
     }
 
     /// Prepares for a new connection.
-    mutating func begin() { retry.retryNow() }
+    mutating func startSession() { retry.retryNow() }
 
     /// Writes what is waiting, one batch at a time.
     ///
     /// - Parameter isLast: writes everything, regardless of recent failures.
     /// - Returns: true if everything that was waiting at the start is done with.
     /// - Throws: `PostgresError` if the connection has to be abandoned.
-    mutating func write(
+    mutating func writeWaiting(
         on connection: PostgresConnection, isLast: Bool, _ statistics: inout PresenceStatistics,
         _ warnings: inout RateLimitedLog
     ) throws -> Bool {
@@ -46,13 +46,13 @@ struct UserStatusWriter: ~Copyable {
         var resting: [UserTransition] = []
         defer { users.putBehind(resting) }
         while true {
-            let taken = users.take(upTo: Self.batch)
+            let taken = users.takeTransitions(upTo: Self.batch)
             // No text of Postgres can contain a NUL, so no such user is in any table.
             let batch = taken.filter { !$0.user.utf8.contains(0) }
             statistics.refusedTransitions += taken.count - batch.count
-            guard try batch.isEmpty || settle(batch, transaction, isLast: isLast, &resting, &statistics, &warnings)
+            guard try batch.isEmpty || writeBatch(batch, transaction, isLast: isLast, &resting, &statistics, &warnings)
             else { return false }
-            retry.succeeded()
+            retry.attemptSucceeded()
             if taken.count < Self.batch { return resting.isEmpty }
             if !isLast { return false }
         }
@@ -63,14 +63,14 @@ struct UserStatusWriter: ~Copyable {
     ///
     /// - Parameter resting: receives the users that hold up others, or recently did.
     /// - Returns: false if some of the others have to wait.
-    private mutating func settle(
+    private mutating func writeBatch(
         _ batch: [UserTransition], _ transaction: UserStatusTransaction, isLast: Bool,
         _ resting: inout [UserTransition], _ statistics: inout PresenceStatistics, _ warnings: inout RateLimitedLog
     ) throws -> Bool {
         let end = ContinuousClock.now + Self.patience
-        let (free, suspects) = sort(batch, isLast: isLast, &resting)
-        var parts = Self.singly(suspects[...])
-        parts += trials.isApart ? Self.singly(free[...]) : free.isEmpty ? [] : [free[...]]
+        let (free, suspects) = sortSuspects(batch, isLast: isLast, &resting)
+        var parts = Self.splitSingly(suspects[...])
+        parts += trials.isApart ? Self.splitSingly(free[...]) : free.isEmpty ? [] : [free[...]]
         var isRehearsed = false
         do {
             while let part = parts.last {
@@ -79,23 +79,23 @@ struct UserStatusWriter: ~Copyable {
                     return false
                 }
                 do {
-                    try transaction.write(part)
+                    try transaction.writeTransitions(part)
                     statistics.transactions += 1
                     statistics.transitions += part.count
-                    if part.count == 1 { trials.told(part.map(\.user)) }
+                    if part.count == 1 { trials.noteWritten(part.map(\.user)) }
                     parts.removeLast()
                 } catch let fault as UserStatusFault {
                     if fault.isPassing, !trials.isApart, !isSuspect(part) {
                         // A single failure may be a passing state of the server.
-                        trials.heldUp()
+                        trials.noteHoldUp()
                         guard trials.isApart else { throw fault }
                     }
-                    if !isRehearsed { try transaction.rehearse() }
+                    if !isRehearsed { try transaction.rehearseStatement() }
                     isRehearsed = true
                     parts.removeLast()
                     if fault.isPassing {
                         guard part.count == 1 else {
-                            parts += Self.singly(part)
+                            parts += Self.splitSingly(part)
                             continue
                         }
                         statistics.failures += 1
@@ -105,22 +105,22 @@ struct UserStatusWriter: ~Copyable {
                         parts += [part[middle...], part[..<middle]]
                     } else if let user = part.first?.user {
                         statistics.refusedTransitions += 1
-                        refuse(user, fault, &warnings)
+                        logRefusal(user, fault, &warnings)
                     }
                 }
             }
-            trials.passed()
+            trials.noteSuccess()
             return true
         } catch let fault as UserStatusFault {
             giveBack(parts)
             statistics.failures += 1
-            retry.failed(at: .now)
-            warnings.note(Self.sentence(fault))
+            retry.attemptFailed(at: .now)
+            warnings.logWarning(Self.warningText(fault))
             return false
         } catch {
             // The session is lost, possibly because of this part.
-            trials.heldUp()
-            if let part = parts.last, part.count == 1, let user = part.first?.user, trials.strike(user),
+            trials.noteHoldUp()
+            if let part = parts.last, part.count == 1, let user = part.first?.user, trials.noteSessionLoss(user),
                 let error = error as? PostgresError
             {
                 parts.removeLast()
@@ -137,7 +137,7 @@ struct UserStatusWriter: ~Copyable {
 
     /// Separates the users that have held up others: each of them is written alone and last, once due, or if this is
     /// the last write.
-    private func sort(
+    private func sortSuspects(
         _ batch: [UserTransition], isLast: Bool, _ resting: inout [UserTransition]
     ) -> (free: [UserTransition], suspects: [UserTransition]) {
         guard !trials.isEmpty else { return (batch, []) }
@@ -161,14 +161,14 @@ struct UserStatusWriter: ~Copyable {
         resting += part
         guard let user = part.first?.user else { return }
         trials.setAside(user, at: .now)
-        warnings.note(
-            "The status of the user \(Self.shown(user)) is not written for now, and maybe that of others; the hub keeps trying, as a "
+        warnings.logWarning(
+            "The status of the user \(Self.quotedName(user)) is not written for now, and maybe that of others; the hub keeps trying, as a "
                 + "lock, the server or the end of its session holds up users.statement for them alone: \(error.message)",
             about: "users aside")
     }
 
     /// Single elements, in the reverse order, as they are taken from the end.
-    private static func singly(_ part: ArraySlice<UserTransition>) -> [ArraySlice<UserTransition>] {
+    private static func splitSingly(_ part: ArraySlice<UserTransition>) -> [ArraySlice<UserTransition>] {
         part.indices.reversed().map { part[$0...$0] }
     }
 
@@ -176,19 +176,19 @@ struct UserStatusWriter: ~Copyable {
         users.giveBack(parts.reversed().flatMap { $0 })
     }
 
-    private mutating func refuse(_ user: Name, _ fault: UserStatusFault, _ warnings: inout RateLimitedLog) {
+    private mutating func logRefusal(_ user: Name, _ fault: UserStatusFault, _ warnings: inout RateLimitedLog) {
         let state = fault.error.sqlState ?? ""
         if let before = refusals[state], before + Self.silence > .now { return }
         refusals[state] = .now
         let refuser = fault.place == .statement ? "users.statement fails for" : "roost.online_user does not take"
-        warnings.note(
-            "\(refuser) the user \(Self.shown(user)), whose status is therefore not written, and maybe others "
+        warnings.logWarning(
+            "\(refuser) the user \(Self.quotedName(user)), whose status is therefore not written, and maybe others "
                 + "(SQLSTATE \(state)): \(fault.error.message)")
     }
 
-    private static func shown(_ user: Name) -> String { String(reflecting: String(user.text.prefix(100))) }
+    private static func quotedName(_ user: Name) -> String { String(reflecting: String(user.text.prefix(100))) }
 
-    private static func sentence(_ fault: UserStatusFault) -> String {
+    private static func warningText(_ fault: UserStatusFault) -> String {
         let reason =
             switch (fault.place, fault.isPassing) {
             case (_, true): "a lock or the server holds it up"

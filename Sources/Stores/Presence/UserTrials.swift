@@ -34,10 +34,10 @@ struct UserTrials {
     /// Whether no user is set aside.
     var isEmpty: Bool { aside.isEmpty }
 
-    mutating func heldUp() { holdUps = min(holdUps + 1, Self.mostHoldUps) }
+    mutating func noteHoldUp() { holdUps = min(holdUps + 1, Self.mostHoldUps) }
 
     /// Notes that a batch went through, except for users that were set aside.
-    mutating func passed() {
+    mutating func noteSuccess() {
         holdUps = 0
         struck.removeAll()
     }
@@ -48,7 +48,7 @@ struct UserTrials {
     /// Notes that a session was lost while a user was written alone.
     ///
     /// - Returns: true at the second time; the first may be a coincidence.
-    mutating func strike(_ user: Name) -> Bool {
+    mutating func noteSessionLoss(_ user: Name) -> Bool {
         if aside[user] != nil { return true }
         if struck.count >= Self.mostAside { struck.removeAll() }
         return !struck.insert(user).inserted
@@ -62,7 +62,7 @@ struct UserTrials {
     }
 
     /// Notes that users were written.
-    mutating func told(_ users: [Name]) {
+    mutating func noteWritten(_ users: [Name]) {
         guard !aside.isEmpty else { return }
         for user in users { aside[user] = nil }
     }

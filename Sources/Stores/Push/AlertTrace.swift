@@ -49,11 +49,11 @@ package enum AlertTrace {
         let rows = try connection.query(subject.statement, [subject.text, String(limit)], within: patience)
         return (0..<rows.count).compactMap { row in
             guard let message = rows.name(row, 0), let user = rows.name(row, 1), let state = rows.text(row, 2),
-                let created = rows.figure(row, 4)
+                let created = rows.boundedInteger(row, 4)
             else { return nil }
             return Entry(
                 message: message, user: user, state: state, reason: rows.text(row, 3), createdAt: created,
-                at: rows.figure(row, 5), phones: rows.text(row, 6))
+                at: rows.boundedInteger(row, 5), phones: rows.text(row, 6))
         }
     }
 }

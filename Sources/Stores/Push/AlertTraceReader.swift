@@ -67,7 +67,7 @@ package final class AlertTraceReader: Sendable {
     private func run() {
         var session: PostgresConnection?
         while true {
-            let (question, isStopping) = mailbox.take { mail in
+            let (question, isStopping) = mailbox.takeMail { mail in
                 (mail.questions.isEmpty ? nil : mail.questions.removeFirst(), mail.isStopping)
             }
             if isStopping { return }
@@ -76,7 +76,7 @@ package final class AlertTraceReader: Sendable {
                 continue
             }
             mailbox.wait(until: session == nil ? nil : .now + Self.idle)
-            if mailbox.look({ $0.questions.isEmpty }) { session = nil }
+            if mailbox.withContent({ $0.questions.isEmpty }) { session = nil }
         }
     }
 
@@ -96,7 +96,7 @@ package final class AlertTraceReader: Sendable {
         let connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(until: stopSignal), logger: logger,
             within: Self.patience)
-        try connection.run(AlertTraceSQL.traceSession)
+        try connection.runScript(AlertTraceSQL.traceSession)
         return connection
     }
 

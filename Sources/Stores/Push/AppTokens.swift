@@ -62,7 +62,7 @@ package struct AppTokens: Sendable {
                 }
             } catch let error as PostgresError where !connection.isBroken {
                 if error.isOfTheMoment {
-                    warnings.note(
+                    warnings.logWarning(
                         "alerts.tokens did not answer, so some alerts come later; an index for what it reads may help "
                             + "(\(error.message)).")
                     answer.unanswered.formUnion(part)
@@ -70,7 +70,7 @@ package struct AppTokens: Sendable {
                 }
                 // One user that it cannot take must not keep the others.
                 guard part.count > 1, try rehearsal(on: connection) == nil else {
-                    warnings.note(
+                    warnings.logWarning(
                         "alerts.tokens fails, so phones that the application keeps are not alerted; correct it, or what "
                             + "it rests on (\(error.message)).")
                     if part.count > 1 { return answer }
@@ -103,12 +103,12 @@ package struct AppTokens: Sendable {
         _ parameters: [String], of sql: String, on connection: PostgresConnection
     ) throws -> QueryResult {
         do {
-            try connection.run(AudienceSQL.beginReading)
+            try connection.runScript(AudienceSQL.beginReading)
             let rows = try connection.query(sql, parameters)
-            try connection.run("commit")
+            try connection.runScript("commit")
             return rows
         } catch let error as PostgresError where !connection.isBroken {
-            try connection.run("rollback")
+            try connection.runScript("rollback")
             throw error
         }
     }
@@ -120,7 +120,7 @@ package struct AppTokens: Sendable {
         let most = users.count * PushStore.devicesPerUser
         let rows = try rows([Self.list(users), String(most + 1)], of: sql, on: connection)
         guard rows.count <= most else {
-            warnings.note(
+            warnings.logWarning(
                 "alerts.tokens returns more than \(most) rows for \(users.count) users, so what it says is not taken; have it "
                     + "return those of the users in $1, \(PushStore.devicesPerUser) for each at most.")
             return nil
@@ -143,7 +143,7 @@ package struct AppTokens: Sendable {
             }
         }
         if unusable > 0 {
-            warnings.note(
+            warnings.logWarning(
                 "\(unusable) tokens of alerts.tokens are none of Apple's, or of an environment or a bundle that cannot be: a token "
                     + "is hexadecimal, and environment is sandbox or production.")
         }

@@ -85,12 +85,12 @@ package struct AudienceStatement {
 
     private func run(_ sql: String, _ parameter: String, on connection: PostgresConnection) throws -> QueryResult {
         do {
-            try connection.run(AudienceSQL.beginReading)
+            try connection.runScript(AudienceSQL.beginReading)
             let rows = try connection.query(sql, [parameter])
-            try connection.run("commit")
+            try connection.runScript("commit")
             return rows
         } catch let error as PostgresError where !connection.isBroken {
-            try connection.run("rollback")
+            try connection.runScript("rollback")
             throw error
         }
     }

@@ -70,7 +70,7 @@ struct AudienceQuery: ~Copyable {
                 candidates += Self.candidates(rows, part)
             } catch let error as PostgresError where !connection.isBroken {
                 if error.isOfTheMoment {
-                    warnings.note(Self.delayed(error))
+                    warnings.logWarning(Self.delayed(error))
                     guard part.count > 1 else {
                         audience.unanswered += part.map(\.index)
                         continue
@@ -81,11 +81,11 @@ struct AudienceQuery: ~Copyable {
                         return candidates
                     }
                 } else if !isRehearsed, let fault = try rehearse(statement, connection) {
-                    warnings.note(Self.broken(fault))
+                    warnings.logWarning(Self.broken(fault))
                     audience.failed += part.count + parts.reduce(0) { $0 + $1.count }
                     return candidates
                 } else if part.count == 1 {
-                    warnings.note(Self.refused(part[part.startIndex], error))
+                    warnings.logWarning(Self.refused(part[part.startIndex], error))
                     audience.failed += 1
                     continue
                 }
@@ -141,7 +141,7 @@ struct AudienceQuery: ~Copyable {
         let indices = Set(part.map(\.index))
         var seen = Set<Heard>()
         return (0..<rows.count).compactMap { row in
-            guard let index = rows.figure(row, 0).map({ Int($0) }), let user = rows.name(row, 1),
+            guard let index = rows.boundedInteger(row, 0).map({ Int($0) }), let user = rows.name(row, 1),
                 let variables = rows.bytes(row, 2), indices.contains(index),
                 seen.insert(Heard(index: index, user: user)).inserted
             else { return nil }
@@ -149,7 +149,7 @@ struct AudienceQuery: ~Copyable {
             let isMuted = rows.text(row, 3).map { !["false", "f", "0", "no", "off"].contains($0) } ?? false
             return Candidate(
                 index: index, user: user, variables: Array(variables), isMuted: isMuted,
-                badge: rows.figure(row, 4).map { Int($0) }, hasDevice: rows.flag(row, 5),
+                badge: rows.boundedInteger(row, 4).map { Int($0) }, hasDevice: rows.flag(row, 5),
                 isRegistered: rows.width > 6 ? rows.flag(row, 6) : true)
         }
     }
@@ -225,9 +225,9 @@ struct AudienceQuestion {
         for one in asked {
             if out.count > 1 { out.append(UInt8(ascii: ",")) }
             out += "{\"row\":\(one.index),\"schema\":\"".utf8
-            out += RecordKeys.encoded(one.change.table.schema)
+            out += RecordKeys.encodeKey(one.change.table.schema)
             out += "\",\"table\":\"".utf8
-            out += RecordKeys.encoded(one.change.table.name)
+            out += RecordKeys.encodeKey(one.change.table.name)
             out += "\",\"record\":".utf8
             out += one.record
             out.append(UInt8(ascii: "}"))

@@ -53,7 +53,7 @@ struct Entitlement: ~Copyable {
         }
         guard !inquiry.isEmpty else { return (members, []) }
         let answers = try engine.answers(to: inquiry.questions, version: version)
-        for problem in answers.lazy.flatMap(\.problems) { warnings.note(problem) }
+        for problem in answers.lazy.flatMap(\.problems) { warnings.logWarning(problem) }
         let (hidden, locked) = inquiry.hidden(by: answers)
         let waiting = Set(locked.map { members[$0].change })
         return (members.enumerated().filter { !hidden.contains($0.offset) }.map(\.element), waiting)
@@ -69,7 +69,7 @@ struct Entitlement: ~Copyable {
             readAt = now
         }
         let unknown = roles.filter { access[$0] == nil }
-        access.merge(try RoleAccess.read(unknown, from: connection)) { _, new in new }
+        access.merge(try RoleAccess.readRoles(unknown, from: connection)) { _, new in new }
     }
 
     private static func bearers(
@@ -105,7 +105,7 @@ extension AudienceMember {
         variables = JSONWriter.object { kept in
             JSON(trusted: candidate.variables[...]).forEachMember { member in
                 let key = member.key
-                if columns.contains(Name(key)) || table.column(Name(key)) == nil { kept.member(member) }
+                if columns.contains(Name(key)) || table.column(Name(key)) == nil { kept.writeMember(member) }
             }
         }
     }

@@ -22,7 +22,7 @@ struct NotificationsAsked {
                 notifications[index] = notification
             } catch {
                 audience.failed += 1
-                warnings.note("A notification of roost.notify is not sent. \(error.sentence)")
+                warnings.logWarning("A notification of roost.notify is not sent. \(error.sentence)")
             }
         }
     }
@@ -60,7 +60,7 @@ struct NotificationsAsked {
         let excessive = Set(counts.filter { $0.value > UserNotification.mostUsers }.keys)
         if !excessive.isEmpty {
             audience.failed += excessive.count
-            warnings.note(
+            warnings.logWarning(
                 "alerts.audience names more than \(UserNotification.mostUsers) users for a notification, which is not sent; send "
                     + "it to fewer at a time.")
             all.removeAll { excessive.contains($0.index) }
@@ -113,9 +113,9 @@ extension UserNotification {
     /// - Parameter badge: the user's, where the notification has none for all.
     func variables(badge: Int?) -> [UInt8] {
         JSONWriter.object { out in
-            if let conversation = content.conversation { out.member("conversation_id", conversation.text) }
-            if let badge { out.member("badge", badge) }
-            out.member(Self.variable, json: content.json)
+            if let conversation = content.conversation { out.writeMember("conversation_id", conversation.text) }
+            if let badge { out.writeMember("badge", badge) }
+            out.writeMember(Self.variable, json: content.json)
         }
     }
 }

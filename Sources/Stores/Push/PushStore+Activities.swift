@@ -202,9 +202,10 @@ extension OwnedActivity {
         else { return nil }
         activity = ActivityRegistration(
             id: id, user: user, session: rows.name(row, first + 2), destination: destination,
-            conversation: rows.name(row, first + 6), registeredAt: rows.figure(row, first + 8) ?? 0,
-            startedAt: rows.figure(row, first + 9) ?? 0, timestamp: rows.figure(row, first + 10) ?? 0,
-            version: Int(rows.figure(row, first + 11) ?? 0), state: rows.bytes(row, first + 12).map { Array($0) },
+            conversation: rows.name(row, first + 6), registeredAt: rows.boundedInteger(row, first + 8) ?? 0,
+            startedAt: rows.boundedInteger(row, first + 9) ?? 0, timestamp: rows.boundedInteger(row, first + 10) ?? 0,
+            version: Int(rows.boundedInteger(row, first + 11) ?? 0),
+            state: rows.bytes(row, first + 12).map { Array($0) },
             isPosted: rows.flag(row, first + 14), post: rows.bytes(row, first + 16).map { Array($0) },
             wasDelivered: rows.flag(row, first + 15))
         self.node = node
@@ -233,16 +234,16 @@ extension PushStore {
             let role = bearer.text(0, 2), let claims = bearer.text(0, 3)
         else { return .unknown }
         do {
-            try connection.run(AudienceSQL.beginReading)
+            try connection.runScript(AudienceSQL.beginReading)
             _ = try connection.query(ActivitySQL.becomeUser, [role, claims])
             let wrapped = "select to_jsonb(f) from (\n\(AudienceStatement.bare(statement))\n) f limit 1"
             let rows = try connection.query(wrapped, [user, conversation])
             let answer = rows.count > 0 ? rows.bytes(0, 0).map { .row(Array($0)) } ?? .unknown : FactsAnswer.noRow
-            try connection.run("commit")
+            try connection.runScript("commit")
             return answer
         } catch let error as PostgresError where !connection.isBroken {
-            try connection.run("rollback")
-            warnings.note(
+            try connection.runScript("rollback")
+            warnings.logWarning(
                 "live_activity.facts fails, so a Live Activity waits for the next message; correct it, or what the role "
                     + "\(role) may read (\(error.message)).")
             return .unknown

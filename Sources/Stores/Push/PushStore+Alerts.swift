@@ -9,7 +9,7 @@ extension PushStore {
     /// - Returns: how many pushes nobody knows of whether they left.
     package func resumeAlerts(heldUntil moment: Int64) throws -> Int {
         _ = try connection.query(AlertSQL.holdAlerts, [node, String(moment)])
-        return Int(try connection.query(AlertSQL.closeUnanswered, [node]).figure(0, 0) ?? 0)
+        return Int(try connection.query(AlertSQL.closeUnanswered, [node]).boundedInteger(0, 0) ?? 0)
     }
 
     /// Alerts of which some hub does not know yet whether their users have the messages, the oldest first.
@@ -18,8 +18,8 @@ extension PushStore {
         return (0..<rows.count).compactMap { row in
             guard let message = rows.name(row, 0), let user = rows.name(row, 1) else { return nil }
             return WaitingAlert(
-                message: message, user: user, place: rows.figure(row, 2) ?? 0,
-                heldUntil: rows.flag(row, 3) ? rows.figure(row, 4) : nil)
+                message: message, user: user, place: rows.boundedInteger(row, 2) ?? 0,
+                heldUntil: rows.flag(row, 3) ? rows.boundedInteger(row, 4) : nil)
         }
     }
 
@@ -33,7 +33,7 @@ extension PushStore {
     package func enqueue(_ drafts: [AlertDraft]) throws -> [EnqueuedAlert] {
         let storable = drafts.filter(\.isStorable)
         if storable.count < drafts.count {
-            warnings.note(
+            warnings.logWarning(
                 "Some alerts are not sent, as the key of their message, their user or their conversation is longer than "
                     + "1,000 bytes or holds U+0000; shorten what alerts.audience returns.")
         }
@@ -78,7 +78,8 @@ extension PushStore {
             columns[3].append(verdict.state.heldUntil)
             columns[4].append(verdict.reason.rawValue.utf8)
         }
-        return Int(try connection.query(AlertSQL.decideAlerts, [node] + columns.map(\.literal)).figure(0, 0) ?? 0)
+        return Int(
+            try connection.query(AlertSQL.decideAlerts, [node] + columns.map(\.literal)).boundedInteger(0, 0) ?? 0)
     }
 
     /// Notes that phones have the messages of alerts, which are not sent to them then.
@@ -122,7 +123,7 @@ extension PushStore {
 
     /// When the next alert falls due that this hub may take, in milliseconds since 1970; nil where none waits. What a dead
     /// hub held is not counted: look with `takeDue` now and then.
-    package func nextDue() throws -> Int64? { try connection.query(AlertSQL.nextAlert).figure(0, 0) }
+    package func nextDue() throws -> Int64? { try connection.query(AlertSQL.nextAlert).boundedInteger(0, 0) }
 
     /// Notes how the sending of alerts ended. For people who look, and for `resumeAlerts`: nothing is sent again either way.
     package func settle(_ settlements: [AlertSettlement]) throws {
@@ -329,7 +330,7 @@ extension TakenAlerts {
             devices[keys[row], default: []].append(
                 DeviceRegistration(
                     user: keys[row].user, destination: destination, kind: .alert,
-                    registeredAt: rows.figure(row, 9) ?? 0))
+                    registeredAt: rows.boundedInteger(row, 9) ?? 0))
         }
         for row in 0..<rows.count {
             switch rows.text(row, 2) {
@@ -342,7 +343,8 @@ extension TakenAlerts {
                 alerts.append(
                     DueAlert(
                         message: keys[row].message, user: keys[row].user, conversation: rows.name(row, 3),
-                        variables: rows.bytes(row, 4).map { Array($0) } ?? [], expiresAt: rows.figure(row, 5) ?? 0,
+                        variables: rows.bytes(row, 4).map { Array($0) } ?? [],
+                        expiresAt: rows.boundedInteger(row, 5) ?? 0,
                         devices: devices))
             default: continue
             }

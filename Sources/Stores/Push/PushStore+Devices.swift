@@ -22,7 +22,7 @@ extension PushStore {
         let environment = row.text(0, 1).flatMap { PushEnvironment(rawValue: $0) } ?? destination.environment
         return DeviceRegistration(
             user: bearer.user, destination: destination.moved(to: environment), kind: kind,
-            registeredAt: row.figure(0, 0) ?? 0)
+            registeredAt: row.boundedInteger(0, 0) ?? 0)
     }
 
     /// Keeps with a token, be it of phones or of an activity, which environment Apple knows it in.
@@ -32,7 +32,7 @@ extension PushStore {
     package func keep(_ environment: PushEnvironment, of destination: PushDestination) throws -> Int {
         let kept = try connection.query(
             DeviceSQL.keepEnvironment, destination.columns + [environment.rawValue])
-        return Int(kept.figure(0, 0) ?? 0)
+        return Int(kept.boundedInteger(0, 0) ?? 0)
     }
 
     /// Forgets a token of a user, for alerts and for starts.
@@ -51,7 +51,7 @@ extension PushStore {
             guard let destination = PushDestination(rows, row, from: 0) else { return nil }
             let kind = rows.text(row, 3).map { DeviceRegistration.Kind.start(attributesType: $0) } ?? .alert
             return DeviceRegistration(
-                user: user, destination: destination, kind: kind, registeredAt: rows.figure(row, 4) ?? 0)
+                user: user, destination: destination, kind: kind, registeredAt: rows.boundedInteger(row, 4) ?? 0)
         }
     }
 

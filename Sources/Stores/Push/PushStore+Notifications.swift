@@ -59,7 +59,7 @@ extension PushStore {
         return (0..<rows.count).compactMap { row in
             rows.name(row, 0).map {
                 NotifiedUser(
-                    user: $0, phones: Int(rows.figure(row, 1) ?? 0), isKnown: rows.flag(row, 2),
+                    user: $0, phones: Int(rows.boundedInteger(row, 1) ?? 0), isKnown: rows.flag(row, 2),
                     isRepeated: rows.flag(row, 3))
             }
         }

@@ -18,7 +18,7 @@ extension PushStore {
                 do { count += try withdrawAll([position]) } catch let error as PostgresError
                     where !isBroken && error.isAboutPositions
                 {
-                    warnings.note(
+                    warnings.logWarning(
                         "Some alerts are sent though they were read, as a read position cannot be compared: \(error.message)"
                     )
                 }
@@ -35,7 +35,8 @@ extension PushStore {
             columns[2].append(position.position.utf8)
             columns[3].append(position.place)
         }
-        return Int(try connection.query(AlertSQL.withdrawAlerts, [node] + columns.map(\.literal)).figure(0, 0) ?? 0)
+        return Int(
+            try connection.query(AlertSQL.withdrawAlerts, [node] + columns.map(\.literal)).boundedInteger(0, 0) ?? 0)
     }
 
     /// What the operator's statement says of the icons of those of some users who have phones. A statement that fails says nothing, and
@@ -51,11 +52,13 @@ extension PushStore {
             let rows = try statement.run(reachable.literal, on: connection)
             var badges: [Name: Int] = [:]
             for row in 0..<rows.count {
-                if let user = rows.name(row, 0) { badges[user] = Int(min(max(0, rows.figure(row, 1) ?? 0), 1_000_000)) }
+                if let user = rows.name(row, 0) {
+                    badges[user] = Int(min(max(0, rows.boundedInteger(row, 1) ?? 0), 1_000_000))
+                }
             }
             return badges
         } catch let error as PostgresError where !isBroken {
-            warnings.note(
+            warnings.logWarning(
                 "alerts.badge fails, so icons do not follow what is read elsewhere; correct it, or what it rests on "
                     + "(\(error.message)).")
             return [:]
@@ -78,12 +81,12 @@ extension PushStore {
         var (phones, later): ([BadgePhone], [Name: Int64]) = ([], [:])
         for row in 0..<rows.count {
             guard let user = rows.name(row, 0) else { continue }
-            if let time = rows.figure(row, 2) {
+            if let time = rows.boundedInteger(row, 2) {
                 later[user] = time
             } else if let destination = PushDestination(rows, row, from: 3) {
                 phones.append(
                     BadgePhone(
-                        user: user, badge: Int(rows.figure(row, 1) ?? 0), destination: destination,
+                        user: user, badge: Int(rows.boundedInteger(row, 1) ?? 0), destination: destination,
                         session: rows.name(row, 6)))
             }
         }
@@ -143,12 +146,12 @@ package struct BadgeStatement {
     /// Runs it in a transaction of its own, in which it cannot write.
     func run(_ users: String, on connection: PostgresConnection) throws -> QueryResult {
         do {
-            try connection.run(AudienceSQL.beginReading)
+            try connection.runScript(AudienceSQL.beginReading)
             let rows = try connection.query(sql, [users])
-            try connection.run("commit")
+            try connection.runScript("commit")
             return rows
         } catch let error as PostgresError where !connection.isBroken {
-            try connection.run("rollback")
+            try connection.runScript("rollback")
             throw error
         }
     }

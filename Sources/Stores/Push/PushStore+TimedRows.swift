@@ -25,7 +25,7 @@ extension PushStore {
         do {
             let missed = try connection.query(
                 table.filled(.missedTimedRows), [table.source.name.text, String(life)])
-            return Int(missed.figure(0, 0) ?? 0)
+            return Int(missed.boundedInteger(0, 0) ?? 0)
         } catch let error as PostgresError where !connection.isBroken && error.kind == .server {
             return nil
         }
@@ -55,7 +55,8 @@ extension PushStore {
         }
         let rows = try connection.query(statement, parameters)
         return (0..<rows.count).compactMap { row in
-            guard let key = rows.name(row, 0), let message = rows.name(row, 1), let due = rows.figure(row, 2) else {
+            guard let key = rows.name(row, 0), let message = rows.name(row, 1), let due = rows.boundedInteger(row, 2)
+            else {
                 return nil
             }
             return TimedClaim(source: source, key: key, message: message, due: due)
@@ -64,7 +65,7 @@ extension PushStore {
 
     /// In how many milliseconds the next row falls due; nil where none does within `period`.
     package func nextTimed(_ table: TimedTable, within period: Int64) throws -> Int64? {
-        try connection.query(table.filled(.nextTimedRow), [String(period)]).figure(0, 0)
+        try connection.query(table.filled(.nextTimedRow), [String(period)]).boundedInteger(0, 0)
     }
 
     /// Takes over claims of hubs' sessions that have ended.
@@ -74,7 +75,7 @@ extension PushStore {
         let rows = try connection.query(TimedSQL.retakeTimedRows, [node, list.literal, String(limit)])
         return (0..<rows.count).compactMap { row in
             guard let source = rows.name(row, 0), let key = rows.name(row, 1), let message = rows.name(row, 2),
-                let due = rows.figure(row, 3)
+                let due = rows.boundedInteger(row, 3)
             else { return nil }
             return TimedClaim(source: source, key: key, message: message, due: due)
         }
@@ -96,7 +97,7 @@ extension PushStore {
                 let isBroken = try !isRehearsed && !worksWithoutRows(table)
                 isRehearsed = true
                 if isBroken || error.mayPass || part.count == 1 {
-                    warnings.note(
+                    warnings.logWarning(
                         "Rows of \(table.source.name) that are due cannot be read (\(error.message)).",
                         about: "read \(table.source.name)")
                     let reading: TimedReading = isBroken || error.mayPass ? .unanswered : .refused
@@ -126,10 +127,10 @@ extension PushStore {
         for claim in part { keys.append(claim.key.utf8) }
         let rows = try connection.query(table.filled(.readTimedRows), [keys.literal])
         for row in 0..<rows.count {
-            guard let number = rows.figure(row, 0) else { continue }
+            guard let number = rows.boundedInteger(row, 0) else { continue }
             let place = part.startIndex + Int(number)
             guard part.indices.contains(place) else { continue }
-            if rows.figure(row, 1) != part[place].due {
+            if rows.boundedInteger(row, 1) != part[place].due {
                 readings[place] = .moved
             } else if rows.flag(row, 2) {
                 readings[place] = .done
@@ -165,7 +166,7 @@ extension PushStore {
         let rows = try connection.query(TimedSQL.timedMessages, [list.literal])
         return (0..<rows.count).compactMap { row in
             guard let message = rows.name(row, 0), let source = rows.name(row, 1), let key = rows.name(row, 2),
-                let due = rows.figure(row, 3)
+                let due = rows.boundedInteger(row, 3)
             else { return nil }
             return TimedClaim(source: source, key: key, message: message, due: due)
         }
@@ -174,7 +175,7 @@ extension PushStore {
     /// Forgets claims of times that no hub looks back to.
     package func pruneTimed(olderThan age: Duration, batch: Int = 1000) throws -> Int {
         let parameters = [String(age.components.seconds), String(batch)]
-        return Int(try connection.query(TimedSQL.pruneTimedRows, parameters).figure(0, 0) ?? 0)
+        return Int(try connection.query(TimedSQL.pruneTimedRows, parameters).boundedInteger(0, 0) ?? 0)
     }
 }
 

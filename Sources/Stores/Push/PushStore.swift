@@ -37,8 +37,8 @@ package final class PushStore {
         self.node = node
         query = AudienceQuery(conninfo: conninfo, tokens: tokens, logger: logger)
         warnings = RateLimitedLog(logger: logger)
-        try connection.run(PushHubSQL.pushSession)
-        try Primary.demand(on: connection)
+        try connection.runScript(PushHubSQL.pushSession)
+        try Primary.demandPrimary(on: connection)
         try RoostSchema.demandCurrent(on: connection)
     }
 
@@ -58,7 +58,7 @@ package final class PushStore {
     package func drop(_ destination: PushDestination, ifRegisteredBefore moment: Int64?) throws -> Int {
         let dropped = try connection.query(
             DeviceSQL.dropDestination, destination.columns + [moment.map { String($0) }])
-        return Int(dropped.figure(0, 0) ?? 0)
+        return Int(dropped.boundedInteger(0, 0) ?? 0)
     }
 
     /// Forgets alerts and activities that are over.
@@ -67,7 +67,7 @@ package final class PushStore {
     /// - Returns: how many; one call forgets up to `batch` of each, so that nobody waits for it.
     package func prune(olderThan age: Duration, batch: Int = 1000) throws -> Int {
         let parameters = [String(age.components.seconds), String(batch)]
-        let alerts = try connection.query(AlertSQL.pruneAlerts, parameters).figure(0, 0) ?? 0
+        let alerts = try connection.query(AlertSQL.pruneAlerts, parameters).boundedInteger(0, 0) ?? 0
         let activities = try connection.query(ActivitySQL.pruneActivities, parameters).affectedRows
         return Int(alerts) + activities
     }

@@ -93,7 +93,7 @@ package struct TimedExamination {
     package func history(of source: TimedSource) throws -> (silence: Int64, late: Int64, most: Int64)? {
         let rows = try connection.query(TimedSQL.timedHistory, [source.name.text, String(TimedSource.lateAfter)])
         guard rows.count > 0 else { return nil }
-        return (rows.figure(0, 0) ?? 0, rows.figure(0, 1) ?? 0, rows.figure(0, 2) ?? 0)
+        return (rows.boundedInteger(0, 0) ?? 0, rows.boundedInteger(0, 1) ?? 0, rows.boundedInteger(0, 2) ?? 0)
     }
 }
 

@@ -32,47 +32,47 @@ struct ReceiptBatches: ~Copyable {
     }
 
     /// Prepares for a new connection.
-    mutating func begin() { retry.retryNow() }
+    mutating func startSession() { retry.retryNow() }
 
     /// Writes everything that is waiting.
     ///
     /// - Parameter isLast: writes regardless of recent failures.
     /// - Throws: `PostgresError` if the connection has to be abandoned.
-    mutating func write(on connection: PostgresConnection, isLast: Bool) throws {
+    mutating func writeWaiting(on connection: PostgresConnection, isLast: Bool) throws {
         guard retry.isDue(at: .now) || isLast else { return }
         // No more than is waiting now: later and resting receipts are for the next pass.
         var left = log.counts.waiting
         while left > 0 {
-            let batch = log.take(upTo: min(Self.batch, left))
+            let batch = log.takeReceipts(upTo: min(Self.batch, left))
             guard !batch.isEmpty else { return }
             left -= batch.count
-            guard try settle(batch, on: connection) else { return }
-            retry.succeeded()
+            guard try writeBatch(batch, on: connection) else { return }
+            retry.attemptSucceeded()
         }
     }
 
     /// - Returns: false if the statement does not work, or if some receipts have to wait.
-    private mutating func settle(_ batch: [Receipt], on connection: PostgresConnection) throws -> Bool {
+    private mutating func writeBatch(_ batch: [Receipt], on connection: PostgresConnection) throws -> Bool {
         let end = ContinuousClock.now + Self.patience
         var resting: [Receipt] = []
-        var parts = parts(of: batch, &resting)
+        var parts = initialParts(of: batch, &resting)
         var isRehearsed = false
         while let part = parts.last {
             guard part.count == batch.count || ContinuousClock.now < end else { break }
             do {
-                try tell(part, on: connection)
+                try writeReceipts(part, on: connection)
                 statistics.batches += 1
                 statistics.written += part.count
-                if part.count == 1 { trials.told(part.map(\.trialName)) }
+                if part.count == 1 { trials.noteWritten(part.map(\.trialName)) }
                 parts.removeLast()
             } catch let error as PostgresError where !connection.isBroken {
                 let mayPass = Self.mayPass(error)
                 if mayPass, !trials.isApart, part.count > 1 {
                     // A single failure may be a passing state of the server.
-                    trials.heldUp()
+                    trials.noteHoldUp()
                     guard trials.isApart else { return giveUp(parts, resting, error) }
                 }
-                if !isRehearsed, let fault = try rehearse(parts, resting, on: connection) {
+                if !isRehearsed, let fault = try rehearseStatement(parts, resting, on: connection) {
                     return giveUp(parts, resting, fault)
                 }
                 isRehearsed = true
@@ -85,47 +85,47 @@ struct ReceiptBatches: ~Copyable {
                     setAside(part, error, &resting)
                 } else {
                     statistics.refused += 1
-                    warnings.note(
+                    warnings.logWarning(
                         "receipts.statement fails for some receipts, which are therefore not written (SQLSTATE "
                             + "\(error.sqlState ?? "unknown")): \(error.message)",
                         about: "refused \(error.sqlState ?? "")")
                 }
             } catch {
                 // The session is lost, possibly because of this part.
-                trials.heldUp()
-                if part.count == 1, let name = part.first?.trialName, trials.strike(name),
+                trials.noteHoldUp()
+                if part.count == 1, let name = part.first?.trialName, trials.noteSessionLoss(name),
                     let error = error as? PostgresError
                 {
                     parts.removeLast()
                     setAside(part, error, &resting)
                 }
-                log.settle(inFront: Self.joined(parts), behind: resting)
+                log.finishBatch(inFront: Self.joinParts(parts), behind: resting)
                 throw error
             }
         }
-        log.settle(inFront: Self.joined(parts), behind: resting)
+        log.finishBatch(inFront: Self.joinParts(parts), behind: resting)
         guard parts.isEmpty else { return false }
-        trials.passed()
+        trials.noteSuccess()
         return true
     }
 
     /// The error of the statement without receipts; nil if it works.
-    private func rehearse(
+    private func rehearseStatement(
         _ parts: [ArraySlice<Receipt>], _ resting: [Receipt], on connection: PostgresConnection
     ) throws -> PostgresError? {
         do {
-            try tell([], on: connection)
+            try writeReceipts([], on: connection)
             return nil
         } catch let error as PostgresError where !connection.isBroken {
             return error
         } catch {
-            log.settle(inFront: Self.joined(parts), behind: resting)
+            log.finishBatch(inFront: Self.joinParts(parts), behind: resting)
             throw error
         }
     }
 
     /// All receipts in one part, or singly after hold-ups; those that hold up others are alone and last, once due.
-    private func parts(of batch: [Receipt], _ resting: inout [Receipt]) -> [ArraySlice<Receipt>] {
+    private func initialParts(of batch: [Receipt], _ resting: inout [Receipt]) -> [ArraySlice<Receipt>] {
         var (free, suspects): ([Receipt], [Receipt]) = (batch, [])
         if !trials.isEmpty {
             let now = ContinuousClock.now
@@ -143,16 +143,17 @@ struct ReceiptBatches: ~Copyable {
         return apart + (free.isEmpty ? [] : [free[...]])
     }
 
-    private static func joined(_ parts: [ArraySlice<Receipt>]) -> [Receipt] { parts.reversed().flatMap { $0 } }
+    private static func joinParts(_ parts: [ArraySlice<Receipt>]) -> [Receipt] { parts.reversed().flatMap { $0 } }
 
     private mutating func giveUp(_ parts: [ArraySlice<Receipt>], _ resting: [Receipt], _ error: PostgresError) -> Bool {
-        log.settle(inFront: Self.joined(parts), behind: resting)
+        log.finishBatch(inFront: Self.joinParts(parts), behind: resting)
         statistics.failures += 1
-        retry.failed(at: .now)
+        retry.attemptFailed(at: .now)
         let reason =
             Self.mayPass(error)
             ? "a lock or the server holds it up" : "receipts.statement fails; correct it, or what it rests on"
-        warnings.note("Receipts are not written for now, and the hub keeps trying, as \(reason): \(error.message)")
+        warnings.logWarning(
+            "Receipts are not written for now, and the hub keeps trying, as \(reason): \(error.message)")
         return false
     }
 
@@ -160,7 +161,7 @@ struct ReceiptBatches: ~Copyable {
         statistics.failures += 1
         resting += part
         for receipt in part { trials.setAside(receipt.trialName, at: .now) }
-        warnings.note(
+        warnings.logWarning(
             "Some receipts are not written for now; the hub keeps trying, as a lock, the server or the end of its session holds "
                 + "up receipts.statement for them alone: \(error.message)",
             about: "receipts aside")
@@ -173,7 +174,7 @@ struct ReceiptBatches: ~Copyable {
     }
 
     /// A user and a row occur only once per statement, which may be an `on conflict do update`.
-    private func tell(_ part: ArraySlice<Receipt>, on connection: PostgresConnection) throws {
+    private func writeReceipts(_ part: ArraySlice<Receipt>, on connection: PostgresConnection) throws {
         var places: [ReceiptKey: Int] = [:]
         var receipts: [(receipt: Receipt, isShown: Bool)] = []
         // No text of Postgres can contain a NUL, so no such user is in any table.

@@ -35,7 +35,7 @@ package final class ReceiptWriter: Sendable {
                     lost: "Receipts are not written to the database for now; the hub keeps trying",
                     regained: "Receipts are written to the database again."))
             // Clients that come back prove the remaining receipts again (`ReceiptLog`).
-            _ = worker.run()
+            _ = worker.runUntilStopped()
         }
     }
 
@@ -107,20 +107,20 @@ private struct ReceiptWorker: DatabaseWriter, ~Copyable {
         batches = ReceiptBatches(setup)
     }
 
-    mutating func begin(on connection: PostgresConnection) throws {
-        try connection.run(ReceiptSQL.receiptSession)
-        batches.begin()
+    mutating func startSession(on connection: PostgresConnection) throws {
+        try connection.runScript(ReceiptSQL.receiptSession)
+        batches.startSession()
     }
 
-    mutating func lost() { batches.statistics.failures += 1 }
+    mutating func connectionLost() { batches.statistics.failures += 1 }
 
-    mutating func write(on connection: PostgresConnection?, isLast: Bool) throws -> Bool {
+    mutating func writeWaiting(on connection: PostgresConnection?, isLast: Bool) throws -> Bool {
         guard let connection else { return false }
-        try batches.write(on: connection, isLast: isLast)
+        try batches.writeWaiting(on: connection, isLast: isLast)
         return !isWaiting
     }
 
     var isWaiting: Bool { log.counts.waiting > 0 }
 
-    mutating func publish(isAllWritten: Bool) { published.value = batches.statistics }
+    mutating func publishReport(isAllWritten: Bool) { published.value = batches.statistics }
 }

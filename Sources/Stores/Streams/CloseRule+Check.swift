@@ -16,16 +16,16 @@ extension CloseRule {
     /// - Parameter role: a role whose rights have to suffice as well; nil if the caller that ends a stream has rights
     ///   of its own.
     /// - Throws: `PostgresError` of kind `server` if it does not fit.
-    package func check(as role: Name?, on connection: PostgresConnection) throws {
+    package func checkStatement(as role: Name?, on connection: PostgresConnection) throws {
         // By `query`: two statements in one text are an error.
         _ = try connection.query("prepare roost_close as \(wrappedStatement)")
-        try connection.run("begin")
+        try connection.runScript("begin")
         do { try checkPrepared(as: role, on: connection) } catch let error as PostgresError where error.kind == .server
         {
-            try connection.run("rollback; deallocate roost_close")
+            try connection.runScript("rollback; deallocate roost_close")
             throw error
         }
-        try connection.run("rollback; deallocate roost_close")
+        try connection.runScript("rollback; deallocate roost_close")
     }
 
     private func checkPrepared(as role: Name?, on connection: PostgresConnection) throws {

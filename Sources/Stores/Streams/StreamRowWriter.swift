@@ -60,7 +60,7 @@ package final class StreamRowWriter: StreamCommitter {
     package func start() {
         thread.start { [self] in
             var worker = Worker(self)
-            worker.run()
+            worker.runUntilStopped()
         }
     }
 
@@ -72,17 +72,17 @@ package final class StreamRowWriter: StreamCommitter {
         thread.join(by: deadline + .milliseconds(100))
     }
 
-    package func commit(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
-        post(.commit(commit, at: .now, answer), orElse: answer)
+    package func commitEnd(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
+        postJob(.commit(commit, at: .now, answer), orElse: answer)
     }
 
-    package func settle(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
-        post(.settle(key, answer), orElse: answer)
+    package func settleAttempt(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
+        postJob(.settle(key, answer), orElse: answer)
     }
 
-    package func forget(_ key: StreamCommitKey) { post(.forget(key)) { _ in } }
+    package func forgetAttempt(_ key: StreamCommitKey) { postJob(.forget(key)) { _ in } }
 
-    private func post(_ job: Job, orElse answer: (StreamCommitOutcome) -> Void) {
+    private func postJob(_ job: Job, orElse answer: (StreamCommitOutcome) -> Void) {
         let isTaken = mailbox.post { mail in
             guard !mail.isStopping, mail.jobs.count < Self.mostJobs else { return false }
             mail.jobs.append(job)
@@ -109,15 +109,15 @@ package final class StreamRowWriter: StreamCommitter {
                 regained: "Streams that end are written into the database again.")
         }
 
-        mutating func run() {
+        mutating func runUntilStopped() {
             while true {
                 if !isChecked { checkRules() }
                 writer.mailbox.wait(until: isChecked ? nil : .now + Self.checkInterval)
-                let mail = writer.mailbox.take { mail in
+                let mail = writer.mailbox.takeMail { mail in
                     defer { mail.jobs = [] }
                     return mail
                 }
-                for job in mail.jobs { perform(job) }
+                for job in mail.jobs { performJob(job) }
                 if mail.isStopping { return }
             }
         }
@@ -130,9 +130,9 @@ package final class StreamRowWriter: StreamCommitter {
         private mutating func checkRules() {
             guard reconnector.isDue else { return }
             do {
-                let connection = try open()
+                let connection = try openConnection()
                 for rule in writer.rules {
-                    do { try rule.check(as: rule.role, on: connection) } catch let error as PostgresError
+                    do { try rule.checkStatement(as: rule.role, on: connection) } catch let error as PostgresError
                         where error.kind == .server
                     {
                         writer.logger.error(
@@ -143,75 +143,75 @@ package final class StreamRowWriter: StreamCommitter {
                 isChecked = true
             } catch {
                 connection = nil
-                reconnector.failed(error, isStopping: writer.stopSignal.deadline != nil)
+                reconnector.connectionFailed(error, isStopping: writer.stopSignal.deadline != nil)
             }
         }
 
-        private mutating func perform(_ job: Job) {
+        private mutating func performJob(_ job: Job) {
             let writer = writer
             switch job {
             case .commit(let commit, let asked, let answer):
-                let outcome = outcome { try writer.commit(commit, on: $0) }
-                count(outcome, after: .now - asked)
+                let outcome = commitOutcome { try writer.commitRow(commit, on: $0) }
+                countOutcome(outcome, after: .now - asked)
                 answer(outcome)
             case .settle(let key, let answer):
                 // A failure says nothing about the attempt: its transaction may still hold the lock that this one waits
                 // for.
-                let outcome = outcome { connection in
-                    do { return try writer.settle(key, on: connection) } catch let error as PostgresError
+                let outcome = commitOutcome { connection in
+                    do { return try writer.settleCommit(key, on: connection) } catch let error as PostgresError
                         where error.kind == .server && !connection.isBroken
                     {
-                        _ = try connection.run("rollback")
+                        _ = try connection.runScript("rollback")
                         return .unknown
                     }
                 }
                 answer(outcome)
             case .forget(let key):
-                _ = outcome { connection in
+                _ = commitOutcome { connection in
                     _ = try connection.query(StreamSQL.forgetCommit, key.columns)
                     return .unknown
                 }
             }
         }
 
-        private mutating func count(_ outcome: StreamCommitOutcome, after time: Duration) {
+        private mutating func countOutcome(_ outcome: StreamCommitOutcome, after time: Duration) {
             switch outcome {
             case .committed: statistics.committed += 1
             case .refused: statistics.refused += 1
             case .unknown: statistics.unknown += 1
             }
-            statistics.time.record(nanoseconds: Int64(time / .nanoseconds(1)))
+            statistics.time.recordDuration(nanoseconds: Int64(time / .nanoseconds(1)))
             writer.published.value = statistics
         }
 
-        private mutating func outcome(
+        private mutating func commitOutcome(
             of body: (PostgresConnection) throws -> StreamCommitOutcome
         ) -> StreamCommitOutcome {
             do {
-                let connection = try open()
+                let connection = try openConnection()
                 do { return try body(connection) } catch let error as PostgresError where error.kind == .server {
                     guard !connection.isBroken else { throw error }
-                    _ = try connection.run("rollback")
+                    _ = try connection.runScript("rollback")
                     return error.passes ? .unknown : .refused(error.message)
                 }
             } catch {
                 connection = nil
-                reconnector.failed(error, isStopping: writer.stopSignal.deadline != nil)
+                reconnector.connectionFailed(error, isStopping: writer.stopSignal.deadline != nil)
                 return .unknown
             }
         }
 
-        private mutating func open() throws -> PostgresConnection {
+        private mutating func openConnection() throws -> PostgresConnection {
             if let connection, !connection.isBroken { return connection }
             guard reconnector.isDue else { throw PostgresError(.connection, "the database is away") }
             let opened = try PostgresConnection(
                 ConnectionOptions(conninfo: writer.conninfo), waiter: PlainWaiter(until: writer.stopSignal),
                 logger: writer.logger, within: .seconds(5))
-            try opened.run(StreamSQL.streamSession)
-            try Primary.demand(on: opened)
+            try opened.runScript(StreamSQL.streamSession)
+            try Primary.demandPrimary(on: opened)
             try RoostSchema.demandCurrent(on: opened)
             _ = try opened.query(StreamSQL.pruneCommits)
-            reconnector.connected()
+            reconnector.connectionOpened()
             connection = opened
             return opened
         }
@@ -220,29 +220,29 @@ package final class StreamRowWriter: StreamCommitter {
     // MARK: Transactions
 
     /// - Throws: `PostgresError`; if its kind is `server`, nothing is committed.
-    private func commit(_ commit: StreamCommit, on connection: PostgresConnection) throws -> StreamCommitOutcome {
+    private func commitRow(_ commit: StreamCommit, on connection: PostgresConnection) throws -> StreamCommitOutcome {
         guard let content = commit.text else {
             return .refused("the text has the character U+0000, which no text of Postgres has")
         }
-        try connection.run("begin")
+        try connection.runScript("begin")
         _ = try connection.query(StreamSQL.beginCommit, commit.key.columns)
         _ = try connection.query(
             StreamSQL.becomeBearer, [commit.bearer.role.text, String(decoding: commit.bearer.claims, as: UTF8.self)])
         let rows = try connection.query(
             commit.rule.wrappedStatement,
             [
-                commit.name.text, content, commit.status.rawValue, Self.timestamp(commit.startedAt),
-                Self.timestamp(commit.endedAt),
+                commit.name.text, content, commit.status.rawValue, Self.timestampText(commit.startedAt),
+                Self.timestampText(commit.endedAt),
             ])
         let row = rows.count > 0 ? rows.bytes(0, 0).map(Array.init) : nil
-        try connection.run("set local role none")
+        try connection.runScript("set local role none")
         _ = try connection.query(
             StreamSQL.endCommit, commit.key.columns + [row.map { String(decoding: $0, as: UTF8.self) }])
-        try connection.run("commit")
+        try connection.runScript("commit")
         return .committed(row: row)
     }
 
-    private func settle(_ key: StreamCommitKey, on connection: PostgresConnection) throws -> StreamCommitOutcome {
+    private func settleCommit(_ key: StreamCommitKey, on connection: PostgresConnection) throws -> StreamCommitOutcome {
         let isThere = try connection.query(StreamSQL.settleCommit, key.columns).flag(0, 0)
         guard isThere else { return .refused(Self.interruption) }
         let rows = try connection.query(StreamSQL.commitResult, key.columns)
@@ -252,7 +252,7 @@ package final class StreamRowWriter: StreamCommitter {
 
     private static let interruption = "the close was interrupted; close the stream again"
 
-    private static func timestamp(_ milliseconds: Int64) -> String {
+    private static func timestampText(_ milliseconds: Int64) -> String {
         CivilTime(millisecondsSince1970: Int(milliseconds)).timestamp
     }
 }

@@ -36,7 +36,7 @@ struct AlertsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let url = try options.load().requireDatabaseURL(for: "roost alerts")
+        let url = try options.loadAndApply().requireDatabaseURL(for: "roost alerts")
         let subject = message.map { AlertTrace.Subject.message($0) } ?? .user(user ?? "")
         let entries = try RunFailure.wrapping { try AlertTrace.read(subject, limit: limit, conninfo: url) }
         guard !entries.isEmpty else {
@@ -46,7 +46,7 @@ struct AlertsCommand: AsyncParsableCommand {
                 too old.
                 """, .refused)
         }
-        for entry in entries { StandardOutput.line(entry.line) }
+        for entry in entries { StandardOutput.writeLine(entry.line) }
     }
 }
 

@@ -21,7 +21,7 @@ struct ConfigCheckCommand: AsyncParsableCommand {
     var options: ConfigurationOptions
 
     func run() async throws {
-        let configuration = try options.load()
+        let configuration = try options.loadAndApply()
         try await configuration.checkForServing()
         // Logs a warning about an expired one.
         _ = try configuration.openCertificate(logger: configuration.logger)
@@ -45,9 +45,9 @@ struct ConfigPrintCommand: AsyncParsableCommand {
     var options: ConfigurationOptions
 
     func run() async throws {
-        let configuration = try options.load()
+        let configuration = try options.loadAndApply()
         if json {
-            StandardOutput.line(configuration.values.jsonText)
+            StandardOutput.writeLine(configuration.values.jsonText)
         } else {
             print(configuration.printed(), terminator: "")
         }
@@ -63,8 +63,9 @@ extension EffectiveValue {
     /// The setting, its kind, its value and its origin; secrets are masked.
     fileprivate var jsonText: String {
         var members: [(name: String, json: String)] = [
-            ("key", JSONString.quoted(setting.key)), ("value", value == nil ? "null" : plain(value)),
-            ("origin", JSONString.quoted("\(origin)")), ("default", setting.isSecret ? "null" : bare(setting.standard)),
+            ("key", JSONString.quoted(setting.key)), ("value", value == nil ? "null" : maskedJSON(value)),
+            ("origin", JSONString.quoted("\(origin)")),
+            ("default", setting.isSecret ? "null" : plainJSON(setting.standard)),
             ("kind", JSONString.quoted(setting.kind.name)), ("expected", JSONString.quoted(setting.kind.expectation)),
             ("unit", setting.unit.map(JSONString.quoted) ?? "null"),
             ("variable", JSONString.quoted(setting.environmentName)),
@@ -76,9 +77,11 @@ extension EffectiveValue {
         return "{" + members.map { "\(JSONString.quoted($0.name)): \($0.json)" }.joined(separator: ", ") + "}"
     }
 
-    private func plain(_ value: SettingValue?) -> String { setting.isSecret ? JSONString.quoted(printed) : bare(value) }
+    private func maskedJSON(_ value: SettingValue?) -> String {
+        setting.isSecret ? JSONString.quoted(printed) : plainJSON(value)
+    }
 
-    private func bare(_ value: SettingValue?) -> String {
+    private func plainJSON(_ value: SettingValue?) -> String {
         switch value {
         case nil: "null"
         case .text(let text): JSONString.quoted(text)

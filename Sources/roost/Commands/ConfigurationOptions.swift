@@ -34,15 +34,15 @@ struct ConfigurationOptions: ParsableArguments {
     var logLevel: String?
 
     /// The configuration in force. Applies its log settings, and logs its warnings.
-    func load() throws(ConfigurationError) -> RoostConfiguration {
-        let configuration = try read()
-        LogOutput.standard.adopt(configuration)
+    func loadAndApply() throws(ConfigurationError) -> RoostConfiguration {
+        let configuration = try readLayers()
+        LogOutput.standard.applySettings(configuration)
         for sentence in configuration.warnings { configuration.logger.warning("\(sentence)") }
         return configuration
     }
 
     /// Reads all layers.
-    func read() throws(ConfigurationError) -> RoostConfiguration {
+    func readLayers() throws(ConfigurationError) -> RoostConfiguration {
         try RoostConfiguration.load(file: config, flags: flags)
     }
 

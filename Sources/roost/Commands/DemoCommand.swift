@@ -30,7 +30,7 @@ struct DemoCommand: AsyncParsableCommand {
     var options: ConfigurationOptions
 
     func run() async throws {
-        try await DemoServer(options.load(), folder: folder, fresh: fresh, postgresPort: postgresPort).run()
+        try await DemoServer(options.loadAndApply(), folder: folder, fresh: fresh, postgresPort: postgresPort).run()
     }
 }
 
@@ -49,7 +49,7 @@ struct DemoServer {
     }
 
     func run() async throws {
-        Signals.listen(to: [SIGINT, SIGTERM])
+        Signals.handleSignals(to: [SIGINT, SIGTERM])
         let programs = ProcessInfo.processInfo.environment[Setting.postgresProgramsVariable]
         let cluster = try RunFailure.wrapping {
             try PrivateCluster(folder: folder, port: postgresPort, programs: programs.flatMap { $0.isEmpty ? nil : $0 })
@@ -59,7 +59,7 @@ struct DemoServer {
         let conninfo = cluster.conninfo(database: "chat")
         let secret: String
         do {
-            secret = try RunFailure.wrapping { try start(cluster, conninfo) }
+            secret = try RunFailure.wrapping { try startDatabase(cluster, conninfo) }
             if Signals.wasInterrupted { return try RunFailure.wrapping { try cluster.stop() } }
         } catch {
             // Ctrl-C also reaches the programs that set up the database: their failure is expected then.
@@ -82,15 +82,15 @@ struct DemoServer {
             },
             statements: .ofSampleChat, streams: streams,
             whenReady: {
-                StandardOutput.line("")
-                StandardOutput.line("  chat page   \(page)")
-                if let ops { StandardOutput.line("  operators   \(ops)") }
-                StandardOutput.line("  database    \(psql)")
-                StandardOutput.line("")
-                StandardOutput.line("  Ctrl-C stops everything; the data stays in \(folder.path).")
+                StandardOutput.writeLine("")
+                StandardOutput.writeLine("  chat page   \(page)")
+                if let ops { StandardOutput.writeLine("  operators   \(ops)") }
+                StandardOutput.writeLine("  database    \(psql)")
+                StandardOutput.writeLine("")
+                StandardOutput.writeLine("  Ctrl-C stops everything; the data stays in \(folder.path).")
             })
         do {
-            try await server.run()
+            try await server.runUntilSignal()
         } catch {
             try cluster.stop()
             throw error
@@ -98,7 +98,7 @@ struct DemoServer {
         try RunFailure.wrapping { try cluster.stop() }
     }
 
-    private func start(_ cluster: PrivateCluster, _ conninfo: String) throws -> String {
+    private func startDatabase(_ cluster: PrivateCluster, _ conninfo: String) throws -> String {
         if fresh { try cluster.remove() }
         StandardError.write("Starting the demo's Postgres on 127.0.0.1:\(postgresPort) …\n")
         try cluster.start()
@@ -107,13 +107,13 @@ struct DemoServer {
         _ = try Migrator.migrate(conninfo: conninfo)
         try DemoSchema.installAssistant(conninfo: conninfo)
         try DemoSchema.watch(conninfo: conninfo)
-        return try DemoSecret.load(from: folder)
+        return try DemoSecret.loadOrCreate(from: folder)
     }
 }
 
 /// The demo's signing secret, created once and kept, so that open pages survive a restart.
 enum DemoSecret {
-    static func load(from folder: URL) throws -> String {
+    static func loadOrCreate(from folder: URL) throws -> String {
         let file = folder.appendingPathComponent("jwt-secret")
         if FileManager.default.fileExists(atPath: file.path) {
             return try String(contentsOf: file, encoding: .utf8)

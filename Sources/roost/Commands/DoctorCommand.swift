@@ -39,7 +39,7 @@ struct DoctorCommand: AsyncParsableCommand {
     var options: ConfigurationOptions
 
     func run() async throws {
-        let isHealthy = try await Examination(options.load(), pushToken: pushToken).run(json: json)
+        let isHealthy = try await Examination(options.loadAndApply(), pushToken: pushToken).runChecks(json: json)
         if !isHealthy { throw ExitCode(ExitStatus.unavailable.rawValue) }
     }
 }
@@ -57,7 +57,7 @@ struct Examination {
     }
 
     /// Runs all checks and prints the findings. Returns true if there are no errors; warnings do not count.
-    func run(json: Bool) async throws -> Bool {
+    func runChecks(json: Bool) async throws -> Bool {
         let url = try configuration.requireDatabaseURL(for: "roost doctor")
         let hub = ExaminedHub(
             node: configuration.nodeName, retention: .seconds(configuration.retentionHours * 3600),
@@ -65,24 +65,24 @@ struct Examination {
             readsWAL: configuration.capturesFromWAL, storesStreams: configuration.streams.onClose != nil,
             policySessions: configuration.policySessions)
         let report = FindingsReport(
-            findings: MachineExamination(configuration: configuration).run()
-                + StreamsExamination(settings: configuration.streams).run()
-                + [CertificateExamination(files: configuration.certificateFiles, now: time(nil)).run()]
-                + (await keys())
-                + Doctor.examine(conninfo: url, for: hub)
+            findings: MachineExamination(configuration: configuration).runChecks()
+                + StreamsExamination(settings: configuration.streams).runChecks()
+                + [CertificateExamination(files: configuration.certificateFiles, now: time(nil)).checkFiles()]
+                + (await checkKeys())
+                + Doctor.examineDatabase(conninfo: url, for: hub)
                 + (configuration.usersStatement.map { Doctor.examine(usersStatement: $0, conninfo: url) } ?? [])
                 + (configuration.push.receiptsStatement.map {
                     Doctor.examine(receiptsStatement: $0, tables: configuration.push.receiptsTables, conninfo: url)
                 } ?? [])
-                + closes(url)
-                + redis()
-                + (await PushExamination(configuration, token: pushToken).run(conninfo: url)))
-        StandardOutput.line(json ? report.json : report.text)
+                + checkCloseRules(url)
+                + checkRedis()
+                + (await PushExamination(configuration, token: pushToken).runChecks(conninfo: url)))
+        StandardOutput.writeLine(json ? report.json : report.text)
         return report.errors == 0
     }
 
     /// `StreamsExamination` reports invalid entries.
-    private func closes(_ url: String) -> [Finding] {
+    private func checkCloseRules(_ url: String) -> [Finding] {
         do throws(RunFailure) {
             let rules = try configuration.streams.closeRules()
             return rules.isEmpty ? [] : Doctor.examine(closeRules: rules, conninfo: url)
@@ -91,7 +91,7 @@ struct Examination {
         }
     }
 
-    private func redis() -> [Finding] {
+    private func checkRedis() -> [Finding] {
         do throws(RunFailure) {
             guard let address = try configuration.clusterAddress() else {
                 return [Finding(.good, "redis", "This hub is alone (cluster.url is not set).")]
@@ -99,13 +99,13 @@ struct Examination {
             return RedisDoctor(
                 address, cluster: configuration.cluster.name, node: configuration.nodeName,
                 logEntries: LogLength.mostEntries, logBytes: configuration.cluster.logBytes
-            ).examine()
+            ).examineServer()
         } catch {
             return [Finding(.error, "redis", error.sentence)]
         }
     }
 
-    private func keys() async -> [Finding] {
+    private func checkKeys() async -> [Finding] {
         do throws(ConfigurationError) {
             try configuration.requireKeys(for: "roost serve")
         } catch {
@@ -114,7 +114,7 @@ struct Examination {
         let settings = configuration.keySettings
         let secrets = settings.secrets.isEmpty ? [] : [Finding(.good, "token keys", "jwt.secret is set.")]
         return secrets
-            + (await settings.examine()).map { source in
+            + (await settings.examineSources()).map { source in
                 switch source.outcome {
                 case .success(let count): Finding(.good, "token keys", "\(source.name): \(count) keys verify tokens.")
                 case .failure(let problem): Finding(.error, "token keys", "\(problem).")

@@ -15,8 +15,8 @@ struct HubOptions: ParsableArguments {
     /// Prepares requests to a path of the hub, with the given token or one signed for the role `service_role`.
     ///
     /// - Parameter command: the name in errors.
-    func transfer(to path: String, for command: String) throws -> HubTransfer {
-        let configuration = try options.load()
+    func makeTransfer(to path: String, for command: String) throws -> HubTransfer {
+        let configuration = try options.loadAndApply()
         let token: String
         if let given = self.token {
             token = given
@@ -33,7 +33,7 @@ struct HubOptions: ParsableArguments {
     }
 
     /// Percent-encodes everything that a path cannot contain (RFC 3986, section 3.3).
-    static func encoded(_ name: String) -> String {
+    static func percentEncoded(_ name: String) -> String {
         var out = ""
         for byte in name.utf8 {
             switch byte {

@@ -27,7 +27,7 @@ final class HubTransfer {
     ///   - body: sent as it arrives; nil for none.
     /// - Returns: the response's body.
     /// - Throws: `RunFailure` with the hub's sentence.
-    func perform(
+    func performRequest(
         _ method: String, _ headers: [String], behind path: String = "", body: ReplyInput? = nil
     ) throws -> [UInt8] {
         let exchange = TransferExchange(body)
@@ -46,11 +46,13 @@ final class HubTransfer {
                     asked.context = Unmanaged.passUnretained(exchange).toOpaque()
                     if body != nil {
                         asked.read = { context, buffer, size in
-                            TransferExchange.of(context).read(UnsafeMutableRawBufferPointer(start: buffer, count: size))
+                            TransferExchange.fromContext(context).readBody(
+                                UnsafeMutableRawBufferPointer(start: buffer, count: size))
                         }
                     }
                     asked.write = { context, _, bytes, count in
-                        TransferExchange.of(context).write(UnsafeRawBufferPointer(start: bytes, count: count))
+                        TransferExchange.fromContext(context).appendAnswer(
+                            UnsafeRawBufferPointer(start: bytes, count: count))
                         return 0
                     }
                     return roost_transfer(requests, &asked, &problem)
@@ -62,12 +64,12 @@ final class HubTransfer {
             let words = String(decoding: problem.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
             throw RunFailure("The hub cannot be reached (\(words)); is it running, and is --url right?")
         }
-        guard status < 400 else { throw RunFailure(exchange.sentence(status), .refused) }
+        guard status < 400 else { throw RunFailure(exchange.errorSentence(status), .refused) }
         return exchange.answer
     }
 
     /// A header of the last response; nil if it had none of that name.
-    func header(_ name: String) -> String? { roost_answer_header(requests, name).map { String(cString: $0) } }
+    func headerValue(_ name: String) -> String? { roost_answer_header(requests, name).map { String(cString: $0) } }
 }
 
 /// The data that libcurl's callbacks send and receive for one request. Confined to the thread that performs it.
@@ -77,17 +79,17 @@ private final class TransferExchange {
 
     init(_ body: ReplyInput?) { self.body = body }
 
-    static func of(_ context: UnsafeMutableRawPointer?) -> TransferExchange {
+    static func fromContext(_ context: UnsafeMutableRawPointer?) -> TransferExchange {
         guard let context else { preconditionFailure("libcurl lost what it was given") }
         return Unmanaged<TransferExchange>.fromOpaque(context).takeUnretainedValue()
     }
 
-    func read(_ buffer: UnsafeMutableRawBufferPointer) -> Int { body?.read(into: buffer) ?? 0 }
+    func readBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int { body?.readBytes(into: buffer) ?? 0 }
 
-    func write(_ bytes: UnsafeRawBufferPointer) { answer += bytes }
+    func appendAnswer(_ bytes: UnsafeRawBufferPointer) { answer += bytes }
 
     /// The hub's own message, if it sent one.
-    func sentence(_ status: Int) -> String {
+    func errorSentence(_ status: Int) -> String {
         var words: String?
         do {
             let json = try JSON(parsing: answer)

@@ -33,25 +33,25 @@ struct InitCommand: AsyncParsableCommand {
     var options: ConfigurationOptions
 
     func run() async throws {
-        let url = try options.load().requireDatabaseURL(for: "roost init")
+        let url = try options.loadAndApply().requireDatabaseURL(for: "roost init")
         let request = ClientRoles.Request(tables: tables, hub: hubRole, includesVisitors: anon)
         let plan = try RunFailure.wrapping {
-            try yes ? ClientRoles.create(request, conninfo: url) : ClientRoles.plan(request, conninfo: url)
+            try yes ? ClientRoles.createRoles(request, conninfo: url) : ClientRoles.plan(request, conninfo: url)
         }
-        StandardOutput.line(text(plan))
+        StandardOutput.writeLine(planText(plan))
     }
 
     /// Always a valid script, so that it can be piped to psql.
-    private func text(_ plan: ClientRoles.Plan) -> String {
+    private func planText(_ plan: ClientRoles.Plan) -> String {
         let notes = plan.notes.map { "-- \($0)" }
         guard !plan.statements.isEmpty else {
             return (["-- Nothing is missing."] + notes).joined(separator: "\n")
         }
         let end = yes ? "-- Done. `roost doctor` looks at all of it." : "-- Nothing was run. To run it: \(command)"
-        return plan.script + (notes + obstacle(plan) + [end]).joined(separator: "\n")
+        return plan.script + (notes + obstacleNotes(plan) + [end]).joined(separator: "\n")
     }
 
-    private func obstacle(_ plan: ClientRoles.Plan) -> [String] {
+    private func obstacleNotes(_ plan: ClientRoles.Plan) -> [String] {
         plan.obstacle.map {
             ["-- \(plan.user) may not run this, because \($0); have an administrator of the database run it."]
         } ?? []
@@ -60,8 +60,8 @@ struct InitCommand: AsyncParsableCommand {
     /// The command as typed, with --yes.
     private var command: String {
         let words =
-            ["roost", "init"] + tables.map(ShellArgument.of) + (anon ? ["--anon"] : [])
-            + (hubRole.map { ["--hub-role", ShellArgument.of($0)] } ?? []) + ["--yes"]
+            ["roost", "init"] + tables.map(ShellArgument.quoted) + (anon ? ["--anon"] : [])
+            + (hubRole.map { ["--hub-role", ShellArgument.quoted($0)] } ?? []) + ["--yes"]
         return words.joined(separator: " ")
     }
 }

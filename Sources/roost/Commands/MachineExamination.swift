@@ -9,8 +9,8 @@ import Settings
 struct MachineExamination {
     let configuration: RoostConfiguration
 
-    func run() -> [Finding] {
-        [eventLibrary, openFiles, ioUring] + kernel + (Doctor.machineClock().map { [$0] } ?? [])
+    func runChecks() -> [Finding] {
+        [eventLibrary, openFiles, ioUring] + kernel + (Doctor.checkMachineClock().map { [$0] } ?? [])
     }
 
     private var eventLibrary: Finding {
@@ -75,20 +75,20 @@ struct CertificateExamination {
     /// The days that a certificate should remain valid; the alert rules in config/prometheus warn at the same time.
     private static let ample = 14
 
-    func run() -> Finding {
+    func checkFiles() -> Finding {
         guard let files else {
             return Finding(
                 .good, Self.subject,
                 "The hub does not speak TLS (tls.certificate is not set): put a proxy in front that does.")
         }
         do {
-            return finding(of: try Certificate(files), in: files)
+            return certificateFinding(of: try Certificate(files), in: files)
         } catch {
             return Finding(.error, Self.subject, "\(error)")
         }
     }
 
-    private func finding(of certificate: Certificate, in files: CertificateFiles) -> Finding {
+    private func certificateFinding(of certificate: Certificate, in files: CertificateFiles) -> Finding {
         let path = files.certificate
         if let reproach = certificate.reproach(at: now) {
             return Finding(.error, Self.subject, "Clients refuse the certificate \(path): \(reproach); renew it.")

@@ -23,10 +23,10 @@ struct MigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         if printsOnly {
-            print(SchemaMigration.sql())
+            print(SchemaMigration.migrationScript())
         } else {
-            let url = try options.load().requireDatabaseURL(for: "roost migrate")
-            try SchemaMigration(url: url, wait: patience.wait).run()
+            let url = try options.loadAndApply().requireDatabaseURL(for: "roost migrate")
+            try SchemaMigration(url: url, wait: patience.wait).runMigration()
         }
     }
 }
@@ -37,16 +37,17 @@ struct SchemaMigration {
     /// The time to keep trying if tables are in use, in seconds.
     let wait: Int
 
-    static func sql() -> String { Migrator.script }
+    static func migrationScript() -> String { Migrator.script }
 
-    func run() throws {
+    func runMigration() throws {
         let line = ProgressLine()
         let outcome = try line.during {
             try RunFailure.wrapping {
-                try Migrator.migrate(conninfo: url, patience: LockPatience(total: .seconds(wait)), progress: line.show)
+                try Migrator.migrate(
+                    conninfo: url, patience: LockPatience(total: .seconds(wait)), progress: line.showProgress)
             }
         }
-        StandardOutput.line(
+        StandardOutput.writeLine(
             outcome.from == outcome.to
                 ? "The schema roost is at version \(outcome.to) already."
                 : "The schema roost is at version \(outcome.to) now (was \(outcome.from)).")

@@ -78,9 +78,9 @@ struct NotifyCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let bytes = try notification()
-        let transfer = try server.hub.transfer(to: "/api", for: "roost notify")
-        let answer = try transfer.perform(
+        let bytes = try notificationJSON()
+        let transfer = try server.hub.makeTransfer(to: "/api", for: "roost notify")
+        let answer = try transfer.performRequest(
             "POST", ["Content-Type: application/json"], behind: "/notify", body: ReplyInput(bytes))
         if server.json {
             StandardOutput.write(answer + [UInt8(ascii: "\n")])
@@ -91,13 +91,13 @@ struct NotifyCommand: AsyncParsableCommand {
             throw RunFailure("What answers at --url is not a hub that this command knows.")
         }
         for user in json["users"]?.elements ?? [] {
-            StandardOutput.write(Array("\(user["userId"]?.string ?? "")\t\(Self.words(user))\n".utf8))
+            StandardOutput.write(Array("\(user["userId"]?.string ?? "")\t\(Self.statusText(user))\n".utf8))
         }
     }
 
-    private static func words(_ user: JSON) -> String {
+    private static func statusText(_ user: JSON) -> String {
         switch user["status"]?.string {
-        case "queued": "queued for \(ServerOptions.number(user["phones"]?.int, "phone"))"
+        case "queued": "queued for \(ServerOptions.countText(user["phones"]?.int, "phone"))"
         case "no_phone": "no phone"
         case "repeated": "sent before"
         default: "unknown"
@@ -105,7 +105,7 @@ struct NotifyCommand: AsyncParsableCommand {
     }
 
     /// The notification as JSON; the hub checks it.
-    private func notification() throws -> [UInt8] {
+    private func notificationJSON() throws -> [UInt8] {
         if let file {
             do {
                 let data =
@@ -116,25 +116,25 @@ struct NotifyCommand: AsyncParsableCommand {
                 throw RunFailure("\(file) cannot be read; name a file that this user may read.", .usage)
             }
         }
-        let data = try self.data.map { try Self.json($0, "--data") }
-        let audience = try self.audience.map { try Self.json($0, "--audience") }
+        let data = try self.data.map { try Self.parseJSON($0, "--data") }
+        let audience = try self.audience.map { try Self.parseJSON($0, "--audience") }
         return JSONWriter.object { out in
-            if let audience { out.member("audience", json: audience) } else { out.member("userIds", users) }
-            if let id { out.member("id", id) }
-            if let title { out.member("title", title) }
-            if let body { out.member("body", body) }
-            if let data { out.member("data", json: data) }
-            if let conversation { out.member("conversationId", conversation) }
-            if let badge { out.member("badge", badge) }
-            if let sound { out.member("sound", sound) }
-            if let category { out.member("category", category) }
-            if let interruptionLevel { out.member("interruptionLevel", interruptionLevel) }
-            if let collapseID { out.member("collapseId", collapseID) }
-            if let when { out.member("when", when) }
+            if let audience { out.writeMember("audience", json: audience) } else { out.writeMember("userIds", users) }
+            if let id { out.writeMember("id", id) }
+            if let title { out.writeMember("title", title) }
+            if let body { out.writeMember("body", body) }
+            if let data { out.writeMember("data", json: data) }
+            if let conversation { out.writeMember("conversationId", conversation) }
+            if let badge { out.writeMember("badge", badge) }
+            if let sound { out.writeMember("sound", sound) }
+            if let category { out.writeMember("category", category) }
+            if let interruptionLevel { out.writeMember("interruptionLevel", interruptionLevel) }
+            if let collapseID { out.writeMember("collapseId", collapseID) }
+            if let when { out.writeMember("when", when) }
         }
     }
 
-    private static func json(_ text: String, _ option: String) throws -> [UInt8] {
+    private static func parseJSON(_ text: String, _ option: String) throws -> [UInt8] {
         do { return Array(try JSON(parsing: Array(text.utf8)).bytes) } catch {
             throw RunFailure("\(option) is not JSON from byte \(error.offset + 1) on.", .usage)
         }

@@ -34,7 +34,7 @@ struct PushCommand: AsyncParsableCommand {
     @Option(help: "The alert's text.")
     var body: String?
 
-    @Option(help: "alert, background or liveactivity.", transform: Self.kind)
+    @Option(help: "alert, background or liveactivity.", transform: Self.parseKind)
     var type = PushKind.alert
 
     @Option(help: "10, 5 or 1. Default: 10 for alerts, 5 for the rest.")
@@ -45,7 +45,7 @@ struct PushCommand: AsyncParsableCommand {
             "Of the pushes with the same collapse id, the phone shows only the newest.", valueName: "text"))
     var collapseID: String?
 
-    @Option(help: "sandbox or production. Default: apns.environment.", transform: Self.environment)
+    @Option(help: "sandbox or production. Default: apns.environment.", transform: Self.parseEnvironment)
     var environment: PushEnvironment?
 
     @Option(help: ArgumentHelp("Send what is in this file, - for the standard input.", valueName: "file"))
@@ -71,7 +71,7 @@ struct PushCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try options.load()
+        let configuration = try options.loadAndApply()
         var apns = try APNsConfiguration(configuration, for: "roost push")
         apns.answerTimeout = .seconds(timeout)
         apns.waitsWhenKeyIsRefused = false
@@ -80,27 +80,31 @@ struct PushCommand: AsyncParsableCommand {
             bundle: configuration.push.topic, kind: type, priority: priority,
             deadline: Clock.now().unix + Int64(within) * 1000)
         let sending = PushRun(apns, logger: configuration.logger)
-        if try await !send(by: sending, defaults) { throw ExitCode(ExitStatus.unavailable.rawValue) }
+        if try await !sendPushes(by: sending, defaults) { throw ExitCode(ExitStatus.unavailable.rawValue) }
     }
 
-    private func send(by sending: PushRun, _ defaults: PushLine.Defaults) async throws -> Bool {
+    private func sendPushes(by sending: PushRun, _ defaults: PushLine.Defaults) async throws -> Bool {
         if let file {
             var lines = try PushLines(file, defaults)
-            return try await sending.run { try lines.next() }
+            return try await sending.sendAll { try lines.nextPush() }
         }
-        var push: Push? = try single(defaults)
-        return try await sending.run {
+        var push: Push? = try singlePush(defaults)
+        return try await sending.sendAll {
             defer { push = nil }
             return push
         }
     }
 
     /// Builds the push as a line of a file.
-    private func single(_ defaults: PushLine.Defaults) throws -> Push {
+    private func singlePush(_ defaults: PushLine.Defaults) throws -> Push {
         let line = JSONWriter.object { line in
-            line.member(token == nil ? "channel" : "token", token ?? channel ?? "")
-            if let collapseID { line.member("collapseId", collapseID) }
-            if let payload { line.member("payload", json: Array(payload.utf8)) } else { line.object("payload", alert) }
+            line.writeMember(token == nil ? "channel" : "token", token ?? channel ?? "")
+            if let collapseID { line.writeMember("collapseId", collapseID) }
+            if let payload {
+                line.writeMember("payload", json: Array(payload.utf8))
+            } else {
+                line.object("payload", writeAlert)
+            }
         }
         do {
             return try PushLine(parsing: line, defaults).push
@@ -109,24 +113,24 @@ struct PushCommand: AsyncParsableCommand {
         }
     }
 
-    private func alert(_ payload: inout JSONWriter) {
+    private func writeAlert(_ payload: inout JSONWriter) {
         payload.object("aps") { aps in
             aps.object("alert") { alert in
-                if let title { alert.member("title", title) }
-                if let body { alert.member("body", body) }
+                if let title { alert.writeMember("title", title) }
+                if let body { alert.writeMember("body", body) }
             }
-            aps.member("sound", "default")
+            aps.writeMember("sound", "default")
         }
     }
 
-    @Sendable private static func kind(_ name: String) throws -> PushKind {
+    @Sendable private static func parseKind(_ name: String) throws -> PushKind {
         guard let kind = PushKind(rawValue: name) else {
             throw ValidationError("alert, background or liveactivity is expected.")
         }
         return kind
     }
 
-    @Sendable private static func environment(_ name: String) throws -> PushEnvironment {
+    @Sendable private static func parseEnvironment(_ name: String) throws -> PushEnvironment {
         guard let environment = PushEnvironment(rawValue: name) else {
             throw ValidationError("sandbox or production is expected.")
         }
@@ -153,12 +157,12 @@ struct PushRun {
 
     /// - Returns: true if all were delivered.
     /// - Throws: any error of `next`, once the pushes before it have ended.
-    func run(_ next: () throws -> Push?) async throws -> Bool {
-        Signals.listen(to: [SIGINT, SIGTERM])
+    func sendAll(_ next: () throws -> Push?) async throws -> Bool {
+        Signals.handleSignals(to: [SIGINT, SIGTERM])
         let progress = Shared()
         let client = PushClient(configuration, logger: logger) { finished in
             for (push, outcome) in finished {
-                StandardOutput.line(outcome.line(for: push.id, in: push.foundEnvironment))
+                StandardOutput.writeLine(outcome.line(for: push.id, in: push.foundEnvironment))
             }
             progress.state.withLock { state in
                 state.finished += finished.count

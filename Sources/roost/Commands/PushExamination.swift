@@ -21,7 +21,7 @@ struct PushExamination {
         self.token = token
     }
 
-    func run(conninfo: String) async -> [Finding] {
+    func runChecks(conninfo: String) async -> [Finding] {
         let settings = configuration.push
         guard settings.topic != nil else {
             let isWanted = token != nil
@@ -32,12 +32,12 @@ struct PushExamination {
             ]
         }
         do {
-            guard let apns = try configuration.apns(), let bundle = settings.topic else { return [] }
+            guard let apns = try configuration.apnsConfiguration(), let bundle = settings.topic else { return [] }
             let rules = try configuration.pushRules(bundle: bundle, audience: nil, facts: nil)
-            var findings = [await ask(apns, bundle)]
+            var findings = [await sendTestPush(apns, bundle)]
             if let audience = settings.audience {
                 findings += Doctor.examine(audience: audience, tables: settings.alertTables, conninfo: conninfo)
-                findings += Doctor.examine(
+                findings += Doctor.examineAlerts(
                     alertsWhen: settings.alertWhen, proofSeconds: settings.alertProofSeconds, conninfo: conninfo)
             } else {
                 findings.append(
@@ -59,7 +59,7 @@ struct PushExamination {
         }
     }
 
-    private func ask(_ apns: APNsConfiguration, _ bundle: String) async -> Finding {
+    private func sendTestPush(_ apns: APNsConfiguration, _ bundle: String) async -> Finding {
         guard let target = token ?? Self.nobody else { return Finding(.error, Self.subject, "There is no token.") }
         var apns = apns
         apns.waitsWhenKeyIsRefused = false
@@ -87,10 +87,10 @@ struct PushExamination {
         let statistics = client.statistics
         client.stop(within: .zero)
         let (push, result) = outcome.value.withLock { $0.map { ($0.0, $0.1) } } ?? (nil, nil)
-        return finding(result, push?.foundEnvironment, statistics, asksBoth: apns.hasTwoHosts)
+        return outcomeFinding(result, push?.foundEnvironment, statistics, asksBoth: apns.hasTwoHosts)
     }
 
-    private func finding(
+    private func outcomeFinding(
         _ outcome: PushOutcome?, _ found: PushEnvironment?, _ statistics: PushStatistics, asksBoth: Bool
     ) -> Finding {
         let environment = configuration.pushEnvironment

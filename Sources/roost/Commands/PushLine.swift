@@ -39,27 +39,30 @@ struct PushLine: Sendable {
         do { json = try JSON(parsing: bytes) } catch { throw .notJSON(offset: error.offset) }
         guard json.kind == .object else { throw .notJSON(offset: 0) }
         guard let payload = json["payload"], payload.kind == .object else { throw .wrong("payload", "a JSON object") }
-        let kind = try json.value("type", "alert, background or liveactivity") { $0.string.flatMap(PushKind.init) }
-        let id = try json.value("id", "a UUID") { $0.string.flatMap { PushID($0) } }
-        let priority = try json.value("priority", "10, 5 or 1") { $0.int }
+        let kind = try json.memberValue("type", "alert, background or liveactivity") {
+            $0.string.flatMap(PushKind.init)
+        }
+        let id = try json.memberValue("id", "a UUID") { $0.string.flatMap { PushID($0) } }
+        let priority = try json.memberValue("priority", "10, 5 or 1") { $0.int }
         let chosenKind = kind ?? defaults.kind
         push = Push(
-            id: id ?? PushID(), to: try Self.target(json, defaults), kind: chosenKind,
+            id: id ?? PushID(), to: try Self.pushTarget(json, defaults), kind: chosenKind,
             priority: priority ?? defaults.priority ?? (chosenKind == .alert ? 10 : 5),
-            expiration: Int64(try json.value("expiration", "seconds since 1970") { $0.int } ?? 0),
-            collapseID: try json.value("collapseId", "text") { $0.string },
-            payload: Array(payload.bytes), lane: try json.value("lane", "text") { $0.string.map { Name($0) } },
-            replaces: try json.value("replaces", "true or false") { $0.bool } ?? false, deadline: defaults.deadline)
+            expiration: Int64(try json.memberValue("expiration", "seconds since 1970") { $0.int } ?? 0),
+            collapseID: try json.memberValue("collapseId", "text") { $0.string },
+            payload: Array(payload.bytes), lane: try json.memberValue("lane", "text") { $0.string.map { Name($0) } },
+            replaces: try json.memberValue("replaces", "true or false") { $0.bool } ?? false,
+            deadline: defaults.deadline)
     }
 
-    private static func target(_ json: JSON, _ defaults: Defaults) throws(PushLineError) -> Push.Target {
+    private static func pushTarget(_ json: JSON, _ defaults: Defaults) throws(PushLineError) -> Push.Target {
         let environment =
-            try json.value("environment", "sandbox or production") { $0.string.flatMap(PushEnvironment.init) }
+            try json.memberValue("environment", "sandbox or production") { $0.string.flatMap(PushEnvironment.init) }
             ?? defaults.environment
-        guard let bundle = try json.value("bundleId", "text", { $0.string }) ?? defaults.bundle else {
+        guard let bundle = try json.memberValue("bundleId", "text", { $0.string }) ?? defaults.bundle else {
             throw .wrong("bundleId", "there, where the configuration has no apns.topic")
         }
-        if let channel = try json.value("channel", "text", { $0.string }) {
+        if let channel = try json.memberValue("channel", "text", { $0.string }) {
             return .channel(id: Name(channel), environment: environment, bundle: Name(bundle))
         }
         guard let token = json["token"]?.string.flatMap({ PushToken($0) }) else {
@@ -71,7 +74,7 @@ struct PushLine: Sendable {
 
 extension JSON {
     /// The value of a member; nil if it is missing or null.
-    fileprivate func value<Value>(
+    fileprivate func memberValue<Value>(
         _ key: String, _ expected: String, _ read: (JSON) -> Value?
     ) throws(PushLineError) -> Value? {
         guard let member = self[key], !member.isNull else { return nil }
@@ -113,7 +116,7 @@ struct PushLines {
     }
 
     /// The next notification; nil at the end. Empty lines are skipped.
-    mutating func next() throws -> Push? {
+    mutating func nextPush() throws -> Push? {
         while let line = readLine() {
             number += 1
             guard line.contains(where: { !$0.isWhitespace }) else { continue }

@@ -14,7 +14,7 @@ enum ReplyFormat: String, ExpressibleByArgument, CaseIterable {
     case vercel
 
     /// The text that an event adds to the reply; nil if it adds none.
-    func text(of data: String) -> String? {
+    func extractText(of data: String) -> String? {
         let json: JSON
         do { json = try JSON(parsing: Array(data.utf8)) } catch { return nil }
         switch self {
@@ -55,7 +55,7 @@ struct ReplyInput {
     /// Fills the buffer with the next input, at least one byte.
     ///
     /// - Returns: the number of bytes; 0 at the end.
-    mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    mutating func readBytes(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         while rest.isEmpty {
             guard descriptor >= 0 else { return 0 }
             let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
@@ -63,7 +63,7 @@ struct ReplyInput {
             guard count > 0 else { return 0 }
             guard format != .raw else { return count }
             let piece = Array(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            rest = events.take(piece).flatMap { Array((format.text(of: $0.data) ?? "").utf8) }[...]
+            rest = events.parsePiece(piece).flatMap { Array((format.extractText(of: $0.data) ?? "").utf8) }[...]
         }
         let piece = rest.prefix(buffer.count)
         buffer.copyBytes(from: piece)
@@ -84,7 +84,7 @@ struct ServerEvents {
     private var data: [String] = []
 
     /// - Returns: the events that this piece completes.
-    mutating func take(_ piece: [UInt8]) -> [Event] {
+    mutating func parsePiece(_ piece: [UInt8]) -> [Event] {
         unread += piece
         var events: [Event] = []
         while let end = unread.firstIndex(where: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) {
@@ -96,12 +96,12 @@ struct ServerEvents {
             }
             let line = String(decoding: unread[..<end], as: UTF8.self)
             unread.removeFirst(next)
-            if let event = take(line) { events.append(event) }
+            if let event = parseLine(line) { events.append(event) }
         }
         return events
     }
 
-    private mutating func take(_ line: String) -> Event? {
+    private mutating func parseLine(_ line: String) -> Event? {
         guard !line.isEmpty else {
             defer { (name, data) = ("", []) }
             return data.isEmpty ? nil : Event(name: name.isEmpty ? "message" : name, data: data.joined(separator: "\n"))

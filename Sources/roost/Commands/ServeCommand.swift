@@ -20,9 +20,9 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         // Early, before anything that takes time: a reload signal must not end a starting hub.
-        Signals.listen(to: [SIGHUP])
-        let configuration = try options.load()
+        Signals.handleSignals(to: [SIGHUP])
+        let configuration = try options.loadAndApply()
         try await configuration.checkForServing()
-        try await Server(configuration) { [options] in try options.read() }.run()
+        try await Server(configuration) { [options] in try options.readLayers() }.runUntilSignal()
     }
 }

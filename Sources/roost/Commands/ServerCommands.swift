@@ -14,13 +14,14 @@ struct ServerOptions: ParsableArguments {
     ///   - path: below `/api`, with its query, if any.
     ///   - lines: formats a response for display.
     /// - Throws: `RunFailure`, also if some hubs did not answer: the output is incomplete then.
-    func run(_ method: String = "GET", _ path: String, for command: String, _ lines: (JSON) -> [String]) throws {
-        let transfer = try hub.transfer(to: "/api", for: command)
+    func runRequest(_ method: String = "GET", _ path: String, for command: String, _ lines: (JSON) -> [String]) throws {
+        let transfer = try hub.makeTransfer(to: "/api", for: command)
         var cursor: String?
         var silent: [String] = []
         repeat {
             let page = cursor.map { (path.contains("?") ? "&" : "?") + "cursor=" + $0 } ?? ""
-            let bytes = try transfer.perform(method, method == "POST" ? ["Content-Length: 0"] : [], behind: path + page)
+            let bytes = try transfer.performRequest(
+                method, method == "POST" ? ["Content-Length: 0"] : [], behind: path + page)
             let answer: JSON
             do { answer = try JSON(parsing: bytes) } catch {
                 throw RunFailure("What answers at --url is not a hub that this command knows.")
@@ -42,11 +43,11 @@ struct ServerOptions: ParsableArguments {
     }
 
     /// `count` and a noun, in the plural unless `count` is 1.
-    static func number(_ count: Int?, _ word: String) -> String {
+    static func countText(_ count: Int?, _ word: String) -> String {
         "\(count ?? 0) \(word)\(count == 1 ? "" : "s")"
     }
 
-    static func name(_ channel: JSON) -> String {
+    static func channelName(_ channel: JSON) -> String {
         (channel["topic"]?.string ?? "") + (channel["private"]?.bool == true ? " (private)" : "")
     }
 }
@@ -66,14 +67,14 @@ struct ChannelsCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
 
     func run() async throws {
-        let query = "?limit=500" + (prefix.isEmpty ? "" : "&prefix=" + HubOptions.encoded(prefix))
-        try server.run("GET", "/channels" + query, for: "roost channels") { page in
+        let query = "?limit=500" + (prefix.isEmpty ? "" : "&prefix=" + HubOptions.percentEncoded(prefix))
+        try server.runRequest("GET", "/channels" + query, for: "roost channels") { page in
             page["channels"]?.elements.map { channel in
                 let counts = [
-                    ServerOptions.number(channel["connections"]?.int, "connection"),
+                    ServerOptions.countText(channel["connections"]?.int, "connection"),
                     "\(channel["present"]?.int ?? 0) present", "\(channel["typing"]?.int ?? 0) typing",
                 ]
-                return "\(ServerOptions.name(channel))\t\(counts.joined(separator: ", "))"
+                return "\(ServerOptions.channelName(channel))\t\(counts.joined(separator: ", "))"
             } ?? []
         }
     }
@@ -94,8 +95,9 @@ struct ChannelPresenceCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
 
     func run() async throws {
-        let path = "/channels/\(HubOptions.encoded(topic))/presence?limit=500" + (isPrivate ? "&private=true" : "")
-        try server.run("GET", path, for: "roost presence") { page in
+        let path =
+            "/channels/\(HubOptions.percentEncoded(topic))/presence?limit=500" + (isPrivate ? "&private=true" : "")
+        try server.runRequest("GET", path, for: "roost presence") { page in
             page["members"]?.elements.flatMap { member in
                 member["metas"]?.elements.map { "\(member["key"]?.string ?? "")\t\($0)" } ?? []
             } ?? []
@@ -116,12 +118,12 @@ struct UserCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
 
     func run() async throws {
-        try server.run("GET", "/users/" + HubOptions.encoded(user), for: "roost user") { answer in
+        try server.runRequest("GET", "/users/" + HubOptions.percentEncoded(user), for: "roost user") { answer in
             let state = answer["online"]?.bool == true ? "online" : "offline"
-            let count = ServerOptions.number(answer["count"]?.int, "connection")
+            let count = ServerOptions.countText(answer["count"]?.int, "connection")
             var lines = ["\(state), \(count)"]
             for connection in answer["connections"]?.elements ?? [] {
-                let channels = (connection["channels"]?.elements ?? []).map { ServerOptions.name($0) }
+                let channels = (connection["channels"]?.elements ?? []).map { ServerOptions.channelName($0) }
                 let seconds = connection["seconds"]?.int ?? 0
                 let parts = [connection["hub"]?.string ?? "", connection["id"]?.string ?? "", "\(seconds) s"]
                 lines.append((parts + [channels.joined(separator: ", ")]).joined(separator: "\t"))
@@ -146,10 +148,11 @@ struct DisconnectCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
 
     func run() async throws {
-        try server.run("POST", "/users/\(HubOptions.encoded(user))/disconnect", for: "roost disconnect") { answer in
+        try server.runRequest("POST", "/users/\(HubOptions.percentEncoded(user))/disconnect", for: "roost disconnect") {
+            answer in
             var hubs: [String] = []
             answer["hubs"]?.forEachMember { hubs.append("\($0.value.int ?? 0) on \($0.key)") }
-            let count = ServerOptions.number(answer["disconnected"]?.int, "connection")
+            let count = ServerOptions.countText(answer["disconnected"]?.int, "connection")
             return ["closed \(count): \(hubs.joined(separator: ", "))"]
         }
     }

@@ -25,12 +25,12 @@ struct StreamOptions: ParsableArguments {
 
     @OptionGroup var hub: HubOptions
 
-    func client() throws -> HubTransfer {
-        try hub.transfer(to: "/streams/" + HubOptions.encoded(name), for: "roost stream")
+    func makeTransfer() throws -> HubTransfer {
+        try hub.makeTransfer(to: "/streams/" + HubOptions.percentEncoded(name), for: "roost stream")
     }
 
     /// The headers of a request that creates a stream.
-    static func headers(_ type: String, opensNext: Bool) -> [String] {
+    static func creationHeaders(_ type: String, opensNext: Bool) -> [String] {
         ["Content-Type: \(type)"] + (opensNext ? ["Stream-Generation: next"] : [])
     }
 }
@@ -48,7 +48,7 @@ struct CreateStreamCommand: AsyncParsableCommand {
     var next = false
 
     func run() async throws {
-        _ = try stream.client().perform("PUT", StreamOptions.headers(type, opensNext: next))
+        _ = try stream.makeTransfer().performRequest("PUT", StreamOptions.creationHeaders(type, opensNext: next))
     }
 }
 
@@ -80,9 +80,9 @@ struct AppendStreamCommand: AsyncParsableCommand {
     var close = false
 
     func run() async throws {
-        let client = try stream.client()
-        if create || next { _ = try client.perform("PUT", StreamOptions.headers(type, opensNext: next)) }
-        _ = try client.perform(
+        let client = try stream.makeTransfer()
+        if create || next { _ = try client.performRequest("PUT", StreamOptions.creationHeaders(type, opensNext: next)) }
+        _ = try client.performRequest(
             "POST", ["Content-Type: \(type)"] + (close ? ["Stream-Closed: true"] : []),
             body: ReplyInput(STDIN_FILENO, format))
     }
@@ -104,8 +104,8 @@ struct ReadStreamCommand: AsyncParsableCommand {
     var once = false
 
     func run() async throws {
-        let client = try stream.client()
-        try StreamPrinter(client, isOnce: once).run()
+        let client = try stream.makeTransfer()
+        try StreamPrinter(client, isOnce: once).printStream()
     }
 }
 
@@ -114,7 +114,9 @@ struct CloseStreamCommand: AsyncParsableCommand {
 
     @OptionGroup var stream: StreamOptions
 
-    func run() async throws { _ = try stream.client().perform("POST", ["Stream-Closed: true", "Content-Length: 0"]) }
+    func run() async throws {
+        _ = try stream.makeTransfer().performRequest("POST", ["Stream-Closed: true", "Content-Length: 0"])
+    }
 }
 
 struct CancelStreamCommand: AsyncParsableCommand {
@@ -124,7 +126,7 @@ struct CancelStreamCommand: AsyncParsableCommand {
     @OptionGroup var stream: StreamOptions
 
     func run() async throws {
-        _ = try stream.client().perform("POST", ["Content-Length: 0"], behind: "/cancel")
+        _ = try stream.makeTransfer().performRequest("POST", ["Content-Length: 0"], behind: "/cancel")
     }
 }
 
@@ -133,5 +135,5 @@ struct DeleteStreamCommand: AsyncParsableCommand {
 
     @OptionGroup var stream: StreamOptions
 
-    func run() async throws { _ = try stream.client().perform("DELETE", []) }
+    func run() async throws { _ = try stream.makeTransfer().performRequest("DELETE", []) }
 }

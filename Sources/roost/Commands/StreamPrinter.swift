@@ -17,32 +17,32 @@ struct StreamPrinter {
     /// Prints until the stream ends, or until the output is closed.
     ///
     /// - Throws: `RunFailure` if the stream cannot be read, or was not completed.
-    func run() throws {
+    func printStream() throws {
         var (offset, cursor) = ("-1", "")
         while true {
             let live = isOnce ? "" : "&live=long-poll\(cursor)"
-            let page = try client.perform("GET", [], behind: "?offset=\(offset)\(live)")
-            guard try show(page) else { return }
-            let isUpToDate = client.header("Stream-Up-To-Date") == "true"
-            if isUpToDate, client.header("Stream-Closed") == "true" {
-                let ending = client.header("Stream-Status") ?? "complete"
+            let page = try client.performRequest("GET", [], behind: "?offset=\(offset)\(live)")
+            guard try printPage(page) else { return }
+            let isUpToDate = client.headerValue("Stream-Up-To-Date") == "true"
+            if isUpToDate, client.headerValue("Stream-Closed") == "true" {
+                let ending = client.headerValue("Stream-Status") ?? "complete"
                 guard ending == "complete" else { throw RunFailure("The stream ended: \(ending).", .refused) }
                 return
             }
             if isOnce, isUpToDate { return }
-            guard let next = client.header("Stream-Next-Offset") else {
+            guard let next = client.headerValue("Stream-Next-Offset") else {
                 throw RunFailure("What answers at --url does not serve streams: it names no offset.", .refused)
             }
             offset = next
-            cursor = client.header("Stream-Cursor").map { "&cursor=\($0)" } ?? ""
+            cursor = client.headerValue("Stream-Cursor").map { "&cursor=\($0)" } ?? ""
         }
     }
 
     /// Prints text and bytes unchanged, and JSON as one message per line.
     ///
     /// - Returns: false if the output is closed.
-    private func show(_ page: [UInt8]) throws -> Bool {
-        guard client.header("Content-Type")?.hasPrefix("application/json") == true, !page.isEmpty else {
+    private func printPage(_ page: [UInt8]) throws -> Bool {
+        guard client.headerValue("Content-Type")?.hasPrefix("application/json") == true, !page.isEmpty else {
             return StandardOutput.write(page)
         }
         return try JSON(parsing: page).elements.allSatisfy { StandardOutput.write(Array($0.bytes) + [0x0A]) }

@@ -22,10 +22,10 @@ struct StreamTail {
     }
 
     /// Prints until the stream ends, until Ctrl-C or SIGTERM, or until the hub refuses the stream for good.
-    func run() async throws {
-        let client = try hub.client(configuration)
-        Signals.listen(to: [SIGINT, SIGTERM])
-        let outcome = await follow(client.stream(name), of: client)
+    func printStream() async throws {
+        let client = try hub.makeClient(configuration)
+        Signals.handleSignals(to: [SIGINT, SIGTERM])
+        let outcome = await followStream(client.stream(name), of: client)
         await client.disconnect()
         switch outcome {
         case .enough: break
@@ -35,11 +35,11 @@ struct StreamTail {
         }
     }
 
-    private func follow(_ stream: RoostStream, of client: RoostClient) async -> Outcome {
+    private func followStream(_ stream: RoostStream, of client: RoostClient) async -> Outcome {
         let (updates, sockets) = (stream.updates, client.socketEvents)
         return await withTaskGroup(of: Outcome.self) { group in
             group.addTask {
-                await Signals.interruption()
+                await Signals.waitForInterruption()
                 return .enough
             }
             group.addTask {
@@ -47,16 +47,16 @@ struct StreamTail {
                     if let refusal = TailNotes.refusal(event) { return .refused(refusal) }
                     TailNotes.say(event)
                 }
-                await TailNotes.pause()
+                await TailNotes.waitForCancellation()
                 return .enough
             }
-            group.addTask { await Self.show(updates) }
+            group.addTask { await Self.printUpdates(updates) }
             defer { group.cancelAll() }
             return await group.next() ?? .enough
         }
     }
 
-    private static func show(_ updates: StreamUpdates) async -> Outcome {
+    private static func printUpdates(_ updates: StreamUpdates) async -> Outcome {
         var hasBegun = false
         var wasStalled = false
         do throws(RoostError) {
@@ -74,7 +74,7 @@ struct StreamTail {
                     wasStalled = state == .stalled
                 case .ended(let end):
                     if let row = end.row {
-                        let shown = StandardOutput.harmless(Array(row))
+                        let shown = StandardOutput.withoutControls(Array(row))
                         TailNotes.say("its row is \(String(decoding: shown, as: UTF8.self))")
                     }
                     return .ended(end)

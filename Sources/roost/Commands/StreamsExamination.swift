@@ -14,91 +14,95 @@ struct StreamsExamination {
     /// A disk with less free space counts as full: a stream may need as much at any moment.
     private static let least = mebibyte
 
-    private func error(_ sentence: String) -> Finding { Finding(.error, Self.subject, sentence) }
-    private func warning(_ sentence: String) -> Finding { Finding(.warning, Self.subject, sentence) }
+    private func errorFinding(_ sentence: String) -> Finding { Finding(.error, Self.subject, sentence) }
+    private func warningFinding(_ sentence: String) -> Finding { Finding(.warning, Self.subject, sentence) }
 
-    func run() -> [Finding] {
+    func runChecks() -> [Finding] {
         guard let folder = settings.directory else {
             return [Finding(.good, Self.subject, "The hub serves no streams (streams.directory is not set).")] + entries
         }
-        return routes + entries + findings(of: folder) + damaged(in: folder)
+        return routes + entries + checkFolder(of: folder) + checkDamagedFiles(in: folder)
     }
 
     private var routes: [Finding] {
         settings.routes.filter { StreamRoute($0) == nil }.map {
-            error(
+            errorFinding(
                 "streams.routes has `\($0)`, which is not a route; write it like /reply=reply/{conversation}.")
         }
     }
 
     private var entries: [Finding] {
         var found: [Finding] = []
-        do throws(RunFailure) { _ = try settings.closeRules() } catch { found.append(self.error(error.sentence)) }
-        do throws(RunFailure) { _ = try settings.boundRules() } catch { found.append(self.error(error.sentence)) }
+        do throws(RunFailure) { _ = try settings.closeRules() } catch {
+            found.append(self.errorFinding(error.sentence))
+        }
+        do throws(RunFailure) { _ = try settings.boundRules() } catch {
+            found.append(self.errorFinding(error.sentence))
+        }
         return found
     }
 
-    private func findings(of folder: String) -> [Finding] {
+    private func checkFolder(of folder: String) -> [Finding] {
         var status = stat()
         let isThere = stat(folder, &status) == 0
         guard isThere || errno == ENOENT else {
-            return [error("streams.directory \(folder) cannot be looked at (\(Self.reason)).")]
+            return [errorFinding("streams.directory \(folder) cannot be looked at (\(Self.reason)).")]
         }
         guard !isThere || status.st_mode & S_IFMT == S_IFDIR else {
-            return [error("streams.directory \(folder) is not a folder; name one of the hub's own.")]
+            return [errorFinding("streams.directory \(folder) is not a folder; name one of the hub's own.")]
         }
         // The hub creates the folder if it is missing, but no parent of it.
-        let place = isThere ? folder : Self.parent(of: folder)
+        let place = isThere ? folder : Self.parentFolder(of: folder)
         guard access(place, W_OK | X_OK) == 0 else {
             let (what, reason) = (isThere ? "cannot be written" : "cannot be made", Self.reason)
             return [
-                error(
+                errorFinding(
                     "streams.directory \(folder) \(what) (\(place): \(reason)), so the hub does not start; give its user the "
                         + "right, or name another folder.")
             ]
         }
-        let problems = volume(at: place)
+        let problems = checkVolume(at: place)
         return problems.isEmpty ? [Finding(.good, Self.subject, "Streams can be kept in \(folder).")] : problems
     }
 
     /// The problems of a folder's disk.
-    private func volume(at place: String) -> [Finding] {
+    private func checkVolume(at place: String) -> [Finding] {
         var volume = statvfs()
         guard statvfs(place, &volume) == 0 else {
-            return [error("The disk of \(place) cannot be looked at (\(Self.reason)).")]
+            return [errorFinding("The disk of \(place) cannot be looked at (\(Self.reason)).")]
         }
         var problems: [Finding] = []
         let free = Int64(volume.f_bavail) * Int64(volume.f_frsize)
         let wanted = Int64(settings.totalBytes)
         if roost_is_in_memory(place) != 0 {
             problems.append(
-                warning(
+                warningFinding(
                     "\(place) is in memory (tmpfs): streams outlive the hub but not a restart of the machine; name a "
                         + "folder on a disk that stays."))
         }
         if free < Self.least {
-            problems.append(error("The disk of \(place) is full, so appends are refused; make room on it."))
-        } else if free < wanted - Self.bytes(in: place) {
+            problems.append(errorFinding("The disk of \(place) is full, so appends are refused; make room on it."))
+        } else if free < wanted - Self.streamBytes(in: place) {
             problems.append(
-                warning(
+                warningFinding(
                     "The disk of \(place) has \(free / Self.mebibyte) MiB left, and streams may grow to "
                         + "\(wanted / Self.mebibyte) (streams.total_bytes); make room on it, or lower the limit."))
         }
         // Some file systems have no inode table, and report 0.
         if volume.f_files > 0, Int64(volume.f_favail) < Int64(settings.count) {
             problems.append(
-                warning(
+                warningFinding(
                     "The disk of \(place) takes \(volume.f_favail) more files, and there may be \(settings.count) streams "
                         + "(streams.count), a file for each; lower streams.count, or name another folder."))
         }
         return problems
     }
 
-    private func damaged(in folder: String) -> [Finding] {
-        let count = Self.names(in: folder).count { $0.hasSuffix(".damaged") }
+    private func checkDamagedFiles(in folder: String) -> [Finding] {
+        let count = Self.fileNames(in: folder).count { $0.hasSuffix(".damaged") }
         guard count > 0 else { return [] }
         return [
-            warning(
+            warningFinding(
                 "\(folder) has \(count) files that no stream could be made of, put aside as .damaged; look at them, and "
                     + "delete them.")
         ]
@@ -108,15 +112,15 @@ struct StreamsExamination {
 
     private static var reason: String { String(cString: strerror(errno)) }
 
-    private static func parent(of folder: String) -> String {
+    private static func parentFolder(of folder: String) -> String {
         let path = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// The size of all streams, which count towards their limit.
-    private static func bytes(in folder: String) -> Int64 {
-        names(in: folder).reduce(0) { sum, name in
+    private static func streamBytes(in folder: String) -> Int64 {
+        fileNames(in: folder).reduce(0) { sum, name in
             var status = stat()
             return name.hasSuffix(".stream") && stat(folder + "/" + name, &status) == 0
                 ? sum + Int64(status.st_size) : sum
@@ -124,5 +128,5 @@ struct StreamsExamination {
     }
 
     /// Empty if the folder cannot be read.
-    private static func names(in folder: String) -> [String] { StreamFolder.names(in: folder) ?? [] }
+    private static func fileNames(in folder: String) -> [String] { StreamFolder.names(in: folder) ?? [] }
 }

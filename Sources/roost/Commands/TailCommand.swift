@@ -57,9 +57,9 @@ struct TailCommand: AsyncParsableCommand {
 
     func run() async throws {
         let hub = TailedHub(url: url, token: token)
-        if let stream { return try await StreamTail(stream, of: hub, options.load()).run() }
+        if let stream { return try await StreamTail(stream, of: hub, options.loadAndApply()).printStream() }
         let request = TailRequest(topic: topic ?? "", table: table, filter: filter, isPrivate: `private`, hub: hub)
-        try await TopicTail(request, options.load()).run()
+        try await TopicTail(request, options.loadAndApply()).run()
     }
 }
 
@@ -71,16 +71,16 @@ struct TailedHub: Sendable {
     let token: String?
 
     /// A client of the hub, not connected yet.
-    func client(
+    func makeClient(
         _ configuration: RoostConfiguration, _ configure: (inout RoostClient.Configuration) -> Void = { _ in }
     ) throws -> RoostClient {
-        let token = try token(configuration)
+        let token = try joinToken(configuration)
         var settings = RoostClient.Configuration { token }
         configure(&settings)
-        return RoostClient(url: try url(configuration), configuration: settings)
+        return RoostClient(url: try hubURL(configuration), configuration: settings)
     }
 
-    private func url(_ configuration: RoostConfiguration) throws -> URL {
+    private func hubURL(_ configuration: RoostConfiguration) throws -> URL {
         let text = url ?? "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)"
         guard let url = URL(string: text), url.host() != nil, ["ws", "wss"].contains(url.scheme) else {
             throw RunFailure("--url must be ws://HOST:PORT or wss://HOST:PORT, not \(Mask.url(text)).", .usage)
@@ -88,7 +88,7 @@ struct TailedHub: Sendable {
         return url
     }
 
-    private func token(_ configuration: RoostConfiguration) throws -> String {
+    private func joinToken(_ configuration: RoostConfiguration) throws -> String {
         if let token { return token }
         let secret = try configuration.requireJWTSecret(for: "roost tail without --token")
         return try DevelopmentToken(role: "service_role", lifetime: 86_400).signed(with: secret)
@@ -103,7 +103,7 @@ enum TailNotes {
         switch event {
         case .connecting, .connected, .refused: break
         case .lost(let reason): say(reason)
-        case .waiting(let wait): say(again(wait))
+        case .waiting(let wait): say(retryText(wait))
         }
     }
 
@@ -128,12 +128,12 @@ enum TailNotes {
         NextAction(reason: reason) == .refreshToken ? .refused(reason: reason) : nil
     }
 
-    static func again(_ wait: Duration) -> String {
+    static func retryText(_ wait: Duration) -> String {
         "trying again in \(wait.formatted(.units(allowed: [.seconds], fractionalPart: .show(length: 1))))"
     }
 
     /// Waits until the task is cancelled.
-    static func pause() async {
+    static func waitForCancellation() async {
         for await _ in AsyncStream<Never>.makeStream().stream {}
     }
 }
@@ -163,56 +163,56 @@ struct TopicTail {
 
     /// Joins and prints until Ctrl-C or SIGTERM, or until the hub refuses the channel for good.
     func run() async throws {
-        let client = try request.hub.client(configuration) { $0.bufferLimit = Self.patience }
-        Signals.listen(to: [SIGINT, SIGTERM])
+        let client = try request.hub.makeClient(configuration) { $0.bufferLimit = Self.patience }
+        Signals.handleSignals(to: [SIGINT, SIGTERM])
         let channel = client.channel(request.topic) {
             $0.isPrivate = request.isPrivate
             $0.presence = .members
         }
         // Held but not read: the changes arrive among the messages.
-        let rows = rows(of: channel)
+        let rows = subscribeRows(of: channel)
         defer { withExtendedLifetime(rows) {} }
-        let outcome = await follow(channel, of: client)
+        let outcome = await followChannel(channel, of: client)
         await client.disconnect()
         if let outcome { throw RunFailure(outcome.description, .refused) }
     }
 
     /// Returns nil on an interruption by the user, else the reason why the hub refuses the channel.
-    private func follow(_ channel: Channel, of client: RoostClient) async -> RoostError? {
+    private func followChannel(_ channel: Channel, of client: RoostClient) async -> RoostError? {
         let (messages, sockets, events) = (channel.messages, client.socketEvents, channel.events)
         return await withTaskGroup(of: RoostError?.self) { group in
             group.addTask {
-                await Signals.interruption()
+                await Signals.waitForInterruption()
                 return nil
             }
             group.addTask {
-                for await message in messages { Self.show(message) }
+                for await message in messages { Self.printMessage(message) }
                 // Another task reports why the channel ended.
-                return await Self.pause()
+                return await Self.waitForCancellation()
             }
             group.addTask {
                 for await event in sockets {
                     if let refusal = TailNotes.refusal(event) { return refusal }
                     TailNotes.say(event)
                 }
-                return await Self.pause()
+                return await Self.waitForCancellation()
             }
             group.addTask {
                 for await event in events {
                     if case .failed(let error) = event { return error }
                     if case .rejoining(let wait, let reason) = event {
                         if let refusal = TailNotes.refusal(ofJoin: reason) { return refusal }
-                        TailNotes.say("\(reason); \(TailNotes.again(wait))")
+                        TailNotes.say("\(reason); \(TailNotes.retryText(wait))")
                     }
                 }
-                return await Self.pause()
+                return await Self.waitForCancellation()
             }
             group.addTask {
                 do throws(RoostError) { try await channel.subscribe() } catch {
                     // The channel is joined all the same, and worth following.
                     if case .subscription(let reason) = error { TailNotes.say(reason) }
                 }
-                return await Self.pause()
+                return await Self.waitForCancellation()
             }
             defer { group.cancelAll() }
             return await group.next() ?? nil
@@ -220,20 +220,20 @@ struct TopicTail {
     }
 
     /// Waits until the task is cancelled.
-    private static func pause() async -> RoostError? {
-        await TailNotes.pause()
+    private static func waitForCancellation() async -> RoostError? {
+        await TailNotes.waitForCancellation()
         return nil
     }
 
-    private static func show(_ message: ChannelMessage) {
+    private static func printMessage(_ message: ChannelMessage) {
         if message.missedBefore > 0 {
             TailNotes.say("\(message.missedBefore) events were dropped: the output is read too slowly")
         }
         let event = JSONString.quoted(message.event)
-        StandardOutput.line("{\"event\":\(event),\"payload\":\(String(decoding: message.payload, as: UTF8.self))}")
+        StandardOutput.writeLine("{\"event\":\(event),\"payload\":\(String(decoding: message.payload, as: UTF8.self))}")
     }
 
-    private func rows(of channel: Channel) -> Changes<AnyRow>? {
+    private func subscribeRows(of channel: Channel) -> Changes<AnyRow>? {
         guard let name = request.table else { return nil }
         let parts = name.split(separator: ".", maxSplits: 1)
         let (schema, table) = parts.count == 2 ? (String(parts[0]), String(parts[1])) : ("public", name)

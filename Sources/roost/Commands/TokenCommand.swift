@@ -22,20 +22,20 @@ struct TokenCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("More claims; they win over the other flags.", valueName: "json"))
     var claims: String?
 
-    @Option(help: "HS256, HS384 or HS512.", transform: Self.algorithm)
+    @Option(help: "HS256, HS384 or HS512.", transform: Self.parseAlgorithm)
     var algorithm = SignatureAlgorithm.hs256
 
     @OptionGroup(title: "Configuration")
     var options: ConfigurationOptions
 
     func run() async throws {
-        let secret = try options.load().requireJWTSecret(for: "roost token")
+        let secret = try options.loadAndApply().requireJWTSecret(for: "roost token")
         let token = DevelopmentToken(
             role: role, subject: sub, lifetime: expiresIn.seconds, claims: claims, algorithm: algorithm)
         print(try token.signed(with: secret))
     }
 
-    @Sendable private static func algorithm(_ name: String) throws -> SignatureAlgorithm {
+    @Sendable private static func parseAlgorithm(_ name: String) throws -> SignatureAlgorithm {
         guard let algorithm = SignatureAlgorithm(rawValue: name.uppercased()), algorithm.isSymmetric else {
             throw ValidationError("HS256, HS384 or HS512 is expected: a secret signs with no other.")
         }
@@ -77,10 +77,10 @@ struct DevelopmentToken {
 
     func signed(with secret: String) throws -> String {
         TokenMint(secret: secret, algorithm: algorithm)
-            .mint(role: role, subject: subject, lifetime: lifetime, now: Clock.now(), extra: try extra())
+            .mint(role: role, subject: subject, lifetime: lifetime, now: Clock.now(), extra: try extraClaims())
     }
 
-    private func extra() throws -> JSON {
+    private func extraClaims() throws -> JSON {
         guard let claims else { return .emptyObject }
         let problem = RunFailure("--claims must be a JSON object, such as '{\"aud\":\"authenticated\"}'.", .usage)
         do {

@@ -57,13 +57,13 @@ struct WatchCommand: AsyncParsableCommand {
         if scope != nil, noScope {
             throw ValidationError("--scope declares what --no-scope forgets; use one of them.")
         }
-        if (scope == nil) != ScopeChange.names(in: members).isEmpty {
+        if (scope == nil) != ScopeChange.splitNames(in: members).isEmpty {
             throw ValidationError("--scope COLUMN and --members TABLE[,TABLE…] go together: visibility rests on both.")
         }
     }
 
     func run() async throws {
-        let configuration = try options.load()
+        let configuration = try options.loadAndApply()
         let watch = TableWatch(
             url: try configuration.requireDatabaseURL(for: "roost watch"), wait: patience.wait,
             capture: configuration.captureMethod)
@@ -75,7 +75,7 @@ struct WatchCommand: AsyncParsableCommand {
     }
 
     private var change: ScopeChange {
-        if let scope { return .declare(column: scope, members: ScopeChange.names(in: members)) }
+        if let scope { return .declare(column: scope, members: ScopeChange.splitNames(in: members)) }
         return noScope ? .remove : .derive
     }
 }
@@ -101,7 +101,7 @@ struct UnwatchCommand: AsyncParsableCommand {
     var options: ConfigurationOptions
 
     func run() async throws {
-        let url = try options.load().requireDatabaseURL(for: "roost unwatch")
+        let url = try options.loadAndApply().requireDatabaseURL(for: "roost unwatch")
         try TableWatch(url: url, wait: patience.wait).unwatch(table: table)
     }
 }
@@ -133,8 +133,8 @@ struct TableWatch {
         let outcome = try showingProgress {
             try Watcher.watch(table, scope: scope, capture: capture, conninfo: url, patience: patience, progress: $0)
         }
-        for member in outcome.members { report(member, verb: "watched") }
-        report(outcome, verb: "watched")
+        for member in outcome.members { printOutcome(member, verb: "watched") }
+        printOutcome(outcome, verb: "watched")
         try demandReaders(of: [outcome])
     }
 
@@ -145,8 +145,8 @@ struct TableWatch {
                 patience: patience, progress: $0)
         }
         for outcome in outcomes {
-            for member in outcome.members where !member.changed.isEmpty { report(member, verb: "watched") }
-            report(outcome, verb: "watched")
+            for member in outcome.members where !member.changed.isEmpty { printOutcome(member, verb: "watched") }
+            printOutcome(outcome, verb: "watched")
         }
         try demandReaders(of: outcomes)
     }
@@ -161,23 +161,23 @@ struct TableWatch {
         let outcome = try showingProgress {
             try Watcher.unwatch(table, conninfo: url, patience: patience, progress: $0)
         }
-        report(outcome, verb: "not watched")
+        printOutcome(outcome, verb: "not watched")
     }
 
     private func showingProgress<Outcome>(_ body: (@escaping AdminProgress.Listener) throws -> Outcome) throws
         -> Outcome
     {
         let line = ProgressLine()
-        return try line.during { try RunFailure.wrapping { try body(line.show) } }
+        return try line.during { try RunFailure.wrapping { try body(line.showProgress) } }
     }
 
-    private func report(_ outcome: Watcher.Outcome, verb: String) {
+    private func printOutcome(_ outcome: Watcher.Outcome, verb: String) {
         let again = outcome.changed.isEmpty ? "already" : "now"
         let visibility = outcome.scope.map { "; \($0.sentence)" } ?? "."
-        StandardOutput.line("\(outcome.table) is \(verb) \(again)\(visibility)")
-        for note in outcome.notes { StandardOutput.line(note) }
+        StandardOutput.writeLine("\(outcome.table) is \(verb) \(again)\(visibility)")
+        for note in outcome.notes { StandardOutput.writeLine(note) }
         guard !outcome.obstacles.isEmpty else { return }
-        StandardOutput.line(
+        StandardOutput.writeLine(
             "Policies of \(outcome.table) are asked about each row by itself, which is correct but slower, as "
                 + "\(outcome.obstacles.joined(separator: "; ")).")
     }

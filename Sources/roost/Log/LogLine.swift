@@ -31,7 +31,7 @@ struct LogLine {
     /// The message without time, level and source: `connection ended code=1000 by=peer`
     var body: String {
         var out = Self.onOneLine(message)
-        for (key, value) in fields { out += " \(key)=\(Self.word("\(value)"))" }
+        for (key, value) in fields { out += " \(key)=\(Self.quotedIfNeeded("\(value)"))" }
         return out
     }
 
@@ -39,26 +39,27 @@ struct LogLine {
     var json: String {
         var out = "{\"time\":\"\(time)\",\"level\":\"\(level)\",\"message\":\(JSONString.quoted(message))"
         out += ",\"source\":\(JSONString.quoted(source))"
-        for (key, value) in fields { out += ",\(JSONString.quoted(key)):\(Self.json(value))" }
+        for (key, value) in fields { out += ",\(JSONString.quoted(key)):\(Self.jsonValue(value))" }
         return out + "}\n"
     }
 
-    private static func json(_ value: Logger.MetadataValue) -> String {
+    private static func jsonValue(_ value: Logger.MetadataValue) -> String {
         switch value {
         case .string(let text): JSONString.quoted(text)
         case .stringConvertible(let number as any BinaryInteger): "\(number)"
         case .stringConvertible(let other): JSONString.quoted("\(other)")
-        case .array(let values): "[" + values.map(json).joined(separator: ",") + "]"
+        case .array(let values): "[" + values.map(jsonValue).joined(separator: ",") + "]"
         case .dictionary(let members):
             "{"
-                + members.sorted { $0.key < $1.key }.map { "\(JSONString.quoted($0.key)):\(json($0.value))" }.joined(
+                + members.sorted { $0.key < $1.key }.map { "\(JSONString.quoted($0.key)):\(jsonValue($0.value))" }
+                .joined(
                     separator: ",")
                 + "}"
         }
     }
 
     /// Values that cannot be mistaken for two fields stay unquoted.
-    private static func word(_ text: String) -> String {
+    private static func quotedIfNeeded(_ text: String) -> String {
         let isPlain = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x22 && $0 != 0x3D }
         return isPlain ? text : JSONString.quoted(text)
     }

@@ -25,23 +25,23 @@ final class LogOutput: Sendable {
     }
 
     /// Applies the level and the format of the configuration.
-    func adopt(_ configuration: RoostConfiguration) {
+    func applySettings(_ configuration: RoostConfiguration) {
         level = Logger.Level(rawValue: configuration.logLevel) ?? .info
         let format = LogFormat(rawValue: configuration.logFormat) ?? .text
         state.withLock { $0.format = format }
     }
 
-    func write(_ event: LogEvent, _ metadata: Logger.Metadata) {
+    func writeEvent(_ event: LogEvent, _ metadata: Logger.Metadata) {
         let now = Clock.now().unix
         let kind = RepeatLimit.Kind(file: event.file, line: event.line)
         let (verdict, format) = state.withLock { state in
-            (state.repeats.judge(kind, event.level, at: now) { event.message.description }, state.format)
+            (state.repeats.admitLine(kind, event.level, at: now) { event.message.description }, state.format)
         }
         switch verdict {
         case .logged:
             let line = LogLine(time: now, event.level, event.message.description, event.source, metadata)
-            recent.note(event.level, line.body)
-            write(line, format)
+            recent.addLine(event.level, line.body)
+            writeLine(line, format)
         case .firstSuppressed:
             // The number of suppressed lines has to be logged even if no further line of this kind follows.
             DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(RepeatLimit.span)) { self.logRest() }
@@ -53,16 +53,16 @@ final class LogOutput: Sendable {
     private func logRest() {
         let now = Clock.now().unix
         let (rest, format) = state.withLock { ($0.repeats.takeRest(at: now), $0.format) }
-        for kind in rest { write(LogLine(kind, at: now), format) }
+        for kind in rest { writeLine(LogLine(kind, at: now), format) }
     }
 
     /// Logs the numbers of suppressed lines so far; called before the process ends.
     func flush() {
         let (rest, format) = state.withLock { ($0.repeats.takeRest(at: .max), $0.format) }
-        for kind in rest { write(LogLine(kind, at: Clock.now().unix), format) }
+        for kind in rest { writeLine(LogLine(kind, at: Clock.now().unix), format) }
     }
 
-    private func write(_ line: LogLine, _ format: LogFormat) {
+    private func writeLine(_ line: LogLine, _ format: LogFormat) {
         StandardError.write(format == .json ? line.json : line.text)
     }
 }
@@ -99,7 +99,7 @@ struct LineLogHandler: LogHandler {
         if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
         if let explicit = event.metadata { all.merge(explicit) { $1 } }
         if let error = event.error { all["error"] = .string("\(error)") }
-        output.write(event, all)
+        output.writeEvent(event, all)
     }
 }
 

@@ -39,7 +39,7 @@ struct RepeatLimit {
     /// - Parameters:
     ///   - now: milliseconds since 1970.
     ///   - message: called only if the message is retained.
-    mutating func judge(_ kind: Kind, _ level: Logger.Level, at now: Int64, _ message: () -> String) -> Verdict {
+    mutating func admitLine(_ kind: Kind, _ level: Logger.Level, at now: Int64, _ message: () -> String) -> Verdict {
         var second = seconds[kind] ?? Second(began: now)
         // A second with suppressed lines stays until its own timer has logged their number. If the clock was set back,
         // a new one starts.

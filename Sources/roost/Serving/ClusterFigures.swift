@@ -21,20 +21,20 @@ extension ClusterStatistics {
             Figure(
                 "roost_cluster_peer_info", .gauge,
                 "1 for each connected hub of the cluster, including this one, with its version.", 1,
-                label: "hub=\"\(Figure.escaped(name))\",version=\"\(Figure.escaped(version))\"")
+                label: "hub=\"\(Figure.escapeLabel(name))\",version=\"\(Figure.escapeLabel(version))\"")
         }
     }
 
     /// The cluster for the operator's page, this hub first.
     func overview(of node: String) -> ClusterOverview {
-        let own = hub(node, isDraining ? .draining : .living, version, self.own, ownMembers)
+        let own = overviewHub(node, isDraining ? .draining : .living, version, self.own, ownMembers)
         return ClusterOverview(
             server: server, problem: isWhole ? nil : problem ?? "the other hubs have not been reached yet", gaps: gaps,
             disconnects: disconnects, waitingBytes: waitingBytes, isCoordinator: isCoordinator,
-            hubs: [own] + peers.map { hub($0.name, $0.state, $0.version, $0.figures, $0.members) })
+            hubs: [own] + peers.map { overviewHub($0.name, $0.state, $0.version, $0.figures, $0.members) })
     }
 
-    private func hub(
+    private func overviewHub(
         _ name: String, _ state: PeerTable.State, _ version: String?, _ figures: BeatFigures, _ members: Int
     ) -> ClusterOverview.Hub {
         let word =

@@ -11,12 +11,12 @@ extension StreamStatistics {
         kept + traffic + (shared?.figures ?? [])
             // Counts that never occurred are 0 and not missing, as otherwise the first occurrence would not show as a
             // rise.
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_stream_refused_total", .counter, "Requests about streams that were refused, by the reason.",
                 "reason",
                 Dictionary(
                     uniqueKeysWithValues: StreamRefusal.Reason.allCases.map { ($0.rawValue, refused[$0, default: 0]) }))
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_streams_ended_total", .counter, "Streams that ended, by the reason.", "reason",
                 Dictionary(
                     uniqueKeysWithValues: StreamEnding.Reason.allCases.map { ($0.rawValue, ended[$0, default: 0]) }))
@@ -79,7 +79,7 @@ extension StreamStatistics.Shared {
 /// Figures of the readers of streams.
 extension LoopFigures {
     var streamFigures: [Figure] {
-        Figure.each(
+        Figure.labelledFigures(
             "roost_stream_watchers", .gauge, "Readers of streams now, by the way in which they read.", "transport",
             Dictionary(
                 uniqueKeysWithValues: StreamTransport.allCases.map { ($0.rawValue, streamWatchers[$0, default: 0]) }))
@@ -89,7 +89,7 @@ extension LoopFigures {
 /// Figures of closes that are committed with rows.
 extension StreamRowWriter.Statistics {
     var figures: [Figure] {
-        Figure.each(
+        Figure.labelledFigures(
             "roost_stream_commits_total", .counter,
             "Ends of streams that were to be committed with a row, by result.",
             "result", ["committed": committed, "refused": refused, "unknown": unknown])
@@ -106,7 +106,7 @@ extension ForwardService.Statistics {
                 underWay),
             Figure("roost_forwards_total", .counter, "Requests that were passed on to your backend.", passedOn),
         ]
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_forwards_failed_total", .counter, "Those without a whole answer, by reason.", "reason",
                 Dictionary(uniqueKeysWithValues: ForwardFailure.allCases.map { ($0.rawValue, failed[$0, default: 0]) }))
     }

@@ -96,10 +96,10 @@ extension LoopFigures {
                 "roost_event_subscriptions", .gauge, "Subscriptions without a WebSocket: HTTP answers with events.",
                 eventReaders),
         ]
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_connections_refused_total", .counter, "Upgrades that were refused, by the reason.", "reason",
                 connectionsRefused)
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_connections_closed_total", .counter,
                 "WebSockets that ended, by the code of the close frame; 1006: without one.", "code",
                 Dictionary(uniqueKeysWithValues: connectionsClosed.map { ($0.map { String($0) } ?? "other", $1) }))
@@ -125,17 +125,17 @@ extension LoopFigures {
             Figure("roost_memberships", .gauge, "Sockets in channels.", hub.memberships),
             Figure("roost_subscriptions", .gauge, "Groups of subscribers to row changes.", subscriptions),
         ]
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_joins_total", .counter, "Joins, by result.", "result",
                 ["ok": hub.joins, "refused": hub.joinsRefused])
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_joins_refused_total", .counter,
                 "Joins that were refused, and row changes that failed behind a join, by the reason.", "reason",
                 Dictionary(
                     uniqueKeysWithValues: JoinFailure.Reason.allCases.map {
                         ($0.rawValue, hub.joinFailures[$0, default: 0])
                     }))
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_messages_refused_total", .counter,
                 "Messages of clients that were refused and reached nobody, by the reason.", "reason",
                 Dictionary(
@@ -148,7 +148,7 @@ extension LoopFigures {
                     "Messages that were dropped, because they were sent for a join that another has replaced.",
                     hub.staleMessages)
             ]
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_recoveries_total", .counter,
                 "Members that asked for what they missed, by result.", "result",
                 // Counts that never occurred are 0 and not missing, as otherwise the first occurrence would not show as
@@ -277,7 +277,7 @@ extension ChangeService {
                 "roost_statements_abandoned_total", .counter,
                 "Statements that took too long and were cancelled.", abandonedStatements),
         ]
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_filters_ended_total", .counter, "Filters that were given up, by the reason.", "reason",
                 Dictionary(uniqueKeysWithValues: FilterEnd.allCases.map { ($0.rawValue, filterEnds[$0, default: 0]) }))
             + outboxFigures
@@ -291,7 +291,7 @@ extension NotificationStatistics {
             Figure("roost_notify_up", .gauge, "1 while the hub listens to channels of Postgres.", isListening ? 1 : 0),
             Figure("roost_notify_gaps_total", .counter, "Times that members were told of missing notifications.", gaps),
         ]
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_notifications_total", .counter, "Notifications, by result.", "result",
                 ["sent": sent, "no_field": withoutField, "impossible": impossible, "dropped": dropped])
     }

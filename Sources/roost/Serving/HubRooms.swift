@@ -69,7 +69,7 @@ struct HubRooms: Sendable {
         // State that several rooms share.
         let usersStatement = configuration.usersStatement ?? statements.users
         let certificates = try configuration.openCertificate(logger: logger)
-        let apns = try configuration.apns()
+        let apns = try configuration.apnsConfiguration()
         let receiptsStatement = configuration.push.receiptsStatement ?? statements.receipts
         let shared = SharedState(
             configuration, tellsUsers: usersStatement != nil, tellsReceipts: receiptsStatement != nil,
@@ -87,14 +87,14 @@ struct HubRooms: Sendable {
             logger: logger, heldMark: { [log = shared.receiptLog] in log?.oldestMark(at: Clock.now().unix) })
         let recovers = configuration.recoveryWindowSeconds > 0
         let subscriptions = ChangeService(
-            configuration: configuration.feed(conninfo: databaseURL, receipts: shared.receiptLog?.tables),
+            configuration: configuration.feedConfiguration(conninfo: databaseURL, receipts: shared.receiptLog?.tables),
             sink: gateway, observer: pushService,
             logger: logger, places: places,
             oldestMark: { [shared] in shared.oldestMark() },
             whenMarked: { [recovery = shared.recovery] in recovery.hasHandedOn(upTo: $0) },
             whenFirst: { [recovery = shared.recovery] in recovery.nobodyIsFromBefore() }
         ) { status in
-            health.feed(problem: status.problem)
+            health.reportFeed(problem: status.problem)
             // Not before: until then another hub may be using this hub's name, and would get the sessions that are
             // stored.
             if status == .ready, recovers { sessions.start() }
@@ -107,7 +107,7 @@ struct HubRooms: Sendable {
             // Pushes require that other hubs can see who is online here, even if the application does not record it.
             statement: usersStatement ?? pushService.map { _ in Statements.nobody }, logger: logger
         ) { [users = shared.users] left in
-            users?.restore(left, until: Clock.now().monotonic + restartWindow)
+            users?.restoreUsers(left, until: Clock.now().monotonic + restartWindow)
         }
 
         let receiptWriter = receiptsStatement.flatMap { statement in
@@ -121,32 +121,34 @@ struct HubRooms: Sendable {
             mappings.isEmpty
             ? nil
             : NotificationListener(conninfo: databaseURL, mappings: mappings, sink: gateway, logger: logger) {
-                health.notify(problem: $0)
+                health.reportNotify(problem: $0)
             }
-        if listener != nil { health.notify(problem: "the hub does not listen to the channels of notify.channels yet") }
+        if listener != nil {
+            health.reportNotify(problem: "the hub does not listen to the channels of notify.channels yet")
+        }
 
         let capture =
             configuration.capturesFromWAL
-            ? WALCapture(conninfo: databaseURL, logger: logger) { health.capture(problem: $0) } : nil
-        if capture != nil { health.capture(problem: "the WAL is not read yet") }
+            ? WALCapture(conninfo: databaseURL, logger: logger) { health.reportCapture(problem: $0) } : nil
+        if capture != nil { health.reportCapture(problem: "the WAL is not read yet") }
 
         let webhooks = try configuration.webhookService(shared.happenings, logger)
 
         try server.streams.checkRoutes()
         let streamRows = StreamRowWriter(
             conninfo: databaseURL, rules: try server.streams.closeRules(), logger: logger)
-        let streams = try server.streams.setup(streamRows, configuration.sharedStreams(), logger).map {
+        let streams = try server.streams.fileServiceSetup(streamRows, configuration.sharedStreams(), logger).map {
             try FileStreamService($0)
         }
         let forwarder = try server.streams.forwardService(streams, logger)
 
         let peerSessions = PeerSessions(registry: shared.recovery) { subscriptions.locate($0, then: $1) }
         let serverAnswers = ServerAnswers(gateway: gateway)
-        let cluster = try configuration.cluster(
+        let cluster = try configuration.clusterService(
             shared.hub, logger, connections: { gateway.figures.reduce(0) { $0 + $1.connections } },
-            answers: [.sessions: peerSessions, .backends: serverAnswers], report: { health.cluster(problem: $0) })
+            answers: [.sessions: peerSessions, .backends: serverAnswers], report: { health.reportCluster(problem: $0) })
         if let cluster, recovers {
-            shared.recovery.lookElsewhere { peerSessions.ask($0, by: cluster, then: $1) }
+            shared.recovery.lookElsewhere { peerSessions.askHubs($0, by: cluster, then: $1) }
         }
 
         // The handlers of HTTP requests, and the operator's pages.
@@ -181,19 +183,19 @@ struct HubRooms: Sendable {
             barrier: HubBarrier(
                 gateway: gateway, subscriptions: subscriptions, authority: authority, streams: streams, cluster: cluster
             ))
-        var sources = reload.dashboard(.standard, { figures.all })
+        var sources = reload.dashboardSources(.standard, { figures.all })
         sources.streams = streams
         let node = configuration.nodeName
         if let cluster { sources.cluster = { cluster.statistics.overview(of: node) } }
         let alertTraces = pushService.map { _ in AlertTraceReader(conninfo: databaseURL, logger: logger) }
-        if let alertTraces { sources.alerts = { alertTraces.list($0, limit: $1, then: $2) } }
-        sources.disconnectUser = { serverAPI.disconnect($0, then: $1) }
+        if let alertTraces { sources.alerts = { alertTraces.listAlerts($0, limit: $1, then: $2) } }
+        sources.disconnectUser = { serverAPI.disconnectUser($0, then: $1) }
         services.opsSocketHandler = Dashboard(
             access: access, health: health, log: LogOutput.standard.recent, gateway: gateway, sources: sources,
             logger: logger)
 
         // Health and supervision.
-        health.ask(
+        health.setProbes(
             HealthProbes(
                 mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
                 loops: { gateway.silences }, feed: { subscriptions.behind }, capture: { capture?.current.waiting }))
@@ -233,28 +235,28 @@ struct HubRooms: Sendable {
         let address =
             "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
         health.onFirstReady { [supervision, whenReady] in
-            StandardOutput.line("listening on \(address)")
-            supervision?.look()
+            StandardOutput.writeLine("listening on \(address)")
+            supervision?.reportChanges()
             whenReady()
         }
-        sessions.restore()
+        sessions.restoreSessions()
         cluster?.start(telling: gateway)
         var restored = presenceWriter.restore()
         // Other hubs know better who was present here than this hub's own record.
         if cluster?.findsOthers(within: .seconds(2)) == true { restored.presences = [] }
-        let present = shared.restore(restored, within: configuration.restartSeconds)
+        let present = shared.restorePresence(restored, within: configuration.restartSeconds)
         // First, so that no client is answered before its session can be stored.
         if configuration.recoveryWindowSeconds > 0 {
-            sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
+            sessions.startRecording { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
         }
         webhooks?.start()
         streamRows.start()
         streams?.start(telling: StreamSinks(gateway: gateway, forwarder: forwarder))
         forwarder?.start()
         try gateway.start(services, restoring: present)
-        supervision?.begin()
-        ProgressWatch({ [health] in health.progress }, logger: logger).begin()
-        MemoryReturn().begin()
+        supervision?.startReporting()
+        ProgressWatch({ [health] in health.progress }, logger: logger).startChecking()
+        MemoryReturn().startTimer()
         authority.start()
         messageWriter.start()
         subscriptions.start()
@@ -279,7 +281,7 @@ struct HubRooms: Sendable {
         return PushService(
             conninfo: server.databaseURL, rules: rules, apns: apns, presence: presenceView, logger: logger,
             clock: { Clock.now() }, show: { gateway.show($0) },
-            ask: { questions, loop in gateway.deliver([.receipts(questions)], to: loop, whenTaken: {}) })
+            ask: { questions, loop in gateway.deliverEvents([.receipts(questions)], to: loop, whenTaken: {}) })
     }
 }
 
@@ -320,7 +322,7 @@ struct SharedState: Sendable {
         history = HistoryStore(limits: configuration.rules.limits, window: window)
         happenings = configuration.webhooks.url.map { _ in Happenings(most: configuration.webhooks.queue) }
         // Before the members are restored that were present when the last process ended.
-        happenings?.started(at: Clock.now().unix)
+        happenings?.hubStarted(at: Clock.now().unix)
         presenceLog = PresenceLog(telling: happenings) { Clock.now().unix }
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users
@@ -356,12 +358,12 @@ struct SharedState: Sendable {
     /// gone.
     ///
     /// - Returns: the presences for the loops to show.
-    func restore(_ restored: RestoredPresence, within seconds: Int) -> [PresenceLeases.Restored] {
+    func restorePresence(_ restored: RestoredPresence, within seconds: Int) -> [PresenceLeases.Restored] {
         let until = Clock.now().monotonic + Int64(seconds) * 1000
-        users?.restore(restored.users, until: until)
+        users?.restoreUsers(restored.users, until: until)
         guard seconds > 0 else { return [] }
-        for record in restored.presences { presenceLog.put(record) }
-        return leases.restore(restored.presences, until: until)
+        for record in restored.presences { presenceLog.putRecord(record) }
+        return leases.restoreLeases(restored.presences, until: until)
     }
 }
 

@@ -14,32 +14,32 @@ struct HubService {
     /// what each client has certainly received, and the last cursor that the feed stores must not be beyond that. Then
     /// the feed, which hands changes to the loops; then the authority, which answers the loops; the loops last, because
     /// the others wait for them.
-    func run() async {
-        let reloading = Task { await rooms.reload.follow(Signals.hangUps, rooms) }
-        await Signals.interruption()
+    func runUntilSignal() async {
+        let reloading = Task { await rooms.reload.followSignals(Signals.hangUps, rooms) }
+        await Signals.waitForInterruption()
         reloading.cancel()
         let drain = rooms.reload.configuration.drain
         let deadline = DrainDeadline(drain)
-        rooms.health.drain()
-        rooms.supervision?.stops(within: .seconds(drain.longest))
-        deadline.enters("waiting for the load balancer")
-        await pause(.seconds(drain.delaySeconds))
-        rooms.cluster?.drain()
-        deadline.enters("closing sockets")
+        rooms.health.startDrain()
+        rooms.supervision?.reportStopping(within: .seconds(drain.longest))
+        deadline.enterStep("waiting for the load balancer")
+        await pauseDrain(.seconds(drain.delaySeconds))
+        rooms.cluster?.startDraining()
+        deadline.enterStep("closing sockets")
         rooms.gateway.stopAccepting()
         await closeSockets(within: drain.seconds)
-        deadline.enters("storing the cursor; changes since the last one that was stored will be sent again")
+        deadline.enterStep("storing the cursor; changes since the last one that was stored will be sent again")
         rooms.subscriptions.stop()
         rooms.listener?.stop()
         rooms.capture?.stop()
-        deadline.enters("saying good-bye to the other hubs")
+        deadline.enterStep("saying good-bye to the other hubs")
         rooms.cluster?.stop(within: .seconds(1))
-        deadline.enters("sending what is on its way to Apple")
+        deadline.enterStep("sending what is on its way to Apple")
         rooms.pushService?.stop(within: .seconds(2))
         rooms.alertTraces?.stop()
-        deadline.enters("telling webhooks.url what waits for it")
+        deadline.enterStep("telling webhooks.url what waits for it")
         rooms.webhooks?.stop(within: .seconds(2))
-        deadline.enters("writing down who is present and who was served")
+        deadline.enterStep("writing down who is present and who was served")
         // Concurrently: each may wait some seconds for an unresponsive database, and the deadline covers them all.
         DispatchQueue.concurrentPerform(iterations: 4) { part in
             switch part {
@@ -49,14 +49,14 @@ struct HubService {
             default: rooms.sessions.stop()
             }
         }
-        deadline.enters("ending the sessions that ask policies")
+        deadline.enterStep("ending the sessions that ask policies")
         rooms.authority.stop()
-        deadline.enters("telling apps that their replies end")
+        deadline.enterStep("telling apps that their replies end")
         rooms.forwarder?.stop(within: .seconds(2))
-        deadline.enters("writing streams")
+        deadline.enterStep("writing streams")
         rooms.streamRows.stop()
         rooms.streams?.stop()
-        deadline.enters("ending the event loops")
+        deadline.enterStep("ending the event loops")
         rooms.gateway.stop()
         LogOutput.standard.flush()
     }
@@ -71,18 +71,18 @@ struct HubService {
         let end = start + .seconds(seconds)
         repeat {
             rooms.gateway.closeSome(rounds: 1 + max(0, Int((closing - .now) / Self.interval)))
-            await pause(Self.interval * Double.random(in: 0.5..<1.5))
+            await pauseDrain(Self.interval * Double.random(in: 0.5..<1.5))
         } while connections > 0 && ContinuousClock.now < end
         guard connections > 0 else { return }
         rooms.logger.warning("\(connections) connections did not end in time and are cut off")
         rooms.gateway.cutOff()
         let last = ContinuousClock.now + .seconds(1)
-        while connections > 0, ContinuousClock.now < last { await pause(.milliseconds(10)) }
+        while connections > 0, ContinuousClock.now < last { await pauseDrain(.milliseconds(10)) }
     }
 
     private static let interval = Duration.milliseconds(100)
 
-    private func pause(_ time: Duration) async {
+    private func pauseDrain(_ time: Duration) async {
         do { try await Task.sleep(for: time) } catch { rooms.logger.debug("a pause of the drain was cut short") }
     }
 
@@ -117,7 +117,7 @@ final class DrainDeadline: Sendable {
     }
 
     /// - Parameter step: the current step of the drain, for the error.
-    func enters(_ step: String) {
+    func enterStep(_ step: String) {
         self.step.withLock { $0 = step }
     }
 }

@@ -3,7 +3,7 @@ import Stores
 
 extension AlertTraceReader {
     /// Lists the newest alerts of a user or a message for the operator's page.
-    func list(
+    func listAlerts(
         _ subject: AlertSubject, limit: Int,
         then reply: @escaping @Sendable (_ alerts: [ListedAlert], _ problem: String?) -> Void
     ) {

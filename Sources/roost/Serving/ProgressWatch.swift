@@ -21,14 +21,14 @@ final class ProgressWatch: Sendable {
     }
 
     /// Checks every five seconds for the life of the process.
-    func begin() {
+    func startChecking() {
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.interval) { [self] in
-            look(at: .now)
-            begin()
+            checkProgress(at: .now)
+            startChecking()
         }
     }
 
-    func look(at now: ContinuousClock.Instant) {
+    func checkProgress(at now: ContinuousClock.Instant) {
         let checks = checks()
         said.withLock { said in
             for check in checks {

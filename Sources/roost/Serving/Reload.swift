@@ -29,24 +29,24 @@ final class Reload: Sendable {
     var configuration: RoostConfiguration { present.withLock { $0 } }
 
     /// Reloads at each signal until the task is cancelled.
-    func follow(_ signals: AsyncStream<Void>, _ rooms: HubRooms) async {
+    func followSignals(_ signals: AsyncStream<Void>, _ rooms: HubRooms) async {
         guard let read else { return }
-        for await _ in signals { await reload(rooms, read) }
+        for await _ in signals { await reloadConfiguration(rooms, read) }
     }
 
-    private func reload(_ rooms: HubRooms, _ read: Reader) async {
+    private func reloadConfiguration(_ rooms: HubRooms, _ read: Reader) async {
         let before = configuration
         var outcome = "configuration reloaded"
-        rooms.supervision?.reloads()
-        defer { rooms.supervision?.reloaded(outcome) }
+        rooms.supervision?.reportReloading()
+        defer { rooms.supervision?.reportReloaded(outcome) }
         do {
             let found = try read()
-            try check(found, before)
+            try checkFile(found, before)
             let next = try before.reloaded(as: found)
             try await next.checkForServing()
-            try await apply(next, before, rooms)
+            try await applyConfiguration(next, before, rooms)
             present.withLock { $0 = next }
-            log(before, next, found)
+            logReload(before, next, found)
         } catch {
             outcome = "configuration not reloaded; the log says why"
             let reason = (error as? any Failure)?.sentence ?? "\(error)"
@@ -55,28 +55,32 @@ final class Reload: Sendable {
     }
 
     /// A file that is gone must not reset every setting to its default.
-    private func check(_ found: RoostConfiguration, _ before: RoostConfiguration) throws(ConfigurationError) {
+    private func checkFile(_ found: RoostConfiguration, _ before: RoostConfiguration) throws(ConfigurationError) {
         guard let file = before.file, found.file == nil else { return }
         throw ConfigurationError(message: "\(file) was read before and does not exist any more; put it back.")
     }
 
     /// The keys go first: only they can still fail.
-    private func apply(_ next: RoostConfiguration, _ before: RoostConfiguration, _ rooms: HubRooms) async throws {
+    private func applyConfiguration(_ next: RoostConfiguration, _ before: RoostConfiguration, _ rooms: HubRooms)
+        async throws
+    {
         if let keys = rooms.keys, !before.changes(in: next).filter(Self.isKey).isEmpty {
-            do { try await keys.adopt(next.keySettings) } catch { throw RunFailure("\(error).", .configuration) }
+            do { try await keys.applySettings(next.keySettings) } catch {
+                throw RunFailure("\(error).", .configuration)
+            }
         }
         if let pushService = rooms.pushService, let bundle = next.push.topic {
             pushService.adopt(try next.pushRules(bundle: bundle, audience: nil, facts: nil))
         }
         rooms.gateway.adopt(next.rules)
-        rooms.cluster?.adopt(next.rules.presence)
+        rooms.cluster?.replaceRules(next.rules.presence)
         rooms.gateway.reloadCertificates()
-        LogOutput.standard.adopt(next)
+        LogOutput.standard.applySettings(next)
     }
 
     private static func isKey(_ key: String) -> Bool { key.hasPrefix("jwt.") || key.hasPrefix("jwks.") }
 
-    private func log(_ before: RoostConfiguration, _ next: RoostConfiguration, _ found: RoostConfiguration) {
+    private func logReload(_ before: RoostConfiguration, _ next: RoostConfiguration, _ found: RoostConfiguration) {
         let changes = before.changes(in: next)
         let what = changes.isEmpty ? "nothing that a reload changes is new" : changes.joined(separator: ", ")
         logger.notice("The configuration was reloaded: \(what).")
@@ -86,7 +90,7 @@ final class Reload: Sendable {
 
 extension Reload {
     /// The data of the operator's page about the configuration and the log, and its actions on them.
-    func dashboard(_ log: LogOutput, _ figures: @escaping @Sendable () -> [Figure]) -> DashboardSources {
+    func dashboardSources(_ log: LogOutput, _ figures: @escaping @Sendable () -> [Figure]) -> DashboardSources {
         var sources = DashboardSources()
         sources.version = Roost.version
         sources.node = configuration.nodeName

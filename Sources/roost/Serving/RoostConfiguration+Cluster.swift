@@ -28,7 +28,7 @@ extension RoostConfiguration {
     /// The service that connects this hub with others; nil if `cluster.url` is not set.
     ///
     /// - Throws: `RunFailure` with the remedy.
-    func cluster(
+    func clusterService(
         _ shared: HubShared, _ logger: Logger, connections: @escaping @Sendable () -> Int,
         answers: [PeerSubject: any PeerAnswering], report: @escaping @Sendable (String?) -> Void
     ) throws -> ClusterService? {

@@ -69,7 +69,7 @@ extension RoostConfiguration {
         return limits
     }
 
-    func feed(conninfo: String, receipts: ReceiptTables? = nil) -> FeedConfiguration {
+    func feedConfiguration(conninfo: String, receipts: ReceiptTables? = nil) -> FeedConfiguration {
         var rhythm = Doorbell.Rhythm()
         rhythm.safety = .seconds(safetyPollSeconds)
         var feed = FeedConfiguration(
@@ -92,9 +92,9 @@ extension RoostConfiguration {
 extension RoostConfiguration {
     var presence: PresenceRules {
         var rules = PresenceRules()
-        rules.windows = Self.windows(graceActive, graceInactive, graceBackground)
+        rules.windows = Self.gracePeriods(graceActive, graceInactive, graceBackground)
         rules.topics = graceTopics.map {
-            (TopicPattern($0.pattern), Self.windows($0.active, $0.inactive, $0.background))
+            (TopicPattern($0.pattern), Self.gracePeriods($0.active, $0.inactive, $0.background))
         }
         rules.listedMembers = listedMembers
         rules.listedBytes = listedBytes
@@ -112,7 +112,7 @@ extension RoostConfiguration {
         return rules
     }
 
-    private static func windows(_ active: Int, _ inactive: Int, _ background: Int) -> GracePeriods {
+    private static func gracePeriods(_ active: Int, _ inactive: Int, _ background: Int) -> GracePeriods {
         GracePeriods(
             active: Int64(active) * 1000, inactive: Int64(inactive) * 1000, background: Int64(background) * 1000)
     }

@@ -40,23 +40,23 @@ extension RoostConfiguration {
         try await checkKeyFile()
         try checkCertificate()
         _ = try notificationMappings()
-        _ = try apns()
+        _ = try apnsConfiguration()
         // Even if nothing is pushed: faults are better found before pushes are wanted.
         _ = try pushRules(bundle: push.topic ?? "", audience: nil, facts: nil)
     }
 
     private func checkDatabase(_ url: String) throws {
         do {
-            try DatabaseURL.check(url)
+            try DatabaseURL.checkConninfo(url)
         } catch {
-            throw RunFailure("\(subject("database.url")): \(error)", .configuration)
+            throw RunFailure("\(errorSubject("database.url")): \(error)", .configuration)
         }
     }
 
     private func checkKeyFile() async throws {
         var settings = keySettings
         settings.url = nil
-        for source in await settings.examine() {
+        for source in await settings.examineSources() {
             if case .failure(let problem) = source.outcome { throw RunFailure("\(problem).", .configuration) }
         }
     }

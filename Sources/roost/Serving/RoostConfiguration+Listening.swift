@@ -6,9 +6,9 @@ extension RoostConfiguration {
     /// The mappings of notifications; empty without channels to listen to.
     func notificationMappings() throws(RunFailure) -> [NotificationMapping] {
         do {
-            return try NotificationMapping.list(notifyChannels ?? "", privateOnly: privateOnly)
+            return try NotificationMapping.parseList(notifyChannels ?? "", privateOnly: privateOnly)
         } catch {
-            throw RunFailure("\(subject("notify.channels")): \(error).", .configuration)
+            throw RunFailure("\(errorSubject("notify.channels")): \(error).", .configuration)
         }
     }
 }

@@ -9,7 +9,7 @@ import Wire
 /// The configuration of pushes in the form of the rooms that send them.
 extension RoostConfiguration {
     /// The access to APNs; nil if no pushes are configured.
-    func apns() throws -> APNsConfiguration? {
+    func apnsConfiguration() throws -> APNsConfiguration? {
         push.topic == nil ? nil : try APNsConfiguration(self, for: "roost serve")
     }
 
@@ -26,7 +26,7 @@ extension RoostConfiguration {
             node: nodeName, bundle: bundle, environment: pushEnvironment, tables: Set(push.alertTables),
             audience: push.audience ?? audience, facts: push.facts ?? facts, alert: alert,
             preview: Preview(limit: push.previewCharacters), alertLife: Int64(push.alertHours) * 3_600_000,
-            activity: try activityRules, topic: try template(push.activityTopic, "live_activity.topic"),
+            activity: try activityRules, topic: try textTemplate(push.activityTopic, "live_activity.topic"),
             restartWindow: Int64(restartSeconds) * 1000, refresh: Int64(push.factsSeconds) * 1000)
         rules.condition = AlertCondition(rawValue: push.alertWhen) ?? .unseen
         rules.devices = AlertDevices(rawValue: push.alertDevices) ?? .together
@@ -58,7 +58,7 @@ extension RoostConfiguration {
         do {
             return try TimedSource.list(push.timed ?? "")
         } catch {
-            throw RunFailure("\(subject("alerts.timed")): \(error).", .configuration)
+            throw RunFailure("\(errorSubject("alerts.timed")): \(error).", .configuration)
         }
     }
 
@@ -68,33 +68,33 @@ extension RoostConfiguration {
         do {
             return try AlertTemplate.sections(of: sections, otherwise: general)
         } catch {
-            throw RunFailure("\(subject("alerts.templates")): \(error).", .configuration)
+            throw RunFailure("\(errorSubject("alerts.templates")): \(error).", .configuration)
         }
     }
 
     private var alertTemplate: AlertTemplate {
         get throws(RunFailure) {
             AlertTemplate(
-                title: try line(push.title, push.titleKey, push.titleArguments, "alerts.title"),
-                body: try line(push.body, push.bodyKey, push.bodyArguments, "alerts.body"),
-                sound: try template(push.sound, "alerts.sound"))
+                title: try alertLine(push.title, push.titleKey, push.titleArguments, "alerts.title"),
+                body: try alertLine(push.body, push.bodyKey, push.bodyArguments, "alerts.body"),
+                sound: try textTemplate(push.sound, "alerts.sound"))
         }
     }
 
-    private func line(
+    private func alertLine(
         _ text: String, _ key: String?, _ arguments: [String], _ setting: String
     ) throws(RunFailure) -> AlertTextTemplate {
-        guard let key else { return .text(try template(text, setting)) }
+        guard let key else { return .text(try textTemplate(text, setting)) }
         var templates: [TextTemplate] = []
-        for argument in arguments { templates.append(try template(argument, setting + "_arguments")) }
+        for argument in arguments { templates.append(try textTemplate(argument, setting + "_arguments")) }
         return .localized(key: key, arguments: templates)
     }
 
-    private func template(_ text: String, _ setting: String) throws(RunFailure) -> TextTemplate {
+    private func textTemplate(_ text: String, _ setting: String) throws(RunFailure) -> TextTemplate {
         do {
             return try TextTemplate(text)
         } catch {
-            throw RunFailure("\(subject(setting)): \(error).", .configuration)
+            throw RunFailure("\(errorSubject(setting)): \(error).", .configuration)
         }
     }
 
@@ -104,7 +104,7 @@ extension RoostConfiguration {
             do {
                 content = try ContentTemplate(push.activityState, preview: Preview(limit: push.previewCharacters))
             } catch {
-                throw RunFailure("\(subject("live_activity.content_state")): \(error).", .configuration)
+                throw RunFailure("\(errorSubject("live_activity.content_state")): \(error).", .configuration)
             }
             var rules = ActivityRules(content: content)
             rules.quiet = Int64(push.debounceMilliseconds)
@@ -130,11 +130,11 @@ extension APNsConfiguration {
         do {
             self.init(key: try ProviderKey(teamID: key.team, keyID: key.id, pem: key.pem))
         } catch {
-            throw RunFailure("\(configuration.subject(error.setting)): \(error)", .configuration)
+            throw RunFailure("\(configuration.errorSubject(error.setting)): \(error)", .configuration)
         }
-        if let file = settings.caFile, let problem = Self.problem(withCertificates: file) {
+        if let file = settings.caFile, let problem = Self.certificateProblem(withCertificates: file) {
             throw RunFailure(
-                "\(configuration.subject("apns.ca_file")): \(file) \(problem); name a file with certificates in PEM, or "
+                "\(configuration.errorSubject("apns.ca_file")): \(file) \(problem); name a file with certificates in PEM, or "
                     + "leave it out for the system's.", .configuration)
         }
         url = settings.url
@@ -143,7 +143,7 @@ extension APNsConfiguration {
         queue = settings.queue
     }
 
-    private static func problem(withCertificates file: String) -> String? {
+    private static func certificateProblem(withCertificates file: String) -> String? {
         do {
             let text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
             return text.contains("-----BEGIN CERTIFICATE-----") ? nil : "has no certificate"

@@ -33,7 +33,7 @@ extension WebhookService.Statistics {
                 "roost_webhook_attempts_failed_total", .counter, "Messages that webhooks.url did not take at once.",
                 attemptsFailed),
         ]
-            + Figure.each(
+            + Figure.labelledFigures(
                 "roost_webhook_events_total", .counter, "Events, by result.", "result",
                 ["sent": sent, "lost": lost, "missed": missed])
     }

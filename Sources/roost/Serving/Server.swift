@@ -56,7 +56,7 @@ struct Server {
         self.whenReady = whenReady
     }
 
-    func run() async throws {
+    func runUntilSignal() async throws {
         OpenFiles.raiseLimit()
         // Writing to a closed connection fails instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
@@ -71,7 +71,7 @@ struct Server {
             return rooms
         }
         // Until here a signal ends the process: there is nothing to shut down yet.
-        Signals.listen(to: [SIGTERM, SIGINT])
-        await HubService(rooms: rooms).run()
+        Signals.handleSignals(to: [SIGTERM, SIGINT])
+        await HubService(rooms: rooms).runUntilSignal()
     }
 }

@@ -11,15 +11,16 @@ extension StreamSettings {
             return [CloseRule(pattern: nil, statement: onClose)]
         }
         var rules: [CloseRule] = []
-        for entry in try SettingEntry.all(of: "streams.on_close", onClose) {
-            try entry.expect(only: ["stream", "statement", "when", "role"])
-            let pattern = try entry.text("stream")
-            let statement = try entry.text("statement")
-            guard statement.contains("$1") else { throw entry.failure("has a statement that does not take $1") }
+        for entry in try SettingEntry.parseEntries(of: "streams.on_close", onClose) {
+            try entry.expectKeys(only: ["stream", "statement", "when", "role"])
+            let pattern = try entry.requiredText("stream")
+            let statement = try entry.requiredText("statement")
+            guard statement.contains("$1") else { throw entry.entryFailure("has a statement that does not take $1") }
             let role = try entry.optionalText("role")
-            let reasons = try Self.reasons(of: entry)
+            let reasons = try Self.closeReasons(of: entry)
             guard role != nil || !reasons.contains(.aborted) else {
-                throw entry.failure("is for aborted, which nobody asks for: name the role that its statement runs with")
+                throw entry.entryFailure(
+                    "is for aborted, which nobody asks for: name the role that its statement runs with")
             }
             rules.append(
                 CloseRule(pattern: pattern, statement: statement, reasons: reasons, role: role.map { Name($0) }))
@@ -27,12 +28,12 @@ extension StreamSettings {
         return rules
     }
 
-    private static func reasons(of entry: SettingEntry) throws(RunFailure) -> Set<StreamEnding.Reason> {
+    private static func closeReasons(of entry: SettingEntry) throws(RunFailure) -> Set<StreamEnding.Reason> {
         guard let words = try entry.words("when") else { return [.complete] }
         var reasons: Set<StreamEnding.Reason> = []
         for word in words {
             guard let reason = StreamEnding.Reason(rawValue: word) else {
-                throw entry.failure("has the word \(word) in when, expected complete, cancelled or aborted")
+                throw entry.entryFailure("has the word \(word) in when, expected complete, cancelled or aborted")
             }
             reasons.insert(reason)
         }
@@ -43,19 +44,19 @@ extension StreamSettings {
     func boundRules() throws(RunFailure) -> [BoundRule] {
         guard let bounds else { return [] }
         var rules: [BoundRule] = []
-        for entry in try SettingEntry.all(of: "streams.bounds", bounds) {
-            try entry.expect(only: ["stream", "bytes", "keep", "seconds"])
-            var bound = StreamBound(bytes: try entry.integer("bytes", within: 1024...268_435_456))
+        for entry in try SettingEntry.parseEntries(of: "streams.bounds", bounds) {
+            try entry.expectKeys(only: ["stream", "bytes", "keep", "seconds"])
+            var bound = StreamBound(bytes: try entry.requiredInteger("bytes", within: 1024...268_435_456))
             let keep = try entry.optionalText("keep") ?? "all"
             guard ["all", "newest"].contains(keep) else {
-                throw entry.failure("has keep: \(keep), expected all or newest")
+                throw entry.entryFailure("has keep: \(keep), expected all or newest")
             }
             bound.keepsNewest = keep == "newest"
-            if entry.has("seconds") {
-                guard bound.keepsNewest else { throw entry.failure("has seconds, which go with keep: newest") }
-                bound.age = Int64(try entry.integer("seconds", within: 1...86_400)) * 1000
+            if entry.hasValue("seconds") {
+                guard bound.keepsNewest else { throw entry.entryFailure("has seconds, which go with keep: newest") }
+                bound.age = Int64(try entry.requiredInteger("seconds", within: 1...86_400)) * 1000
             }
-            rules.append(BoundRule(pattern: try entry.text("stream"), bound))
+            rules.append(BoundRule(pattern: try entry.requiredText("stream"), bound))
         }
         return rules
     }
@@ -69,7 +70,7 @@ private struct SettingEntry {
     private let json: JSON
 
     /// - Throws: `RunFailure` if the text is not a list of objects.
-    static func all(of setting: String, _ text: String) throws(RunFailure) -> [SettingEntry] {
+    static func parseEntries(of setting: String, _ text: String) throws(RunFailure) -> [SettingEntry] {
         let json: JSON
         do { json = try JSON(parsing: Array(text.utf8)) } catch {
             throw RunFailure(
@@ -79,7 +80,7 @@ private struct SettingEntry {
         var entries: [SettingEntry] = []
         for (place, element) in json.elements.enumerated() {
             let entry = SettingEntry(setting: setting, number: place + 1, json: element)
-            guard element.kind == .object else { throw entry.failure("has no keys and values") }
+            guard element.kind == .object else { throw entry.entryFailure("has no keys and values") }
             entries.append(entry)
         }
         guard !entries.isEmpty else {
@@ -88,30 +89,30 @@ private struct SettingEntry {
         return entries
     }
 
-    func failure(_ problem: String) -> RunFailure {
+    func entryFailure(_ problem: String) -> RunFailure {
         RunFailure("\(setting): entry \(number) \(problem).", .configuration)
     }
 
-    func expect(only keys: [String]) throws(RunFailure) {
+    func expectKeys(only keys: [String]) throws(RunFailure) {
         var unknown: String?
         json.forEachMember { member in
             if !keys.contains(where: { member.isNamed($0) }) { unknown = unknown ?? member.key }
         }
         if let unknown {
-            throw failure("has the key \(unknown), which is none of \(keys.joined(separator: ", "))")
+            throw entryFailure("has the key \(unknown), which is none of \(keys.joined(separator: ", "))")
         }
     }
 
-    func has(_ key: String) -> Bool { json[key].map { $0.kind != .null } ?? false }
+    func hasValue(_ key: String) -> Bool { json[key].map { $0.kind != .null } ?? false }
 
-    func text(_ key: String) throws(RunFailure) -> String {
-        guard let text = try optionalText(key) else { throw failure("has no \(key)") }
+    func requiredText(_ key: String) throws(RunFailure) -> String {
+        guard let text = try optionalText(key) else { throw entryFailure("has no \(key)") }
         return text
     }
 
     func optionalText(_ key: String) throws(RunFailure) -> String? {
         guard let value = json[key], value.kind != .null else { return nil }
-        guard let text = value.string, !text.isEmpty else { throw failure("has a \(key) that is no text") }
+        guard let text = value.string, !text.isEmpty else { throw entryFailure("has a \(key) that is no text") }
         return text
     }
 
@@ -122,13 +123,13 @@ private struct SettingEntry {
             value.kind == .array
             ? value.elements.map { $0.string ?? "" }
             : (value.string ?? "").split { $0 == "," || $0.isWhitespace }.map(String.init)
-        guard !words.isEmpty, !words.contains("") else { throw failure("has a \(key) that is no list of words") }
+        guard !words.isEmpty, !words.contains("") else { throw entryFailure("has a \(key) that is no list of words") }
         return words
     }
 
-    func integer(_ key: String, within range: ClosedRange<Int>) throws(RunFailure) -> Int {
+    func requiredInteger(_ key: String, within range: ClosedRange<Int>) throws(RunFailure) -> Int {
         guard let number = json[key]?.int, range.contains(number) else {
-            throw failure("needs \(key), a whole number from \(range.lowerBound) to \(range.upperBound)")
+            throw entryFailure("needs \(key), a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }

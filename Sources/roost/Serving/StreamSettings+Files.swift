@@ -12,7 +12,7 @@ extension StreamSettings {
     /// Nil if the hub serves no streams.
     ///
     /// - Parameter shared: the place of the streams that several hubs share; nil for a single hub.
-    func setup(
+    func fileServiceSetup(
         _ committer: any StreamCommitter, _ shared: SharedStreams?, _ logger: Logger
     ) throws -> FileStreamService.Setup? {
         guard let directory else { return nil }

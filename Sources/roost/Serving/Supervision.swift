@@ -45,42 +45,42 @@ final class Supervision: Sendable {
     }
 
     /// Starts reporting, once a second. Call once, when the ports are open.
-    func begin() {
+    func startReporting() {
         state.withLock { $0.began = .now }
         repeatLook()
     }
 
     private func repeatLook() {
-        look()
+        reportChanges()
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [self] in repeatLook() }
     }
 
     /// Reports what has changed since the last report.
-    func look() {
-        send { report, status in report.lines(status) }
+    func reportChanges() {
+        sendReport { report, status in report.newLines(status) }
     }
 
     /// Reports that the configuration is about to be reloaded.
-    func reloads() {
-        send { report, _ in report.reloads(at: Clock.now().monotonic * 1000) }
+    func reportReloading() {
+        sendReport { report, _ in report.reloadLines(at: Clock.now().monotonic * 1000) }
     }
 
     /// Reports the outcome of a reload.
     ///
     /// - Parameter outcome: a few words such as `configuration reloaded`.
-    func reloaded(_ outcome: String) {
-        send { report, status in report.reloaded(outcome, status) }
+    func reportReloaded(_ outcome: String) {
+        sendReport { report, status in report.reloadedLines(outcome, status) }
     }
 
     /// Reports that the hub is stopping.
-    func stops(within limit: Duration) {
-        send { report, _ in report.stops(within: limit) }
-        look()
+    func reportStopping(within limit: Duration) {
+        sendReport { report, _ in report.stoppingLines(within: limit) }
+        reportChanges()
     }
 
     /// Sends the lines that `what` makes of the report. After a failure the report is unchanged, so that they are sent
     /// next time.
-    private func send(_ what: (inout ServiceReport, ServiceReport.Status) -> [String]) {
+    private func sendReport(_ what: (inout ServiceReport, ServiceReport.Status) -> [String]) {
         let (problem, heartbeats) = (problem(), heartbeats())
         state.withLock { state in
             guard let began = state.began else { return }
@@ -89,7 +89,7 @@ final class Supervision: Sendable {
                 &report,
                 ServiceReport.Status(problem: problem, heartbeats: heartbeats, age: ContinuousClock.now - began))
             do throws(SystemdNotifier.Failure) {
-                if !lines.isEmpty { try notifier.send(lines) }
+                if !lines.isEmpty { try notifier.sendLines(lines) }
                 state.report = report
             } catch {
                 if !state.hasWarned { logger.warning("The hub cannot report its status to systemd: \(error)") }

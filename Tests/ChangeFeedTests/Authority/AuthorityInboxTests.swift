@@ -15,7 +15,8 @@ import Wire
             let claims = Claims(
                 role: "authenticated", subject: subject.map { Name($0) }, expiresAt: 0, json: Array("{}".utf8))
             for _ in 0..<times {
-                authority.decide(AuthorizationQuestion(claims: claims, topic: topic, right: .read(replay: nil))) { _ in
+                authority.decideQuestion(AuthorizationQuestion(claims: claims, topic: topic, right: .read(replay: nil)))
+                { _ in
                     refused.withLock { $0 += 1 }
                 }
             }

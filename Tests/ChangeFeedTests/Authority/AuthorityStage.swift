@@ -19,9 +19,9 @@ final class AuthorityStage {
         database = try cluster.database()
         try database.createClientRoles()
         session = try database.session()
-        try session.run("create schema auth; grant usage on schema auth to public")
+        try session.runScript("create schema auth; grant usage on schema auth to public")
         try Migrator.migrate(conninfo: database.conninfo)
-        if !script.isEmpty { try session.run(script) }
+        if !script.isEmpty { try session.runScript(script) }
         authority = PolicyAuthority(conninfo: database.role(user).conninfo, logger: .silent)
         authority.start()
     }
@@ -40,7 +40,7 @@ final class AuthorityStage {
         let answers = Mutex<[Int: [AuthorizationOutcome]]>([:])
         let holder = Holder(answers)
         for (place, question) in questions.enumerated() {
-            authority.decide(question) { outcome in
+            authority.decideQuestion(question) { outcome in
                 holder.answers.withLock { $0[place, default: []].append(outcome) }
             }
         }
@@ -83,16 +83,16 @@ final class AuthorityStage {
         let wanted: ChannelExtensions = if case .write(let wanted) = right { wanted } else { .all }
         for (name, one) in [("broadcast", ChannelExtensions.broadcast), ("presence", .presence)]
         where wanted.contains(one) {
-            try session.run("begin")
-            defer { do { try session.run("rollback") } catch { Issue.record(error) } }
+            try session.runScript("begin")
+            defer { do { try session.runScript("rollback") } catch { Issue.record(error) } }
             let insert =
                 "insert into realtime.messages (topic, extension, updated_at, inserted_at, id) "
                 + "values ($1, $2, now() at time zone 'UTC', now() at time zone 'UTC', $3)"
             let id = UUID().uuidString.lowercased()
             let isRead = if case .read = right { true } else { false }
-            if isRead { _ = try session.rows(insert, [topic, name, id]) }
+            if isRead { _ = try session.queryRows(insert, [topic, name, id]) }
             do {
-                _ = try session.rows(
+                _ = try session.queryRows(
                     """
                     select set_config('role', $1, true), set_config('realtime.topic', $2, true),
                         set_config('request.jwt.claims', $3, true), set_config('request.jwt.claim.sub', $4, true),
@@ -100,11 +100,11 @@ final class AuthorityStage {
                     """,
                     [claims.role.text, topic, String(decoding: claims.json, as: UTF8.self), claims.subject?.text ?? ""])
                 if isRead {
-                    if try !session.rows("select id from realtime.messages where id = $1", [id]).isEmpty {
+                    if try !session.queryRows("select id from realtime.messages where id = $1", [id]).isEmpty {
                         found.insert(one)
                     }
                 } else {
-                    _ = try session.rows(insert, [topic, name, id])
+                    _ = try session.queryRows(insert, [topic, name, id])
                     found.insert(one)
                 }
             } catch {

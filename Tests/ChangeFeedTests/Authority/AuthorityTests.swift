@@ -114,15 +114,15 @@ extension FeedTests {
         @Test func privilegesCountBesidesPolicies() throws {
             let stage = try AuthorityStage("create policy p on realtime.messages using (true) with check (true)")
             try #expect(stage.rights("anon") == "all")
-            try stage.session.run("revoke select on realtime.messages from public")
+            try stage.session.runScript("revoke select on realtime.messages from public")
             try eventuallyWithinASecond("the privilege counts") { try stage.rights("anon") == "none" }
             try #expect(stage.rights("anon", to: .write(.broadcast)) == "broadcast")
             try #expect(stage.rights("service_role") == "none", "beyond policies, not beyond privileges")
-            try stage.session.run(
+            try stage.session.runScript(
                 "grant select on realtime.messages to anon; revoke insert on realtime.messages from public")
             try eventuallyWithinASecond("the privilege counts") { try stage.rights("anon") == "all" }
             try #expect(stage.rights("anon", to: .write(.broadcast)) == "none")
-            try stage.session.run("revoke usage on schema realtime from public")
+            try stage.session.runScript("revoke usage on schema realtime from public")
             try eventuallyWithinASecond("the privilege counts") { try stage.rights("anon") == "none" }
         }
 
@@ -137,11 +137,11 @@ extension FeedTests {
                 ("alter table realtime.messages disable row level security", "all"),
             ] {
                 let sql = change.replacing(" with inherit true", with: "")
-                if change.contains("inherit") { try stage.session.run("alter role anon inherit") }
-                try stage.session.run(sql)
+                if change.contains("inherit") { try stage.session.runScript("alter role anon inherit") }
+                try stage.session.runScript(sql)
                 try eventuallyWithinASecond(change) { try stage.rights("anon") == expected }
             }
-            try stage.session.run("alter role anon noinherit")
+            try stage.session.runScript("alter role anon noinherit")
         }
 
         @Test func manyAtOnceEachByItsOwn() throws {
@@ -220,7 +220,7 @@ extension FeedTests {
             let stage = try AuthorityStage("drop schema realtime cascade")
             try #expect(stage.rights("service_role") == "unavailable")
             try Migrator.migrate(conninfo: stage.database.conninfo)
-            try stage.session.run(
+            try stage.session.runScript(
                 "create schema if not exists realtime; create table if not exists realtime.messages (id int)")
             try eventuallyWithinASecond("the table counts") {
                 try stage.rights("service_role") != "unavailable"
@@ -234,11 +234,11 @@ extension FeedTests {
             let said = Notes()
             let question = AuthorizationQuestion(
                 claims: AuthorityStage.claims("anon"), topic: "a", right: .read(replay: nil))
-            authority.decide(question) { said.add($0.words) }
+            authority.decideQuestion(question) { said.add($0.words) }
             try eventually("an answer") { said.all == ["unavailable"] }
             authority.stop()
             #expect(elapsed.isAtMost(.seconds(3)), "\(elapsed.time)")
-            authority.decide(question) { said.add($0.words) }
+            authority.decideQuestion(question) { said.add($0.words) }
             #expect(said.all == ["unavailable", "unavailable"], "also once it is stopped")
         }
 
@@ -268,7 +268,7 @@ extension FeedTests {
             let stage = try AuthorityStage("create policy p on realtime.messages using (true)")
             for _ in 0..<3 {
                 try #expect(stage.rights("anon") == "all")
-                try stage.session.run(
+                try stage.session.runScript(
                     "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
                 )
             }
@@ -280,7 +280,9 @@ extension FeedTests {
             let said = Notes()
             for n in 0..<1200 {
                 let claims = AuthorityStage.claims("anon", "\(n)")
-                stage.authority.decide(AuthorizationQuestion(claims: claims, topic: "a", right: .read(replay: nil))) {
+                stage.authority.decideQuestion(
+                    AuthorizationQuestion(claims: claims, topic: "a", right: .read(replay: nil))
+                ) {
                     said.add($0.words)
                 }
             }

@@ -57,9 +57,9 @@ extension FeedTests {
             }
             let answers = try stage.ask(questions, within: .seconds(60))
             #expect(answers.map(\.words) == Array(repeating: "replay failed", count: 10))
-            let reads = try stage.session.rows("select last_value from slow_reads")[0][0].flatMap { Int($0) } ?? 0
+            let reads = try stage.session.queryRows("select last_value from slow_reads")[0][0].flatMap { Int($0) } ?? 0
             #expect((1..<10).contains(reads), "\(reads)")
-            try #expect(stage.session.rows("select from pg_stat_activity where wait_event = 'PgSleep'").isEmpty)
+            try #expect(stage.session.queryRows("select from pg_stat_activity where wait_event = 'PgSleep'").isEmpty)
             try #expect(stage.replay("anon", since: 0).count == 25, "and others are served")
         }
 
@@ -130,8 +130,9 @@ extension FeedTests {
             defer { authority.stop() }
             let found = Notes()
             let right = AuthorizationQuestion.Right.read(replay: ReplayRequest(since: 0))
-            authority.decide(AuthorizationQuestion(claims: AuthorityStage.claims("anon"), topic: "room", right: right))
-            {
+            authority.decideQuestion(
+                AuthorizationQuestion(claims: AuthorityStage.claims("anon"), topic: "room", right: right)
+            ) {
                 guard case .decided(let rights, let messages) = $0 else { return found.add("undecided") }
                 found.add("\(rights.rawValue) \(messages.map(\.line))")
             }

@@ -86,12 +86,12 @@ extension FeedTests {
             try eventually("a reason") {
                 if case .connecting(let reason?) = feed.status { reason.contains("name the primary") } else { false }
             }
-            let findings = Doctor.examine(conninfo: onStandby.conninfo).filter { $0.severity == .error }
+            let findings = Doctor.examineDatabase(conninfo: onStandby.conninfo).filter { $0.severity == .error }
             #expect(findings.first?.subject == "primary")
             var limits = DoctorLimits()
             limits.walBytes = 0
             func standbys() -> [Finding] {
-                Doctor.examine(conninfo: database.conninfo, limits: limits).filter { $0.subject == "standbys" }
+                Doctor.examineDatabase(conninfo: database.conninfo, limits: limits).filter { $0.subject == "standbys" }
             }
             try eventually("the standby has all: \(standbys())") { standbys().map(\.severity) == [.good] }
             try onStandby.run("select pg_wal_replay_pause()")

@@ -73,7 +73,7 @@ extension FeedTests {
                     // Held for longer than a bell that nobody suspects.
                     usleep(5_000_000)
                     #expect(feed.statistics.connections == connections)
-                    try writer.run("commit")
+                    try writer.runScript("commit")
                     try eventually("the row", within: .seconds(1)) { collector.count == 1 }
                     try eventually("it was noticed", within: .seconds(10)) {
                         feed.statistics.connections > connections
@@ -135,7 +135,7 @@ extension FeedTests {
             let several = database.conninfo.replacing("host=", with: "connect_timeout=2 host=/nowhere,\(directory),")
             let elapsed = Elapsed()
             let session = try DatabaseSession(conninfo: several)
-            #expect(try session.rows("select 1") == [["1"]])
+            #expect(try session.queryRows("select 1") == [["1"]])
             #expect(elapsed.time >= .seconds(2) && elapsed.isAtMost(.seconds(4)), "\(elapsed.time)")
         }
 

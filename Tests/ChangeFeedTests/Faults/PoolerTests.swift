@@ -41,7 +41,7 @@ extension FeedTests {
                     #expect(Pooler.problem(of: pooled.conninfo, within: .seconds(10)) == Pooler.refusal)
                 }
                 #expect { try Migrator.migrate(conninfo: pooled.conninfo) } throws: { "\($0)".contains("pool_mode") }
-                let findings = Doctor.examine(conninfo: pooled.conninfo)
+                let findings = Doctor.examineDatabase(conninfo: pooled.conninfo)
                 #expect(findings.map(\.subject) == ["pooler"] && findings.allSatisfy { $0.severity == .error })
                 let feed = ChangeFeed(
                     configuration: FeedConfiguration(conninfo: pooled.conninfo), logger: .silent, consumer: Collector())
@@ -71,7 +71,7 @@ extension FeedTests {
                 }
                 // The database is bare: it has no roles of clients, and nobody who may read the table.
                 let others = ["roles", "readers"]
-                let errors = Doctor.examine(conninfo: pooled.conninfo).filter {
+                let errors = Doctor.examineDatabase(conninfo: pooled.conninfo).filter {
                     $0.severity == .error && !others.contains($0.subject)
                 }
                 #expect(errors == [])
@@ -89,7 +89,7 @@ extension FeedTests {
                 do $$ begin create role uninvited login; exception when duplicate_object then null; end $$;
                 revoke connect on database \(database.name) from public
                 """)
-            let finding = try #require(Doctor.examine(conninfo: database.role("uninvited").conninfo).first)
+            let finding = try #require(Doctor.examineDatabase(conninfo: database.role("uninvited").conninfo).first)
             #expect(
                 finding.message.contains(#"`grant connect on database "\#(database.name)" to "uninvited"`"#),
                 "\(finding)")

@@ -20,10 +20,10 @@ extension FeedTests {
             let database = try cluster.migratedDatabase().prepared("create table t (n int, body text)", watching: "t")
                 .tester
             let filler = try database.session()
-            try filler.run("set synchronous_commit = off; set statement_timeout = 0")
+            try filler.runScript("set synchronous_commit = off; set statement_timeout = 0")
             for number in 0..<Self.transactions {
                 let age = number < Self.transactions * 9 / 10 ? "2 days" : "1 hour"
-                try filler.run(
+                try filler.runScript(
                     """
                     insert into roost.change (relid, op, at, record)
                     select 't'::regclass, 'I', clock_timestamp() - interval '\(age)',
@@ -31,8 +31,8 @@ extension FeedTests {
                     from generate_series(1, \(Self.rowsPerTransaction)) g
                     """)
             }
-            try filler.run("vacuum analyze roost.change", within: .seconds(300))
-            try filler.run("checkpoint", within: .seconds(300))
+            try filler.runScript("vacuum analyze roost.change", within: .seconds(300))
+            try filler.runScript("checkpoint", within: .seconds(300))
             for round in 0..<3 {
                 for prunes in round % 2 == 0 ? [false, true] : [true, false] {
                     let line = try measure(database, prunes: prunes)
@@ -58,7 +58,7 @@ extension FeedTests {
                 let session = try database.session()
                 var count = 0
                 while ContinuousClock.now < end {
-                    try session.run("insert into t values (1, 'a message of an ordinary length')")
+                    try session.runScript("insert into t values (1, 'a message of an ordinary length')")
                     count += 1
                 }
                 written.withLock { $0 += count }
@@ -68,7 +68,7 @@ extension FeedTests {
             // Paced, so that what is measured is the feed and no queue.
             let session = try database.session()
             for n in 1...1000 {
-                try session.run("insert into t values (2, 'a message of an ordinary length')")
+                try session.runScript("insert into t values (2, 'a message of an ordinary length')")
                 let committed = ContinuousClock.now
                 try eventually("row \(n)") { collector.count >= total + n }
                 if let seen = collector.seen.last {

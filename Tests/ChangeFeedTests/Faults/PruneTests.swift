@@ -13,8 +13,8 @@ extension FeedTests {
                 "create table t (n int)", watching: "t")
             let session = try database.session()
             for (n, age) in ages.enumerated() {
-                try session.run("insert into t values (\(n))")
-                try session.run(
+                try session.runScript("insert into t values (\(n))")
+                try session.runScript(
                     "update roost.change set at = at - interval '\(age) days' where record ->> 'n' = '\(n)'")
             }
             return database
@@ -53,7 +53,7 @@ extension FeedTests {
         @Test func nobodyWaitsForAnotherPruner() throws {
             let database = try database([2, 2, 2])
             let other = try database.session()
-            try other.run("begin; select from roost.meta for update")
+            try other.runScript("begin; select from roost.meta for update")
             try database.withFeed { waiting, collector in
                 let feed = pruning(database, node: "other")
                 feed.start()
@@ -66,7 +66,7 @@ extension FeedTests {
                     return feed.statistics.polls > polls + 50
                 }
                 #expect(feed.statistics.pruned == 0)
-                try other.run("commit")
+                try other.runScript("commit")
                 try eventually("all are gone") { feed.statistics.pruned == 3 }
             }
         }
@@ -82,7 +82,7 @@ extension FeedTests {
             var written = 0
             let session = try database.session()
             try eventually("30,000 are gone") {
-                try session.run("insert into t values (0)")
+                try session.runScript("insert into t values (0)")
                 written += 1
                 return feeds.map(\.statistics.pruned).reduce(0, +) == 30_000
             }

@@ -127,29 +127,29 @@ extension FeedTests {
             let database = try cluster.migratedDatabase().prepared("create table t (n int)", watching: "t")
             try database.withFeed { feed, collector in
                 let culprit = try DatabaseSession(conninfo: database.conninfo + " application_name=culprit")
-                try culprit.run("listen noise")
-                try culprit.run("begin; select 1")
+                try culprit.runScript("listen noise")
+                try culprit.runScript("begin; select 1")
                 let session = try database.session()
                 var fills = 0
                 while Double(try database.value("select pg_notification_queue_usage()") ?? "") ?? 0 < 0.999, fills < 200
                 {
                     fills += 1
                     do {
-                        try session.run(
+                        try session.runScript(
                             "select count(pg_notify('noise', g || repeat('x', 7900))) from generate_series(1, 10000) g")
                     } catch let error as PostgresError where error.message.contains("too many notifications") {
                         break
                     }
                 }
-                let finding = Doctor.examine(conninfo: database.conninfo).first { $0.subject == "queue" }
+                let finding = Doctor.examineDatabase(conninfo: database.conninfo).first { $0.subject == "queue" }
                 print("after \(fills) fills: \(finding?.message ?? "no finding")")
                 #expect(finding?.severity == .error && finding?.message.contains("culprit") ?? false)
                 #expect(throws: PostgresError.self) {
-                    for _ in 0..<1000 { try session.run("select pg_notify('noise', repeat('x', 7900))") }
+                    for _ in 0..<1000 { try session.runScript("select pg_notify('noise', repeat('x', 7900))") }
                 }
                 for n in 0..<3 {
                     try eventually("sleep") { feed.statistics.dozes > n }
-                    try session.run("insert into t values (\(n))")
+                    try session.runScript("insert into t values (\(n))")
                     let elapsed = Elapsed()
                     try eventually("row \(n)") { collector.count == n + 1 }
                     #expect(elapsed.isAtMost(.seconds(6)), "\(elapsed.time)")

@@ -29,19 +29,19 @@ extension FeedTests {
             let writer = try database.tester.session()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(#"{"event":"*","schema":"public","table":"messages"}"#, as: "ann")
-                try writer.run("insert into messages values (-1, 1, 'x')")
+                try writer.runScript("insert into messages values (-1, 1, 'x')")
                 try eventually("the first message") { stage.shown("ann", group).count == 1 }
                 let sessions = try Set(database.tester.hubSessions())
                 #expect(sessions.count == 3)
                 for n in 0..<4 {
                     // Longer than the timeouts: idle sessions, and a doorbell's lock that is waited for.
-                    try writer.run("begin; insert into messages values (\(n), 1, 'x')")
+                    try writer.runScript("begin; insert into messages values (\(n), 1, 'x')")
                     usleep(600_000)
-                    try writer.run("commit")
+                    try writer.runScript("commit")
                     try eventually("message \(n)") { stage.shown("ann", group).count == n + 2 }
                 }
                 usleep(600_000)
-                try writer.run("insert into messages values (4, 1, 'x')")
+                try writer.runScript("insert into messages values (4, 1, 'x')")
                 try eventually("the last message") { stage.shown("ann", group).count == 6 }
                 #expect(try Set(database.tester.hubSessions()) == sessions, "no session was lost")
             }

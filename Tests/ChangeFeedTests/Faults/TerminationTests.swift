@@ -23,7 +23,7 @@ extension FeedTests {
                     if index == 0 {
                         while !stop.withLock({ $0 }) {
                             let n = written.withLock { $0 }
-                            try session.run("insert into messages values (\(n), 1, 'x')")
+                            try session.runScript("insert into messages values (\(n), 1, 'x')")
                             written.withLock { $0 += 1 }
                             if n % 40 == 0 { usleep(30_000) }
                         }
@@ -34,7 +34,7 @@ extension FeedTests {
                     var killed: [String: Int] = [:]
                     while killed.values.reduce(0, +) < kills {
                         usleep(UInt32.random(in: 0...200_000, using: &generator))
-                        let victims = try session.rows(
+                        let victims = try session.queryRows(
                             """
                             select pid, case when application_name = 'roost policies' then 'policies'
                                 when exists (select from pg_locks l where l.pid = a.pid and classid = 1919905651
@@ -45,7 +45,7 @@ extension FeedTests {
                         guard let victim = victims.randomElement(using: &generator), let pid = victim[0] else {
                             continue
                         }
-                        if try session.rows("select pg_terminate_backend($1::int4)", [pid]) == [["t"]] {
+                        if try session.queryRows("select pg_terminate_backend($1::int4)", [pid]) == [["t"]] {
                             killed[victim[1] ?? "", default: 0] += 1
                         }
                     }
@@ -68,7 +68,7 @@ extension FeedTests {
             for round in 0..<(isSlow ? 50 : 10) {
                 #expect(try stage.rights("authenticated", "ann") == "all", "round \(round)")
                 let session = try stage.database.tester.session()
-                _ = try session.rows(
+                _ = try session.queryRows(
                     "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() "
                         + "and pid <> pg_backend_pid() and application_name like 'roost%' "
                         + "and pid <> \(stage.session.backendID) and random() < 0.7")

@@ -36,7 +36,7 @@ import Testing
                     key, questions: 1, place == 7 ? .milliseconds(100) : .microseconds(400), at: now)
             }
             if round == 0 { #expect(keys.count { budget.isSuspect($0) } == 1) }
-            gone += budget.overdrawn(at: now)
+            gone += budget.takeOverdrawn(at: now)
             if gone.isEmpty { continue }
             break
         }
@@ -49,7 +49,7 @@ import Testing
         var left = Self.keys(0..<count)
         var now = start
         var spent = Duration.zero
-        budget.suspect(left, at: start)
+        budget.suspectFilters(left, at: start)
         for _ in 0..<1000 where !left.isEmpty {
             let cost = Duration.milliseconds(5)
             for key in left where budget.isSuspect(key) {
@@ -57,7 +57,7 @@ import Testing
                 now = now + cost
                 budget.tookApart(key, questions: 1, cost, at: now)
             }
-            let gone = Set(budget.overdrawn(at: now))
+            let gone = Set(budget.takeOverdrawn(at: now))
             left.removeAll { gone.contains($0) }
             now = now + .milliseconds(20)
         }
@@ -69,22 +69,22 @@ import Testing
     @Test func theCostliestGoFirst() {
         var budget = ConditionBudget(limits, at: start)
         let keys = Self.keys(0..<4)
-        for key in keys { budget.suspect([key], at: start) }
+        for key in keys { budget.suspectFilters([key], at: start) }
         for (key, milliseconds) in zip(keys, [10, 500, 20, 100]) {
             budget.tookApart(key, questions: 1, .milliseconds(milliseconds), at: start)
         }
-        #expect(budget.overdrawn(at: start) == [keys[1]])
-        #expect(budget.overdrawn(at: start) == [])
+        #expect(budget.takeOverdrawn(at: start) == [keys[1]])
+        #expect(budget.takeOverdrawn(at: start) == [])
         #expect(budget.isSuspect(keys[3]) && !budget.isSuspect(keys[1]))
     }
 
     @Test func withinTheirShareNobodyGoes() {
         var budget = ConditionBudget(limits, at: start)
         let keys = Self.keys(0..<1)
-        budget.suspect(keys, at: start)
+        budget.suspectFilters(keys, at: start)
         for second in 0..<100 {
             budget.tookApart(keys[0], questions: 1, .milliseconds(90), at: start + .seconds(second))
-            #expect(budget.overdrawn(at: start + .seconds(second)) == [])
+            #expect(budget.takeOverdrawn(at: start + .seconds(second)) == [])
         }
     }
 
@@ -93,7 +93,7 @@ import Testing
             var budget = ConditionBudget(limits, at: start)
             let keys = Self.keys(0..<1)
             budget.tookApart(keys[0], questions: 1, .milliseconds(milliseconds), at: start)
-            #expect(budget.overdrawn(at: start) == (isOver ? keys : []), "\(milliseconds)")
+            #expect(budget.takeOverdrawn(at: start) == (isOver ? keys : []), "\(milliseconds)")
         }
     }
 
@@ -101,9 +101,9 @@ import Testing
         var budget = ConditionBudget(limits, at: start)
         let keys = Self.keys(0..<1)
         budget.tookApart(keys[0], questions: 1, .microseconds(400), at: start)
-        budget.suspect(keys, at: start + limits.trust - .milliseconds(1))
+        budget.suspectFilters(keys, at: start + limits.trust - .milliseconds(1))
         #expect(!budget.isSuspect(keys[0]))
-        budget.suspect(keys, at: start + limits.trust)
+        budget.suspectFilters(keys, at: start + limits.trust)
         #expect(budget.isSuspect(keys[0]))
     }
 
@@ -120,11 +120,11 @@ import Testing
     @Test func refusalsTakeBoundedMemory() throws {
         var budget = ConditionBudget(limits, at: start)
         let first = try ChangeFilter(parsing: "t=match.first")
-        budget.refuse(first.conditions, on: 7, at: start)
-        for number in 0..<9_999 { budget.refuse(first.conditions, on: UInt32(100 + number), at: start) }
-        #expect(budget.refuses(first, on: 7, at: start))
-        budget.refuse(first.conditions, on: 8, at: start)
-        #expect(!budget.refuses(first, on: 7, at: start) && budget.refuses(first, on: 8, at: start))
+        budget.refuseConditions(first.conditions, on: 7, at: start)
+        for number in 0..<9_999 { budget.refuseConditions(first.conditions, on: UInt32(100 + number), at: start) }
+        #expect(budget.refusesFilter(first, on: 7, at: start))
+        budget.refuseConditions(first.conditions, on: 8, at: start)
+        #expect(!budget.refusesFilter(first, on: 7, at: start) && budget.refusesFilter(first, on: 8, at: start))
     }
 
     /// More than Postgres can decide: the costliest go, as many as it takes.
@@ -141,15 +141,15 @@ import Testing
     @Test func whatWasGivenUpIsRefusedForAWhile() throws {
         var budget = ConditionBudget(limits, at: start)
         let slow = try ChangeFilter(parsing: "t=match.x")
-        budget.refuse(slow.conditions, on: 7, at: start)
-        #expect(budget.refuses(slow, on: 7, at: start))
-        #expect(budget.refuses(try ChangeFilter(parsing: "id=eq.1,t=match.x"), on: 7, at: start))
-        #expect(!budget.refuses(try ChangeFilter(parsing: "t=match.y"), on: 7, at: start))
-        #expect(!budget.refuses(slow, on: 8, at: start))
-        #expect(!budget.refuses(slow, on: 7, at: start + limits.refusal))
+        budget.refuseConditions(slow.conditions, on: 7, at: start)
+        #expect(budget.refusesFilter(slow, on: 7, at: start))
+        #expect(budget.refusesFilter(try ChangeFilter(parsing: "id=eq.1,t=match.x"), on: 7, at: start))
+        #expect(!budget.refusesFilter(try ChangeFilter(parsing: "t=match.y"), on: 7, at: start))
+        #expect(!budget.refusesFilter(slow, on: 8, at: start))
+        #expect(!budget.refusesFilter(slow, on: 7, at: start + limits.refusal))
         for number in 0..<20_000 {
-            budget.refuse(try ChangeFilter(parsing: "t=match.\(number)").conditions, on: 7, at: start)
+            budget.refuseConditions(try ChangeFilter(parsing: "t=match.\(number)").conditions, on: 7, at: start)
         }
-        #expect(budget.refuses(try ChangeFilter(parsing: "t=match.19999"), on: 7, at: start))
+        #expect(budget.refusesFilter(try ChangeFilter(parsing: "t=match.19999"), on: 7, at: start))
     }
 }

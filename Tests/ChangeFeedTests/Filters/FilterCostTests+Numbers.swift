@@ -44,7 +44,7 @@ extension FeedTests.FilterCostTests {
             let others = try stage.join(Self.entry("id=gt.24990"), as: "ann")
             try stage.settle(database)
             let holder = try database.session()
-            try holder.run("select pg_advisory_lock(7)")
+            try holder.runScript("select pg_advisory_lock(7)")
             for start in stride(from: 1, to: 25_000, by: 5_000) {
                 try database.run(
                     "insert into notes select n, 'x', '(good)' from generate_series(\(start), \(start + 4_999)) n")
@@ -57,7 +57,7 @@ extension FeedTests.FilterCostTests {
             }
             #expect(stage.refusal(held)?.contains("limits.undecided_filters") == true)
             #expect(stage.shown("eve", held) == stage.shown("ann", others))
-            try holder.run("select pg_advisory_unlock(7)")
+            try holder.runScript("select pg_advisory_unlock(7)")
             try stage.settle(database)
         }
     }

@@ -63,7 +63,7 @@ extension FeedTests {
         }
 
         private static func running(_ database: Database) throws -> Int {
-            let rows = try database.session().rows(
+            let rows = try database.session().queryRows(
                 """
                 select count(*) from pg_stat_activity
                 where datname = current_database() and application_name = 'roost filters' and state = 'active'
@@ -115,7 +115,7 @@ extension FeedTests {
                 let held = try stage.join(Self.entry("mood=eq.(held)"), as: "eve")
                 let others = try stage.join(Self.entry("mood=eq.(good)"), as: "ann")
                 let holder = try database.session()
-                try holder.run("select pg_advisory_lock(7)")
+                try holder.runScript("select pg_advisory_lock(7)")
                 try database.run("insert into notes values (1, 'x', '(good)')")
                 try stage.settle(database)
                 #expect(stage.shown("ann", others).count == 1 && stage.shown("eve", held) == [])
@@ -132,12 +132,12 @@ extension FeedTests {
                 let held = try stage.join(Self.entry("mood=eq.(held)"), as: "eve")
                 let others = try stage.join(Self.entry("id=gt.0"), as: "ann")
                 let holder = try database.session()
-                try holder.run("select pg_advisory_lock(7)")
+                try holder.runScript("select pg_advisory_lock(7)")
                 try database.run("insert into notes values (1, 'x', '(good)')")
                 try eventually("it waits") { stage.undecided > 0 }
                 try database.run("insert into roost.change (relid, op) values ('notes'::regclass, 'L')")
                 try eventually("others are told") { stage.losses.map(\.group) == [others] }
-                try holder.run("select pg_advisory_unlock(7)")
+                try holder.runScript("select pg_advisory_unlock(7)")
                 try eventually("the word") { stage.losses.count == 2 }
                 #expect(stage.losses.last?.group == held && stage.losses.last?.behind == 1)
             }
@@ -150,7 +150,7 @@ extension FeedTests {
                 let held = try stage.join(Self.entry("mood=eq.(held)"), as: "eve")
                 _ = try stage.join(Self.entry("id=gt.0"), as: "ann")
                 let holder = try database.session()
-                try holder.run("select pg_advisory_lock(7)")
+                try holder.runScript("select pg_advisory_lock(7)")
                 try database.run("insert into notes values (1, 'x', '(good)')")
                 try eventually("it waits") { !stage.waits.isEmpty }
                 #expect(stage.waits[0].waits.map(\.group) == [held])
@@ -158,7 +158,7 @@ extension FeedTests {
                     Issue.record("for all of the group")
                     return
                 }
-                try holder.run("select pg_advisory_unlock(7)")
+                try holder.runScript("select pg_advisory_unlock(7)")
                 try eventually("it is decided") { stage.waits.count == 2 }
                 #expect(stage.waits[1].change == stage.waits[0].change)
                 #expect(stage.waits[1].waits.map(\.group) == [held] && stage.waits[1].waits[0].readers == nil)
@@ -176,7 +176,7 @@ extension FeedTests {
                 let others = try stage.join(Self.entry("id=gt.0"), as: "ann")
                 try stage.settle(database)
                 let holder = try database.session()
-                try holder.run("select pg_advisory_lock(7)")
+                try holder.runScript("select pg_advisory_lock(7)")
                 var before = 0
                 for id in 1...4 {
                     let seen = stage.count
@@ -195,7 +195,7 @@ extension FeedTests {
                 let late = try stage.join(Self.entry("mood=eq.(held)"), Self.entry("id=eq.9"), as: "bob")
                 // Whoever returns now has to be brought what waits.
                 #expect(stage.marks.max() ?? 0 == before)
-                try holder.run("select pg_advisory_unlock(7)")
+                try holder.runScript("select pg_advisory_unlock(7)")
                 try stage.settle(database)
                 let shown = stage.seen.filter { $0.group == held }
                 #expect(shown.map(\.data.count).count == 4)
@@ -225,7 +225,7 @@ extension FeedTests {
                 try stage.settle(database)
                 let cursor = try #require(stage.seen.last { $0.group == markers }?.cursor)
                 let holder = try database.session()
-                try holder.run("select pg_advisory_lock(7)")
+                try holder.runScript("select pg_advisory_lock(7)")
                 try database.run("insert into notes values (1, 'x', '(good)')")
                 try eventually("it waits") { stage.undecided == 1 && stage.shown("ann", others).count == 1 }
                 let id = try stage.recover(held, as: "eve", from: .cursor(cursor))
@@ -236,7 +236,7 @@ extension FeedTests {
                 // Where it says that it is, it still lacks both.
                 let seam = try #require(stage.recovered(id).seam)
                 let again = try stage.recover(held, as: "eve", from: .cursor(seam.cursor))
-                try holder.run("select pg_advisory_unlock(7)")
+                try holder.runScript("select pg_advisory_unlock(7)")
                 try stage.settle(database)
                 try eventually("the other recovery is over") { stage.recovered(again).isOver }
                 for id in [id, again] {
@@ -258,7 +258,7 @@ extension FeedTests {
                 let others = try stage.join(Self.entry("id=gt.0"), as: "ann")
                 try stage.settle(database)
                 let holder = try database.session()
-                try holder.run("select pg_advisory_lock(7)")
+                try holder.runScript("select pg_advisory_lock(7)")
                 try database.run("insert into notes values (1, 'x', '(good)')")
                 try eventually("it waits") { stage.undecided == 1 && stage.shown("ann", others).count == 1 }
                 let cursor = try #require(stage.seen.last { $0.group == others }?.cursor)
@@ -269,7 +269,7 @@ extension FeedTests {
                     try eventually("others have row \(row)") { stage.shown("ann", others).count == row }
                 }
                 #expect(!stage.recovered(id).isOver)
-                try holder.run("select pg_advisory_unlock(7)")
+                try holder.runScript("select pg_advisory_unlock(7)")
                 try eventually("the recovery is over") { stage.recovered(id).isOver }
                 try stage.settle(database)
                 let stream = stage.stream(id, in: held, as: "eve").map { ResumeTests.key($0.data) }
@@ -378,12 +378,12 @@ extension FeedTests {
             let database = try PostgresCluster.shared.database()
             let session = try database.session()
             #expect(throws: PostgresError.self) {
-                _ = try session.rows("select pg_sleep(600)", within: .milliseconds(200))
+                _ = try session.queryRows("select pg_sleep(600)", within: .milliseconds(200))
             }
             #expect(session.isBroken)
             let other = try database.session()
             try eventually("its backend is at rest") {
-                try other.rows(
+                try other.queryRows(
                     "select 1 from pg_stat_activity where pid = $1::int and state = 'active'", ["\(session.backendID)"]
                 ).isEmpty
             }
@@ -398,7 +398,7 @@ extension FeedTests {
                 try frozen(sessions.map(\.backendID)) {
                     for session in sessions {
                         #expect(throws: PostgresError.self) {
-                            _ = try session.rows("select 1", within: .milliseconds(50))
+                            _ = try session.queryRows("select 1", within: .milliseconds(50))
                         }
                     }
                     let early = try stage.join(Self.entry("body=match.^a"), as: "ann")
@@ -451,7 +451,7 @@ extension FeedTests {
                 if (try? RegularExpression(pattern)) != nil { patterns.append(pattern) }
             }
             let session = try PostgresCluster.shared.database().session()
-            try session.run(
+            try session.runScript(
                 """
                 create function cost(pattern text, texts text[]) returns float8 language plpgsql as $$
                 declare
@@ -473,7 +473,7 @@ extension FeedTests {
                 let costs = try (0..<2).map { _ in
                     // Postgres keeps 32 expressions; the next one is compiled anew.
                     let unique = "(?:\(pattern))"
-                    return Double(try session.rows("select cost($1, \(texts))", [unique])[0][0] ?? "") ?? 0
+                    return Double(try session.queryRows("select cost($1, \(texts))", [unique])[0][0] ?? "") ?? 0
                 }
                 let cost = costs.min() ?? 0
                 if costs[0] > worst.0, cost > worst.0 / 2 { worst = (costs[0], pattern) }
@@ -489,8 +489,8 @@ extension FeedTests {
 private final class IdleObserver: ChangeObserver {
     private let count = Mutex(0)
 
-    func take(_ changes: [RowChange]) { count.withLock { $0 += changes.count } }
-    func observes(_ table: Table) -> Bool { true }
+    func takeChanges(_ changes: [RowChange]) { count.withLock { $0 += changes.count } }
+    func observesTable(_ table: Table) -> Bool { true }
     var taken: Int { count.withLock { $0 } }
     var settled: Int { taken }
 }

@@ -46,12 +46,12 @@ extension FeedTests {
                     let holder = try database.session()
                     // Something else of the feed may come to the table first, such as its upkeep: then this is tried again.
                     while try !windowWaits(for: holder, database) {
-                        try holder.run("rollback")
+                        try holder.runScript("rollback")
                         try stage.settle(database)
                     }
                     let group = try stage.join(Self.messages, as: "ann")
                     guard case .live = stage.outcome(group) else { throw TooLate(description: "not subscribed") }
-                    try holder.run("insert into messages values (\(round), 1, 'x'); commit")
+                    try holder.runScript("insert into messages values (\(round), 1, 'x'); commit")
                     try stage.settle(database)
                     #expect(stage.shown("ann", group).count == 1, "round \(round)")
                     try stage.leave(group)
@@ -63,7 +63,7 @@ extension FeedTests {
         ///
         /// - Returns: whether that is a window, the snapshot of which is taken when it has its locks.
         private func windowWaits(for holder: DatabaseSession, _ database: Database) throws -> Bool {
-            try holder.run("begin; lock table roost.change in access exclusive mode")
+            try holder.runScript("begin; lock table roost.change in access exclusive mode")
             try database.run("notify roost")
             var waiting: String?
             try eventually("a statement that waits") {
@@ -88,7 +88,7 @@ extension FeedTests {
                     guard writer == 0 else {
                         var n = writer * 1_000_000
                         while !isOver.withLock({ $0 }) {
-                            try session.run(
+                            try session.runScript(
                                 "insert into messages select n, 2, 'x' from generate_series(\(n), \(n + 19)) n")
                             n += 20
                             usleep(3000)
@@ -100,7 +100,7 @@ extension FeedTests {
                         let group = try stage.join(
                             #"{"event":"INSERT","schema":"public","table":"messages","filter":"conversation=eq.1"}"#,
                             as: "ann")
-                        try session.run("insert into messages values (\(round), 1, 'mine')")
+                        try session.runScript("insert into messages values (\(round), 1, 'mine')")
                         try eventually("the row of round \(round)") { stage.shown("ann", group).count == 1 }
                         try stage.leave(group)
                     }
@@ -115,9 +115,9 @@ extension FeedTests {
                 _ = try stage.join(Self.marker, as: "ann")
                 try stage.settle(database)
                 let session = try database.session()
-                try session.run("begin; insert into messages values (1, 1, 'x')")
-                let writer = try #require(try session.rows("select pg_current_xact_id()").first?.first ?? nil)
-                try session.run("commit")
+                try session.runScript("begin; insert into messages values (1, 1, 'x')")
+                let writer = try #require(try session.queryRows("select pg_current_xact_id()").first?.first ?? nil)
+                try session.runScript("commit")
                 try eventually("the place is stored behind the row") {
                     try database.value("select pg_visible_in_snapshot('\(writer)', snapshot) from roost.cursor") == "t"
                 }
@@ -199,7 +199,7 @@ extension FeedTests {
                 var (n, wroteAt) = (0, ContinuousClock.now)
                 while ContinuousClock.now < end {
                     n += 1
-                    try session.run("insert into messages values (\(n), 1, 'x')")
+                    try session.runScript("insert into messages values (\(n), 1, 'x')")
                     // On a machine that stands still for so long it may fall asleep.
                     if ContinuousClock.now - wroteAt > .milliseconds(500) { dozes = stage.statistics.dozes }
                     wroteAt = .now
@@ -219,6 +219,6 @@ private final class MessageObserver: ChangeObserver {
     var taken: Int { seen.withLock { $0.count } }
     var settled: Int { taken }
 
-    func take(_ changes: [RowChange]) { seen.withLock { $0 += changes.map(\.table.name.text) } }
-    func observes(_ table: Table) -> Bool { table.name == "messages" }
+    func takeChanges(_ changes: [RowChange]) { seen.withLock { $0 += changes.map(\.table.name.text) } }
+    func observesTable(_ table: Table) -> Bool { table.name == "messages" }
 }

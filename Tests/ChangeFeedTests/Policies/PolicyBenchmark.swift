@@ -31,7 +31,7 @@ extension FeedTests {
         }
 
         private func users(_ count: Int) throws -> [PolicyUser] {
-            let ids = try stage.session.rows("select md5('u' || u)::uuid from generate_series(1, \(count)) u")
+            let ids = try stage.session.queryRows("select md5('u' || u)::uuid from generate_series(1, \(count)) u")
             return ids.map {
                 PolicyUser(
                     sub: $0[0] ?? "",
@@ -41,7 +41,7 @@ extension FeedTests {
 
         /// CPU seconds that the session which asks policies has used: elapsed time says little on a shared machine.
         private func backendSeconds() throws -> Double {
-            let pid = try stage.session.rows(
+            let pid = try stage.session.queryRows(
                 """
                 select pid from pg_stat_activity
                 where application_name = 'roost policies' and datname = current_database()

@@ -40,14 +40,14 @@ extension FeedTests {
                 let writer = try database.session()
                 // The feed reads window after window, of which one in hundreds brings the catalog's version along.
                 let end = ContinuousClock.now + .milliseconds(800)
-                while .now < end { try writer.run("insert into marker values ('x')") }
-                try writer.run(
+                while .now < end { try writer.runScript("insert into marker values ('x')") }
+                try writer.runScript(
                     "begin; insert into marker values ('last'); lock table roost.change in access exclusive mode")
                 let waiting = "select count(*) from pg_locks where not granted and relation = 'roost.change'::regclass"
                 try eventually("a window waits") { try database.value(waiting) != "0" }
                 try database.run("alter policy p on messages using (false)")
                 usleep(1_100_000)
-                try writer.run("insert into messages values (1, 1, 'too late'); commit")
+                try writer.runScript("insert into messages values (1, 1, 'too late'); commit")
                 try stage.settle(database)
                 #expect(stage.shown("ann", group).allSatisfy { !$0.contains("too late") })
             }
@@ -57,24 +57,25 @@ extension FeedTests {
             let (stage, table, records) = try PolicyStage.notes("create policy p on notes using (owner = sub())")
             func ask() throws -> PolicyAnswer { try stage.ask(table, records: records, users: .named("ann", "bob")) }
             try #expect(ask().visible == [[0, 2], [1]])
-            try stage.session.run("alter table notes rename to notices")
+            try stage.session.runScript("alter table notes rename to notices")
             try #expect(ask().visible == [[0, 2], [1]])
-            try stage.session.run("alter table notices rename owner to author")
+            try stage.session.runScript("alter table notices rename owner to author")
             let answer = try ask()
             #expect(answer.visible == [[], []] && answer.problems.first?.contains("\"author\"") == true)
-            try stage.session.run("alter table notices rename author to owner; alter table notices add hidden boolean")
+            try stage.session.runScript(
+                "alter table notices rename author to owner; alter table notices add hidden boolean")
             try #expect(ask().visible == [[0, 2], [1]])
             // A column of the same name is not the same column.
             try stage.changed("create policy q on notices as restrictive using (hidden is null)")
             let hidden = [Array(#"{"owner":"ann","hidden":true}"#.utf8)]
             try #expect(stage.ask(table, records: hidden, users: .named("ann")).visible == [[]])
-            try stage.session.run(
+            try stage.session.runScript(
                 """
                 drop policy q on notices; alter table notices drop hidden, add hidden boolean;
                 create policy q on notices as restrictive using (hidden is null)
                 """)
             try #expect(stage.ask(table, records: hidden, users: .named("ann")).visible == [[]])
-            try stage.session.run("drop table notices")
+            try stage.session.runScript("drop table notices")
             try #expect(ask().visible == [[], []])
         }
 
@@ -92,7 +93,7 @@ extension FeedTests {
             let records = [Array(#"{"id":1}"#.utf8), Array(#"{"id":2}"#.utf8)]
             func visible() throws -> [Int] { try stage.ask(table, records: records, users: .named("ann")).visible[0] }
             try #expect(visible() == [1])
-            try stage.session.run(
+            try stage.session.runScript(
                 """
                 drop policy p on notes; alter table notes alter id type text;
                 create policy p on notes using (id = '1')
@@ -140,7 +141,7 @@ extension FeedTests {
             try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 2]])
             let sessions =
                 "pg_stat_activity where application_name = 'roost policies' and datname = current_database()"
-            _ = try stage.session.rows("select pg_terminate_backend(pid) from \(sessions)")
+            _ = try stage.session.queryRows("select pg_terminate_backend(pid) from \(sessions)")
             try eventually("the session is gone") { try stage.database.value("select 1 from \(sessions)") == nil }
             try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 2]])
         }
@@ -160,7 +161,7 @@ extension FeedTests {
             ]
             try #expect(stage.ask(all).map(\.visible) == [[[]], [[0, 2]], [[]], [[0, 2]]])
             // The function the questions share is gone: each is asked again.
-            try stage.session.run(
+            try stage.session.runScript(
                 """
                 drop policy p on notes; alter table notes alter owner type varchar;
                 create policy p on notes using (owner <> sub())

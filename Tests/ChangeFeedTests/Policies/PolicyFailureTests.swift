@@ -82,7 +82,7 @@ extension FeedTests {
                 """)
             try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[]])
             try #expect(stage.ask(table, .insert, records: records, users: .named("ann")).visible == [[0, 1, 2]])
-            try #expect(stage.session.rows("select from log").isEmpty)
+            try #expect(stage.session.queryRows("select from log").isEmpty)
         }
 
         @Test(arguments: [
@@ -124,7 +124,7 @@ extension FeedTests {
         @Test func noTemporaryFunctions() throws {
             let (stage, table, records) = try PolicyStage.notes(
                 "grant policy_user to policy_hub; create policy p on notes using (true)", user: "policy_hub")
-            let name = try stage.session.rows("select current_database()")[0][0] ?? ""
+            let name = try stage.session.queryRows("select current_database()")[0][0] ?? ""
             try stage.changed("revoke temporary on database \(name) from public")
             let answer = try stage.ask(table, records: records, users: .named("ann"))
             #expect(answer.visible == [[]] && answer.problems.first?.contains("temporary") == true)

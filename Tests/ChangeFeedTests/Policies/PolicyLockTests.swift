@@ -48,7 +48,7 @@ extension FeedTests {
             let questions = [question(table, records), question(fine, fineRecords)]
             try #expect(stage.ask(questions)[0].visible == [[], [], [], [], [0, 1, 2]])
             let other = try stage.database.session()
-            try other.run("begin; lock table members")
+            try other.runScript("begin; lock table members")
             for _ in 0..<20 {
                 let answers = try stage.ask(questions)
                 #expect(answers[0].visible == [[], [], [], [], []] && answers[0].locked == [0, 1, 2, 3, 4])
@@ -57,7 +57,7 @@ extension FeedTests {
                 #expect(answers[0].problems.contains { $0.contains("wait for a lock for 5 user(s)") })
                 #expect(answers[1].visible == [[0], [0], [0], [0], [0]])
             }
-            try other.run("rollback")
+            try other.runScript("rollback")
             try eventually("an answer") { try stage.ask(questions)[0].locked.isEmpty }
             try #expect(stage.ask(questions)[0].visible == [[], [], [], [], [0, 1, 2]])
         }
@@ -70,7 +70,7 @@ extension FeedTests {
                 """, limits: Self.limits)
             let users: [PolicyUser] = .named("bad1", "bad2", "bad3", "bad4", "bad5", "ann", "bob")
             let other = try stage.database.session()
-            try other.run("begin; lock table members")
+            try other.runScript("begin; lock table members")
             // The first few may look as if all waited.
             try eventually("the others") {
                 try stage.ask(table, records: records, users: users).locked == [0, 1, 2, 3, 4]
@@ -78,7 +78,7 @@ extension FeedTests {
             let answer = try stage.ask(table, records: records, users: users)
             #expect(answer.visible == [[], [], [], [], [], [0, 1, 2], [0, 1, 2]])
             #expect(answer.undecided == [0, 1, 2, 3, 4])
-            try other.run("rollback")
+            try other.runScript("rollback")
             try eventually("all") {
                 try stage.ask(table, records: records, users: users).visible == Array(repeating: [0, 1, 2], count: 7)
             }
@@ -89,12 +89,12 @@ extension FeedTests {
             let (stage, table, records) = try PolicyStage.notes(
                 "\(Self.members) create policy p on notes using (exists (select from members))", limits: Self.limits)
             let other = try stage.database.session()
-            try other.run("begin; lock table members")
+            try other.runScript("begin; lock table members")
             for _ in 0..<3 {
                 let answer = try stage.ask(table, records: records, users: .named("ann"))
                 #expect(answer.locked == [0] && answer.ending.isEmpty && answer.visible == [[]])
             }
-            try other.run("rollback")
+            try other.runScript("rollback")
             try eventually("an answer") {
                 try stage.ask(table, records: records, users: .named("ann")).visible == [[0, 1, 2]]
             }
@@ -156,7 +156,7 @@ extension FeedTests {
                 try database.run("insert into messages values (1, 1, 'before')")
                 try stage.settle(database)
                 let locker = try database.session()
-                try locker.run("begin; lock table participants")
+                try locker.runScript("begin; lock table participants")
                 try database.run("insert into messages values (2, 1, 'unseen')")
                 try stage.settle(database)
                 #expect(!stage.shown("ann", group).contains { $0.contains("unseen") })
@@ -170,7 +170,7 @@ extension FeedTests {
                 // What is committed behind that word comes.
                 try database.run("insert into messages values (3, 1, 'behind')")
                 try stage.settle(database)
-                try locker.run("rollback")
+                try locker.runScript("rollback")
                 try eventually("what waited") { stage.shown("ann", group).contains { $0.contains("behind") } }
                 try eventually("another word") { stage.told.count == 4 }
                 #expect(stage.told.suffix(2).allSatisfy { $0.message.contains("are shown to you again") })
@@ -189,14 +189,14 @@ extension FeedTests {
                 grant usage on schema realtime to authenticated; grant select on realtime.messages to authenticated
                 """)
             let locker = try stage.database.session()
-            try locker.run("begin; lock table members")
+            try locker.runScript("begin; lock table members")
             let users = ["ann", "failing", "bob", "waiting", "cat"]
             let questions = users.map {
                 AuthorizationQuestion(
                     claims: AuthorityStage.claims("authenticated", $0), topic: "room", right: .read(replay: nil))
             }
             try #expect(stage.ask(questions).map(\.words) == ["all", "failed: error", "all", "unavailable", "all"])
-            try locker.run("rollback")
+            try locker.runScript("rollback")
             try eventually("an answer") { try stage.rights("authenticated", "waiting") == "all" }
         }
     }

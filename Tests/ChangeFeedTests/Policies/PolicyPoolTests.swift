@@ -48,7 +48,7 @@ extension FeedTests {
         }
 
         private func sessions() throws -> Int {
-            try stage.session.rows(
+            try stage.session.queryRows(
                 """
                 select from pg_stat_activity
                 where datname = current_database() and application_name = 'roost policies' and state is not null
@@ -91,7 +91,7 @@ extension FeedTests {
                 select pg_terminate_backend(pid, 10000) from pg_stat_activity
                 where datname = current_database() and application_name = 'roost policies'
                 """
-            _ = try stage.session.rows(end)
+            _ = try stage.session.queryRows(end)
             #expect(try pool.answers(to: questions, version: "1").map(\.visible) == before.map(\.visible))
         }
     }

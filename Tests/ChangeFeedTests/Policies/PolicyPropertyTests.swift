@@ -93,11 +93,11 @@ extension FeedTests {
 
         private func inserts(_ record: [UInt8], on stage: PolicyStage, role: String, _ user: PolicyUser) throws -> Bool
         {
-            try stage.session.run("begin")
+            try stage.session.runScript("begin")
             defer { stage.rollBack() }
             try stage.assume(role, user)
             do {
-                _ = try stage.session.rows(
+                _ = try stage.session.queryRows(
                     "insert into t select * from json_populate_record(null::t, $1)",
                     [String(decoding: record, as: UTF8.self)])
                 return true

@@ -155,7 +155,7 @@ extension FeedTests {
                     + "alter table notes enable row level security; create policy p on notes using (owner = sub());")
             let table = try stage.table("notes")
             let old = try stage.records(of: table)
-            try stage.session.run("update notes set owner = 'ann'")
+            try stage.session.runScript("update notes set owner = 'ann'")
             try #expect(stage.ask(table, records: old, users: .named("ann", "bob")).visible == [[0], [1]])
         }
 

@@ -160,7 +160,7 @@ extension FeedTests {
             var trials = PolicyTrials()
             trials.lostTogether()
             #expect(!trials.isApart([question("ann")]))
-            trials.answered()
+            trials.recordAnswered()
             trials.lostTogether()
             #expect(!trials.isApart([question("ann")]))
             trials.lostTogether()
@@ -171,10 +171,10 @@ extension FeedTests {
         func bars() {
             var trials = PolicyTrials()
             let now = ContinuousClock.now
-            let first = trials.strike(1, of: question("ann", "bob"), at: now)
+            let first = trials.strikeSubject(1, of: question("ann", "bob"), at: now)
             #expect(!first)
             #expect(trials.barred(of: question("bob", "cat")).isEmpty, "once may have any reason")
-            let second = trials.strike(1, of: question("ann", "bob"), at: now)
+            let second = trials.strikeSubject(1, of: question("ann", "bob"), at: now)
             #expect(second)
             #expect(trials.barred(of: question("bob", "cat")) == [0])
             trials.forgetOld(at: now + PolicyTrials.bar - .seconds(1))

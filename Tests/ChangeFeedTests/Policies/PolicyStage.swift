@@ -18,22 +18,22 @@ final class PolicyStage {
     init(_ script: String, user: String = "postgres", limits: PolicyLimits = PolicyLimits()) throws {
         database = try PostgresCluster.shared.migratedDatabase()
         session = try database.session()
-        try session.run("set synchronous_commit = off")
-        try session.run(Self.roles)
-        try session.run(Self.claims)
-        try session.run(script)
+        try session.runScript("set synchronous_commit = off")
+        try session.runScript(Self.roles)
+        try session.runScript(Self.claims)
+        try session.runScript(script)
         let conninfo = database.conninfo.replacing("user=postgres", with: "user=\(user)")
         engine = PolicyEngine(conninfo: conninfo, logger: .silent, limits: limits)
     }
 
     /// The catalog has changed.
     func changed(_ script: String) throws {
-        try session.run(script)
+        try session.runScript(script)
         version += 1
     }
 
     func table(_ name: String, schema: String = "public") throws -> Table {
-        let rows = try session.rows(
+        let rows = try session.queryRows(
             """
             select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
             where c.relname = $1 and n.nspname = $2
@@ -43,7 +43,7 @@ final class PolicyStage {
 
     /// All rows as the outbox would have them, ordered by their text.
     func records(of table: Table) throws -> [[UInt8]] {
-        try session.rows("select row_to_json(t.*) from \(SQLText.name(of: table)) t order by t::text").map {
+        try session.queryRows("select row_to_json(t.*) from \(SQLText.name(of: table)) t order by t::text").map {
             Array(($0[0] ?? "").utf8)
         }
     }
@@ -75,11 +75,11 @@ final class PolicyStage {
 
     /// What a SELECT of the user shows of the records, as indices; nil where it fails.
     func selected(_ table: Table, role: String, user: PolicyUser, among records: [[UInt8]]) throws -> [Int]? {
-        try session.run("begin")
+        try session.runScript("begin")
         defer { rollBack() }
         try assume(role, user)
         do {
-            let rows = try session.rows("select row_to_json(t.*) from \(SQLText.name(of: table)) t")
+            let rows = try session.queryRows("select row_to_json(t.*) from \(SQLText.name(of: table)) t")
             let shown = Set(rows.compactMap { $0[0].map { Array($0.utf8) } })
             return records.indices.filter { shown.contains(records[$0]) }
         } catch {
@@ -88,12 +88,12 @@ final class PolicyStage {
     }
 
     func rollBack() {
-        do { try session.run("rollback") } catch { Issue.record(error) }
+        do { try session.runScript("rollback") } catch { Issue.record(error) }
     }
 
     func assume(_ role: String, _ user: PolicyUser) throws {
         let claims = user.claims(role)
-        _ = try session.rows(
+        _ = try session.queryRows(
             """
             select set_config('role', $1, true), set_config('request.jwt.claims', $2, true),
                 set_config('request.jwt.claim.sub', $3, true), set_config('request.jwt.claim.role', $1, true),

@@ -31,7 +31,7 @@ extension FeedTests {
                 func latency(_ text: String) throws -> Duration {
                     let before = stage.count
                     let start = ContinuousClock.now
-                    try session.run("insert into marker values ('\(text)')")
+                    try session.runScript("insert into marker values ('\(text)')")
                     try eventually("row \(text)") { stage.count > before }
                     return ContinuousClock.now - start
                 }
@@ -66,12 +66,12 @@ extension FeedTests {
                 let start = try #require(stage.seen.first)
                 let sessions = "select pid::text from pg_stat_activity where datname = current_database()"
                 let session = try database.session()
-                let before = try session.rows(sessions)
+                let before = try session.queryRows(sessions)
                 #expect(try stage.recovery(of: group, from: .cursor(start.cursor)).changes.count == 4999)
-                let resting = try session.rows(sessions).filter { !before.contains($0) }
+                let resting = try session.queryRows(sessions).filter { !before.contains($0) }
                 #expect(resting.count == 1)
-                _ = try session.rows("select pg_terminate_backend($1::int4)", [resting.first?.first ?? nil])
-                try eventually("its end") { try session.rows(sessions).allSatisfy { !resting.contains($0) } }
+                _ = try session.queryRows("select pg_terminate_backend($1::int4)", [resting.first?.first ?? nil])
+                try eventually("its end") { try session.queryRows(sessions).allSatisfy { !resting.contains($0) } }
                 let again = try stage.recovery(of: group, from: .cursor(start.cursor))
                 #expect(!again.isUnavailable)
                 #expect(again.changes.count == 4999)

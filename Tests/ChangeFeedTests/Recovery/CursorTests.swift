@@ -88,7 +88,7 @@ extension FeedTests {
                 let perWindow = (ContinuousClock.now - start) / 10_000
                 let prefix = CursorWindow(epoch: epoch, seen: seen, window: window)
                 let again = ContinuousClock.now
-                for id in 0..<Int64(10_000) { _ = prefix.cursor(123_456_789 + id) }
+                for id in 0..<Int64(10_000) { _ = prefix.cursorText(123_456_789 + id) }
                 let perRow = (ContinuousClock.now - again) / 10_000
                 print(
                     "cursor with \(running) running: \(text.utf8.count) bytes; \(perWindow) a window, \(perRow) a row")
@@ -114,7 +114,7 @@ extension FeedTests {
         @Test func marksAreSpacedKeptAndThinned() {
             var ring = Watermarks()
             var now = ContinuousClock.now
-            ring.connected(at: Snapshot(xmax: 10, running: []), isSameHistory: true, now: now)
+            ring.connectionOpened(at: Snapshot(xmax: 10, running: []), isSameHistory: true, now: now)
             #expect(ring.windowEnded(at: Snapshot(xmax: 11, running: []), oldest: 0, now: now) == nil)
             ring.handedOn()
             // Too soon after the start; the next window's end makes up for it.
@@ -145,18 +145,18 @@ extension FeedTests {
         @Test func marksBeyondTheStoredCursorAreTakenBack() {
             var ring = Watermarks()
             var now = ContinuousClock.now
-            ring.connected(at: Snapshot(xmax: 10, running: []), isSameHistory: true, now: now)
+            ring.connectionOpened(at: Snapshot(xmax: 10, running: []), isSameHistory: true, now: now)
             for xmax in [20, 30, 40] as [UInt64] {
                 now += .milliseconds(30)
                 ring.handedOn()
                 _ = ring.windowEnded(at: Snapshot(xmax: xmax, running: [xmax - 1]), oldest: 0, now: now)
             }
             let stored = Snapshot(xmax: 30, running: [29])
-            ring.connected(at: stored, isSameHistory: true, now: now)
+            ring.connectionOpened(at: stored, isSameHistory: true, now: now)
             #expect(ring.snapshot(at: 1)?.xmax == 20)
             #expect(ring.snapshot(at: 2)?.xmax == 30)
             #expect(ring.snapshot(at: 3) == stored)
-            ring.connected(at: Snapshot(xmax: 5, running: []), isSameHistory: false, now: now)
+            ring.connectionOpened(at: Snapshot(xmax: 5, running: []), isSameHistory: false, now: now)
             // Of another history nothing is known from before: all go on where it begins.
             #expect((0...3).map { ring.snapshot(at: $0)?.xmax } == [5, 5, 5, 5])
         }

@@ -256,7 +256,7 @@ extension FeedTests {
         @Test func aTransactionOlderThanTheRetention() throws {
             let database = try Self.prepared(.shared)
             let long = try database.session()
-            try long.run("begin; select pg_current_xact_id()")
+            try long.runScript("begin; select pg_current_xact_id()")
             try database.run("insert into t values (1)")
             try database.run("update roost.change set at = at - interval '2 days'")
             try SubscriberStage.with(database, oldestMark: { 0 }, pruneInterval: .milliseconds(20)) { stage in
@@ -275,7 +275,7 @@ extension FeedTests {
                 }
                 try check([3])
                 // It wrote nothing that was deleted.
-                try long.run("commit")
+                try long.runScript("commit")
                 try database.run("insert into t values (4)")
                 try eventually("three") { stage.count == 3 }
                 try check([3, 4])
@@ -289,11 +289,11 @@ extension FeedTests {
         @Test func whatALongTransactionBringsIsNotDeletedAtOnce() throws {
             let database = try Self.prepared(.shared)
             let long = try database.session()
-            try long.run("begin; insert into t values (1); update roost.change set at = at - interval '2 days'")
+            try long.runScript("begin; insert into t values (1); update roost.change set at = at - interval '2 days'")
             // As a hub wrote it ten minutes ago.
             try database.run(
                 "insert into roost.epoch (id, node, made_at) values (99, 'test', now() - interval '11 minutes')")
-            try long.run("commit")
+            try long.runScript("commit")
             try database.run("insert into t values (2)")
             try SubscriberStage.with(database, pruneInterval: .milliseconds(20)) { stage in
                 for n in 0..<10 {

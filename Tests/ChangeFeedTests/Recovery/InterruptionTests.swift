@@ -173,10 +173,10 @@ extension FeedTests {
                 try eventually("a line of the log") {
                     log.all.contains { $0.contains("public.t is another table than the one that was watched") }
                 }
-                let found = Doctor.examine(conninfo: database.conninfo)
+                let found = Doctor.examineDatabase(conninfo: database.conninfo)
                 #expect(found.contains { $0.severity == .error && $0.message.contains("`roost watch public.t`") })
                 try Watcher.watch("t", conninfo: database.conninfo)
-                let after = Doctor.examine(conninfo: database.conninfo)
+                let after = Doctor.examineDatabase(conninfo: database.conninfo)
                 #expect(!after.contains { $0.message.contains("another table") })
             }
         }

@@ -53,13 +53,13 @@ extension FeedTests {
                 try eventually("four") { stage.count == 4 }
                 // One that has written elsewhere, and one that has changed a row before and after.
                 let long = try database.session()
-                try long.run("create table other (n int); begin; insert into other values (1)")
+                try long.runScript("create table other (n int); begin; insert into other values (1)")
                 for n in 4..<8 { try database.run("insert into t values (\(n))") }
                 try eventually("eight") { stage.count == 8 }
                 try database.run(statement)
                 try database.run("insert into t values (8)")
                 try eventually("nine") { stage.count == 9 }
-                try long.run("insert into t values (9); commit")
+                try long.runScript("insert into t values (9); commit")
                 try eventually("ten") { stage.count == 10 }
                 try database.run("insert into t values (10)")
                 try eventually("eleven") { stage.count == 11 }
@@ -197,9 +197,9 @@ extension FeedTests {
             let database = try Self.prepared()
             for level in ["repeatable read", "serializable"] {
                 let session = try database.session()
-                try session.run("begin isolation level \(level); select 1")
+                try session.runScript("begin isolation level \(level); select 1")
                 try database.run("insert into t values ((select count(*) from t))")
-                #expect(throws: PostgresError.self) { try session.run("truncate roost.change") }
+                #expect(throws: PostgresError.self) { try session.runScript("truncate roost.change") }
             }
             #expect(try database.value("select count(*) from roost.change") == "2")
         }

@@ -32,16 +32,16 @@ extension FeedTests {
                 let kind = ["plain", #"a"b"#, "größer", "plainer", #"{"n":7}"#].randomElement(using: &random) ?? ""
                 // Below what is looked into, above it, and above what is kept.
                 let size = id == 40 ? 1_100_000 : id % 9 == 0 ? 6000 : 10
-                try session.run(
+                try session.runScript(
                     """
                     insert into t values (\(id), '\(room)-9c0b-4ef8-bb6d-6bb9bd380a11', \(Int.random(in: 0..<40, using: &random)), \
                     '\(kind)', (select string_agg(md5(i::text), '') from generate_series(1, \(size / 32 + 1)) i))
                     """)
                 let other = Int.random(in: 0...id, using: &random)
                 switch Int.random(in: 0..<6, using: &random) {
-                case 0: try session.run("update t set n = 7, room = '\(Self.room)' where id = \(other)")
-                case 1: try session.run("update t set n = null, kind = 'plain' where id = \(other)")
-                case 2: try session.run("delete from t where id = \(other)")
+                case 0: try session.runScript("update t set n = 7, room = '\(Self.room)' where id = \(other)")
+                case 1: try session.runScript("update t set n = null, kind = 'plain' where id = \(other)")
+                case 2: try session.runScript("delete from t where id = \(other)")
                 default: break
                 }
             }

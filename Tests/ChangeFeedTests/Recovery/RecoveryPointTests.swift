@@ -17,19 +17,19 @@ import Testing
 
     @Test func aFirstProcessBeginsWhereItIs() {
         var points = RecoveryPoints(window: .seconds(120))
-        points.began(after: nil, storedAt: nil, at: snapshot(10), now: start)
+        points.processStarted(after: nil, storedAt: nil, at: snapshot(10), now: start)
         #expect(points.restart == .snapshot(snapshot(10)))
         #expect(points.needed == snapshot(10))
         // Nobody is from before, so nothing is kept for anybody.
         let first = mark(&points, at: 20, after: .seconds(1))
         #expect(first == 1)
-        points.follow(oldest: nil, now: start + .seconds(1))
+        points.updateNeeds(oldest: nil, now: start + .seconds(1))
         #expect(points.needed == snapshot(20))
     }
 
     @Test func whatTheLastProcessLeftIsKeptForItsClients() {
         var points = RecoveryPoints(window: .seconds(120))
-        points.began(after: snapshot(5), storedAt: snapshot(8), at: snapshot(8), now: start)
+        points.processStarted(after: snapshot(5), storedAt: snapshot(8), at: snapshot(8), now: start)
         #expect(points.restart == .snapshot(snapshot(5)))
         _ = mark(&points, at: 20, after: .seconds(1))
         var asked = 0
@@ -37,9 +37,9 @@ import Testing
             asked += 1
             return nil
         }
-        points.follow(oldest: oldest(), now: start + .seconds(119))
+        points.updateNeeds(oldest: oldest(), now: start + .seconds(119))
         #expect(asked == 0 && points.needed == snapshot(5))
-        points.follow(oldest: oldest(), now: start + .seconds(121))
+        points.updateNeeds(oldest: oldest(), now: start + .seconds(121))
         #expect(asked == 1 && points.needed == snapshot(20))
     }
 
@@ -47,34 +47,34 @@ import Testing
     @Test(arguments: [("7:7:", 7), ("3:3:", 5), ("30:30:", 8), ("none", 5)] as [(String, UInt64)])
     func aClientGoesOnWhereItStood(text: String, xmax: UInt64) {
         var points = RecoveryPoints(window: .seconds(120))
-        points.began(after: snapshot(5), storedAt: snapshot(8), at: snapshot(8), now: start)
-        #expect(points.restart?.place(text, upTo: points.restored) == snapshot(xmax))
+        points.processStarted(after: snapshot(5), storedAt: snapshot(8), at: snapshot(8), now: start)
+        #expect(points.restart?.clientPlace(text, upTo: points.restored) == snapshot(xmax))
         // On another history it means nothing, and where transactions are forgotten not all of it.
-        points.reconnected(at: snapshot(6), isSameHistory: true, now: start)
-        #expect(points.restart?.place(text, upTo: points.restored) == snapshot(min(xmax, 6)))
-        points.reconnected(at: snapshot(9), isSameHistory: false, now: start)
-        #expect(points.restart?.place(text, upTo: points.restored) == snapshot(9))
+        points.connectionRestored(at: snapshot(6), isSameHistory: true, now: start)
+        #expect(points.restart?.clientPlace(text, upTo: points.restored) == snapshot(min(xmax, 6)))
+        points.connectionRestored(at: snapshot(9), isSameHistory: false, now: start)
+        #expect(points.restart?.clientPlace(text, upTo: points.restored) == snapshot(9))
     }
 
     @Test func aPlaceOfAnotherDatabaseIsForeign() {
         var points = RecoveryPoints(window: .seconds(120))
-        points.began(after: snapshot(5), storedAt: nil, at: snapshot(3), now: start)
+        points.processStarted(after: snapshot(5), storedAt: nil, at: snapshot(3), now: start)
         #expect(points.restart == .foreign)
-        points.reconnected(at: snapshot(4), isSameHistory: true, now: start)
+        points.connectionRestored(at: snapshot(4), isSameHistory: true, now: start)
         #expect(points.restart == .foreign)
     }
 
     @Test func aReconnectTakesPlacesBackThatTheServerForgot() {
         var points = RecoveryPoints(window: .seconds(120))
-        points.began(after: snapshot(5), storedAt: snapshot(8), at: snapshot(8), now: start)
+        points.processStarted(after: snapshot(5), storedAt: snapshot(8), at: snapshot(8), now: start)
         points.stored = snapshot(5)
-        points.reconnected(at: snapshot(9), isSameHistory: true, now: start)
+        points.connectionRestored(at: snapshot(9), isSameHistory: true, now: start)
         #expect(points.restart == .snapshot(snapshot(5)))
         // It is stored anew, as another process may have written its own.
         #expect(points.stored == nil)
-        points.reconnected(at: snapshot(4), isSameHistory: true, now: start)
+        points.connectionRestored(at: snapshot(4), isSameHistory: true, now: start)
         #expect(points.restart == .snapshot(snapshot(4)))
-        points.reconnected(at: snapshot(7), isSameHistory: false, now: start)
+        points.connectionRestored(at: snapshot(7), isSameHistory: false, now: start)
         #expect(points.restart == .snapshot(snapshot(7)))
     }
 }

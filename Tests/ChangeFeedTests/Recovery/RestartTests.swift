@@ -41,7 +41,7 @@ extension FeedTests {
                 for n in 5..<10 { try database.run("insert into t values (\(n))") }
                 try eventually("ten") { stage.count == 10 }
                 try eventually("it is stored") {
-                    stored = try database.session().rows(
+                    stored = try database.session().queryRows(
                         "select recovery::text, snapshot::text from roost.cursor where node = 'test'")[0]
                     let polls = stage.statistics.polls
                     rings += 1
@@ -54,7 +54,7 @@ extension FeedTests {
                 }
             }
             // As kill -9 would have left it.
-            try database.session().rows(
+            try database.session().queryRows(
                 "update roost.cursor set recovery = $1::pg_snapshot, snapshot = $2::pg_snapshot where node = 'test'",
                 stored
             )
@@ -71,7 +71,7 @@ extension FeedTests {
                 try database.run("insert into t values (11)")
                 try stage.settleQuietly(database)
                 try eventually("the cursor moves, and what is recovered from does not") {
-                    try database.session().rows(
+                    try database.session().queryRows(
                         "select recovery::text from roost.cursor where node = 'test' and snapshot::text <> $1",
                         [stored[1]]) == [[stored[0]]]
                 }

@@ -23,13 +23,13 @@ extension FeedTests {
                 for round in 0..<rounds {
                     let n = writer * 10_000 + round
                     if writer == 0, round % 5 == 0 {
-                        try session.run(
+                        try session.runScript(
                             "begin; insert into t values (\(n), 0); select pg_sleep(0.03); "
                                 + "update t set v = v + 1 where n = \(n); commit")
                     } else if round % 7 == 3 {
-                        try session.run("begin; insert into t values (\(n), 0); rollback")
+                        try session.runScript("begin; insert into t values (\(n), 0); rollback")
                     } else {
-                        try session.run(
+                        try session.runScript(
                             "begin; insert into t values (\(n), 0), (\(n + 5000), 0); "
                                 + "update t set v = v + 1 where n = 99999; commit")
                     }

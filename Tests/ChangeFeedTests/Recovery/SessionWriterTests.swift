@@ -40,7 +40,7 @@ extension FeedTests {
             log: Notes = Notes(), places: RecoveryPlaces = RecoveryPlaces(window: .seconds(120))
         ) -> (writer: SessionWriter, registry: SessionRegistry) {
             let registry = SessionRegistry()
-            if let records { registry.restore(records) }
+            if let records { registry.restoreSessions(records) }
             let writer = SessionWriter(
                 conninfo: database.conninfo, node: node, registry: registry,
                 places: places, logger: .noting(log))
@@ -50,7 +50,7 @@ extension FeedTests {
         /// Who is known to a process that starts now; nil where it may be anybody.
         private static func known(_ database: Database, node: String = "test") -> [RecoveryKey: Int]? {
             let (writer, registry) = Self.writer(database, node: node)
-            writer.restore()
+            writer.restoreSessions()
             // Nobody has joined, so that all who are known were read.
             guard registry.isComplete(at: HubTime(monotonic: 0, unix: 0)) else { return nil }
             registry.nothingIsWritten()
@@ -67,7 +67,7 @@ extension FeedTests {
             // More than one statement takes.
             let records = Self.records(4500)
             let (writer, _) = Self.writer(database, of: records)
-            writer.record { $0(true) }
+            writer.startRecording { $0(true) }
             writer.start()
             defer { writer.stop() }
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
@@ -80,7 +80,7 @@ extension FeedTests {
             let database = try Self.prepared()
             let records = Self.records(10)
             let (first, _) = Self.writer(database, of: records)
-            first.record { $0(true) }
+            first.startRecording { $0(true) }
             first.start()
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
             first.stop()
@@ -93,8 +93,8 @@ extension FeedTests {
                 """)
             let seen = try database.value("select seen_at from roost.session_list")
             let (second, _) = Self.writer(database)
-            second.restore()
-            second.record { $0(true) }
+            second.restoreSessions()
+            second.startRecording { $0(true) }
             second.start()
             defer { second.stop() }
             try eventually("the next one has written its own") {
@@ -116,7 +116,7 @@ extension FeedTests {
                 from (values (1, '10:10:'), (2, '30:31:30'), (3, '10:12:11'), (4, null)) rows (n, p)
                 """)
             let (writer, registry) = Self.writer(database)
-            writer.restore()
+            writer.restoreSessions()
             registry.nothingIsWritten()
             let places = Dictionary(
                 uniqueKeysWithValues: registry.takeChanged(upTo: 10).map { ($0.key.low, $0.place) })
@@ -131,9 +131,9 @@ extension FeedTests {
             let database = try Self.prepared()
             let places = RecoveryPlaces(window: .seconds(120))
             let epoch = DatabaseEpoch(value: 1)
-            places.use {
+            places.withPoints {
                 let (left, now) = (Snapshot(xmax: 5, running: []), Snapshot(xmax: 40, running: []))
-                $0.began(after: left, storedAt: now, at: now, now: .now)
+                $0.processStarted(after: left, storedAt: now, at: now, now: .now)
                 _ = $0.windowEnded(at: Snapshot(xmax: 41, running: []), in: epoch, now: .now)
             }
             let keys = Self.records(3).map(\.key)
@@ -143,11 +143,11 @@ extension FeedTests {
                 SessionRegistry.Record(key: keys[2], count: 1, place: .at(.restored("50:50:"))),
             ]
             let (writer, _) = Self.writer(database, of: records, places: places)
-            writer.record { $0(true) }
+            writer.startRecording { $0(true) }
             writer.start()
             defer { writer.stop() }
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
-            let rows = try database.session().rows(
+            let rows = try database.session().queryRows(
                 "select place::text, follows::text from roost.session order by place::text")
             // Nobody has more than the process before had handed on.
             #expect(rows == [["40:40:", "false"], ["5:5:", "false"], ["8:9:8", "false"]])
@@ -165,7 +165,7 @@ extension FeedTests {
                 database,
                 of: keys.enumerated().map { SessionRegistry.Record(key: $1, count: $0 == 2 ? 2 : 1, lostAt: 0) })
             registry.lookElsewhere()
-            writer.record { $0(true) }
+            writer.startRecording { $0(true) }
             writer.start()
             defer { writer.stop() }
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
@@ -199,7 +199,7 @@ extension FeedTests {
         @Test func aListForAnEarlierTurnIsNotBelieved() throws {
             let database = try Self.prepared()
             let (writer, _) = Self.writer(database, of: Self.records(3))
-            writer.record { $0(true) }
+            writer.startRecording { $0(true) }
             writer.start()
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
             writer.stop()
@@ -214,20 +214,20 @@ extension FeedTests {
             let database = try Self.prepared()
             try SubscriberStage.with(database) { stage in
                 let (writer, registry) = Self.writer(database, of: Self.records(3))
-                writer.record { stage.withdrawSessionList(whenDone: $0) }
+                writer.startRecording { stage.withdrawSessionList(whenDone: $0) }
                 writer.start()
                 defer { writer.stop() }
                 try eventually("the list counts") { try database.value(Self.counted) == "1" }
                 let other = try database.session()
-                try other.run("begin; lock table roost.session, roost.session_list in access exclusive mode")
+                try other.runScript("begin; lock table roost.session, roost.session_list in access exclusive mode")
                 // As a join does that has waited too long.
                 let isDone = Notes()
                 stage.withdrawSessionList {
-                    registry.withdrawn(successfully: $0)
+                    registry.withdrawalEnded(successfully: $0)
                     isDone.add("\($0)")
                 }
                 try eventually("an answer") { isDone.all == ["true"] }
-                try other.run("rollback")
+                try other.runScript("rollback")
                 try eventually("the list counts again") {
                     try database.value(Self.counted) == "1"
                         && database.value("select list_turn from roost.cursor where node = 'test'") == "1"
@@ -241,15 +241,15 @@ extension FeedTests {
             let log = Notes()
             let (writer, registry) = Self.writer(database, of: Self.records(3), log: log)
             let other = try database.session()
-            try other.run("begin; lock table roost.session in access exclusive mode")
-            writer.record { $0(true) }
+            try other.runScript("begin; lock table roost.session in access exclusive mode")
+            writer.startRecording { $0(true) }
             writer.start()
             defer { writer.stop() }
             try eventually("a warning") {
                 log.all.contains { $0.contains("cannot be recorded in the database for now") }
             }
             #expect(registry.hasChanged)
-            try other.run("rollback")
+            try other.runScript("rollback")
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
             #expect(Self.known(database) == Self.expected(Self.records(3)))
             try eventually("a word about it") { log.all.contains { $0.contains("are recorded in the database again") } }
@@ -260,7 +260,7 @@ extension FeedTests {
             let database = try Self.prepared()
             try database.run("delete from roost.cursor")
             let (writer, registry) = Self.writer(database, of: Self.records(3))
-            writer.record { $0(true) }
+            writer.startRecording { $0(true) }
             writer.start()
             defer { writer.stop() }
             try eventually("they are written") { try database.value("select count(*) from roost.session") == "3" }
@@ -273,7 +273,7 @@ extension FeedTests {
             let database = try Self.prepared()
             let records = Self.records(100_000)
             let (writer, _) = Self.writer(database, of: records)
-            writer.record { $0(true) }
+            writer.startRecording { $0(true) }
             let start = ContinuousClock.now
             writer.start()
             defer { writer.stop() }

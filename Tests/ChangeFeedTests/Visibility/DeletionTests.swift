@@ -154,12 +154,12 @@ extension FeedTests {
                 _ = try stage.join(Self.marker, as: "marker")
                 let members = try stage.join(Self.all("participants"), as: "ann", "bob")
                 let session = try database.session()
-                try session.run("begin; lock table participants in share update exclusive mode")
+                try session.runScript("begin; lock table participants in share update exclusive mode")
                 try database.run("delete from participants where member = 'bob'")
                 try stage.settle(database)
                 #expect(Self.old(stage.shown("ann", members)) == [#"{"conversation":1,"member":"bob"}"#])
                 #expect(stage.shown("bob", members).isEmpty)
-                try session.run("rollback")
+                try session.runScript("rollback")
                 // Nothing is put back for a moment after that.
                 try eventually("bob hears that he left") {
                     try database.run("insert into participants values (1, 'bob')")

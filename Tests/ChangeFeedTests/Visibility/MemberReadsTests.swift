@@ -162,7 +162,7 @@ extension FeedTests {
             ("begin returning; end", "plpgsql", nil), ("", "sql", nil), ("end", "plpgsql", nil),
             ("begin end", "plpgsql", nil),
         ]) func functionsThatAreOneQuery(source: String, language: String, query: String?) {
-            #expect(CatalogPolicyLookup.query(source, language: language) == query)
+            #expect(CatalogPolicyLookup.singleQuery(source, language: language) == query)
         }
 
         @Test(arguments: [
@@ -212,21 +212,22 @@ extension FeedTests {
         @Test func answersOfOthersStay() {
             let people = PrincipalTable()
             let (ann, bob, eve) = (
-                people.enter(SubscriberStage.claims("ann")), people.enter(SubscriberStage.claims("bob")),
-                people.enter(SubscriberStage.claims("eve"))
+                people.retainPrincipal(SubscriberStage.claims("ann")),
+                people.retainPrincipal(SubscriberStage.claims("bob")),
+                people.retainPrincipal(SubscriberStage.claims("eve"))
             )
             var cache = ScopeCache()
             let now = ContinuousClock.now
             func known() -> [Bool] {
                 [[UInt8](arrayLiteral: 49), [50]].flatMap { value in
-                    [ann, bob, eve].map { cache.answers(7, value, at: now)[$0] != nil }
+                    [ann, bob, eve].map { cache.findAnswers(7, value, at: now)[$0] != nil }
                 }
             }
             func fill() {
                 for value in [[UInt8](arrayLiteral: 49), [50]] {
-                    cache.answers(7, value, at: now).keep(true, for: ann, key: "ann")
-                    cache.answers(7, value, at: now).keep(true, for: bob, key: "bob")
-                    cache.answers(7, value, at: now).keep(true, for: eve, key: nil)
+                    cache.findAnswers(7, value, at: now).storeAnswer(true, for: ann, key: "ann")
+                    cache.findAnswers(7, value, at: now).storeAnswer(true, for: bob, key: "bob")
+                    cache.findAnswers(7, value, at: now).storeAnswer(true, for: eve, key: nil)
                 }
             }
             fill()

@@ -221,12 +221,12 @@ extension FeedTests {
             let ann = PostponedChanges.Member(group: group, claims: SubscriberStage.claims("ann"))
             let eve = PostponedChanges.Member(group: group, claims: SubscriberStage.claims("eve"))
             var postponed = PostponedChanges()
-            for id in 1...2 { postponed.add(Self.change(Int64(id)), cursor: "", for: [ann], at: now) }
-            postponed.settle([[], [ann]])
+            for id in 1...2 { postponed.addChange(Self.change(Int64(id)), cursor: "", for: [ann], at: now) }
+            postponed.updateMembers([[], [ann]])
             #expect(postponed.isBehind(ann), "the second waits still")
-            for id in 3...10_001 { postponed.add(Self.change(Int64(id)), cursor: "", for: [eve], at: now) }
+            for id in 3...10_001 { postponed.addChange(Self.change(Int64(id)), cursor: "", for: [eve], at: now) }
             #expect(postponed.isBehind(ann) && postponed.isBehind(eve))
-            postponed.add(Self.change(10_002), cursor: "", for: [eve], at: now)
+            postponed.addChange(Self.change(10_002), cursor: "", for: [eve], at: now)
             #expect(!postponed.isBehind(ann) && postponed.isBehind(eve))
         }
 
@@ -344,7 +344,7 @@ extension FeedTests {
             let later = now + .seconds(12)
             #expect(!postponed.isWorthWaiting(1, "a", ann, at: later))
             #expect(postponed.isWorthWaiting(1, "a", eve, at: later) && postponed.isWorthWaiting(1, "a", at: later))
-            postponed.resign(1, "a", at: later)
+            postponed.resignPolicies(1, "a", at: later)
             #expect(!postponed.isWorthWaiting(1, "a", eve, at: later + .seconds(1)))
         }
 
@@ -398,17 +398,17 @@ extension FeedTests {
                 operation: .insert, commitTimestamp: "", record: nil, oldRecord: nil, isReduced: false)
             var postponed = PostponedChanges()
             #expect(postponed.isWorthWaiting(1, "a", at: now))
-            postponed.add(change, cursor: "", for: [member], at: now)
+            postponed.addChange(change, cursor: "", for: [member], at: now)
             #expect(postponed.isBehind(member))
             let due = [0, 500, 600].map { postponed.isDue(at: now + .milliseconds($0)) }
             #expect(due == [false, true, false])
-            postponed.settle([[member]])
+            postponed.updateMembers([[member]])
             #expect(postponed.isBehind(member))
-            postponed.resign(1, "a", at: now)
+            postponed.resignPolicies(1, "a", at: now)
             #expect(!postponed.isWorthWaiting(1, "a", at: now + .seconds(1)))
             #expect(postponed.isWorthWaiting(1, "b", at: now + .seconds(1)))
             #expect(postponed.isWorthWaiting(1, "a", at: now + PostponedChanges.resignation))
-            postponed.settle([[]])
+            postponed.updateMembers([[]])
             #expect(postponed.isEmpty && !postponed.isBehind(member))
         }
     }

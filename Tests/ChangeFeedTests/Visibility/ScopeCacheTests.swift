@@ -37,10 +37,10 @@ extension FeedTests {
         @Test func whatNobodyAsksForGoes() {
             var cache = ScopeCache()
             let start = ContinuousClock.now
-            for value in 0..<100 { _ = cache.answers(1, [UInt8(value)], at: start) }
-            _ = cache.answers(1, [1], at: start + .milliseconds(900))
+            for value in 0..<100 { _ = cache.findAnswers(1, [UInt8(value)], at: start) }
+            _ = cache.findAnswers(1, [1], at: start + .milliseconds(900))
             #expect(cache.count == 100)
-            _ = cache.answers(1, [200], at: start + .milliseconds(1100))
+            _ = cache.findAnswers(1, [200], at: start + .milliseconds(1100))
             #expect(cache.count == 2, "the one that was asked for, and the new one")
         }
 
@@ -94,7 +94,8 @@ extension FeedTests {
             let rounds = 20
             try withScope(before: policy) { stage, database, group in
                 let session = try database.session()
-                try session.run("insert into participants select 1, 'out' || n from generate_series(1, \(rounds)) n")
+                try session.runScript(
+                    "insert into participants select 1, 'out' || n from generate_series(1, \(rounds)) n")
                 for n in 1...rounds {
                     try stage.admit("out\(n)", to: group)
                     try stage.admit("in\(n)", to: group)
@@ -102,17 +103,17 @@ extension FeedTests {
                 var number = 0
                 func post() throws {
                     number += 1
-                    try session.run("insert into messages values (\(number), 1, 'x')")
+                    try session.runScript("insert into messages values (\(number), 1, 'x')")
                 }
                 var removedAfter: [Int] = []
                 var addedAfter: [Int] = []
                 for round in 1...rounds {
                     try post()
                     if round % 5 == 0 { try stage.settle(database) }
-                    try session.run("delete from participants where member = 'out\(round)'")
+                    try session.runScript("delete from participants where member = 'out\(round)'")
                     removedAfter.append(number)
                     try post()
-                    try session.run("insert into participants values (1, 'in\(round)')")
+                    try session.runScript("insert into participants values (1, 'in\(round)')")
                     addedAfter.append(number)
                     try post()
                 }

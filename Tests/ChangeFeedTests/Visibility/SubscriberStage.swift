@@ -133,7 +133,7 @@ final class SubscriberStage: ChangeSink {
         let source = try #require(subscriptions.withLock { $0 })
         source.subscribe(
             id, ChangeSubscription(role: Name(role), bindings: parsed, ids: ChangeBinding.ids(for: parsed)))
-        for subject in subjects { source.admit(Self.claims(subject, role: role), to: id) }
+        for subject in subjects { source.admitClaims(Self.claims(subject, role: role), to: id) }
         try eventually("an answer to the subscription") { outcome(id) != nil }
         return id
     }
@@ -142,11 +142,11 @@ final class SubscriberStage: ChangeSink {
     func leave(_ id: ChangeGroupID) throws { try #require(subscriptions.withLock { $0 }).unsubscribe(id) }
 
     func admit(_ subject: String, to id: ChangeGroupID) throws {
-        try #require(subscriptions.withLock { $0 }).admit(Self.claims(subject), to: id)
+        try #require(subscriptions.withLock { $0 }).admitClaims(Self.claims(subject), to: id)
     }
 
     func withdraw(_ subject: String, from id: ChangeGroupID) throws {
-        try #require(subscriptions.withLock { $0 }).withdraw(Self.claims(subject), from: id)
+        try #require(subscriptions.withLock { $0 }).withdrawClaims(Self.claims(subject), from: id)
     }
 
     func outcome(_ id: ChangeGroupID) -> ChangeSubscriptionOutcome? { outcomes(of: id).last }
@@ -196,7 +196,7 @@ final class SubscriberStage: ChangeSink {
 
     // MARK: In place of the loops
 
-    func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
+    func deliverEvents(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
         content.withLock { content in
             for event in events {
                 switch event {
@@ -229,7 +229,7 @@ final class SubscriberStage: ChangeSink {
             data: String(decoding: change.data, as: UTF8.self), cursor: change.cursor)
     }
 
-    func recovery(_ id: RecoveryID, _ steps: [RecoveryStep], whenTaken: @escaping @Sendable () -> Void) {
+    func deliverRecovery(_ id: RecoveryID, _ steps: [RecoveryStep], whenTaken: @escaping @Sendable () -> Void) {
         let isTaken = content.withLock { content in
             for step in steps {
                 let isFirst = content.recoveries[id]?.start == nil
@@ -285,10 +285,10 @@ final class SubscriberStage: ChangeSink {
     }
 
     func recover(_ id: RecoveryID, _ question: RecoveryQuestion) {
-        subscriptions.withLock { $0 }?.recover(id, question)
+        subscriptions.withLock { $0 }?.startRecovery(id, question)
     }
 
-    func abandon(_ id: RecoveryID) throws { try #require(subscriptions.withLock { $0 }).abandon(id) }
+    func abandon(_ id: RecoveryID) throws { try #require(subscriptions.withLock { $0 }).abandonRecovery(id) }
 
     func recovered(_ id: RecoveryID) -> Recovered { content.withLock { $0.recoveries[id] } ?? Recovered() }
 
@@ -341,7 +341,7 @@ final class SubscriberStage: ChangeSink {
         content.withLock { $0.outcomes[id, default: []].append(outcome) }
     }
 
-    func feed(isReady: Bool) {
+    func feedChanged(isReady: Bool) {
         content.withLock { $0.isReady = isReady }
     }
 }

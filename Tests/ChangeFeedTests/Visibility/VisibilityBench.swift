@@ -35,7 +35,7 @@ extension FeedTests {
                     let before = stage.count
                     let start = ContinuousClock.now
                     for _ in 0..<(rows / rowsPerCommit) {
-                        try session.run(
+                        try session.runScript(
                             "insert into messages select n, 1, 'a message of an ordinary length', false "
                                 + "from generate_series(\(number + 1), \(number + rowsPerCommit)) n")
                         number += rowsPerCommit

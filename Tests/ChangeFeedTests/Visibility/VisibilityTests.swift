@@ -190,11 +190,11 @@ extension FeedTests {
                 try concurrently(2) { index in
                     let session = try database.session()
                     if index == 0 {
-                        for n in 0..<total { try session.run("insert into messages values (\(n), 1, 'x')") }
+                        for n in 0..<total { try session.runScript("insert into messages values (\(n), 1, 'x')") }
                     } else {
                         for round in 1...4 {
                             try eventually("round \(round)") { stage.seen.count > round * 300 }
-                            try session.run(
+                            try session.runScript(
                                 "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() "
                                     + "and query like '%pg_temp.%' and pid <> pg_backend_pid()")
                         }

@@ -124,8 +124,8 @@ final class SimulatedHub {
             guard let head else { return disconnect() }
             record.since = record.since ?? simulation.now
             var actions: [LogReaderAction] = []
-            reader.opened(head, now: simulation.milliseconds, &actions)
-            peers.linkWhole(epoch: head.place.epoch, at: simulation.milliseconds)
+            reader.logOpened(head, now: simulation.milliseconds, &actions)
+            peers.linkBecameWhole(epoch: head.place.epoch, at: simulation.milliseconds)
             run(actions)
         }
     }
@@ -135,9 +135,9 @@ final class SimulatedHub {
         command?.closedByHub = true
         subscription?.closedByHub = true
         (command, subscription) = (nil, nil)
-        reader.linkAway()
-        writer.linkAway()
-        peers.linkAway()
+        reader.linkWasLost()
+        writer.linkWasLost()
+        peers.linkWasLost()
         connect()
     }
 
@@ -145,10 +145,10 @@ final class SimulatedHub {
         if link === command { return disconnect() }
         guard link === subscription, let engine = command?.engine else { return }
         // The other connection may be well: what came meanwhile is found by its head.
-        peers.linkAway()
+        peers.linkWasLost()
         guard engine.isUp, writer.isOpen else { return disconnect() }
         subscribe(engine) { [self] in
-            if let epoch = reader.epoch { peers.linkWhole(epoch: epoch, at: simulation.milliseconds) }
+            if let epoch = reader.epoch { peers.linkBecameWhole(epoch: epoch, at: simulation.milliseconds) }
             confirmHead()
         }
     }
@@ -165,7 +165,7 @@ final class SimulatedHub {
             let beat = HubBeat(
                 hub: identity, number: beats, since: since, base: writer.base, place: place, settled: writer.settled,
                 digest: writer.lastSequence, digestSequence: writer.lastSequence,
-                ended: peers.ended(at: simulation.milliseconds))
+                ended: peers.recentDeaths(at: simulation.milliseconds))
             publish(PublishedMessage.encode(beat))
             for peer in peers.living where simulation.chance(30) {
                 let text = Array("\(writer.lastSequence)".utf8)
@@ -191,7 +191,7 @@ final class SimulatedHub {
             return names.reduce(into: [:]) { $0.updateValue(engine.leases[$1]?.boot, forKey: $1) }
         }) { [self] leases in
             var actions: [PeerTableAction] = []
-            peers.leases(leases, at: simulation.milliseconds, &actions)
+            peers.updateLeases(leases, at: simulation.milliseconds, &actions)
             run(actions)
         }
     }
@@ -201,7 +201,7 @@ final class SimulatedHub {
         command?.request({ engine in engine.meta?.head }) { [self] head in
             subscription?.request({ _ in () }) { [self] in
                 var actions: [LogReaderAction] = []
-                reader.headConfirmed(head, now: simulation.milliseconds, &actions)
+                reader.confirmHead(head, now: simulation.milliseconds, &actions)
                 run(actions)
             }
         }
@@ -214,14 +214,14 @@ final class SimulatedHub {
         var actions: [LogReaderAction] = []
         let now = simulation.milliseconds
         switch message {
-        case .entry(let entry): reader.published(entry, now: now, &actions)
-        case .direct(let direct): reader.received(direct, &actions)
+        case .entry(let entry): reader.receivePublished(entry, now: now, &actions)
+        case .direct(let direct): reader.receiveDirect(direct, &actions)
         case .beat(let beat):
             record.heardAt[beat.hub.boot] = simulation.now
             var verdicts: [PeerTableAction] = []
-            peers.heard(beat, at: now, &verdicts)
+            peers.receiveBeat(beat, at: now, &verdicts)
             run(verdicts)
-            if simulation.configuration.mutation != .noBeats { reader.heard(beat, now: now, &actions) }
+            if simulation.configuration.mutation != .noBeats { reader.receiveBeat(beat, now: now, &actions) }
         }
         run(actions)
     }
@@ -256,8 +256,8 @@ final class SimulatedHub {
                 }) { [self] answer in
                     var actions: [LogWriterAction] = []
                     switch answer {
-                    case .success(let place): writer.acknowledged(place, at: simulation.milliseconds, &actions)
-                    case .failure(.epoch): writer.failed(.epoch, at: simulation.milliseconds, &actions)
+                    case .success(let place): writer.publishSucceeded(place, at: simulation.milliseconds, &actions)
+                    case .failure(.epoch): writer.publishFailed(.epoch, at: simulation.milliseconds, &actions)
                     case .failure(.notMaster): disconnect()
                     }
                     run(actions)
@@ -279,13 +279,14 @@ final class SimulatedHub {
                 record.apply(messages, isHealing: isFetching)
                 record.heardAt[messages.hub.boot] = simulation.now
                 var verdicts: [PeerTableAction] = []
-                peers.wrote(messages.hub, since: messages.since, at: simulation.milliseconds, &verdicts)
+                peers.noteMessages(messages.hub, since: messages.since, at: simulation.milliseconds, &verdicts)
                 run(verdicts)
             case .fetch(let fetch):
                 command?.request({ engine in engine.range(after: fetch.after, count: fetch.count) }) { [self] entries in
                     var actions: [LogReaderAction] = []
                     let reachedEnd = entries.count < fetch.count
-                    reader.fetched(fetch.id, entries, reachedEnd: reachedEnd, now: simulation.milliseconds, &actions)
+                    reader.receiveFetched(
+                        fetch.id, entries, reachedEnd: reachedEnd, now: simulation.milliseconds, &actions)
                     isFetching = true
                     run(actions)
                     isFetching = false
@@ -297,7 +298,7 @@ final class SimulatedHub {
             case .caughtUp(let head):
                 var actions: [LogWriterAction] = []
                 let own = simulation.configuration.mutation == .noResend ? writer.lastSequence : head.ownSequence
-                writer.reopened(head.place, ownSequence: own, at: simulation.milliseconds, &actions)
+                writer.logReopened(head.place, ownSequence: own, at: simulation.milliseconds, &actions)
                 run(actions)
             case .deliver(let direct):
                 record.delivered += 1

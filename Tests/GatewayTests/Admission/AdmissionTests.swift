@@ -8,7 +8,7 @@ import Wire
 /// Which requests for a WebSocket are let in. They come by a Unix domain socket, behind a proxy that says for whom.
 @Suite final class AdmissionTests {
     private struct Tokens: TokenVerifier {
-        func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
+        func verifyToken(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
             switch token {
             case "late": throw .tokenExpired(secondsAgo: 5)
             case "bad": throw .signatureInvalid

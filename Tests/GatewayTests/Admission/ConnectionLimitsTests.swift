@@ -69,12 +69,12 @@ import Wire
         let limits = ConnectionLimits(limits: Self.limits(user: 2))
         #expect(limits.countsUsers && !limits.countsAddresses)
         #expect(limits.enter(nil, "ann") == nil)
-        #expect(limits.enter("ann"))
-        #expect(!limits.enter("ann"))
+        #expect(limits.admitSocket("ann"))
+        #expect(!limits.admitSocket("ann"))
         #expect(limits.enter(nil, "ann") == .over(.connectionsPerUser, 2))
-        limits.leave("ann")
-        limits.leave("nobody")
-        #expect(limits.enter("ann"))
+        limits.releaseSocket("ann")
+        limits.releaseSocket("nobody")
+        #expect(limits.admitSocket("ann"))
     }
 
     /// Whoever was let in before a limit is in nobody's count; leaving must not make room that is not there.

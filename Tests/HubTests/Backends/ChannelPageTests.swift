@@ -7,7 +7,7 @@ import Testing
     private func page(_ stages: [Stage], prefix: String = "realtime:", after: ChannelKey? = nil, limit: Int)
         -> ChannelPage
     {
-        ChannelPage.joined(
+        ChannelPage.mergePages(
             stages.map { $0.hub.channelPage(prefix: prefix, after: after, limit: limit) }, limit: limit)
     }
 
@@ -51,7 +51,7 @@ import Testing
         }
         let one = ChannelPage(channels: [count("a"), count("b")], isCut: true)
         let other = ChannelPage(channels: [count("b"), count("c"), count("d")])
-        let page = ChannelPage.joined([one, other], limit: 10)
+        let page = ChannelPage.mergePages([one, other], limit: 10)
         #expect(page == ChannelPage(channels: [count("a"), count("b", 2)], isCut: true))
     }
 

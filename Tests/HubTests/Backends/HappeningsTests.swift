@@ -13,7 +13,7 @@ import Wire
 
     /// The events since this was asked last: `channel.occupied realtime:a`.
     private func take(_ happenings: Happenings, most: Int = 100) -> [String] {
-        happenings.take(upTo: most, mostBytes: 1 << 20).map { event in
+        happenings.takeEvents(upTo: most, mostBytes: 1 << 20).map { event in
             [event.kind.rawValue, event.channel?.topic, event.key, event.user?.text, event.count.map { "\($0)" }]
                 .compactMap { $0 }.joined(separator: " ")
         }
@@ -38,7 +38,7 @@ import Wire
     }
 
     @Test func aProcessBeginsWithSayingSo() throws {
-        happenings.started(at: 5)
+        happenings.hubStarted(at: 5)
         stage(0, happenings).connect(1, subject: "ada")
         #expect(take(happenings) == ["hub.started", "client.connected ada"])
     }
@@ -48,15 +48,15 @@ import Wire
         stage.connect(1)
         stage.connect(2)
         try stage.disconnect(1)
-        let clients = happenings.take(upTo: 10, mostBytes: 1 << 20).map(\.client)
+        let clients = happenings.takeEvents(upTo: 10, mostBytes: 1 << 20).map(\.client)
         #expect(clients.count == 3 && clients[0] == clients[2] && clients[0] != clients[1] && clients[0] != nil)
     }
 
     @Test func aMemberJoinsWithTheFirstPresenceOfItsKeyAndLeavesWithTheLast() {
         let log = PresenceLog(telling: happenings)
-        log.put(record("1", "ada"))
-        log.put(record("2", "ada"))
-        log.put(record("2", "ada"))
+        log.putRecord(record("1", "ada"))
+        log.putRecord(record("2", "ada"))
+        log.putRecord(record("2", "ada"))
         log.remove("1")
         #expect(take(happenings) == ["member.joined realtime:a ada"])
         log.remove("2")
@@ -67,10 +67,10 @@ import Wire
     @Test func whatDoesNotFitIsCountedInItsPlace() {
         let happenings = Happenings(most: 2)
         let log = PresenceLog(telling: happenings)
-        for number in 1...5 { log.put(record("\(number)", "\(number)")) }
+        for number in 1...5 { log.putRecord(record("\(number)", "\(number)")) }
         #expect(happenings.waiting == 2 && happenings.missed == 3)
         #expect(take(happenings, most: 1) == ["member.joined realtime:a 1"])
-        log.put(record("6", "6"))
+        log.putRecord(record("6", "6"))
         #expect(
             take(happenings) == [
                 "member.joined realtime:a 2", "events.missed 3", "member.joined realtime:a 6",
@@ -80,7 +80,7 @@ import Wire
     @Test func whatDidNotFitIsToldThoughNothingElseHappens() {
         let happenings = Happenings(most: 2)
         let log = PresenceLog(telling: happenings)
-        for number in 1...5 { log.put(record("\(number)", "\(number)")) }
+        for number in 1...5 { log.putRecord(record("\(number)", "\(number)")) }
         #expect(take(happenings, most: 2).last == "member.joined realtime:a 2")
         #expect(happenings.waiting == 1)
         #expect(take(happenings) == ["events.missed 3"])
@@ -90,9 +90,9 @@ import Wire
     @Test func bytesAreBoundedToo() {
         let happenings = Happenings(most: 100, mostBytes: 1000)
         let log = PresenceLog(telling: happenings)
-        for number in 1...20 { log.put(record("\(number)", "\(number)")) }
+        for number in 1...20 { log.putRecord(record("\(number)", "\(number)")) }
         #expect(happenings.missed > 10)
         // One that is larger than what is asked for comes alone.
-        #expect(happenings.take(upTo: 10, mostBytes: 1).count == 1)
+        #expect(happenings.takeEvents(upTo: 10, mostBytes: 1).count == 1)
     }
 }

@@ -17,7 +17,7 @@ import Wire
     @Test func whoIsTakenOutIsToldForGood() throws {
         let stage = try stage()
         var count = 0
-        let told = try stage.watch { count = $0.unsubscribe("bob", from: Self.key, seconds: nil) }
+        let told = try stage.watch { count = $0.removeUser("bob", from: Self.key, seconds: nil) }
         #expect(count == 1)
         #expect(
             told == [
@@ -30,16 +30,16 @@ import Wire
 
     @Test func allSocketsOfAUserAreMeantAndNoOtherRoomOfTheName() throws {
         let stage = try stage()
-        #expect(stage.hub.unsubscribe("ada", from: Self.secret, seconds: nil) == 0)
-        #expect(stage.hub.unsubscribe("nobody", from: Self.key, seconds: nil) == 0)
-        #expect(stage.hub.unsubscribe("ada", from: Self.key, seconds: nil) == 2)
+        #expect(stage.hub.removeUser("ada", from: Self.secret, seconds: nil) == 0)
+        #expect(stage.hub.removeUser("nobody", from: Self.key, seconds: nil) == 0)
+        #expect(stage.hub.removeUser("ada", from: Self.key, seconds: nil) == 2)
         #expect(stage.hub.count(of: Self.key).connections == 1)
     }
 
     @Test func whoIsKeptOutJoinsWhenTheTimeIsOver() throws {
         let stage = try stage()
-        #expect(stage.hub.bars.bar("bob", from: Self.key, seconds: 10, at: stage.now.monotonic))
-        _ = try stage.watch { _ = $0.unsubscribe("bob", from: Self.key, seconds: 10) }
+        #expect(stage.hub.bars.barUser("bob", from: Self.key, seconds: 10, at: stage.now.monotonic))
+        _ = try stage.watch { _ = $0.removeUser("bob", from: Self.key, seconds: 10) }
         stage.now = stage.now.advanced(by: 4500)
         let refused = try stage.join("realtime:a", 3, ref: "2")
         #expect(refused.count == 1 && refused[0].contains("you may join again in 6 seconds"))
@@ -52,7 +52,7 @@ import Wire
         let stage = Stage()
         stage.connect(1)
         try stage.join("realtime:a", 1)
-        #expect(stage.hub.bars.bar("user", from: Self.key, seconds: 10, at: stage.now.monotonic))
+        #expect(stage.hub.bars.barUser("user", from: Self.key, seconds: 10, at: stage.now.monotonic))
         let token = #"["1","5","realtime:a","access_token",{"access_token":"good user 2000 user"}]"#
         #expect(try stage.say(token, from: 1).last?.contains("Unauthorized") == true)
     }
@@ -60,11 +60,11 @@ import Wire
     @Test func thereIsABoundToHowManyAreKeptOut() {
         let bars = ChannelBars()
         for number in 0..<ChannelBars.most {
-            #expect(bars.bar(Name("u\(number)"), from: Self.key, seconds: 10, at: 0))
+            #expect(bars.barUser(Name("u\(number)"), from: Self.key, seconds: 10, at: 0))
         }
-        #expect(!bars.bar("one too many", from: Self.key, seconds: 10, at: 9_999))
-        #expect(bars.bar("u7", from: Self.key, seconds: 10, at: 9_999), "who is in the book may stay longer")
-        #expect(bars.bar("one too many", from: Self.key, seconds: 10, at: 10_000), "the others' time is over")
+        #expect(!bars.barUser("one too many", from: Self.key, seconds: 10, at: 9_999))
+        #expect(bars.barUser("u7", from: Self.key, seconds: 10, at: 9_999), "who is in the book may stay longer")
+        #expect(bars.barUser("one too many", from: Self.key, seconds: 10, at: 10_000), "the others' time is over")
     }
 
     // MARK: Rights
@@ -74,10 +74,11 @@ import Wire
         stage.connect(1, subject: "ada")
         try stage.joinPrivate("realtime:a", 1)
         var count = 0
-        #expect(try stage.watch { count = $0.refresh("ada") } == ["authorize anon read a"])
+        #expect(try stage.watch { count = $0.refreshUser("ada") } == ["authorize anon read a"])
         #expect(count == 1)
-        #expect(try stage.watch { $0.publish(.text(Array("{}".utf8)), to: Self.secret) }.count == 2, "still heard")
-        _ = try stage.watch { _ = $0.refresh("ada") }
+        #expect(
+            try stage.watch { $0.publishMessage(.text(Array("{}".utf8)), to: Self.secret) }.count == 2, "still heard")
+        _ = try stage.watch { _ = $0.refreshUser("ada") }
         #expect(try stage.decide(.decided(.all)).isEmpty)
         #expect(stage.hub.count(of: Self.secret).connections == 1)
     }
@@ -86,21 +87,21 @@ import Wire
         let stage = Stage()
         stage.connect(1, subject: "ada")
         try stage.joinPrivate("realtime:a", 1)
-        _ = try stage.watch { _ = $0.refresh("ada") }
+        _ = try stage.watch { _ = $0.refreshUser("ada") }
         #expect(try stage.decide(.decided([])).last?.contains("phx_error") == true)
         #expect(stage.hub.channelCount == 0)
     }
 
     @Test func publicChannelsAndOthersHaveNothingToDecide() throws {
         let stage = try stage()
-        #expect(stage.hub.refresh("ada") == 0)
+        #expect(stage.hub.refreshUser("ada") == 0)
         try stage.joinPrivate("realtime:a", 3, ref: "2")
-        #expect(stage.hub.refresh("ada") == 0)
+        #expect(stage.hub.refreshUser("ada") == 0)
     }
 
     /// What another hub asks is read from Redis.
     @Test func aBarOfWhateverTimeDoesNotOverflow() {
         let bars = ChannelBars()
-        for seconds in [Int.min, -1, .max] { #expect(bars.bar("u", from: Self.key, seconds: seconds, at: 0)) }
+        for seconds in [Int.min, -1, .max] { #expect(bars.barUser("u", from: Self.key, seconds: seconds, at: 0)) }
     }
 }

@@ -16,8 +16,8 @@ import Wire
     ) throws -> [String] {
         let request = try EventRequest(channels: channels, lastID: lastID)
         return try stage.watch {
-            $0.advance(to: stage.now)
-            $0.read(request, as: format, on: slot, claims: Stage.claims(expiresAt: expiresAt), isPage: false)
+            $0.advanceTime(to: stage.now)
+            $0.connectReader(request, as: format, on: slot, claims: Stage.claims(expiresAt: expiresAt), isPage: false)
         }
     }
 
@@ -114,7 +114,7 @@ import Wire
 
     @Test func onlyOneEvent() throws {
         let request = EventRequest(topic: "a", isPrivate: false, event: "b", lastID: nil)
-        _ = try stage.watch { $0.read(request, as: Self.events, on: 1, claims: Stage.claims(), isPage: false) }
+        _ = try stage.watch { $0.connectReader(request, as: Self.events, on: 1, claims: Stage.claims(), isPage: false) }
         stage.connect(2)
         try stage.join("realtime:a", 2)
         for event in ["a", "b", "typing"] {
@@ -145,7 +145,7 @@ import Wire
             #expect(said.contains { $0.contains(#"{"topic":"r","status":"error","code":503,"#) }, "\(said)")
             let isAway = slot == 1
             #expect(said.contains("close \(slot) 1000 come back") != isAway, "\(said)")
-            let back = try stage.watch { $0.feed(isReady: true) }
+            let back = try stage.watch { $0.feedChanged(isReady: true) }
             #expect(back.contains("close 1 1000 come back") == isAway)
             try stage.disconnect(slot)
         }
@@ -154,11 +154,11 @@ import Wire
     /// The others of its channels would go on without it for ever.
     @Test func changesThatAreLostEndTheAnswer() throws {
         let rows = #"{"topic":"r","config":{"postgres_changes":[{"event":"*","schema":"public","table":"t"}]}}"#
-        _ = try stage.watch { $0.feed(isReady: true) }
+        _ = try stage.watch { $0.feedChanged(isReady: true) }
         _ = try read(1, plain, rows)
         _ = try stage.watch { $0.changeSubscription(try #require(stage.subscribed.first), is: .live) }
         try stage.catchUp()
-        let said = try stage.watch { $0.deliver(.gap) }
+        let said = try stage.watch { $0.deliverEvent(.gap) }
         #expect(said.contains { $0.contains("event: closed") } && said.last == "close 1 1000 come back", "\(said)")
     }
 
@@ -168,8 +168,8 @@ import Wire
         let request = try EventRequest(channels: [rows], lastID: nil)
         for slot in Slot(1)...2 {
             _ = try stage.watch {
-                $0.advance(to: stage.now)
-                $0.read(
+                $0.advanceTime(to: stage.now)
+                $0.connectReader(
                     request, as: Self.events, on: slot, claims: Stage.claims("authenticated", subject: "ann"),
                     isPage: false)
             }

@@ -82,8 +82,8 @@ private struct ReaderWorld {
         (wire, unread) = ([], [])
         let request = try EventRequest(channels: [Self.table, "talk", "news"], lastID: lastID)
         _ = try stage.watch {
-            $0.advance(to: stage.now)
-            $0.read(request, as: format, on: slot, claims: Stage.claims(), isPage: false)
+            $0.advanceTime(to: stage.now)
+            $0.connectReader(request, as: format, on: slot, claims: Stage.claims(), isPage: false)
         }
         try take()
     }
@@ -100,15 +100,15 @@ private struct ReaderWorld {
     private mutating func row() throws {
         sent[0].append(sent[0].count)
         guard let group else { return }
-        _ = try stage.watch { $0.deliver(.change(change(sent[0].count - 1, group))) }
+        _ = try stage.watch { $0.deliverEvent(.change(change(sent[0].count - 1, group))) }
         try take()
     }
 
     private mutating func reached(_ cursor: String) throws {
         boundaries += 1
         _ = try stage.watch {
-            $0.deliver(.boundary(boundaries))
-            $0.deliver(.reached(cursor: cursor))
+            $0.deliverEvent(.boundary(boundaries))
+            $0.deliverEvent(.reached(cursor: cursor))
         }
         try take()
     }
@@ -132,7 +132,7 @@ private struct ReaderWorld {
         let text = #"{"event":"n","payload":{"n":\#(sent[channel].count)},"type":"broadcast"}"#
         sent[channel].append(sent[channel].count)
         let key = ChannelKey(topic: channel == 1 ? "realtime:talk" : "realtime:news", isPrivate: false)
-        _ = try stage.watch { $0.publish(.text(Array(text.utf8)), to: key) }
+        _ = try stage.watch { $0.publishMessage(.text(Array(text.utf8)), to: key) }
         try take()
     }
 
@@ -162,13 +162,13 @@ private struct ReaderWorld {
     }
 
     private func answer(_ hub: Hub, _ id: RecoveryID, _ question: RecoveryQuestion) {
-        hub.deliver(.recovery(id, .began(.resumed)))
+        hub.deliverEvent(.recovery(id, .began(.resumed)))
         var first = sent[0].count
         if case .cursor(let cursor) = question.from, let row = Int(cursor.dropFirst()) { first = row + 1 }
         for row in first..<max(first, sent[0].count) {
-            hub.deliver(.recovery(id, .changes([change(row, question.group)])))
+            hub.deliverEvent(.recovery(id, .changes([change(row, question.group)])))
         }
-        hub.deliver(.recovery(id, .caughtUp(cursor: "c\(sent[0].count - 1)")))
+        hub.deliverEvent(.recovery(id, .caughtUp(cursor: "c\(sent[0].count - 1)")))
     }
 
     // MARK: What arrives

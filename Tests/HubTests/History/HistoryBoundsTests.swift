@@ -28,7 +28,7 @@ import Wire
     private func publish(_ stage: Stage, _ topic: String = "realtime:a", bytes: Int = 20, times: Int = 1) throws {
         let text = #"{"x":""# + String(repeating: "x", count: bytes - 8) + #""}"#
         for _ in 0..<times {
-            stage.hub.publish(.text(Array(text.utf8)), to: ChannelKey(topic: topic, isPrivate: false))
+            stage.hub.publishMessage(.text(Array(text.utf8)), to: ChannelKey(topic: topic, isPrivate: false))
             _ = try stage.watch { _ in }
         }
     }
@@ -126,11 +126,11 @@ import Wire
         var relays: [Relay] = []
         for _ in 0..<40 {
             try publish(quick, bytes: 600)
-            quick.hub.publish(.text(Array("{}".utf8)), to: ChannelKey(topic: "realtime:a", isPrivate: false))
+            quick.hub.publishMessage(.text(Array("{}".utf8)), to: ChannelKey(topic: "realtime:a", isPrivate: false))
             _ = try quick.watch { _ in }
             relays += quick.relays
         }
-        let heard = try slow.watch { hub in for relay in relays { hub.apply(relay) } }
+        let heard = try slow.watch { hub in for relay in relays { hub.applyRelay(relay) } }
         #expect(heard.count == 80)
         try quick.tick(after: 1_000)
         #expect(store.figures.messages == 1)

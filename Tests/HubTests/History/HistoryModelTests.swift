@@ -161,7 +161,7 @@ struct HistoryWorld {
     private mutating func read(_ number: Int, _ count: Int) throws {
         for _ in 0..<min(count, clients[number].onTheWay.count) {
             guard let place = clients[number].place, let ping = try clients[number].readOne() else { continue }
-            hubs[place.side].pong(ping, from: place.slot)
+            hubs[place.side].receivePong(ping, from: place.slot)
             // More may have been sent since; then it stays noted with the next frame.
             if clients[number].onTheWay.isEmpty { unacknowledged.remove(place) }
         }
@@ -190,7 +190,7 @@ struct HistoryWorld {
     private mutating func publish() throws {
         let side = below(hubs.count)
         let payload = #"{"event":"e","payload":\#(text()),"type":"broadcast","meta":{"id":"x"}}"#
-        hubs[side].publish(.text(Array(payload.utf8)), to: Self.key)
+        hubs[side].publishMessage(.text(Array(payload.utf8)), to: Self.key)
         settle(side)
     }
 
@@ -211,9 +211,9 @@ struct HistoryWorld {
     /// A hub hears the next relay or the next of the feed.
     private mutating func hearOne(_ side: Int) throws -> Bool {
         if !relays[side].isEmpty, feeds[side].isEmpty || below(2) == 0 {
-            hubs[side].apply(relays[side].removeFirst())
+            hubs[side].applyRelay(relays[side].removeFirst())
         } else if !feeds[side].isEmpty {
-            hubs[side].deliver(feeds[side].removeFirst())
+            hubs[side].deliverEvent(feeds[side].removeFirst())
         } else {
             return false
         }
@@ -229,12 +229,12 @@ struct HistoryWorld {
 
     private mutating func tick(_ side: Int, after milliseconds: Int64) throws {
         now = now.advanced(by: milliseconds)
-        hubs[side].tick(at: now)
+        hubs[side].performTick(at: now)
         settle(side)
     }
 
     private mutating func receive(_ bytes: [UInt8], isBinary: Bool = false, from place: HistoryClient.Place) throws {
-        try hubs[place.side].receive(bytes[...], isBinary: isBinary, from: place.slot, at: now)
+        try hubs[place.side].receiveMessage(bytes[...], isBinary: isBinary, from: place.slot, at: now)
         settle(place.side)
     }
 
@@ -251,7 +251,7 @@ struct HistoryWorld {
                 for other in hubs.indices where other != side { relays[other].append(relay) }
             case .ping(let places):
                 for place in places {
-                    hubs[place.loop].advance(to: now)
+                    hubs[place.loop].advanceTime(to: now)
                     guard let ping = hubs[place.loop].acknowledgementPing(for: place.slot) else { continue }
                     deliver(ping, to: .init(side: place.loop, slot: place.slot))
                 }

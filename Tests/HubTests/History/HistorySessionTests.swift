@@ -24,7 +24,7 @@ import Wire
 
         mutating func publish() throws {
             n += 1
-            stage.hub.publish(.text(Array(#"{"n":\#(n)}"#.utf8)), to: key)
+            stage.hub.publishMessage(.text(Array(#"{"n":\#(n)}"#.utf8)), to: key)
             _ = try stage.watch { _ in }
         }
 
@@ -41,7 +41,7 @@ import Wire
             }
             for other in asked where alive.contains(other) {
                 let ping = try #require(stage.hub.acknowledgementPing(for: other))
-                stage.hub.pong(ping.bytes.dropFirst(2), from: other)
+                stage.hub.receivePong(ping.bytes.dropFirst(2), from: other)
                 lines += try stage.watch { $0.wake(at: stage.now) }
             }
             if !lines.contains(where: { $0.contains("phx_reply") }) { lines += try stage.tick(after: 1_010) }
@@ -55,7 +55,7 @@ import Wire
         func acknowledge(_ slot: Slot) throws {
             try stage.tick(after: 1_000)
             let ping = try #require(stage.hub.acknowledgementPing(for: slot))
-            stage.hub.pong(ping.bytes.dropFirst(2), from: slot)
+            stage.hub.receivePong(ping.bytes.dropFirst(2), from: slot)
         }
     }
 
@@ -226,7 +226,7 @@ import Wire
         try room.stage.disconnect(9)
         try room.stage.disconnect(1)
         #expect(room.stage.hub.channelCount == 0)
-        _ = try room.stage.watch { $0.publish(.text(Array(#"{"n":7}"#.utf8)), to: room.key) }
+        _ = try room.stage.watch { $0.publishMessage(.text(Array(#"{"n":7}"#.utf8)), to: room.key) }
         try room.stage.tick(after: 50_000)
         #expect(try room.join(2, "ann", ref: "2") == [7])
     }

@@ -174,14 +174,15 @@ import Wire
                 history: HistoryStore()))
         for slot in Slot(1)...3 { stage.connect(slot) }
         try stage.joinPrivate("realtime:a", 1, Self.asked)
-        stage.hub.publish(.text(Array(#"{"secret":1}"#.utf8)), to: ChannelKey(topic: "realtime:a", isPrivate: true))
+        stage.hub.publishMessage(
+            .text(Array(#"{"secret":1}"#.utf8)), to: ChannelKey(topic: "realtime:a", isPrivate: true))
         _ = try stage.watch { _ in }
         let after = Self.after("abc.0")
         #expect(try stage.joinPrivate("realtime:a", 2, after, reading: .broadcast).contains { $0.contains("secret") })
         let said = try stage.joinPrivate("realtime:a", 3, after, reading: .presence)
         #expect(said.count == 1 && !said[0].contains("secret") && !said[0].contains("history"))
         let live = try stage.watch {
-            $0.publish(.text(Array("{}".utf8)), to: ChannelKey(topic: "realtime:a", isPrivate: true))
+            $0.publishMessage(.text(Array("{}".utf8)), to: ChannelKey(topic: "realtime:a", isPrivate: true))
         }
         #expect(live.first?.hasPrefix("1,2 ⇐") == true)
         #expect(
@@ -204,9 +205,9 @@ import Wire
         let row = DatabaseBroadcast(
             key: ChannelKey(topic: "realtime:a", isPrivate: false), id: "m", broadcast: .user(user))
         for stage in stages + stages {
-            _ = try stage.watch { $0.deliver(.broadcast(row)) }
+            _ = try stage.watch { $0.deliverEvent(.broadcast(row)) }
         }
         #expect(store.figures.messages == 1)
-        #expect(try stages[0].watch { $0.deliver(.broadcast(row)) }.isEmpty)
+        #expect(try stages[0].watch { $0.deliverEvent(.broadcast(row)) }.isEmpty)
     }
 }

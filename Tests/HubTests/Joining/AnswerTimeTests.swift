@@ -122,7 +122,7 @@ import Wire
     /// Dart's realtime_client 2.13 leaves for good if the answer takes about two seconds after a reconnect.
     @Test func theAnswerWaitsForNoMoreThanAMomentAndWhatIsWrittenSinceFollows() throws {
         let (stage, group) = try waiting(subject: "ann")
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
         #expect(try !isAnswered(stage.tick(after: 1499)))
         let late = try stage.tick(after: 1)
         #expect(late.count == 1 && isAnswered(late), "\(late)")
@@ -144,9 +144,9 @@ import Wire
         #expect(late.count == 1 && isAnswered(late), "\(late)")
         let change = ChangeDelivery(group: again, operation: .insert, ids: [1], data: [0x37], cursor: "x.1")
         let missed = try stage.watch { hub in
-            hub.deliver(.recovery(id, .began(.resumed)))
-            hub.deliver(.recovery(id, .changes([change])))
-            hub.deliver(.recovery(id, .caughtUp(cursor: "c")))
+            hub.deliverEvent(.recovery(id, .began(.resumed)))
+            hub.deliverEvent(.recovery(id, .changes([change])))
+            hub.deliverEvent(.recovery(id, .caughtUp(cursor: "c")))
         }
         #expect(missed[0].contains("postgres_changes") && missed[1].contains("Subscribed"), "\(missed)")
     }
@@ -157,7 +157,7 @@ import Wire
         try stage.join("realtime:a", 1, #"{"private":true}"#)
         let id = try #require(stage.asked.first)
         #expect(try !isAnswered(stage.tick(after: 3000)))
-        #expect(try isAnswered(stage.watch { $0.authorization(id, is: .decided(.all)) }))
+        #expect(try isAnswered(stage.watch { $0.receiveAuthorization(id, is: .decided(.all)) }))
     }
 
     // MARK: The first token (realtime-csharp 7.3)

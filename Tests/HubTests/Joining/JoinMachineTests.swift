@@ -119,7 +119,7 @@ import Wire
 
     @Test(arguments: rows) func table(_ row: Row) {
         var machine = machine(in: row.state)
-        let action = machine.handle(row.event)
+        let action = machine.handleEvent(row.event)
         #expect(machine.state == row.next)
         #expect(action == row.action)
     }
@@ -138,13 +138,13 @@ import Wire
     private func machine(in state: State) -> JoinMachine {
         var machine = JoinMachine()
         switch state {
-        case .waits(let needs): if !needs.isEmpty { _ = machine.handle(.begins(needs)) }
-        case .waitsForRecovery: _ = machine.handle(.begins([]))
+        case .waits(let needs): if !needs.isEmpty { _ = machine.handleEvent(.begins(needs)) }
+        case .waitsForRecovery: _ = machine.handleEvent(.begins([]))
         case .joined(let needs):
-            _ = machine.handle(.begins([]))
-            _ = machine.handle(.recoveryIsKnown)
-            if !needs.isEmpty { _ = machine.handle(.rowChangesRestarted(needs)) }
-        case .ended: _ = machine.handle(.removed)
+            _ = machine.handleEvent(.begins([]))
+            _ = machine.handleEvent(.recoveryIsKnown)
+            if !needs.isEmpty { _ = machine.handleEvent(.rowChangesRestarted(needs)) }
+        case .ended: _ = machine.handleEvent(.removed)
         }
         #expect(machine.state == state)
         return machine

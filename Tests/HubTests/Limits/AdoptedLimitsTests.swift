@@ -14,7 +14,7 @@ import Wire
         #expect(isOK(try stage.join("realtime:a", 1)))
         #expect(!isOK(try stage.join("realtime:b", 1, ref: "2")))
         limits.channelsPerConnection = 2
-        stage.hub.adopt(limits, .plain, TypingRules())
+        stage.hub.applySettings(limits, .plain, TypingRules())
         #expect(isOK(try stage.join("realtime:b", 1, ref: "3")))
     }
 
@@ -29,7 +29,7 @@ import Wire
         var limits = HubLimits()
         limits.channelsPerConnection = 1
         limits.privateOnly = true
-        stage.hub.adopt(limits, .plain, TypingRules())
+        stage.hub.applySettings(limits, .plain, TypingRules())
         let said = try stage.say(#"["1","9","realtime:b","broadcast",{"event":"e","payload":{}}]"#, from: 1)
         #expect(said.contains { $0.hasPrefix("2 ⇐") }, "\(said)")
         #expect(!isOK(try stage.join("realtime:c", 1, ref: "10")))
@@ -44,7 +44,7 @@ import Wire
         #expect(isOK(try stage.say(frame, from: 1)))
         var limits = HubLimits()
         limits.payloadBytes = 256
-        stage.hub.adopt(limits, .plain, TypingRules())
+        stage.hub.applySettings(limits, .plain, TypingRules())
         #expect(try stage.say(frame, from: 1).contains { $0.contains("it may have 256 bytes") })
     }
 
@@ -58,7 +58,7 @@ import Wire
             #"["1","2","realtime:a","broadcast",{"type":"broadcast","event":"typing","payload":{"user_id":"user-1"}}]"#
         var rules = TypingRules()
         rules.isOn = false
-        stage.hub.adopt(HubLimits(), .plain, rules)
+        stage.hub.applySettings(HubLimits(), .plain, rules)
         for _ in 1...3 {
             let said = try stage.say(frame, from: 1)
             #expect(said.contains { $0.hasPrefix("2 ⇐") && $0.contains("typing") }, "each is passed on: \(said)")

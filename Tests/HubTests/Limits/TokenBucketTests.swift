@@ -7,8 +7,10 @@ import Testing
     private final class Bucket {
         private var bucket = TokenBucket()
 
-        func take(_ count: Int = 1, of rate: Rate, at now: Int64) -> Bool { bucket.take(count, of: rate, at: now) }
-        func spend(_ count: Int, of rate: Rate, at now: Int64) -> Int64 { bucket.spend(count, of: rate, at: now) }
+        func take(_ count: Int = 1, of rate: Rate, at now: Int64) -> Bool {
+            bucket.takeTokens(count, of: rate, at: now)
+        }
+        func spend(_ count: Int, of rate: Rate, at now: Int64) -> Int64 { bucket.spendTokens(count, of: rate, at: now) }
     }
 
     private static func rate(_ perSecond: Int, _ burst: Int) throws -> Rate {

@@ -11,7 +11,7 @@ import Wire
         let users = Mutex<[Name]>([])
         let countsUsers = true
 
-        func enter(_ user: Name) -> Bool {
+        func admitSocket(_ user: Name) -> Bool {
             users.withLock { users in
                 if users.contains(user) { return false }
                 users.append(user)
@@ -19,7 +19,7 @@ import Wire
             }
         }
 
-        func leave(_ user: Name) {
+        func releaseSocket(_ user: Name) {
             users.withLock { users in
                 if let index = users.firstIndex(of: user) { users.remove(at: index) } else { users.append("nobody") }
             }
@@ -30,7 +30,7 @@ import Wire
 
     /// Tokens are the names of their users.
     private struct Names: TokenVerifier {
-        func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
+        func verifyToken(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
             Claims(role: "anon", subject: Name(token), expiresAt: 10_000, json: Array("{}".utf8))
         }
     }
@@ -85,7 +85,7 @@ import Wire
 
     @Test func whomTheDoorCountedIsGivenBack() throws {
         let stage = stage()
-        #expect(limiter.enter("ada"))
+        #expect(limiter.admitSocket("ada"))
         stage.hub.connect(
             1, version: .v2, claims: Claims(role: "anon", subject: "ada", expiresAt: 10_000, json: Array("{}".utf8)))
         #expect(try join(stage, 1, as: "ada").contains(#""ok""#))

@@ -11,7 +11,7 @@ import Wire
     /// A hub whose log is at its beginning, with two members who asked for history (1 and 2) and one who did not (3).
     private func room() throws -> Stage {
         let stage = Stage(history: store, hasPeers: true)
-        _ = store.reaches(history: 77, entry: 1, index: 0)
+        _ = store.advanceLog(history: 77, entry: 1, index: 0)
         for slot: Slot in [1, 2] {
             stage.connect(slot)
             try stage.join("realtime:a", slot, Self.asked)
@@ -33,12 +33,12 @@ import Wire
         var numbered: [Relay] = []
         for (index, relay) in relays.enumerated() {
             guard case .ordered(let key, let broadcast, isNumbered: false) = relay else { continue }
-            let place = store.reaches(history: 77, entry: entry, index: index)
+            let place = store.advanceLog(history: 77, entry: entry, index: index)
             #expect(store.append(broadcast, to: key, at: place, stage.now))
-            store.arrives(key)
+            store.countArrived(key)
             numbered.append(.ordered(key, broadcast, isNumbered: true))
         }
-        return try numbered.map { relay in try stage.watch { $0.apply(relay) } }
+        return try numbered.map { relay in try stage.watch { $0.applyRelay(relay) } }
     }
 
     @Test func whoSentItIsNotToldAndAllOthersAre() throws {
@@ -58,12 +58,12 @@ import Wire
     @Test func nothingOvertakesWhatIsOnItsWayWhenTheLogIsLost() throws {
         let stage = try room()
         let first = try say(stage, 1, from: 1)
-        store.leavesLog(chance: 5)
+        store.leaveLog(chance: 5)
         let second = try say(stage, 2, from: 1)
         for relay in [first, second] {
             guard case .ordered(let key, let broadcast, isNumbered: false) = relay else { continue }
             #expect(store.append(broadcast, to: key, at: nil, stage.now))
-            store.arrives(key)
+            store.countArrived(key)
         }
         // Nobody waits for anybody any more.
         let told = try stage.say(
@@ -81,10 +81,10 @@ import Wire
 
         // Another hub, which other hubs asked to keep the channel too before that.
         let others = HistoryStore(limits: HubLimits())
-        _ = others.reaches(history: 77, entry: 4, index: 0)
-        others.keep(Self.key, HistoryWish(limit: 10, lifetime: 60_000), for: 1, chance: 5, at: stage.now)
+        _ = others.advanceLog(history: 77, entry: 4, index: 0)
+        others.keepChannel(Self.key, HistoryWish(limit: 10, lifetime: 60_000), for: 1, chance: 5, at: stage.now)
         for n in 1...2 {
-            let place = others.reaches(history: 77, entry: 5, index: n - 1)
+            let place = others.advanceLog(history: 77, entry: 5, index: n - 1)
             let message = BroadcastMessage.text(Array(#"{"type":"broadcast","event":"e","payload":{"n":\#(n)}}"#.utf8))
             #expect(others.append(OrderedBroadcast(message), to: Self.key, at: place, stage.now))
         }
@@ -101,7 +101,7 @@ import Wire
         let first = try #require(told.joined().first { $0.contains(#""n":1"#) && $0.hasPrefix("1,2") })
         let id = try #require(first.split(separator: #""history":""#).last?.prefix { $0 != "\"" })
         let others = HistoryStore(limits: HubLimits())
-        _ = others.reaches(history: 77, entry: 9, index: 0)
+        _ = others.advanceLog(history: 77, entry: 9, index: 0)
         let other = Stage(history: others, hasPeers: true)
         other.connect(4)
         let said = try other.join("realtime:a", 4, #"{"broadcast":{"history":{"after":"\#(id)"}}}"#)
@@ -113,11 +113,11 @@ import Wire
         let told = try number([try say(stage, 1, from: 3)], from: 5, stage)
         let first = try #require(told.joined().first { $0.contains(#""n":1"#) && $0.hasPrefix("1,2") })
         let before = try #require(first.split(separator: #""history":""#).last?.prefix { $0 != "\"" })
-        store.leavesLog(chance: 99)
+        store.leaveLog(chance: 99)
         let alone = try stage.say(
             #"["1","9","realtime:a","broadcast",{"type":"broadcast","event":"e","payload":{"n":2}}]"#, from: 3)
         #expect(alone.contains { $0.hasPrefix("1,2 ⇐") && $0.contains(#""n":2"#) }, "at once")
-        let place = store.reaches(history: 77, entry: 6, index: 0)
+        let place = store.advanceLog(history: 77, entry: 6, index: 0)
         let late = BroadcastMessage.text(Array(#"{"type":"broadcast","event":"e","payload":{"n":3}}"#.utf8))
         #expect(store.append(OrderedBroadcast(late), to: Self.key, at: place, stage.now))
         stage.connect(4)
@@ -129,11 +129,11 @@ import Wire
         let stage = try room()
         let told = try number([try say(stage, 1, from: 3)], from: 5, stage)
         #expect(told.joined().contains { $0.contains(#""history":"25."#) })
-        let place = store.reaches(history: 78, entry: 0, index: 0)
+        let place = store.advanceLog(history: 78, entry: 0, index: 0)
         let message = BroadcastMessage.text(Array(#"{"type":"broadcast","event":"e","payload":{"n":2}}"#.utf8))
         #expect(store.append(OrderedBroadcast(message), to: Self.key, at: place, stage.now))
         let relay = Relay.ordered(Self.key, OrderedBroadcast(message), isNumbered: true)
-        let said = try stage.watch { $0.apply(relay) }
+        let said = try stage.watch { $0.applyRelay(relay) }
         #expect(said.contains { $0.hasPrefix("1,2 ⇐") && $0.contains(#""history":"26."#) })
     }
 
@@ -141,13 +141,13 @@ import Wire
         let stage = try room()
         let message = BroadcastMessage.text(Array(#"{"type":"broadcast","event":"e","payload":{"n":1}}"#.utf8))
         let row = DatabaseBroadcast(key: Self.key, id: "7", broadcast: message)
-        let said = try stage.watch { $0.deliver(.broadcast(row)) }
+        let said = try stage.watch { $0.deliverEvent(.broadcast(row)) }
         #expect(said.contains { $0.hasPrefix("3 ⇐") }, "who has no history is told at once")
         #expect(!said.contains { $0.hasPrefix("1,2 ⇐") })
         guard case .ordered(_, let ordered, _) = stage.relays.first else { return #expect(Bool(false)) }
-        #expect(store.append(ordered, to: Self.key, at: store.reaches(history: 77, entry: 3, index: 1), stage.now))
-        #expect(!store.append(ordered, to: Self.key, at: store.reaches(history: 77, entry: 4, index: 1), stage.now))
-        let told = try stage.watch { $0.apply(.ordered(Self.key, ordered, isNumbered: true)) }
+        #expect(store.append(ordered, to: Self.key, at: store.advanceLog(history: 77, entry: 3, index: 1), stage.now))
+        #expect(!store.append(ordered, to: Self.key, at: store.advanceLog(history: 77, entry: 4, index: 1), stage.now))
+        let told = try stage.watch { $0.applyRelay(.ordered(Self.key, ordered, isNumbered: true)) }
         #expect(told.count == 1 && told[0].hasPrefix("1,2 ⇐"))
     }
 
@@ -155,14 +155,14 @@ import Wire
     @Test func aPlaceBeyondAllPositionsIsNone() throws {
         let stage = try room()
         for (entry, index) in [(Int.max, 1), (Int.max >> 20, Int.max), (Int.max >> 20, 1), (1 << 42, 1)] {
-            #expect(store.reaches(history: 78, entry: entry, index: index) == nil)
+            #expect(store.advanceLog(history: 78, entry: entry, index: index) == nil)
         }
-        let hostile = (1...40).compactMap { store.reaches(history: 100 + UInt64($0), entry: 1 << 40, index: 1) }
+        let hostile = (1...40).compactMap { store.advanceLog(history: 100 + UInt64($0), entry: 1 << 40, index: 1) }
         for place in hostile {
             let broadcast = OrderedBroadcast(
                 .user(UserBroadcast(event: "e", encoding: .json, payload: Array("{}".utf8)[...], metadata: nil)))
             _ = store.append(broadcast, to: Self.key, at: place, stage.now)
         }
-        #expect(store.reaches(history: 79, entry: 1, index: 1) != nil)
+        #expect(store.advanceLog(history: 79, entry: 1, index: 1) != nil)
     }
 }

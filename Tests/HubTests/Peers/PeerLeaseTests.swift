@@ -32,9 +32,9 @@ import Wire
     private func adaIsLostElsewhere(_ stage: Stage, _ leases: PresenceLeases, until: Int64 = 2000) throws {
         var diff = PresenceDiff()
         diff.joins = [PresenceMeta(member: Self.elsewhere, key: "ada", ref: "r1", payload: Array(#"{"n":1}"#.utf8))]
-        _ = try stage.watch { $0.apply(.presence(Self.key, diff)) }
+        _ = try stage.watch { $0.applyRelay(.presence(Self.key, diff)) }
         let place = PresenceLease.Place(channel: Self.key, user: "ada", key: Array("ada".utf8))
-        leases.offer([
+        leases.offerLeases([
             PresenceLease(
                 member: Self.elsewhere, place: place, key: "ada", appState: nil, loop: PresenceLease.elsewhere,
                 until: until)
@@ -51,10 +51,10 @@ import Wire
         let over = try wake(stage, after: 1)
         #expect(over.count == 1 && over[0].hasPrefix("relay lease realtime:a over 0."), "watchers are told nothing yet")
         guard case .lease(_, .over(let member)) = stage.relays.first else { return #expect(Bool(false)) }
-        let ended = try stage.watch { $0.conclude(.isOver, of: member, in: Self.key) }
+        let ended = try stage.watch { $0.concludeLease(.isOver, of: member, in: Self.key) }
         #expect(ended.contains { $0.hasPrefix("9 ⇐") && $0.contains(#""leaves":{"ada""#) })
         #expect(ended.contains("relay presence realtime:a +0 -1"))
-        #expect(try stage.watch { $0.conclude(.isOver, of: member, in: Self.key) }.isEmpty, "once")
+        #expect(try stage.watch { $0.concludeLease(.isOver, of: member, in: Self.key) }.isEmpty, "once")
     }
 
     @Test func whoComesBackFromAnotherHubWasNeverGone() throws {
@@ -80,11 +80,11 @@ import Wire
         stage.connect(1, subject: "ada")
         try stage.join("realtime:a", 1, Self.asAda)
         let anew = LeaseConclusion.goesOnAnew(payload: Array(#"{"n":1}"#.utf8))
-        let renewed = try stage.watch { $0.conclude(anew, of: Self.elsewhere, in: Self.key) }
+        let renewed = try stage.watch { $0.concludeLease(anew, of: Self.elsewhere, in: Self.key) }
         let isOneChange = renewed.contains { $0.contains(#""joins":{"ada""#) && $0.contains(#""leaves":{"ada""#) }
         #expect(isOneChange, "nobody is gone in between")
         #expect(renewed.contains("relay presence realtime:a +1 -1"))
-        #expect(try stage.watch { $0.conclude(anew, of: Self.elsewhere, in: Self.key) }.isEmpty, "once")
+        #expect(try stage.watch { $0.concludeLease(anew, of: Self.elsewhere, in: Self.key) }.isEmpty, "once")
     }
 
     @Test func aClaimThatCameTooLateIsAnArrivalAlsoWhereTheEndWasShown() throws {
@@ -95,9 +95,9 @@ import Wire
         try stage.join("realtime:a", 1, Self.asAda)
         var gone = PresenceDiff()
         gone.leaves = [PresenceMeta(member: Self.elsewhere, key: "", ref: "r1", payload: [])]
-        _ = try stage.watch { $0.apply(.presence(Self.key, gone)) }
+        _ = try stage.watch { $0.applyRelay(.presence(Self.key, gone)) }
         let anew = LeaseConclusion.goesOnAnew(payload: Array(#"{"n":1}"#.utf8))
-        let renewed = try stage.watch { $0.conclude(anew, of: Self.elsewhere, in: Self.key) }
+        let renewed = try stage.watch { $0.concludeLease(anew, of: Self.elsewhere, in: Self.key) }
         #expect(renewed.contains("relay presence realtime:a +1 -0"))
         guard case .presence(_, let diff) = stage.relays.first else { return #expect(Bool(false)) }
         #expect(diff.joins[0].key == "ada" && diff.joins[0].member != Self.elsewhere)
@@ -108,7 +108,7 @@ import Wire
         try arrive(stage)
         guard case .presence(_, let diff) = stage.relays.first else { return #expect(Bool(false)) }
         let member = diff.joins[0].member
-        _ = try stage.watch { $0.conclude(.goesOnAnew(payload: []), of: member, in: Self.key) }
+        _ = try stage.watch { $0.concludeLease(.goesOnAnew(payload: []), of: member, in: Self.key) }
         guard case .presence(_, let next) = stage.relays.first else { return #expect(Bool(false)) }
         #expect(next.joins[0].member != member && next.joins[0].key == "ada")
         #expect(next.leaves[0].member == member)

@@ -87,7 +87,7 @@ private struct GraceWorld {
             hub.hearOthers = { [unowned hub] in
                 let relays = inbox.relays
                 inbox.relays = []
-                for relay in relays { hub.apply(relay) }
+                for relay in relays { hub.applyRelay(relay) }
             }
         }
         members = (0..<count).map { Member(number: $0, key: $0 % 3 == 1 ? nil : "k\($0)", user: "u\($0)") }
@@ -241,7 +241,7 @@ private struct GraceWorld {
     /// Everybody is cut off by the hub's own doing.
     mutating func drain() throws {
         try settle()
-        presences.drain()
+        presences.startDraining()
         let before = watchers.map(\.view)
         for index in members.indices where members[index].isJoined {
             hubs[members[index].loop].disconnect(members[index].slot, at: now)
@@ -256,7 +256,7 @@ private struct GraceWorld {
 
     private mutating func deliver(_ loop: Int, _ count: Int) throws {
         for _ in 0..<min(count, inboxes[loop].relays.count) {
-            hubs[loop].apply(inboxes[loop].relays.removeFirst())
+            hubs[loop].applyRelay(inboxes[loop].relays.removeFirst())
             try collect(loop)
         }
     }
@@ -285,7 +285,7 @@ private struct GraceWorld {
     // MARK: Frames
 
     private mutating func receive(_ loop: Int, _ slot: Slot, _ text: String) throws {
-        try hubs[loop].receive(Array(text.utf8)[...], isBinary: false, from: slot, at: now)
+        try hubs[loop].receiveMessage(Array(text.utf8)[...], isBinary: false, from: slot, at: now)
         try collect(loop)
     }
 

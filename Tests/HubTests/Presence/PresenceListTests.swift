@@ -12,7 +12,7 @@ import Wire
 
     private func track(_ serial: Int, _ payload: String, ref: String, key: String = "k") -> PresenceDiff? {
         let diff = list.tracking(meta(serial, payload, ref: ref, key: key))
-        if let diff { list.apply(diff) }
+        if let diff { list.applyDiff(diff) }
         return diff
     }
 
@@ -40,7 +40,7 @@ import Wire
 
     @Test func whoCameAndWentIsNoNews() {
         _ = track(1, #"{"n":1}"#, ref: "r1")
-        if let diff = list.untracking(MemberID(loop: 0, serial: 1)) { list.apply(diff) }
+        if let diff = list.untracking(MemberID(loop: 0, serial: 1)) { list.applyDiff(diff) }
         #expect(!list.hasNews && list.isEmpty && list.listedBytes == 0)
     }
 
@@ -59,7 +59,7 @@ import Wire
         _ = track(1, #"{"n":2}"#, ref: "r2")
         var late = PresenceDiff()
         late.leaves = [meta(1, #"{"n":1}"#, ref: "r1")]
-        list.apply(late)
+        list.applyDiff(late)
         #expect(list.count == 1)
     }
 }

@@ -267,7 +267,7 @@ import Wire
         try here.join("realtime:a", 1, Self.on)
         try here.say(track(), from: 1)
         // The other loop keeps it, though nobody there is in the channel yet.
-        for relay in here.relays { #expect(try there.watch { $0.apply(relay) }.isEmpty) }
+        for relay in here.relays { #expect(try there.watch { $0.applyRelay(relay) }.isEmpty) }
         #expect(there.hub.channelCount == 1)
         there.connect(1, .v1)
         #expect(
@@ -277,14 +277,14 @@ import Wire
         try here.say(track(#"{"n":2}"#), from: 1)
         for relay in here.relays {
             #expect(
-                try names.rewrite(there.watch { $0.apply(relay) }) == [
+                try names.rewrite(there.watch { $0.applyRelay(relay) }) == [
                     #"1 ⇐ {"topic":"realtime:a","event":"presence_diff","payload":{"joins":{"me":{"metas":[{"n":2,"phx_ref":"R2","phx_ref_prev":"R1"}]}},"leaves":{"me":{"metas":[{"n":1,"phx_ref":"R1"}]}}},"ref":null}"#
                 ])
         }
         try there.disconnect(1)
         #expect(there.hub.channelCount == 1)
         try here.disconnect(1)
-        for relay in here.relays { #expect(try there.watch { $0.apply(relay) }.isEmpty) }
+        for relay in here.relays { #expect(try there.watch { $0.applyRelay(relay) }.isEmpty) }
         #expect(there.hub.channelCount == 0)
         #expect(here.hub.channelCount == 0)
     }

@@ -35,7 +35,7 @@ import Wire
         let stage = try stage()
         try type(stage, true)
         #expect(typists(stage).isEmpty, "nobody watches")
-        registry.watch(Self.key)
+        registry.watchChannel(Self.key)
         try type(stage, true)
         #expect(typists(stage) == [#"ada{"typing":true,"name":"Ada"}"#])
         try type(stage, false)
@@ -46,24 +46,24 @@ import Wire
         try type(stage, true)
         try stage.disconnect(1)
         #expect(typists(stage).isEmpty, "by a loss")
-        registry.forget(Self.key)
+        registry.unwatchChannel(Self.key)
         #expect(typists(stage).isEmpty)
     }
 
     @Test func whoIsPresentIsKnownAlsoIfTheyCameBefore() throws {
         let stage = try stage()
         try stage.track(1)
-        #expect(log.present(in: Self.key).isEmpty, "nobody watches")
-        log.watch(Self.key)
-        #expect(log.present(in: Self.key) == ["ada"])
+        #expect(log.presentKeys(in: Self.key).isEmpty, "nobody watches")
+        log.watchChannel(Self.key)
+        #expect(log.presentKeys(in: Self.key) == ["ada"])
         stage.connect(2, subject: "bob")
         try stage.join("realtime:a", 2, #"{"presence":{"key":"bob"}}"#)
         try stage.track(2)
-        #expect(log.present(in: Self.key) == ["ada", "bob"])
+        #expect(log.presentKeys(in: Self.key) == ["ada", "bob"])
         try stage.say(#"["1","9","realtime:a","phx_leave",{}]"#, from: 1)
-        #expect(log.present(in: Self.key) == ["bob"])
-        log.forget(Self.key)
-        #expect(log.present(in: Self.key).isEmpty)
+        #expect(log.presentKeys(in: Self.key) == ["bob"])
+        log.unwatchChannel(Self.key)
+        #expect(log.presentKeys(in: Self.key).isEmpty)
     }
 }
 

@@ -17,7 +17,7 @@ import Wire
         let payload =
             #"{"event":"summary","payload":{"activityId":"7","timestamp":1000,"event":"update","contentState":{"unread":1}},"type":"broadcast"}"#
         #expect(
-            try stage.watch { $0.show(summary) } == [
+            try stage.watch { $0.showSummary(summary) } == [
                 #"3 ← {"topic":"realtime:live-activity:7","event":"broadcast","payload":\#(payload),"ref":null}"#,
                 #"1 ← [null,null,"realtime:live-activity:7","broadcast",\#(payload)]"#,
             ])
@@ -74,6 +74,6 @@ import Wire
     @Test func nobodyIsToldWhereNobodyIs() throws {
         let stage = Stage()
         let summary = ActivitySummary(activity: "7", user: "ada", timestamp: 1, event: .end, state: Array("{}".utf8))
-        #expect(try stage.watch { $0.show(summary) }.isEmpty)
+        #expect(try stage.watch { $0.showSummary(summary) }.isEmpty)
     }
 }

@@ -42,7 +42,7 @@ import Wire
         _ change: Int64 = 7, to group: ChangeGroupID, _ recipients: ChangeDelivery.Recipients = .everybody
     ) throws {
         _ = try stage.watch {
-            $0.deliver(
+            $0.deliverEvent(
                 .change(
                     ChangeDelivery(
                         group: group, operation: .insert, ids: [1], data: Array("{}".utf8), recipients: recipients,
@@ -52,7 +52,7 @@ import Wire
 
     private func ask(_ slots: [Slot], change: Int64 = 7, shown: Bool = true) throws -> [String] {
         try stage.watch {
-            $0.deliver(
+            $0.deliverEvent(
                 .receipts([
                     ReceiptQuestion(
                         change: change, user: "ada", slots: slots, row: Self.row, demandsShown: shown,
@@ -87,12 +87,12 @@ import Wire
         }
         #expect(first.isEmpty)
         let second = try told {
-            let actions = try stage.watch { $0.pong(early.utf8, from: 1) }
+            let actions = try stage.watch { $0.receivePong(early.utf8, from: 1) }
             #expect(actions == ["ask 0.1"])
         }
         #expect(second.isEmpty)
         let behind = try ping(1)
-        #expect(try told { _ = try stage.watch { $0.pong(behind.utf8, from: 1) } } == [.shown])
+        #expect(try told { _ = try stage.watch { $0.receivePong(behind.utf8, from: 1) } } == [.shown])
         #expect(try told { _ = try ask([1]) } == [.shown], "it is known from then on")
     }
 
@@ -125,7 +125,7 @@ import Wire
         }
         #expect(asked.isEmpty)
         let behind = try ping(1)
-        #expect(try told { _ = try stage.watch { $0.pong(behind.utf8, from: 1) } } == [.received])
+        #expect(try told { _ = try stage.watch { $0.receivePong(behind.utf8, from: 1) } } == [.received])
     }
 
     @Test("An app that says nothing of itself counts as shown")
@@ -133,7 +133,7 @@ import Wire
         let group = try openFirst(state: nil)
         try send(to: group)
         let behind = try ping(1)
-        _ = try stage.watch { $0.pong(behind.utf8, from: 1) }
+        _ = try stage.watch { $0.receivePong(behind.utf8, from: 1) }
         #expect(try told { _ = try ask([1]) } == [.shown])
     }
 
@@ -160,7 +160,7 @@ import Wire
         #expect(try told { _ = try ask([1, 2]) }.isEmpty)
         #expect(try told { try stage.disconnect(1) }.isEmpty)
         let behind = try ping(2)
-        #expect(try told { _ = try stage.watch { $0.pong(behind.utf8, from: 2) } } == [.shown])
+        #expect(try told { _ = try stage.watch { $0.receivePong(behind.utf8, from: 2) } } == [.shown])
     }
 
     @Test("A question whose time is over is forgotten")
@@ -186,19 +186,19 @@ import Wire
                         UserBroadcast(event: "INSERT", encoding: .json, payload: Array(payload.utf8)[...], metadata: [])
                     )))
         }
-        _ = try stage.watch { $0.deliver(change("8")) }
+        _ = try stage.watch { $0.deliverEvent(change("8")) }
         #expect(try told { _ = try ask([1]) } == [.unheard], "another row")
-        _ = try stage.watch { $0.deliver(change("7")) }
+        _ = try stage.watch { $0.deliverEvent(change("7")) }
         let asked = try told {
             let actions = try ask([1])
             #expect(actions == ["ask 0.1"])
         }
         #expect(asked.isEmpty)
         let behind = try ping(1)
-        #expect(try told { _ = try stage.watch { $0.pong(behind.utf8, from: 1) } } == [.shown])
+        #expect(try told { _ = try stage.watch { $0.receivePong(behind.utf8, from: 1) } } == [.shown])
         // Big ones take the room of the oldest.
         let big = String(repeating: "x", count: 3 << 20)
-        for id in 8..<11 { _ = try stage.watch { $0.deliver(change(String(id), big)) } }
+        for id in 8..<11 { _ = try stage.watch { $0.deliverEvent(change(String(id), big)) } }
         #expect(try told { _ = try ask([1]) } == [.unheard])
     }
 
@@ -207,7 +207,7 @@ import Wire
         let group = try openFirst()
         for change in 0..<9000 { try send(Int64(change), to: group) }
         let behind = try ping(1)
-        _ = try stage.watch { $0.pong(behind.utf8, from: 1) }
+        _ = try stage.watch { $0.receivePong(behind.utf8, from: 1) }
         #expect(try told { _ = try ask([1], change: 10) } == [.unheard])
         #expect(try told { _ = try ask([1], change: 8999) } == [.shown])
         #expect(try told { _ = try ask([1], change: 8999 - 8191) } == [.shown])
@@ -227,7 +227,7 @@ import Wire
                 loop: 0, limits: HubLimits(), verifier: TestVerifier(), random: SeededGenerator(seed: 1),
                 presence: PresenceRules(),
                 typing: TypingRules(), shared: shared))
-        users.watch("ada", true)
+        users.setWatched("ada", true)
         stage.connect(1, subject: "ada", session: "phone")
         try stage.join("realtime:a", 1, #"{"app_state":"background"}"#)
     }
@@ -257,13 +257,13 @@ import Wire
             let asked = try ping()
             try stage.tick(after: 4000)
             #expect(status == .live)
-            _ = try stage.watch { $0.pong(asked.utf8, from: 1) }
+            _ = try stage.watch { $0.receivePong(asked.utf8, from: 1) }
             #expect(status == .live)
         }
         let asked = try ping()
         try stage.tick(after: 10_000)
         #expect(status != .live)
-        _ = try stage.watch { $0.pong(asked.utf8, from: 1) }
+        _ = try stage.watch { $0.receivePong(asked.utf8, from: 1) }
         #expect(status == .live)
     }
 
@@ -294,17 +294,17 @@ import Wire
 
     @Test("Sockets of a watched device are asked, also those that come later")
     func watched() throws {
-        let phone = DeviceKey.of(user: "ada", session: "phone")
-        users.watch("ada", false)
+        let phone = DeviceKey.makeKey(user: "ada", session: "phone")
+        users.setWatched("ada", false)
         try stage.tick(after: 1000)
         #expect(!stage.hub.isWatched(1))
-        devices.watch(phone, true)
+        devices.setWatched(phone, true)
         try stage.tick(after: 1000)
         #expect(stage.hub.isWatched(1))
         stage.connect(2, subject: "ada", session: "phone")
         stage.connect(3, subject: "ada", session: "laptop")
         #expect(stage.hub.isWatched(2) && !stage.hub.isWatched(3))
-        devices.watch(phone, false)
+        devices.setWatched(phone, false)
         try stage.tick(after: 1000)
         #expect(!stage.hub.isWatched(1) && !stage.hub.isWatched(2))
     }

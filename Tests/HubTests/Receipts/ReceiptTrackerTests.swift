@@ -13,7 +13,7 @@ import Wire
 
     init() {
         let tables = ReceiptTables(["public.messages"])
-        tables.learn(["id"], schema: "public", table: "messages")
+        tables.learnKey(["id"], schema: "public", table: "messages")
         log = ReceiptLog(tables: tables, capacity: 4)
         var shared = HubShared(recovery: SessionRegistry(window: 0))
         shared.receiptLog = log
@@ -25,8 +25,8 @@ import Wire
 
     /// The receipts that wait, which are taken.
     private func written() -> [String] {
-        defer { log.settle() }
-        return log.take(upTo: 1000).map {
+        defer { log.finishBatch() }
+        return log.takeReceipts(upTo: 1000).map {
             "\($0.user) \($0.row.table) \(String(decoding: $0.row.key, as: UTF8.self)) \($0.isShown ? "shown" : "delivered")"
         }
     }
@@ -36,7 +36,7 @@ import Wire
     ) throws {
         let row = ReceiptRow(table: "public.messages", key: Array(#"{"id":\#(id)}"#.utf8))
         _ = try stage.watch {
-            $0.deliver(
+            $0.deliverEvent(
                 .change(
                     ChangeDelivery(
                         group: group, operation: .insert, ids: [1], data: Array("{}".utf8), recipients: recipients,
@@ -60,7 +60,7 @@ import Wire
     }
 
     private func pong(_ payload: String, _ slot: Slot) throws {
-        _ = try stage.watch { $0.pong(payload.utf8, from: slot) }
+        _ = try stage.watch { $0.receivePong(payload.utf8, from: slot) }
     }
 
     private func prove(_ slot: Slot) throws { try pong(try ping(slot), slot) }
@@ -112,7 +112,9 @@ import Wire
         let insert = #"{"operation":"INSERT","schema":"public","table":"messages","record":{"id":9,"body":"x"}}"#
         let message = UserBroadcast(event: "INSERT", encoding: .json, payload: Array(insert.utf8)[...], metadata: [])
         let key = ChannelKey(topic: "realtime:a", isPrivate: false)
-        _ = try stage.watch { $0.deliver(.broadcast(DatabaseBroadcast(key: key, id: "9", broadcast: .user(message)))) }
+        _ = try stage.watch {
+            $0.deliverEvent(.broadcast(DatabaseBroadcast(key: key, id: "9", broadcast: .user(message))))
+        }
         #expect(stage.hub.owesReceipts(1))
         try prove(1)
         #expect(written() == [#"ada public.messages {"id":9} shown"#])
@@ -124,16 +126,16 @@ import Wire
         let group = try #require(try open(1, "ada"))
         let now = stage.now.unix
         #expect(log.oldestMark(at: now) == nil)
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         try prove(1)
         try send(7, to: group)
-        _ = try stage.watch { $0.deliver(.boundary(9)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(9)) }
         try prove(1)
         #expect(log.oldestMark(at: now) == 5)
-        _ = log.take(upTo: 10)
+        _ = log.takeReceipts(upTo: 10)
         #expect(log.oldestMark(at: now) == 5, "it is not written yet")
         #expect(log.oldestMark(at: now + 61_000) == nil)
-        log.settle()
+        log.finishBatch()
         #expect(log.oldestMark(at: now) == nil)
     }
 
@@ -156,8 +158,8 @@ import Wire
         let group = try #require(try open(1, "ada"))
         for id in 1...4 { try send(id, to: group) }
         try prove(1)
-        let taken = log.take(upTo: 3)
-        log.settle(inFront: [taken[1]], behind: [taken[0]])
+        let taken = log.takeReceipts(upTo: 3)
+        log.finishBatch(inFront: [taken[1]], behind: [taken[0]])
         #expect(
             written() == [2, 4, 1].map { #"ada public.messages {"id":\#($0)} shown"# })
     }

@@ -47,12 +47,12 @@ import Wire
     }
 
     private func waits(_ group: ChangeGroupID, _ readers: ChangeDelivery.Recipients?) throws {
-        _ = try stage.watch { $0.deliver(.messageWaits(7, [MessageWait(group: group, readers: readers)])) }
+        _ = try stage.watch { $0.deliverEvent(.messageWaits(7, [MessageWait(group: group, readers: readers)])) }
     }
 
     private func send(to group: ChangeGroupID) throws {
         _ = try stage.watch {
-            $0.deliver(
+            $0.deliverEvent(
                 .change(
                     ChangeDelivery(
                         group: group, operation: .insert, ids: [1], data: Array("{}".utf8), message: 7)))
@@ -61,7 +61,7 @@ import Wire
 
     private func ask(_ slots: [Slot] = [1], device: Name? = nil) throws {
         _ = try stage.watch {
-            $0.deliver(
+            $0.deliverEvent(
                 .receipts([
                     ReceiptQuestion(
                         change: 7, user: "ada", device: device, slots: slots, row: Stage.row, demandsShown: true,
@@ -72,7 +72,7 @@ import Wire
 
     private func prove(_ slot: Slot = 1) throws {
         let ping = try #require(stage.hub.acknowledgementPing(for: slot)).pingPayload
-        _ = try stage.watch { $0.pong(ping.utf8, from: slot) }
+        _ = try stage.watch { $0.receivePong(ping.utf8, from: slot) }
     }
 
     @Test("It is not unheard before it is decided, and whoever is sent it then has to prove it")

@@ -16,10 +16,10 @@ import Wire
     ) throws -> (member: Membership, group: ChangeGroup) {
         let config = try stage.config(cursor.map { #"{"resume":{"cursor":"\#($0)"}}"# } ?? "{}")
         let member = stage.member(slot, claims, config)
-        let group = rows.group(
+        let group = rows.registerGroup(
             of: stage.channel, ChangeSubscription(role: claims.role, bindings: [], ids: []), &stage.hub)
-        rows.enter(group, member, &stage.hub)
-        member.recovery = catchUp.begin(
+        rows.enterGroup(group, member, &stage.hub)
+        member.recovery = catchUp.openSession(
             config, joinRef: .null, claims: claims, in: group, on: member.connection, rows.progress, &stage.hub)
         return (member, group)
     }
@@ -27,7 +27,7 @@ import Wire
     /// A member that is owed what lies behind a cursor, and the feed's question.
     private mutating func recovering() throws -> (member: Membership, group: ChangeGroup, id: RecoveryID) {
         let (member, group) = try join(1, cursor: "c.1")
-        _ = group.take(.live, at: 0)
+        _ = group.receiveOutcome(.live, at: 0)
         catchUp.askForMissed(by: member, rows.progress, &stage.hub)
         member.isLetIn()
         return (member, group, try #require(stage.recoveries.first))
@@ -39,7 +39,7 @@ import Wire
     }
 
     private mutating func take(_ step: RecoveryStep, _ id: RecoveryID) -> String? {
-        switch catchUp.take(step, of: id, rows, &stage.hub)?.1 {
+        switch catchUp.receiveStep(step, of: id, rows, &stage.hub)?.1 {
         case nil: nil
         case .isKnown: "is known"
         case .failed(let refusal): refusal.message
@@ -61,7 +61,7 @@ import Wire
 
     @Test mutating func whoMissedNothingHearsWhatIsLive() throws {
         let (member, group) = try join(1)
-        _ = group.take(.live, at: 0)
+        _ = group.receiveOutcome(.live, at: 0)
         letIn(member)
         #expect(group.audience.v2 == [1])
         let told = try stage.done()
@@ -79,7 +79,7 @@ import Wire
         _ = take(.caughtUp(cursor: "c.3"), id)
         #expect(group.audience.v2 == [1])
         #expect(try stage.done().last == "1 ← ping 1", "the pong acknowledges all of it")
-        #expect(catchUp.member(id) == nil)
+        #expect(catchUp.recoveringMember(id) == nil)
     }
 
     @Test mutating func aQuestionWaitsForTheGroup() throws {
@@ -87,7 +87,7 @@ import Wire
         _ = try stage.done()
         letIn(member)
         #expect(try questions() == [])
-        _ = group.take(.live, at: 0)
+        _ = group.receiveOutcome(.live, at: 0)
         catchUp.askForMissed(by: member, rows.progress, &stage.hub)
         catchUp.askForMissed(by: member, rows.progress, &stage.hub)
         #expect(try questions() == ["recover cursor(\"c.1\")"], "it is asked once")
@@ -114,13 +114,14 @@ import Wire
     mutating func whatTheFeedSays(_ step: RecoveryStep, _ outcome: String) throws {
         let (_, _, id) = try recovering()
         #expect(take(step, id) == outcome)
-        #expect((catchUp.member(id) == nil) == (outcome != "is known"), "what failed is not under way any more")
+        #expect(
+            (catchUp.recoveringMember(id) == nil) == (outcome != "is known"), "what failed is not under way any more")
     }
 
     @Test mutating func whoIsGoneIsBroughtNothing() throws {
         let (member, group, id) = try recovering()
         _ = try stage.done()
-        catchUp.end(member, .lost, &stage.hub)
+        catchUp.endSession(member, .lost, &stage.hub)
         #expect(try questions() == ["abandon"])
         #expect(take(.changes([change(group, "2")]), id) == nil)
         #expect(try stage.done() == [])
@@ -131,13 +132,13 @@ import Wire
     @Test(arguments: [(MembershipEnd.lost, ["recover mark(3)"]), (.left, []), (.unloaded, [])])
     mutating func whoWasLostIsOwedWhatCameSince(_ end: MembershipEnd, _ asked: [String]) throws {
         let (member, group) = try join(1)
-        _ = group.take(.live, at: 0)
+        _ = group.receiveOutcome(.live, at: 0)
         letIn(member)
-        rows.progress.reach(3)
-        let ping = try #require(catchUp.ping(member.connection, rows.progress, &stage.hub))
-        #expect(catchUp.pong(try ping.shown().dropFirst(5).utf8, from: member.connection, &stage.hub))
-        rows.progress.reach(5)
-        catchUp.end(member, end, &stage.hub)
+        rows.progress.reachMark(3)
+        let ping = try #require(catchUp.makePing(member.connection, rows.progress, &stage.hub))
+        #expect(catchUp.receivePong(try ping.shown().dropFirst(5).utf8, from: member.connection, &stage.hub))
+        rows.progress.reachMark(5)
+        catchUp.endSession(member, end, &stage.hub)
         _ = try stage.done()
         let (back, _) = try join(2)
         letIn(back)
@@ -150,16 +151,16 @@ import Wire
     /// A socket that looks alike may be a dead one of the same client: it has a second to say that it lives.
     @Test(arguments: [true, false]) mutating func aSocketInDoubtHasASecond(_ answers: Bool) throws {
         let (member, group) = try join(1)
-        _ = group.take(.live, at: 0)
+        _ = group.receiveOutcome(.live, at: 0)
         letIn(member)
-        rows.progress.reach(3)
+        rows.progress.reachMark(3)
         _ = try stage.done()
         let (back, _) = try join(2)
         #expect(try stage.done().contains("ask 0.1"))
         #expect(catchUp.advanceArrival(of: back, rows.progress, &stage.hub) == nil)
         if answers {
-            let ping = try #require(catchUp.ping(member.connection, rows.progress, &stage.hub))
-            _ = catchUp.pong(try ping.shown().dropFirst(5).utf8, from: member.connection, &stage.hub)
+            let ping = try #require(catchUp.makePing(member.connection, rows.progress, &stage.hub))
+            _ = catchUp.receivePong(try ping.shown().dropFirst(5).utf8, from: member.connection, &stage.hub)
         } else {
             stage.advance(by: 999)
             #expect(catchUp.advanceArrival(of: back, rows.progress, &stage.hub) == nil)
@@ -174,7 +175,7 @@ import Wire
         let (member, group, id) = try recovering()
         _ = take(.began(.resumed), id)
         _ = take(.caughtUp(cursor: "c.1"), id)
-        rows.progress.reach(6)
+        rows.progress.reachMark(6)
         _ = try stage.done()
         member.claims = Stage.claims(subject: "bob")
         catchUp.startAnew(member, wasHearing: true, rows.progress, &stage.hub)

@@ -21,7 +21,7 @@ import Wire
         stage.connect(1, subject: "ann")
         try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try goLive(stage)
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
         stage.hub.nothingUnacknowledged(of: 1)
         try pass(milliseconds, stage)
         return (stage, group)
@@ -64,7 +64,7 @@ import Wire
         #expect(try point(of: "9", slot: 2, stage) == .mark(3))
         let caughtUp = try stage.catchUp()
         #expect(caughtUp.last == "2 ← ping 1")
-        if isAcknowledged { stage.hub.pong("1".utf8, from: 2) }
+        if isAcknowledged { stage.hub.receivePong("1".utf8, from: 2) }
         try stage.say(#"["9","10","realtime:a","phx_leave",{}]"#, from: 2)
         // Behind the window of the first loss, only what the second left counts.
         try pass(65_000, stage)
@@ -79,7 +79,7 @@ import Wire
         let group = try #require(stage.subscribed.first)
         try pass(milliseconds, stage)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
-        _ = try stage.watch { $0.deliver(.boundary(8)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(8)) }
         stage.hub.nothingUnacknowledged(of: 2)
         try stage.disconnect(2)
         stage.connect(3, subject: "bob")
@@ -98,8 +98,8 @@ import Wire
         try stage.tick(after: 9_000)
         #expect(try point(of: "9", slot: 2, stage) == .mark(3))
         try stage.catchUp()
-        stage.hub.pong("1".utf8, from: 2)
-        _ = try stage.watch { $0.deliver(.boundary(8)) }
+        stage.hub.receivePong("1".utf8, from: 2)
+        _ = try stage.watch { $0.deliverEvent(.boundary(8)) }
         stage.hub.nothingUnacknowledged(of: 2)
         try stage.disconnect(2)
         try pass(115_000, stage)
@@ -110,7 +110,7 @@ import Wire
         let (stage, group) = try stageAndGroup(joined: 125_000)
         _ = try stage.watch { $0.changeSubscription(group, is: .failed("the table is not watched")) }
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
-        _ = try stage.watch { $0.deliver(.boundary(8)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(8)) }
         stage.hub.nothingUnacknowledged(of: 1)
         try stage.disconnect(1)
         #expect(try point(of: "9", slot: 2, stage) == .mark(3))

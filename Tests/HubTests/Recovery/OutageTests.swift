@@ -22,16 +22,16 @@ import Testing
         let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         #expect(try join(stage, 1) == nil)
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
         let ping = try #require(stage.hub.acknowledgementPing(for: 1))
-        #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 1))
+        #expect(stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: 1))
         return stage
     }
 
     private func pass(_ seconds: Int64, _ stage: Stage, _ registry: SessionRegistry) throws {
         for _ in 0..<seconds {
             try stage.tick(after: 1000)
-            registry.forget(at: stage.now)
+            registry.removeExpired(at: stage.now)
         }
     }
 
@@ -44,11 +44,11 @@ import Testing
         let stage = try stage(registry)
         if during == 0 { try stage.disconnect(1) }
         try pass(before, stage, registry)
-        _ = try stage.watch { $0.feed(isReady: false) }
+        _ = try stage.watch { $0.feedChanged(isReady: false) }
         try pass(during, stage, registry)
         if during > 0 { try stage.disconnect(1) }
         try pass(150, stage, registry)
-        _ = try stage.watch { $0.feed(isReady: true) }
+        _ = try stage.watch { $0.feedChanged(isReady: true) }
         try pass(after, stage, registry)
         #expect(try join(stage, 2) == (isKept ? .mark(3) : nil))
     }
@@ -59,7 +59,7 @@ import Testing
         let stage = try stage(registry)
         try stage.disconnect(1)
         for isReady in [false, false, true, false, true, true] {
-            registry.feed(isReady: isReady, at: stage.now)
+            registry.feedChanged(isReady: isReady, at: stage.now)
             try pass(10, stage, registry)
         }
         // It stood for 20 s and 10 s of these 60.
@@ -73,17 +73,17 @@ import Testing
     /// A hub that is started while Postgres is away: the window begins when somebody can come back.
     @Test(arguments: [(119, true), (121, false)]) func afterAStart(seconds: Int64, isKept: Bool) throws {
         let first = SessionRegistry.ofTheFirst
-        first.record {}
+        first.startRecording {}
         _ = try stage(first)
         let registry = SessionRegistry(isFeedReady: false)
-        registry.restore(first.takeChanged(upTo: 10))
+        registry.restoreSessions(first.takeChanged(upTo: 10))
         let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         // A stranger's is the first join, and as every other it is refused.
         stage.connect(9, subject: "bob")
         try stage.join("realtime:b", 9, RecoveryTests.config)
         try pass(300, stage, registry)
-        _ = try stage.watch { $0.feed(isReady: true) }
+        _ = try stage.watch { $0.feedChanged(isReady: true) }
         try pass(seconds, stage, registry)
         #expect(try join(stage, 2) == (isKept ? .restart : nil))
     }
@@ -99,7 +99,7 @@ import Testing
             try stage.join("realtime:a", Slot(slot), RecoveryTests.config)
             for group in stage.subscribed { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
         }
-        _ = try stage.watch { $0.feed(isReady: false) }
+        _ = try stage.watch { $0.feedChanged(isReady: false) }
         for slot in 1...10 { try stage.disconnect(Slot(slot)) }
         #expect(registry.endedSessions == 10)
         try stage.disconnect(11)
@@ -120,12 +120,12 @@ import Testing
     @Test func whoTriesOverAndOverTakesNoMemory() throws {
         let registry = SessionRegistry.ofTheFirst
         let stage = try stage(registry)
-        _ = try stage.watch { $0.feed(isReady: false) }
+        _ = try stage.watch { $0.feedChanged(isReady: false) }
         try stage.disconnect(1)
         for _ in 0..<100 {
             #expect(try join(stage, 2) == .mark(3))
             let asked = stage.recoveries
-            _ = try stage.watch { hub in for id in asked { hub.deliver(.recovery(id, .unavailable)) } }
+            _ = try stage.watch { hub in for id in asked { hub.deliverEvent(.recovery(id, .unavailable)) } }
             try stage.disconnect(2)
             try pass(1, stage, registry)
         }

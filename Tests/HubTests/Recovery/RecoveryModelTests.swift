@@ -171,10 +171,10 @@ private struct RecoveryWorld {
 
     // MARK: What outlives a process
 
-    private func keepRecords() { registry.record(whenAwaited: {}) }
+    private func keepRecords() { registry.startRecording(whenAwaited: {}) }
 
     private mutating func write() {
-        let found = chance(50) ? registry.survey(at: stages[0].now) : nil
+        let found = chance(50) ? registry.surveyProgress(at: stages[0].now) : nil
         // At any time the hub may be killed.
         let most = chance(80) ? Int.max : Int.random(in: 0...3, using: &random)
         var written = 0
@@ -210,7 +210,7 @@ private struct RecoveryWorld {
         registry = Self.registry(window)
         // Postgres may have crashed, too.
         if chance(70) {
-            registry.restore(
+            registry.restoreSessions(
                 records.map { key, left in
                     let place = left.follows ? max(left.place, proven) : left.place
                     return .init(key: key, count: left.count, place: .at(.restored(String(place))))
@@ -248,12 +248,12 @@ private struct RecoveryWorld {
         for loop in stages.indices {
             for group in groups[loop] {
                 for row in first..<rows {
-                    try perform(loop) { $0.deliver(.change(Self.change(row, group))) }
+                    try perform(loop) { $0.deliverEvent(.change(Self.change(row, group))) }
                 }
             }
             // A loop that nobody listens on hears of marks later.
             let mark = marks.count - 1
-            if !groups[loop].isEmpty || chance(30) { try perform(loop) { $0.deliver(.boundary(mark)) } }
+            if !groups[loop].isEmpty || chance(30) { try perform(loop) { $0.deliverEvent(.boundary(mark)) } }
         }
     }
 
@@ -275,7 +275,7 @@ private struct RecoveryWorld {
             recovery.position = end
             recoveries.removeAll { $0.id == recovery.id }
             if end < rows { recoveries.append(recovery) } else { recovered += 1 }
-            for step in steps { try perform(recovery.id.loop) { $0.deliver(.recovery(recovery.id, step)) } }
+            for step in steps { try perform(recovery.id.loop) { $0.deliverEvent(.recovery(recovery.id, step)) } }
             // On the way, too, as the gateway does it.
             if end < rows, chance(50),
                 let socket = sockets.lastIndex(where: {
@@ -350,7 +350,7 @@ private struct RecoveryWorld {
         clients[client].socket = sockets.count - 1
         // Both loops' clocks are one.
         let now = stages[loop].now
-        stages[loop].hub.advance(to: now)
+        stages[loop].hub.advanceTime(to: now)
         // Whether those live whom it may have been is asked for a second.
         if let left = clients[client].leftAt, now.monotonic - left > window - 1_500 {
             late += 1
@@ -363,7 +363,7 @@ private struct RecoveryWorld {
         clients[client].ref = clients[client].habit == .beginsAnew ? 1 : clients[client].ref + 1
         let ref = clients[client].ref
         let text = #"["\#(ref)","\#(ref)","realtime:a","phx_join",{"config":\#(Self.config)}]"#
-        try perform(loop) { try $0.receive(Array(text.utf8)[...], isBinary: false, from: slot, at: now) }
+        try perform(loop) { try $0.receiveMessage(Array(text.utf8)[...], isBinary: false, from: slot, at: now) }
     }
 
     private mutating func read(_ socket: Int, most: Int) throws {
@@ -375,7 +375,7 @@ private struct RecoveryWorld {
             hear(text, client)
             if text.hasPrefix("ping ") {
                 let slot = sockets[socket].slot
-                try perform(sockets[socket].loop) { _ = $0.pong(text.dropFirst(5).utf8, from: slot) }
+                try perform(sockets[socket].loop) { _ = $0.receivePong(text.dropFirst(5).utf8, from: slot) }
             }
         }
     }
@@ -450,7 +450,7 @@ private struct RecoveryWorld {
                         $0.isOpenAtHub && $0.loop == place.loop && $0.slot == place.slot
                     }
                     if let socket {
-                        stages[place.loop].hub.advance(to: stages[place.loop].now)
+                        stages[place.loop].hub.advanceTime(to: stages[place.loop].now)
                         try ask(socket)
                     }
                 }

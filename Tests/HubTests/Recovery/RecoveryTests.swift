@@ -15,8 +15,8 @@ import Wire
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         try stage.catchUp()
-        stage.hub.pong("1".utf8, from: 1)
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        stage.hub.receivePong("1".utf8, from: 1)
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
         return stage
     }
 
@@ -45,17 +45,19 @@ import Wire
         #expect(live == ["recover 0.\(group.serial) restart"])
         #expect(question.claims.subject == "ann")
 
-        let before = try stage.watch { $0.deliver(.change(self.change(group, "0"))) }
+        let before = try stage.watch { $0.deliverEvent(.change(self.change(group, "0"))) }
         #expect(before.isEmpty)
-        let began = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
+        let began = try stage.watch { $0.deliverEvent(.recovery(id, .began(.resumed))) }
         #expect(began.count == 1 && began[0].contains("phx_reply") && !began[0].contains("resumed"))
-        let missed = try stage.watch { $0.deliver(.recovery(id, .changes([self.change(group, "1", cursor: "x.1")]))) }
+        let missed = try stage.watch {
+            $0.deliverEvent(.recovery(id, .changes([self.change(group, "1", cursor: "x.1")])))
+        }
         #expect(missed == [#"2 ← [null,null,"realtime:a","postgres_changes",{"ids":[1],"data":1,"cursor":"x.1"}]"#])
-        let between = try stage.watch { $0.deliver(.change(self.change(group, "2"))) }
+        let between = try stage.watch { $0.deliverEvent(.change(self.change(group, "2"))) }
         #expect(between.isEmpty)
-        let started = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "c"))) }
+        let started = try stage.watch { $0.deliverEvent(.recovery(id, .caughtUp(cursor: "c"))) }
         #expect(isSubscribed(started) && started.last == "2 ← ping 1")
-        let after = try stage.watch { $0.deliver(.change(self.change(group, "3"))) }
+        let after = try stage.watch { $0.deliverEvent(.change(self.change(group, "3"))) }
         #expect(after == [#"2 ⇐ [null,null,"realtime:a","postgres_changes",{"ids":[1],"data":3}]"#])
     }
 
@@ -75,9 +77,9 @@ import Wire
         try stage.tick(after: 121_000)
         let ping = try #require(stage.hub.acknowledgementPing(for: 1))
         #expect(try ping.shown() == "ping 2")
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
-        stage.hub.pong("1".utf8, from: 1)
-        stage.hub.pong("2".utf8, from: 1)
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
+        stage.hub.receivePong("1".utf8, from: 1)
+        stage.hub.receivePong("2".utf8, from: 1)
         try stage.disconnect(1)
         #expect(try point(of: "ann", stage) == .mark(3))
     }
@@ -85,9 +87,9 @@ import Wire
     @Test func anAnsweredCloseProvesAll() throws {
         let stage = try stage()
         try stage.tick(after: 121_000)
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         stage.hub.isClosing(1)
-        _ = try stage.watch { $0.deliver(.boundary(6)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(6)) }
         stage.hub.closeAnswered(1)
         try stage.disconnect(1)
         #expect(try point(of: "ann", stage) == .mark(5))
@@ -113,10 +115,10 @@ import Wire
             _ = try stage.join("realtime:a", slot, ref: "\(slot)", Self.config)
             if let group = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
             try stage.catchUp()
-            _ = try stage.watch { $0.deliver(.boundary(mark)) }
+            _ = try stage.watch { $0.deliverEvent(.boundary(mark)) }
             stage.hub.nothingUnacknowledged(of: slot)
             if let ping = stage.hub.acknowledgementPing(for: slot) {
-                stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot)
+                stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: slot)
             }
             try stage.disconnect(slot)
         }
@@ -139,9 +141,9 @@ import Wire
         let lines = try stage.join("realtime:a", 2, ref: "1", String(config))
         #expect(lines.contains { $0.hasSuffix(#"cursor("abc.1")"#) })
         let (id, _) = try question(stage)
-        let began = try stage.watch { $0.deliver(.recovery(id, .began(.refused(.tooOld)))) }
+        let began = try stage.watch { $0.deliverEvent(.recovery(id, .began(.refused(.tooOld)))) }
         #expect(began.first?.contains(#""resumed":false,"reason":"The cursor is older than"#) == true)
-        let end = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "now.9"))) }
+        let end = try stage.watch { $0.deliverEvent(.recovery(id, .caughtUp(cursor: "now.9"))) }
         #expect(end.first?.contains(#""cursor":"now.9""#) == true)
     }
 
@@ -155,19 +157,21 @@ import Wire
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         let (id, _) = try question(stage)
-        let began = try stage.watch { $0.deliver(.recovery(id, .began(.refused(.tooOld)))) }
+        let began = try stage.watch { $0.deliverEvent(.recovery(id, .began(.refused(.tooOld)))) }
         #expect(began.count == 2 && began[0].contains("phx_reply") && !began[0].contains("resumed"), "\(began)")
         #expect(began.last?.contains(lost) == true, "\(began)")
-        let rest = try stage.watch { $0.deliver(.recovery(id, .changes([self.change(group, "1", cursor: "x.1")]))) }
+        let rest = try stage.watch {
+            $0.deliverEvent(.recovery(id, .changes([self.change(group, "1", cursor: "x.1")])))
+        }
         #expect(rest.count == 1)
-        let started = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "c"))) }
+        let started = try stage.watch { $0.deliverEvent(.recovery(id, .caughtUp(cursor: "c"))) }
         #expect(isSubscribed(started) && !started.contains { $0.contains("ChangesLost") })
 
         // With a new token it asks anew, and no reply can say what came of that.
         try stage.say(#"["7","8","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 2)
         if let other = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(other, is: .live) } }
         let (next, _) = try question(stage)
-        let told = try stage.watch { $0.deliver(.recovery(next, .began(.refused(.tooOld)))) }
+        let told = try stage.watch { $0.deliverEvent(.recovery(next, .began(.refused(.tooOld)))) }
         #expect(told.count == 1 && told.first?.contains(lost) == true, "\(told)")
     }
 
@@ -180,13 +184,13 @@ import Wire
         try stage.join("realtime:a", 2, ref: "7", config)
         if let group = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
         let (id, question) = try question(stage)
-        let began = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
+        let began = try stage.watch { $0.deliverEvent(.recovery(id, .began(.resumed))) }
         #expect(began.count == 1 && began.contains { $0.contains(#""resumed":true"#) } == hasCursor, "\(began)")
-        let told = try stage.watch { $0.deliver(.recovery(id, .changesLost)) }
+        let told = try stage.watch { $0.deliverEvent(.recovery(id, .changesLost)) }
         #expect(told.count == 1 && told.first?.contains(#""status":"ok","message":"ChangesLost: "#) == true, "\(told)")
         let change = change(question.group, "1", cursor: "x.1")
-        #expect(try stage.watch { $0.deliver(.recovery(id, .changes([change]))) }.count == 1)
-        let started = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "c"))) }
+        #expect(try stage.watch { $0.deliverEvent(.recovery(id, .changes([change]))) }.count == 1)
+        let started = try stage.watch { $0.deliverEvent(.recovery(id, .caughtUp(cursor: "c"))) }
         #expect(isSubscribed(started) && !started.contains { $0.contains("ChangesLost") })
     }
 
@@ -205,20 +209,22 @@ import Wire
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         let (id, _) = try question(stage)
-        _ = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
+        _ = try stage.watch { $0.deliverEvent(.recovery(id, .began(.resumed))) }
         return (stage, group, id)
     }
 
     /// A socket so slow that live changes passed its member by goes on where the feed had stopped telling it.
     @Test func whoIsPassedByAsksAgain() throws {
         let (stage, group, first) = try stageOfOneWhoRecovers()
-        let again = try stage.watch { $0.deliver(.recovery(first, .passedBy(since: "c.1"))) }
+        let again = try stage.watch { $0.deliverEvent(.recovery(first, .passedBy(since: "c.1"))) }
         let (second, asked) = try question(stage)
         #expect(again.count == 1 && asked.from == .cursor("c.1") && second != first)
-        #expect(try stage.watch { $0.deliver(.change(self.change(group, "5"))) }.isEmpty, "it is in no audience yet")
-        #expect(try stage.watch { $0.deliver(.recovery(first, .caughtUp(cursor: "c.2"))) }.isEmpty)
-        #expect(try stage.watch { $0.deliver(.recovery(second, .began(.resumed))) }.isEmpty, "one reply to one join")
-        let started = try stage.watch { $0.deliver(.recovery(second, .caughtUp(cursor: "c.3"))) }
+        #expect(
+            try stage.watch { $0.deliverEvent(.change(self.change(group, "5"))) }.isEmpty, "it is in no audience yet")
+        #expect(try stage.watch { $0.deliverEvent(.recovery(first, .caughtUp(cursor: "c.2"))) }.isEmpty)
+        #expect(
+            try stage.watch { $0.deliverEvent(.recovery(second, .began(.resumed))) }.isEmpty, "one reply to one join")
+        let started = try stage.watch { $0.deliverEvent(.recovery(second, .caughtUp(cursor: "c.3"))) }
         #expect(isSubscribed(started))
 
         // Lost once more, it starts where it would have before: nothing of it is acknowledged.
@@ -241,9 +247,9 @@ import Wire
 
     @Test func whoIsPassedByUntilItIsGoneHasToJoinAgain() throws {
         let (stage, _, first) = try stageOfOneWhoRecovers()
-        _ = try stage.watch { $0.deliver(.recovery(first, .passedBy(since: "c.1"))) }
+        _ = try stage.watch { $0.deliverEvent(.recovery(first, .passedBy(since: "c.1"))) }
         let (second, _) = try question(stage)
-        let told = try stage.watch { $0.deliver(.recovery(second, .began(.refused(.tooOld)))) }
+        let told = try stage.watch { $0.deliverEvent(.recovery(second, .began(.refused(.tooOld)))) }
         #expect(told.contains { $0.contains("phx_error") }, "\(told)")
     }
 
@@ -255,7 +261,7 @@ import Wire
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         let (id, _) = try question(stage)
-        let refused = try stage.watch { $0.deliver(.recovery(id, .unavailable)) }
+        let refused = try stage.watch { $0.deliverEvent(.recovery(id, .unavailable)) }
         #expect(refused.first?.contains(#""status":"error""#) == true)
         // The next try starts where the first would have.
         try stage.join("realtime:a", 2, ref: "8", Self.config)
@@ -273,8 +279,8 @@ import Wire
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         let (id, _) = try question(stage)
-        _ = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
-        let told = try stage.watch { $0.deliver(.recovery(id, .undecided)) }
+        _ = try stage.watch { $0.deliverEvent(.recovery(id, .began(.resumed))) }
+        let told = try stage.watch { $0.deliverEvent(.recovery(id, .undecided)) }
         #expect(told.contains { $0.contains("phx_error") && $0.contains("RlsPolicyError: A policy failed") }, "\(told)")
         #expect(stage.hub.counters.recoveries["undecided"] == 1)
         // The next try starts where this one would have.

@@ -32,10 +32,10 @@ extension ReturningTests {
             _ = try stage.join("realtime:a", slot, ref: "1", Self.config)
             if let group = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
         }
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
         for slot in 1...100 as ClosedRange<Slot> {
             let ping = try #require(stage.hub.acknowledgementPing(for: slot))
-            #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
+            #expect(stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: slot))
         }
         for slot in 1...100 as ClosedRange<Slot> { try stage.disconnect(slot) }
         var missed = 0
@@ -58,7 +58,7 @@ extension ReturningTests {
         }
         for other in asked {
             let ping = try #require(stage.hub.acknowledgementPing(for: other))
-            _ = try stage.watch { $0.pong(try ping.shown().dropFirst(5).utf8, from: other) }
+            _ = try stage.watch { $0.receivePong(try ping.shown().dropFirst(5).utf8, from: other) }
         }
         _ = try stage.watch { $0.wake(at: stage.now) }
         return point ?? Self.point(stage)
@@ -125,7 +125,7 @@ extension ReturningTests {
         try acknowledge(stage, 2, mark: 5)
         try stage.disconnect(1)
         try stage.tick(after: 100_000)
-        _ = try stage.watch { $0.deliver(.boundary(7)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(7)) }
         #expect(try join(stage, 3, ref: 9).asked == [2])
         try stage.tick(after: 1_100)
         #expect(Self.point(stage) == .mark(3))

@@ -24,7 +24,7 @@ import Wire
         }
         for other in asked where alive.contains(other) {
             let ping = try #require(stage.hub.acknowledgementPing(for: other))
-            #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: other))
+            #expect(stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: other))
             lines += try stage.watch { $0.wake(at: stage.now) }
             point = point ?? Self.point(stage)
         }
@@ -38,9 +38,9 @@ import Wire
     /// All of it has arrived, up to the mark.
     func acknowledge(_ stage: Stage, _ slot: Slot, mark: Int) throws {
         if !stage.recoveries.isEmpty { try stage.catchUp() }
-        _ = try stage.watch { $0.deliver(.boundary(mark)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(mark)) }
         let ping = try #require(stage.hub.acknowledgementPing(for: slot))
-        #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
+        #expect(stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: slot))
     }
 
     /// A hub that nobody is from before, with a member of ann's in slot 1 that has all up to mark 3.
@@ -55,7 +55,7 @@ import Wire
     /// Refs tell nothing between two sockets: supabase-swift began them anew, and was denied 200 of 300 rows.
     @Test(arguments: [1, 9]) func aSocketThatDiesWithoutAWord(ref: Int) throws {
         let stage = try stage()
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         let joined = try join(stage, 2, ref: ref)
         #expect(joined.asked == [1] && !joined.isAnswered, "it may be the one that joins")
         try stage.tick(after: 990)
@@ -66,10 +66,10 @@ import Wire
 
     @Test func whoAnswersIsSomebodyElse() throws {
         let stage = try stage()
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         #expect(try join(stage, 2, ref: 1).asked == [1])
         let ping = try #require(stage.hub.acknowledgementPing(for: 1))
-        #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 1))
+        #expect(stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: 1))
         let lines = try stage.watch { $0.wake(at: stage.now) }
         #expect(lines.contains { $0.contains("phx_reply") }, "nothing is waited for any more")
         #expect(Self.point(stage) == nil)
@@ -78,9 +78,9 @@ import Wire
     @Test func anAnswerToAnOlderPingProvesNoLife() throws {
         let stage = try stage()
         let early = try #require(stage.hub.acknowledgementPing(for: 1))
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         try join(stage, 2, ref: 1)
-        _ = try stage.watch { $0.pong(try early.shown().dropFirst(5).utf8, from: 1) }
+        _ = try stage.watch { $0.receivePong(try early.shown().dropFirst(5).utf8, from: 1) }
         try stage.tick(after: 1100)
         #expect(Self.point(stage) == .mark(3))
     }
@@ -89,9 +89,9 @@ import Wire
     @Test func aPageThatIsReloaded() throws {
         let stage = try stage()
         for slot in 1...7 as ClosedRange<Slot> {
-            _ = try stage.watch { $0.deliver(.boundary(Int(slot) * 10)) }
+            _ = try stage.watch { $0.deliverEvent(.boundary(Int(slot) * 10)) }
             try stage.disconnect(slot, isUnloaded: true)
-            _ = try stage.watch { $0.deliver(.boundary(Int(slot) * 10 + 5)) }
+            _ = try stage.watch { $0.deliverEvent(.boundary(Int(slot) * 10 + 5)) }
             #expect(try join(stage, slot + 1, ref: 1, isPage: true).point == nil)
         }
     }
@@ -120,7 +120,7 @@ import Wire
     @Test func whoFlapsWithoutAWordIsNotEither() throws {
         let stage = try stage()
         for turn in 1...4 {
-            _ = try stage.watch { $0.deliver(.boundary(turn * 10 + 5)) }
+            _ = try stage.watch { $0.deliverEvent(.boundary(turn * 10 + 5)) }
             try join(stage, Slot(turn) + 1, ref: turn + 1)
             try stage.tick(after: 1100)
             #expect(Self.point(stage) == .mark(turn == 1 ? 3 : turn * 10))
@@ -173,7 +173,7 @@ import Wire
         let stage = try stage()
         try stage.say(#"["1","4","realtime:a","broadcast",{}]"#, from: 1)
         try stage.disconnect(1, isUnloaded: true)
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         #expect(try join(stage, 2, ref: ref, isPage: true).point == point)
         // It is not held back for anybody, and has its own.
         try acknowledge(stage, 2, mark: 7)
@@ -185,7 +185,7 @@ import Wire
     @Test func aTokenSoonAfterTheJoinIsTheJoins() throws {
         let stage = try stage()
         try stage.disconnect(1)
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         stage.connect(2)
         _ = try stage.join("realtime:a", 2, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)
@@ -205,7 +205,7 @@ import Wire
     @Test func aTokenLongAfterTheJoinIsAnotherUsers() throws {
         let stage = try stage()
         try stage.disconnect(1)
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         stage.connect(2)
         _ = try stage.join("realtime:a", 2, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)
@@ -226,14 +226,14 @@ import Wire
 
     @Test func whoeverWasThereIsBroughtWhatItMissedAndNobodyElse() throws {
         let first = SessionRegistry.ofTheFirst
-        first.record {}
+        first.startRecording {}
         _ = try stage(first)
         let left = try key(first)
         #expect(left.count == 1)
         // The same in every process: SHA-256, worked out by another program.
         #expect(left.key.high == 0x216e79e68bdcd5ee && left.key.low == 0xd9b3ed849ca9d349)
         let registry = SessionRegistry()
-        registry.restore([left])
+        registry.restoreSessions([left])
         let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         #expect(try join(stage, 2, ref: 5).point == .restart)
@@ -253,7 +253,7 @@ import Wire
     @Test func aJoinIsAnsweredWhenItIsWrittenDown() throws {
         let registry = SessionRegistry.ofTheFirst
         let calls = Mutex(0)
-        registry.record { calls.withLock { $0 += 1 } }
+        registry.startRecording { calls.withLock { $0 += 1 } }
         let stage = Stage(sessions: registry)
         #expect(try !join(stage, 1, ref: 1).isAnswered)
         #expect(calls.withLock { $0 } == 1)
@@ -283,11 +283,11 @@ import Wire
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         let id = try #require(stage.recoveries.first)
-        _ = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
-        _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 1), change(group, 2)]))) }
+        _ = try stage.watch { $0.deliverEvent(.recovery(id, .began(.resumed))) }
+        _ = try stage.watch { $0.deliverEvent(.recovery(id, .changes([change(group, 1), change(group, 2)]))) }
         let ping = try #require(stage.hub.acknowledgementPing(for: 2))
-        _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 3)]))) }
-        #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 2))
+        _ = try stage.watch { $0.deliverEvent(.recovery(id, .changes([change(group, 3)]))) }
+        #expect(stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: 2))
         try stage.disconnect(2)
         #expect(try join(stage, 3, ref: 3).point == .cursor("after 2"))
         // Where it may be another's, it is sent from where that one began.
@@ -307,12 +307,12 @@ import Wire
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         let id = try #require(stage.recoveries.first)
-        _ = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
-        _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 1)]))) }
+        _ = try stage.watch { $0.deliverEvent(.recovery(id, .began(.resumed))) }
+        _ = try stage.watch { $0.deliverEvent(.recovery(id, .changes([change(group, 1)]))) }
         // A new one, which is brought nothing, and stays where it began.
         try join(stage, 3, ref: 1, alive: [2])
         let ping = try #require(stage.hub.acknowledgementPing(for: 2))
-        #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 2))
+        #expect(stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: 2))
         try stage.disconnect(2)
         try stage.disconnect(3)
         #expect(try join(stage, 4, ref: 3).point == .mark(3))
@@ -326,8 +326,8 @@ import Wire
         _ = try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
-        _ = try stage.watch { $0.deliver(.change(self.change(group, 7))) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
+        _ = try stage.watch { $0.deliverEvent(.change(self.change(group, 7))) }
         _ = try stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 1)
         #expect(Self.point(stage) == .cursor("after 7"))
     }
@@ -339,10 +339,10 @@ import Wire
         _ = try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
-        if hasPassed { _ = try stage.watch { $0.deliver(.change(self.change(group, 6))) } }
-        _ = try stage.watch { $0.deliver(.withheld) }
-        _ = try stage.watch { $0.deliver(.change(self.change(group, 8))) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
+        if hasPassed { _ = try stage.watch { $0.deliverEvent(.change(self.change(group, 6))) } }
+        _ = try stage.watch { $0.deliverEvent(.withheld) }
+        _ = try stage.watch { $0.deliverEvent(.change(self.change(group, 8))) }
         _ = try stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 1)
         #expect(Self.point(stage) == (hasPassed ? .cursor("after 6") : .mark(3)))
     }
@@ -353,7 +353,7 @@ import Wire
         #expect(try join(stage, 2, ref: 5).asked == [1] && Self.point(stage) == nil)
         try stage.tick(after: 1100)
         #expect(Self.point(stage) == nil, "nothing came")
-        _ = try stage.watch { $0.deliver(.withheld) }
+        _ = try stage.watch { $0.deliverEvent(.withheld) }
         try join(stage, 3, ref: 9)
         try stage.tick(after: 1100)
         #expect(Self.point(stage) == .mark(3))
@@ -365,10 +365,10 @@ import Wire
         let stage = try stage()
         stage.connect(2, subject: "bob")
         _ = try stage.join("realtime:b", 2, "{}")
-        let lines = try stage.watch { $0.deliver(.gap) }
+        let lines = try stage.watch { $0.deliverEvent(.gap) }
         #expect(lines.contains { $0.hasPrefix("1 ← ") && $0.contains("phx_error") && $0.contains("ChangesLost") })
         #expect(!lines.contains { $0.hasPrefix("2 ← ") }, "who hears no row changes lacks none")
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         try stage.disconnect(1)
         #expect(try join(stage, 3, ref: 9).point == .mark(3))
     }

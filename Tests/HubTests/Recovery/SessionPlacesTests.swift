@@ -10,7 +10,7 @@ import Wire
     @discardableResult private func write(_ registry: SessionRegistry, at now: HubTime) -> (
         places: [SessionRegistry.Place], proven: Int?
     ) {
-        let proven = registry.survey(at: now)
+        let proven = registry.surveyProgress(at: now)
         let changed = registry.takeChanged(upTo: 100)
         registry.isWritten(changed, successfully: true)
         return (changed.filter { $0.count > 0 }.map(\.place), proven)
@@ -18,7 +18,7 @@ import Wire
 
     private func recorded() -> SessionRegistry {
         let registry = SessionRegistry.ofTheFirst
-        registry.record {}
+        registry.startRecording {}
         return registry
     }
 
@@ -108,7 +108,7 @@ import Wire
         _ = try returning.stage(first)
         let left = try #require(first.takeChanged(upTo: 10).first)
         let registry = SessionRegistry()
-        registry.restore([.init(key: left.key, count: 1, place: .at(.restored("5:5:")))])
+        registry.restoreSessions([.init(key: left.key, count: 1, place: .at(.restored("5:5:")))])
         let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         #expect(try returning.join(stage, 2, ref: 5).point == .restored("5:5:"))

@@ -37,14 +37,14 @@ import Wire
             let slot = Slot(1000 + number % 100)
             _ = try join(stage, slot, "t\(number)", by: user, role: role)
             try stage.disconnect(slot)
-            _ = try stage.watch { $0.deliver(.boundary(4 + number)) }
+            _ = try stage.watch { $0.deliverEvent(.boundary(4 + number)) }
         }
     }
 
     private func pass(_ seconds: Int64, _ stage: Stage, _ registry: SessionRegistry) throws {
         for _ in 0..<seconds {
             try stage.tick(after: 1000)
-            registry.forget(at: stage.now)
+            registry.removeExpired(at: stage.now)
         }
     }
 
@@ -52,7 +52,7 @@ import Wire
         let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         _ = try join(stage, 1, "bobs", by: "bob")
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
         try stage.disconnect(1)
         return stage
     }
@@ -135,7 +135,7 @@ import Wire
         let ann = ReturningTests()
         try ann.join(stage, 11, ref: 1)
         try ann.join(stage, 12, ref: 1, alive: [11])
-        _ = try stage.watch { $0.deliver(.boundary(4)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(4)) }
         try stage.disconnect(11)
         try pass(60, stage, registry)
         try stage.disconnect(12)
@@ -155,7 +155,7 @@ import Wire
             let slot = Slot(100 + number)
             _ = try join(stage, slot, "t\(number)", by: "ann")
             try stage.disconnect(slot, isUnloaded: true)
-            _ = try stage.watch { $0.deliver(.boundary(4 + number)) }
+            _ = try stage.watch { $0.deliverEvent(.boundary(4 + number)) }
         }
         #expect(registry.sessionsGivenWay == 2 && registry.endedSessions == 1 + 10 + 1)
         #expect(try join(stage, 2, "t1", by: "ann") == nil)
@@ -224,7 +224,7 @@ import Wire
     /// Other hubs find the session or where it gave way to, never neither.
     @Test func whatGaveWayIsWrittenWithItsPlace() throws {
         let registry = registry(10)
-        registry.record {}
+        registry.startRecording {}
         let before = try stage(registry)
         try comeAndGo(before, 0..<10, by: "ann")
         registry.isWritten(registry.takeChanged(upTo: 1000), successfully: true)
@@ -242,7 +242,7 @@ import Wire
     /// The rows in the database are bounded as well, and the next process knows that some gave way.
     @Test func aRestartKnowsOfWhatGaveWay() throws {
         let first = registry(10)
-        first.record {}
+        first.startRecording {}
         let before = try stage(first)
         var rows: [RecoveryKey: Int] = [:]
         for number in 0..<50 {
@@ -256,7 +256,7 @@ import Wire
         let many = try #require(rows.first { $0.value == 32 }?.key)
         #expect(first.whereabouts(of: [many], at: before.now) == [.from(.mark(3))])
         let second = SessionRegistry()
-        second.restore(rows.map { .init(key: $0.key, count: $0.value) })
+        second.restoreSessions(rows.map { .init(key: $0.key, count: $0.value) })
         let stage = Stage(sessions: second)
         try stage.tick(after: 10_000)
         #expect(try join(stage, 2, "t0", by: "ann") == .restart)

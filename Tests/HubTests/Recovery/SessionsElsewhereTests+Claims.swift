@@ -14,7 +14,7 @@ extension SessionsElsewhereTests {
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         list.write(others)
-        list.answer { $0.at("x.1") }
+        list.answer { $0.withCursor("x.1") }
         try stage.tick(after: 50)
         try stage.catchUp()
         return stage
@@ -22,13 +22,13 @@ extension SessionsElsewhereTests {
 
     /// The writer's turn, and whose sessions it claims.
     private func claims(_ list: Written, _ stage: Stage) -> [String] {
-        _ = list.registry.survey(at: stage.now)
+        _ = list.registry.surveyProgress(at: stage.now)
         list.write()
         return list.registry.takeClaims(at: stage.now).map { "\($0.node) \($0.soughtAt)" }
     }
 
     private func proves(_ stage: Stage) {
-        stage.hub.pong("1".utf8, from: 1)
+        stage.hub.receivePong("1".utf8, from: 1)
     }
 
     /// Or it would be sent the same again by every hub that it comes to.
@@ -84,11 +84,11 @@ extension SessionsElsewhereTests {
         let group = try #require(stage.subscribed.first)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         list.write([Self.claimable])
-        list.answer { $0.at("x.1") }
+        list.answer { $0.withCursor("x.1") }
         try stage.tick(after: 50)
         try stage.catchUp()
         try stage.tick(after: 10_000)
-        stage.hub.pong("1".utf8, from: 2)
+        stage.hub.receivePong("1".utf8, from: 2)
         #expect(claims(list, stage).isEmpty)
     }
 
@@ -97,16 +97,16 @@ extension SessionsElsewhereTests {
         let (stage, key) = try live(list)
         let then = stage.now.monotonic
         func isThere() -> Bool { list.registry.whereabouts(of: [key], at: stage.now) != [.nobody] }
-        list.registry.areClaimed([(key, then)])
+        list.registry.endClaimed([(key, then)])
         #expect(isThere(), "it lives")
         try stage.tick(after: 10)
         try stage.disconnect(1)
-        list.registry.areClaimed([(key, then)])
+        list.registry.endClaimed([(key, then)])
         #expect(isThere(), "it was lost later, and is somebody else's")
         let changed = list.registry.takeChanged(upTo: 10)
         #expect(changed.map(\.lostAt) == [stage.now.monotonic])
         list.registry.isWritten(changed, successfully: true)
-        list.registry.areClaimed([(key, stage.now.monotonic)])
+        list.registry.endClaimed([(key, stage.now.monotonic)])
         #expect(!isThere())
         #expect(list.registry.takeChanged(upTo: 10).map(\.count) == [0])
     }
@@ -119,7 +119,7 @@ extension SessionsElsewhereTests {
         try stage.disconnect(1)
         list.write()
         try stage.tick(after: 121_000)
-        list.registry.forget(at: stage.now)
+        list.registry.removeExpired(at: stage.now)
         list.write()
         #expect(!isThere())
         _ = try join(stage, 2)
@@ -127,18 +127,18 @@ extension SessionsElsewhereTests {
         try stage.tick(after: 10)
         try stage.disconnect(2)
         #expect(list.registry.takeChanged(upTo: 10).map(\.lostAt) == [nil])
-        list.registry.areClaimed([(key, stage.now.monotonic)])
+        list.registry.endClaimed([(key, stage.now.monotonic)])
         #expect(isThere(), "it was the first that went elsewhere")
-        list.registry.areClaimed([(key, stage.now.monotonic)])
+        list.registry.endClaimed([(key, stage.now.monotonic)])
         #expect(!isThere())
     }
 
     @Test func ofSeveralNoneIsClaimed() throws {
         let registry = SessionRegistry()
         let keys = (1...3).map { RecoveryKey(high: 1, low: $0) }
-        registry.restore(
+        registry.restoreSessions(
             [1, 2, 1].enumerated().map { SessionRegistry.Record(key: keys[$0], count: $1, lostAt: $0 == 2 ? 9 : 5) })
-        registry.areClaimed(keys.map { ($0, 5) })
+        registry.endClaimed(keys.map { ($0, 5) })
         let left = registry.whereabouts(of: keys, at: Stage.start)
         #expect(left == [.nobody, .from(.restart), .from(.restart)])
     }

@@ -18,7 +18,7 @@ import Wire
         private let open = Mutex<[Question]>([])
 
         init(asks: Bool = true) {
-            registry.record(whenAwaited: {})
+            registry.startRecording(whenAwaited: {})
             let ask: SessionRegistry.AskElsewhere = { [unowned self] found, done in
                 open.withLock { $0.append(Question(found: found, done: done)) }
             }
@@ -76,7 +76,7 @@ import Wire
         list.write([Self.other])
         #expect(list.questions == 1)
         #expect(try !isAnswered(stage.tick(after: 50)))
-        list.answer { $0.at("x.1") }
+        list.answer { $0.withCursor("x.1") }
         #expect(try point(stage.tick(after: 50)) == #"peer(cursor: "x.1", otherwise: "5:5:")"#)
     }
 
@@ -117,7 +117,7 @@ import Wire
         #expect(try isAnswered(stage.tick(after: 50)), "the first")
         list.write([Self.other])
         #expect(list.questions == 1)
-        list.answer { $0.at("x.2") }
+        list.answer { $0.withCursor("x.2") }
         #expect(try point(stage.tick(after: 50)) == #"peer(cursor: "x.2", otherwise: "5:5:")"#)
     }
 
@@ -127,7 +127,7 @@ import Wire
         let stage = Stage(sessions: list.registry)
         _ = try join(stage, 1)
         try stage.tick(after: 2100)
-        list.registry.withdrawn(successfully: true)
+        list.registry.withdrawalEnded(successfully: true)
         #expect(try !isAnswered(stage.tick(after: 100)))
         list.write()
         #expect(try isAnswered(stage.tick(after: 50)))
@@ -144,7 +144,7 @@ import Wire
         let lines = try stage.tick(after: 50)
         #expect(lines.count { $0.contains("phx_reply") } == 1, "the first: \(lines)")
         list.write([Self.other])
-        list.answer { $0.at("x.2") }
+        list.answer { $0.withCursor("x.2") }
         #expect(try point(stage.tick(after: 50)) == #"peer(cursor: "x.2", otherwise: "5:5:")"#)
     }
 
@@ -159,7 +159,7 @@ import Wire
         #expect(changed.map(\.sought) == [[changed[0].key, user]] && user != changed[0].key)
         list.registry.isWritten(changed, successfully: true, elsewhere: [user: [Self.other]])
         #expect(list.questions == 1)
-        list.answer { $0.at("x.7") }
+        list.answer { $0.withCursor("x.7") }
         #expect(try point(stage.tick(after: 50)) == #"peer(cursor: "x.7", otherwise: "5:5:")"#)
         // It is looked for once.
         #expect(list.registry.takeChanged(upTo: 10).allSatisfy { $0.sought.isEmpty })
@@ -173,7 +173,7 @@ import Wire
         let key = try #require(list.registry.takeChanged(upTo: 10).first?.key)
         list.registry.nothingIsWritten()
         list.write([Self.other])
-        list.answer(byKey: { asked, other in asked == key ? nil : other.at("x.8") })
+        list.answer(byKey: { asked, other in asked == key ? nil : other.withCursor("x.8") })
         #expect(try point(stage.tick(after: 50)) == #"peer(cursor: "x.8", otherwise: "5:5:")"#)
     }
 
@@ -210,14 +210,14 @@ import Wire
         let list = Written()
         let (stage, key) = try live(list)
         #expect(list.registry.whereabouts(of: [key], at: stage.now) == [.from(.mark(0))])
-        _ = try stage.watch { $0.deliver(.boundary(4)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(4)) }
         stage.hub.nothingUnacknowledged(of: 1)
         #expect(list.registry.whereabouts(of: [key], at: stage.now) == [.from(.mark(4))])
         try stage.disconnect(1)
-        _ = try stage.watch { $0.deliver(.boundary(9)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(9)) }
         #expect(list.registry.whereabouts(of: [key], at: stage.now) == [.from(.mark(4))])
         try stage.tick(after: 121_000)
-        list.registry.forget(at: stage.now)
+        list.registry.removeExpired(at: stage.now)
         #expect(list.registry.whereabouts(of: [key], at: stage.now) == [.nobody])
     }
 
@@ -242,14 +242,14 @@ import Wire
         let key = RecoveryKey(high: 1, low: 2)
         let now = Stage.start
         #expect(registry.whereabouts(of: [key], at: now) == [.from(.restart)], "nobody knows whom it served")
-        registry.restore([SessionRegistry.Record(key: key, count: 1)])
+        registry.restoreSessions([SessionRegistry.Record(key: key, count: 1)])
         let other = RecoveryKey(high: 1, low: 3)
         #expect(registry.whereabouts(of: [key, other], at: now) == [.from(.restart), .nobody])
         let stage = Stage(sessions: registry)
         _ = try join(stage, 1)
         #expect(registry.whereabouts(of: [key, other], at: stage.now) == [.from(.restart), .nobody])
         try stage.tick(after: 121_000)
-        registry.forget(at: stage.now)
+        registry.removeExpired(at: stage.now)
         #expect(registry.whereabouts(of: [key], at: stage.now) == [.nobody])
     }
 
@@ -261,7 +261,7 @@ import Wire
         let stage = Stage(sessions: registry)
         _ = try join(stage, 1, subject: nil)
         try stage.catchUp()
-        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(3)) }
         stage.hub.nothingUnacknowledged(of: 1)
         let config = RecoveryTests.config.dropLast() + #","resume":{"cursor":"rubbish"}}"#
         _ = try join(stage, 2, subject: nil, String(config))

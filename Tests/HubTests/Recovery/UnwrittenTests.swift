@@ -11,7 +11,7 @@ import Wire
         private let asked = Mutex(0)
         var withdrawals: Int { asked.withLock { $0 } }
 
-        init() { registry.record(whenAwaited: {}) { [unowned self] in asked.withLock { $0 += 1 } } }
+        init() { registry.startRecording(whenAwaited: {}) { [unowned self] in asked.withLock { $0 += 1 } } }
     }
 
     private func join(_ stage: Stage, _ slot: Slot, subject: String = "ann") throws -> [String] {
@@ -39,7 +39,7 @@ import Wire
         #expect(try !isAnswered(stage.tick(after: 200)))
         try stage.tick(after: 50)
         #expect(list.withdrawals == 1, "once while it is under way")
-        list.registry.withdrawn(successfully: true)
+        list.registry.withdrawalEnded(successfully: true)
         let lines = try stage.tick(after: 50)
         #expect(isAnswered(lines) && !isRefused(lines))
         #expect(!list.registry.isComplete(at: stage.now))
@@ -56,7 +56,7 @@ import Wire
         let stage = Stage(sessions: list.registry)
         _ = try join(stage, 1)
         try stage.tick(after: 2100)
-        list.registry.withdrawn(successfully: false)
+        list.registry.withdrawalEnded(successfully: false)
         try stage.tick(after: 50)
         #expect(list.withdrawals == 2, "it is tried again")
         #expect(try !isRefused(stage.tick(after: 3700)))
@@ -73,7 +73,7 @@ import Wire
         let before = registry.withdrawals
         write(registry)
         #expect(!registry.beginsClaim(at: stage.now, after: before), "the turn may be the old one or the new one")
-        registry.withdrawn(successfully: true)
+        registry.withdrawalEnded(successfully: true)
         #expect(!registry.beginsClaim(at: stage.now, after: before), "the turn may be the old one")
         #expect(registry.beginsClaim(at: stage.now, after: registry.withdrawals))
         #expect(try isAnswered(stage.tick(after: 50)))

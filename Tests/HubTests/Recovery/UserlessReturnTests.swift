@@ -11,7 +11,7 @@ import Wire
     /// Members in the slots from 1 on that have all up to mark 3; the others of them all up to mark 5, and mine not.
     private func stage(of count: Int) throws -> (Stage, SessionRegistry) {
         let registry = SessionRegistry.ofTheFirst
-        registry.record(whenAwaited: {})
+        registry.startRecording(whenAwaited: {})
         let stage = Stage(sessions: registry)
         for slot in 1...Slot(count) {
             stage.connect(slot)
@@ -21,9 +21,9 @@ import Wire
         registry.isWritten(registry.takeChanged(upTo: 10), successfully: true)
         try stage.tick(after: 100)
         for slot in 1...Slot(count) { try returning.acknowledge(stage, slot, mark: 3) }
-        _ = registry.survey(at: stage.now)
+        _ = registry.surveyProgress(at: stage.now)
         try stage.tick(after: 10_000)
-        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        _ = try stage.watch { $0.deliverEvent(.boundary(5)) }
         for slot in 1...Slot(count) where slot != Self.mine { try returning.acknowledge(stage, slot, mark: 5) }
         return (stage, registry)
     }
@@ -55,7 +55,7 @@ import Wire
         #expect(joined.asked == [1, 2, 3])
         for slot in joined.asked where slot != Self.mine {
             let ping = try #require(stage.hub.acknowledgementPing(for: slot))
-            #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
+            #expect(stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: slot))
         }
         try stage.tick(after: 1_010)
         #expect(try point(stage, registry) == .mark(3))
@@ -72,7 +72,7 @@ import Wire
     @Test func ofACrowdTheLastOneCounts() throws {
         let (stage, registry) = try stage(of: 1_100)
         try stage.tick(after: 20_000)
-        _ = registry.survey(at: stage.now)
+        _ = registry.surveyProgress(at: stage.now)
         #expect(try join(stage, registry, ref: 2).point == .mark(3))
     }
 
@@ -83,7 +83,7 @@ import Wire
         let joined = try join(stage, registry, ref: 2)
         for slot in joined.asked {
             let ping = try #require(stage.hub.acknowledgementPing(for: slot))
-            #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
+            #expect(stage.hub.receivePong(try ping.shown().dropFirst(5).utf8, from: slot))
         }
         if joined.point == nil { _ = try stage.watch { $0.wake(at: stage.now) } }
         #expect(try joined.point ?? point(stage, registry) == .mark(3))

@@ -109,7 +109,7 @@ import Wire
         try stage.tick(after: 40)
         #expect(try stage.set(.stalled, of: stream) == [frame("1", #""id":"7","at":0,"next":0,"status":"stalled""#)])
         try stage.tick(after: 40)
-        _ = stream.set(.open)
+        _ = stream.setStatus(.open)
         #expect(
             try stage.append("a", to: stream) == [frame("1", #""id":"7","at":0,"delta":"a","next":1,"status":"open""#)])
     }
@@ -223,14 +223,14 @@ import Wire
         }
         full = []
         #expect(
-            try stage.watch { $0.hasRoom(2) } == [frame("2", #""id":"7","at":0,"delta":"abc","next":3"#)])
+            try stage.watch { $0.roomBecameFree(2) } == [frame("2", #""id":"7","at":0,"delta":"abc","next":3"#)])
     }
 
     @Test func muchComesInPiecesAsTheSocketTakesThem() throws {
         let (stage, stream) = (stage(), try shelf.add("reply/1"))
         let text = String(repeating: "é", count: 300_000)
         _ = stream.append(Array(text.utf8))
-        _ = stream.set(.ended(StreamEnding(.complete, at: 1)))
+        _ = stream.setStatus(.ended(StreamEnding(.complete, at: 1)))
         var awaited: [Slot] = []
         stage.hub.askForRoom(hasRoom: { _ in true }, awaitRoom: { awaited.append($0) })
         var frames = try join(stage, 1)
@@ -238,7 +238,7 @@ import Wire
         while let frame = frames.first {
             #expect(frames.count == 1)
             got += try #require(frame.firstMatch(of: /"delta":"(é*)"/)).output.1
-            frames = frame.contains("complete") ? [] : try stage.watch { $0.hasRoom(1) }
+            frames = frame.contains("complete") ? [] : try stage.watch { $0.roomBecameFree(1) }
         }
         #expect(got == text && awaited == [1, 1])
     }
@@ -393,7 +393,7 @@ import Wire
         #expect(asked.count == 1)
         let reading = stage.asked
         #expect(try stage.say(say("append", #"{"delta":"early"}"#), from: 1).isEmpty)
-        _ = try stage.watch { hub in for id in reading { hub.authorization(id, is: .decided(.all)) } }
+        _ = try stage.watch { hub in for id in reading { hub.receiveAuthorization(id, is: .decided(.all)) } }
         #expect(try stage.decide(.decided(.broadcast)) == ["stream reply/1 hold", "stream reply/1 append early"])
     }
 
@@ -421,7 +421,7 @@ import Wire
         #expect(try stage.append("secret", to: stream) == [first])
         try stage.tick(after: 9000)
         full = []
-        #expect(try stage.watch { $0.hasRoom(1) }.isEmpty)
+        #expect(try stage.watch { $0.roomBecameFree(1) }.isEmpty)
         #expect(try stage.append("s", to: stream) == [frame("2", #""id":"7","at":6,"delta":"s","next":7"#)])
         try stage.say(
             #"["1","8","\#(Self.topic)","access_token",{"access_token":"good anon 9000 ann"}]"#, from: 1)
@@ -465,7 +465,7 @@ import Wire
             case 2: full.insert(slot)
             case 3 where full.contains(slot):
                 full.remove(slot)
-                try take(try stage.watch { $0.hasRoom(slot) })
+                try take(try stage.watch { $0.roomBecameFree(slot) })
             case 4, 5: try take(try stage.tick(after: Int64.random(in: 0...50, using: &random)))
             default:
                 let piece = ["ä", "b\(step)", "🐦 "].randomElement(using: &random) ?? ""
@@ -477,7 +477,7 @@ import Wire
         for slot in Slot(1)...5 where !joined.contains(slot) {
             try take(try join(stage, slot, #"{"stream":{"id":"7","at":\#(got[slot]?.next ?? 0)}}"#))
         }
-        for slot in Slot(1)...5 { try take(try stage.watch { $0.hasRoom(slot) }) }
+        for slot in Slot(1)...5 { try take(try stage.watch { $0.roomBecameFree(slot) }) }
         try take(try stage.set(.ended(StreamEnding(.complete, at: 1)), of: stream))
         for slot in Slot(1)...5 { #expect(got[slot]?.text == said, "slot \(slot)") }
     }

@@ -32,17 +32,19 @@ final class StreamShelf: StreamService {
     }
 
     /// Requests are actions of the hub's, which tests look at.
-    func perform(_ request: StreamRequest, on name: StreamName, answer: @escaping @Sendable (StreamAnswer) -> Void) {}
+    func submitRequest(
+        _ request: StreamRequest, on name: StreamName, answer: @escaping @Sendable (StreamAnswer) -> Void
+    ) {}
     func buffer(of name: StreamName) -> StreamBuffer? { state.withLock { $0.buffers[name] } }
 
-    func watch(_ name: StreamName, by loop: Int) -> StreamBuffer? {
+    func watchStream(_ name: StreamName, by loop: Int) -> StreamBuffer? {
         state.withLock { state in
             state.watches[name, default: 0] += 1
             return state.buffers[name]
         }
     }
 
-    func unwatch(_ name: StreamName, by loop: Int) { state.withLock { $0.watches[name, default: 0] -= 1 } }
+    func unwatchStream(_ name: StreamName, by loop: Int) { state.withLock { $0.watches[name, default: 0] -= 1 } }
 }
 
 extension Stage {
@@ -55,7 +57,7 @@ extension Stage {
     func news(of stream: StreamBuffer) throws -> [String] { try watch { $0.streamChanged(stream) } }
 
     func set(_ status: StreamStatus, of stream: StreamBuffer) throws -> [String] {
-        _ = stream.set(status)
+        _ = stream.setStatus(status)
         return try news(of: stream)
     }
 }

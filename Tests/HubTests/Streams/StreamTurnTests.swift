@@ -53,7 +53,7 @@ import Wire
         #expect(try stage.append("two", to: second).isEmpty)
         full = []
         #expect(
-            try stage.watch { $0.hasRoom(1) } == [
+            try stage.watch { $0.roomBecameFree(1) } == [
                 frame("1", #""id":"7","at":2,"delta":"e","next":3,"status":"complete""#),
                 frame("1", #""id":"8","at":0,"delta":"two","next":3,"status":"open""#),
             ])

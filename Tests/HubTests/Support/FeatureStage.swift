@@ -9,7 +9,7 @@ struct FeatureStage {
 
     init(isPrivate: Bool = false) {
         channel = LocalChannel(key: ChannelKey(topic: "realtime:a", isPrivate: isPrivate))
-        hub.advance(to: Stage.start)
+        hub.advanceTime(to: Stage.start)
     }
 
     func config(_ text: String) throws -> JoinConfig {
@@ -20,15 +20,15 @@ struct FeatureStage {
     /// A member whose join, with the ref 1, is not answered yet.
     mutating func member(_ slot: Slot, _ claims: Claims, _ config: JoinConfig) -> Membership {
         let connection = Connection(slot, version: .v2, claims: claims, isPage: false, at: hub.now.monotonic)
-        hub.add(connection)
+        hub.addConnection(connection)
         let member = Membership(
             config, of: connection, in: channel, joinRef: "1", claims: claims, member: hub.nextMember(),
             presenceKey: "key", pending: PendingJoin(config, ref: .null, response: [], at: hub.now.monotonic))
-        hub.add(member)
+        hub.addMember(member)
         return member
     }
 
-    mutating func advance(by milliseconds: Int64) { hub.advance(to: hub.now.advanced(by: milliseconds)) }
+    mutating func advance(by milliseconds: Int64) { hub.advanceTime(to: hub.now.advanced(by: milliseconds)) }
 
     /// What is in the context since the last call, as `Stage` describes it.
     mutating func done() throws -> [String] {
@@ -49,7 +49,7 @@ struct FeatureStage {
 extension Membership {
     /// Its join is answered.
     func isLetIn() {
-        _ = join.handle(.begins([]))
-        _ = join.handle(.recoveryIsKnown)
+        _ = join.handleEvent(.begins([]))
+        _ = join.handleEvent(.recoveryIsKnown)
     }
 }

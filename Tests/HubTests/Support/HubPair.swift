@@ -42,12 +42,12 @@ struct HubPair {
     mutating func tick(_ side: Int, by milliseconds: Int64) throws {
         // The tokens of the corpus count from the year 1970, so time starts again before they are over.
         now = now.unix > 4_000_000 ? Stage.start : now.advanced(by: milliseconds)
-        hubs[side].tick(at: now)
+        hubs[side].performTick(at: now)
         try settle(side)
     }
 
     mutating func feed(_ side: Int, isReady: Bool) throws {
-        hubs[side].feed(isReady: isReady)
+        hubs[side].feedChanged(isReady: isReady)
         try settle(side)
     }
 
@@ -62,7 +62,7 @@ struct HubPair {
         guard !groups[side].isEmpty else { return }
         let group = groups[side][Int(number % UInt64(groups[side].count))]
         let some = (admitted[side][group] ?? []).filter { _ in number >> 16 & 1 == 0 }
-        hubs[side].deliver(
+        hubs[side].deliverEvent(
             .change(
                 ChangeDelivery(
                     group: group, operation: .insert, ids: [1, 2], data: Array("{}".utf8),
@@ -73,7 +73,7 @@ struct HubPair {
     mutating func receive(_ side: Int, _ slot: Slot, _ bytes: [UInt8], _ isBinary: Bool) throws {
         privacy.began(side, slot, isJoin: String(decoding: bytes, as: UTF8.self).contains("phx_join"))
         defer { privacy.actor = nil }
-        do { try hubs[side].receive(bytes[...], isBinary: isBinary, from: slot, at: now) } catch {
+        do { try hubs[side].receiveMessage(bytes[...], isBinary: isBinary, from: slot, at: now) } catch {
             guard hubs[side].actions.isEmpty else { throw Defect(what: "a malformed frame had an effect") }
         }
         do { try settle(side) } catch {
@@ -97,8 +97,8 @@ struct HubPair {
             case .close: throw Defect(what: "closed")
             case .relay(let relay): relays.append(relay)
             case .recover(let id, _):
-                hubs[side].deliver(.recovery(id, .began(.resumed)))
-                hubs[side].deliver(.recovery(id, .caughtUp(cursor: "c")))
+                hubs[side].deliverEvent(.recovery(id, .began(.resumed)))
+                hubs[side].deliverEvent(.recovery(id, .caughtUp(cursor: "c")))
                 try settle(side)
             case .abandon, .ping, .stream, .store, .begin, .refuse: break
             case .subscribe(let id, _): groups[side].append(id)
@@ -121,7 +121,7 @@ struct HubPair {
         }
         for relay in relays {
             let other = 1 - side
-            hubs[other].apply(relay)
+            hubs[other].applyRelay(relay)
             let answers = hubs[other].actions
             hubs[other].actions = []
             for answer in answers {
@@ -136,7 +136,7 @@ struct HubPair {
     /// The authority answers any of the open questions, or one that it has answered.
     mutating func authorize(_ side: Int, _ number: UInt64) throws {
         if number & 7 == 0, let id = privacy.answered.randomElement(using: &random), id.loop == side {
-            hubs[side].authorization(id, is: .decided(.all))
+            hubs[side].receiveAuthorization(id, is: .decided(.all))
             guard hubs[side].actions.isEmpty else { throw Defect(what: "an answer counted twice") }
         }
         let open = privacy.open.keys.filter { $0.loop == side }.sorted { $0.serial < $1.serial }
@@ -156,7 +156,7 @@ struct HubPair {
             default: .decided(.all, replay: secrets)
             }
         privacy.answer(id, outcome)
-        hubs[side].authorization(id, is: outcome)
+        hubs[side].receiveAuthorization(id, is: outcome)
         try settle(side)
     }
 
@@ -169,11 +169,11 @@ struct HubPair {
         let user = UserBroadcast(
             event: "e", encoding: number & 1 == 0 ? .json : .raw, payload: payload[...], metadata: nil)
         switch number >> 1 & 3 {
-        case 0: hubs[side].publish(.text(payload), to: key)
-        case 1: hubs[side].apply(.broadcast(key, .user(user)))
+        case 0: hubs[side].publishMessage(.text(payload), to: key)
+        case 1: hubs[side].applyRelay(.broadcast(key, .user(user)))
         case 2:
             let id = String(number >> 8 & 3)
-            hubs[side].deliver(.broadcast(DatabaseBroadcast(key: key, id: id, broadcast: .user(user))))
+            hubs[side].deliverEvent(.broadcast(DatabaseBroadcast(key: key, id: id, broadcast: .user(user))))
         default:
             // Somebody of a third loop comes and goes.
             let stage = Stage(loop: 9)
@@ -181,7 +181,7 @@ struct HubPair {
             try stage.join("realtime:a", 1)
             for event in [#"{"event":"track","payload":\#(Self.secret)}"#, #"{"event":"untrack"}"#] {
                 try stage.say(#"["1","2","realtime:a","presence",\#(event)]"#, from: 1)
-                for case .presence(_, let diff) in stage.relays { hubs[side].apply(.presence(key, diff)) }
+                for case .presence(_, let diff) in stage.relays { hubs[side].applyRelay(.presence(key, diff)) }
             }
         }
         try settle(side)

@@ -65,12 +65,12 @@ final class Stage {
     }
 
     @discardableResult func say(_ text: String, from slot: Slot) throws -> [String] {
-        try hub.receive(Array(text.utf8)[...], isBinary: false, from: slot, at: now)
+        try hub.receiveMessage(Array(text.utf8)[...], isBinary: false, from: slot, at: now)
         return try take()
     }
 
     @discardableResult func say(_ bytes: [UInt8], from slot: Slot) throws -> [String] {
-        try hub.receive(bytes[...], isBinary: true, from: slot, at: now)
+        try hub.receiveMessage(bytes[...], isBinary: true, from: slot, at: now)
         return try take()
     }
 
@@ -103,7 +103,7 @@ final class Stage {
     @discardableResult func decide(_ outcome: AuthorizationOutcome) throws -> [String] {
         let ids = asked
         return try watch { hub in
-            for id in ids { hub.authorization(id, is: outcome) }
+            for id in ids { hub.receiveAuthorization(id, is: outcome) }
         }
     }
 
@@ -112,8 +112,8 @@ final class Stage {
         let ids = recoveries
         return try watch { hub in
             for id in ids {
-                hub.deliver(.recovery(id, .began(.resumed)))
-                hub.deliver(.recovery(id, .caughtUp(cursor: "c")))
+                hub.deliverEvent(.recovery(id, .began(.resumed)))
+                hub.deliverEvent(.recovery(id, .caughtUp(cursor: "c")))
             }
         }
     }
@@ -126,7 +126,7 @@ final class Stage {
 
     @discardableResult func tick(after milliseconds: Int64) throws -> [String] {
         now = now.advanced(by: milliseconds)
-        hub.tick(at: now)
+        hub.performTick(at: now)
         return try take()
     }
 

@@ -14,9 +14,9 @@ import Wire
         let registry = TypingRegistry()
         self.registry = registry
         typing = Typing(rules: TypingRules(), registry: registry)
-        channel.members.add(1, .v2)
-        channel.members.add(2, .v2)
-        hub.advance(to: Stage.start)
+        channel.members.addSlot(1, .v2)
+        channel.members.addSlot(2, .v2)
+        hub.advanceTime(to: Stage.start)
     }
 
     private func says(_ isTyping: Bool, _ name: String = "Ada") throws -> TypingSignal {
@@ -44,24 +44,24 @@ import Wire
     }
 
     @Test func aStartIsToldOnceAndEndsBySilence() throws {
-        typing.take(try says(true), of: "ada", in: channel, &hub)
+        typing.handleSignal(try says(true), of: "ada", in: channel, &hub)
         #expect(try done() == ["relay started", frame(true)])
         #expect(hub.counters.typingStarts == 1)
-        typing.take(try says(true), of: "ada", in: channel, &hub)
+        typing.handleSignal(try says(true), of: "ada", in: channel, &hub)
         #expect(try done() == ["relay started"], "the members know")
         #expect(hub.nextDue == Stage.start.monotonic + 3000)
 
-        hub.advance(to: Stage.start.advanced(by: 3000))
-        typing.advance(in: channel, &hub)
+        hub.advanceTime(to: Stage.start.advanced(by: 3000))
+        typing.updateTypists(in: channel, &hub)
         #expect(try done() == [frame(false)], "each loop ends by itself what nobody renews")
-        hub.advance(to: Stage.start.advanced(by: 6000))
-        typing.advance(in: channel, &hub)
+        hub.advanceTime(to: Stage.start.advanced(by: 6000))
+        typing.updateTypists(in: channel, &hub)
         #expect(try done() == [] && channel.isIdle)
     }
 
     @Test func theRowOfItsAuthorEndsIt() throws {
-        registry.watch(channel.key)
-        typing.take(try says(true), of: "ada", in: channel, &hub)
+        registry.watchChannel(channel.key)
+        typing.handleSignal(try says(true), of: "ada", in: channel, &hub)
         #expect(registry.typists(in: channel.key, at: 0).map { $0.user } == ["ada"])
         _ = try done()
         let row = #"{"schema":"public","table":"messages","record":{"sender_id":"SENDER"}}"#
@@ -69,17 +69,17 @@ import Wire
             try JSON(parsing: Array(row.replacing("SENDER", with: sender).utf8)[...])
         }
         let (bobs, adas) = (try insert(by: "bob"), try insert(by: "ada"))
-        typing.end(ofAuthorOf: bobs, in: channel, &hub)
+        typing.endTyping(ofAuthorOf: bobs, in: channel, &hub)
         #expect(try done() == [])
-        typing.end(ofAuthorOf: adas, in: channel, &hub)
+        typing.endTyping(ofAuthorOf: adas, in: channel, &hub)
         #expect(try done() == ["relay ended", frame(false)])
         #expect(registry.typists(in: channel.key, at: 0).isEmpty)
     }
 
     @Test func whatAnotherLoopHeardIsNotRelayedOn() throws {
-        typing.apply(.started(.user("bob"), try says(true, "Bob")), to: channel, &hub)
+        typing.applyRelay(.started(.user("bob"), try says(true, "Bob")), to: channel, &hub)
         #expect(try done() == [frame(true, "Bob")])
-        typing.apply(.ended(.user("bob")), to: channel, &hub)
+        typing.applyRelay(.ended(.user("bob")), to: channel, &hub)
         #expect(try done() == [frame(false, "Bob")])
     }
 }

@@ -109,10 +109,11 @@ import Wire
     @Test func nothingIsMadeUpForWhoMeansSomethingElse() throws {
         let (stage, there) = (try stage(), try self.stage(loop: 1))
         _ = try say(stage, true)
-        _ = try there.watch { hub in for relay in stage.relays { hub.apply(relay) } }
+        _ = try there.watch { hub in for relay in stage.relays { hub.applyRelay(relay) } }
         #expect(try say(stage, #"{"typing":true,"draft":"h"}"#).count == 1)
         #expect(
-            try there.watch { hub in for relay in stage.relays { hub.apply(relay) } }.count == 2, "for each version")
+            try there.watch { hub in for relay in stage.relays { hub.applyRelay(relay) } }.count == 2,
+            "for each version")
         #expect(try wake(stage, after: 5000).isEmpty)
         #expect(try wake(there, after: 5000).isEmpty)
         _ = try stage.disconnect(1)
@@ -231,14 +232,14 @@ import Wire
             Array(#"{"type":"broadcast","event":"typing","payload":{"typing":true,"name":"Ada"}}"#.utf8))
         let key = ChannelKey(topic: "realtime:a", isPrivate: false)
         _ = try wake(stage, after: 1)
-        #expect(told(try stage.watch { $0.publish(message, to: key, by: "ada") }).count == 2)
+        #expect(told(try stage.watch { $0.publishMessage(message, to: key, by: "ada") }).count == 2)
         #expect(told(try say(stage, true)).isEmpty, "the same user")
         #expect(told(try say(stage, false)).count == 1)
-        #expect(told(try stage.watch { $0.publish(message, to: key) }).count == 2, "nobody known")
+        #expect(told(try stage.watch { $0.publishMessage(message, to: key) }).count == 2, "nobody known")
         #expect(told(try wake(stage, after: 3000)).count == 2)
         // Nobody is there, and nobody is told; but who comes is.
         let other = ChannelKey(topic: "realtime:b", isPrivate: false)
-        _ = try stage.watch { $0.publish(message, to: other, by: "ada") }
+        _ = try stage.watch { $0.publishMessage(message, to: other, by: "ada") }
         #expect(try stage.join("realtime:b", 1).last?.contains("typing_state") == true)
         try stage.say(#"["1","6","realtime:b","phx_leave",{}]"#, from: 1)
         _ = try wake(stage, after: 3000)
@@ -284,7 +285,7 @@ import Wire
         let group = try subscribed(stage)
         _ = try say(stage, true)
         let row = #"{"schema":"public","table":"messages","record":{"id":1,"sender_id":"ada","body":"hi"}}"#
-        let said = try stage.watch { $0.deliver(change(group, row)) }
+        let said = try stage.watch { $0.deliverEvent(change(group, row)) }
         #expect(said.count == 4)
         #expect(said[0] == frame(false) || said[1] == frame(false))
         #expect(said[3].contains("postgres_changes"))
@@ -300,7 +301,7 @@ import Wire
         let stage = try stage()
         let group = try subscribed(stage)
         _ = try say(stage, true)
-        #expect(try stage.watch { $0.deliver(change(group, row, operation)) }.count == 1)
+        #expect(try stage.watch { $0.deliverEvent(change(group, row, operation)) }.count == 1)
     }
 
     @Test func soDoesAMessageThatTheDatabaseBroadcasts() throws {
@@ -312,7 +313,7 @@ import Wire
         let message = UserBroadcast(event: "INSERT", encoding: .json, payload: payload[...], metadata: nil)
         let key = ChannelKey(topic: "realtime:a", isPrivate: false)
         let said = try stage.watch {
-            $0.deliver(.broadcast(DatabaseBroadcast(key: key, id: "1", broadcast: .user(message))))
+            $0.deliverEvent(.broadcast(DatabaseBroadcast(key: key, id: "1", broadcast: .user(message))))
         }
         #expect(told(said).first == frame(false))
         #expect(told(said).count == 3)
@@ -323,14 +324,14 @@ import Wire
     @Test func otherLoopsTellTheirOwnMembersAndEndItThemselves() throws {
         let (here, there) = (try stage(), try stage(loop: 1))
         _ = try say(here, true)
-        var said = try there.watch { hub in for relay in here.relays { hub.apply(relay) } }
+        var said = try there.watch { hub in for relay in here.relays { hub.applyRelay(relay) } }
         #expect(said.count == 2, "one for each version: \(said)")
         #expect(try wake(there, after: 3000).count == 2)
         #expect(try wake(here, after: 3000).count == 1)
         _ = try say(here, true)
-        _ = try there.watch { hub in for relay in here.relays { hub.apply(relay) } }
+        _ = try there.watch { hub in for relay in here.relays { hub.applyRelay(relay) } }
         try here.disconnect(1)
-        said = try there.watch { hub in for relay in here.relays { hub.apply(relay) } }
+        said = try there.watch { hub in for relay in here.relays { hub.applyRelay(relay) } }
         #expect(said.count == 2)
         #expect(said.allSatisfy { $0.contains(#""typing":false"#) })
     }

@@ -9,75 +9,75 @@ import Wire
     }
 
     private func words(_ users: UserPresence) -> [String] {
-        users.take().map { "\($0.user) \($0.isOnline ? "on" : "off") \($0.at - 1_000_000)" }
+        users.takeTransitions().map { "\($0.user) \($0.isOnline ? "on" : "off") \($0.at - 1_000_000)" }
     }
 
     @Test func aUserIsOnlineWhileOneSocketLivesOrIsInItsWindow() {
         let users = UserPresence()
-        users.enter("ada", at: time(1))
-        users.enter("ada", at: time(2))
+        users.socketOpened("ada", at: time(1))
+        users.socketOpened("ada", at: time(2))
         #expect(words(users) == ["ada on 1"])
-        users.leave("ada", window: 2000, at: time(10))
-        users.advance(to: time(100_000))
+        users.socketClosed("ada", window: 2000, at: time(10))
+        users.advanceTime(to: time(100_000))
         #expect(words(users) == [])
-        users.leave("ada", window: 2000, at: time(100_000))
-        users.advance(to: time(101_999))
+        users.socketClosed("ada", window: 2000, at: time(100_000))
+        users.advanceTime(to: time(101_999))
         #expect(users.isOnline("ada"))
-        users.enter("ada", at: time(101_999))
-        users.advance(to: time(200_000))
-        users.leave("ada", window: 2000, at: time(200_000))
-        users.advance(to: time(202_000))
+        users.socketOpened("ada", at: time(101_999))
+        users.advanceTime(to: time(200_000))
+        users.socketClosed("ada", window: 2000, at: time(200_000))
+        users.advanceTime(to: time(202_000))
         #expect(words(users) == ["ada off 200000"], "when it was lost, not when its window ended")
         #expect(!users.isOnline("ada"))
     }
 
     @Test func aCleanEndShowsAtOnce() {
         let users = UserPresence()
-        users.enter("ada", at: time(1))
-        users.leave("ada", window: 0, at: time(5))
+        users.socketOpened("ada", at: time(1))
+        users.socketClosed("ada", window: 0, at: time(5))
         #expect(words(users) == ["ada off 5"], "the newest word only")
     }
 
     /// The longest window of several sockets counts.
     @Test func aSecondLossDoesNotShortenTheWindow() {
         let users = UserPresence()
-        users.enter("ada", at: time(1))
-        users.enter("ada", at: time(1))
-        users.leave("ada", window: 20_000, at: time(10))
-        users.leave("ada", window: 0, at: time(20))
-        users.advance(to: time(20_009))
+        users.socketOpened("ada", at: time(1))
+        users.socketOpened("ada", at: time(1))
+        users.socketClosed("ada", window: 20_000, at: time(10))
+        users.socketClosed("ada", window: 0, at: time(20))
+        users.advanceTime(to: time(20_009))
         #expect(users.isOnline("ada"))
-        users.advance(to: time(20_010))
+        users.advanceTime(to: time(20_010))
         #expect(!users.isOnline("ada"))
     }
 
     @Test func whatCouldNotBeWrittenComesAgainUnlessThereIsANewerWord() {
         let users = UserPresence()
-        users.enter("ada", at: time(1))
-        users.enter("bob", at: time(2))
-        let batch = users.take()
-        users.leave("bob", window: 0, at: time(3))
+        users.socketOpened("ada", at: time(1))
+        users.socketOpened("bob", at: time(2))
+        let batch = users.takeTransitions()
+        users.socketClosed("bob", window: 0, at: time(3))
         users.giveBack(batch)
         #expect(words(users) == ["ada on 1", "bob off 3"])
     }
 
     @Test func duringADrainNobodyGoes() {
         let users = UserPresence()
-        users.enter("ada", at: time(1))
-        _ = users.take()
-        users.drain()
-        users.leave("ada", window: 0, at: time(2))
-        users.advance(to: time(1_000_000))
+        users.socketOpened("ada", at: time(1))
+        _ = users.takeTransitions()
+        users.startDraining()
+        users.socketClosed("ada", window: 0, at: time(2))
+        users.advanceTime(to: time(1_000_000))
         #expect(words(users) == [])
     }
 
     @Test func whoWasOnlineBeforeTheHubStartedHasAWhileToComeBack() {
         let users = UserPresence()
-        users.restore([(user: "ada", seen: 1_000_000 - 50), (user: "bob", seen: 1_000_000 - 60)], until: 30_000)
-        users.enter("ada", at: time(10_000))
-        users.advance(to: time(29_999))
+        users.restoreUsers([(user: "ada", seen: 1_000_000 - 50), (user: "bob", seen: 1_000_000 - 60)], until: 30_000)
+        users.socketOpened("ada", at: time(10_000))
+        users.advanceTime(to: time(29_999))
         #expect(words(users) == [])
-        users.advance(to: time(30_000))
+        users.advanceTime(to: time(30_000))
         #expect(words(users) == ["bob off -60"])
     }
 
@@ -87,11 +87,11 @@ import Wire
         stage.connect(1, subject: "ada")
         stage.connect(2)
         try stage.join("realtime:a", 2, "{}")
-        #expect(users.take().map(\.user) == ["ada"])
+        #expect(users.takeTransitions().map(\.user) == ["ada"])
         try stage.disconnect(2)
         // It joined nothing, so there is nothing to come back for.
         try stage.disconnect(1)
-        #expect(users.take().map(\.isOnline) == [false])
+        #expect(users.takeTransitions().map(\.isOnline) == [false])
         stage.connect(1, subject: "ada")
         try stage.join("realtime:a", 1, #"{"app_state":"background"}"#)
         try stage.disconnect(1)
@@ -121,7 +121,7 @@ import Wire
     }
 
     private func device(_ session: Name, _ stage: Stage) -> ConnectionStatus {
-        devices.status(of: DeviceKey.of(user: "ada", session: session), at: stage.now.monotonic)
+        devices.status(of: DeviceKey.makeKey(user: "ada", session: session), at: stage.now.monotonic)
     }
     private func user(_ stage: Stage) -> ConnectionStatus { users.status(of: "ada", at: stage.now.monotonic) }
 

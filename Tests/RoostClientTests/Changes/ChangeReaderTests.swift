@@ -32,7 +32,7 @@ import Wire
     @Test func rowsAreDecoded() throws {
         let reader = reader()
         guard
-            case .insert(let row, let info) = reader.read(
+            case .insert(let row, let info) = reader.nextChange(
                 change("INSERT", record: "{\"id\":1,\"body\":\"x\"}", number: 1))
         else {
             Issue.record("no insert")
@@ -43,7 +43,7 @@ import Wire
         #expect(info.cursor == "w.1")
         #expect(info.commitTime == Date(timeIntervalSince1970: 1_767_323_045.678))
         guard
-            case .update(_, let old, _) = reader.read(
+            case .update(_, let old, _) = reader.nextChange(
                 change("UPDATE", record: "{\"id\":1,\"body\":\"y\"}", old: "{\"id\":1}", number: 2))
         else {
             Issue.record("no update")
@@ -51,7 +51,7 @@ import Wire
         }
         #expect(old.value("id", as: Int.self) == 1)
         #expect(old.value("body", as: String.self) == nil)
-        guard case .delete(let gone, _) = reader.read(change("DELETE", old: "{\"id\":1}", number: 3)) else {
+        guard case .delete(let gone, _) = reader.nextChange(change("DELETE", old: "{\"id\":1}", number: 3)) else {
             Issue.record("no delete")
             return
         }
@@ -63,7 +63,9 @@ import Wire
         let inserted = change("INSERT", record: "{\"id\":1,\"body\":\"x\"}", number: 1)
         let updated = change("UPDATE", record: "{\"id\":1,\"body\":\"y\"}", old: "{\"id\":1}", number: 2)
         let deleted = change("DELETE", old: "{\"id\":1}", number: 3)
-        let all = [inserted, updated, inserted, updated, deleted, inserted, updated, deleted].map { reader.read($0) }
+        let all = [inserted, updated, inserted, updated, deleted, inserted, updated, deleted].map {
+            reader.nextChange($0)
+        }
         #expect(all.map { $0 != nil } == [true, true, false, false, true, false, false, false])
     }
 
@@ -73,23 +75,23 @@ import Wire
         let first = change("INSERT", record: "{\"id\":1,\"body\":\"x\"}", number: 1)
         let second = change("INSERT", record: "{\"id\":2,\"body\":\"x\"}", number: 2)
         let deleted = change("DELETE", old: "{\"id\":1}", number: 3)
-        let all = [first, second, first, second, deleted, deleted].map { reader.read($0) }
+        let all = [first, second, first, second, deleted, deleted].map { reader.nextChange($0) }
         #expect(all.map { $0 != nil } == [true, true, false, false, true, false])
     }
 
     @Test func afterAReloadNothingIsRemembered() {
         let reader = reader()
         let inserted = change("INSERT", record: "{\"id\":1,\"body\":\"x\"}", number: 5)
-        _ = reader.read(inserted)
-        guard case .reload(.expired("old")) = reader.read(.element(.expired(reason: "old"))) else {
+        _ = reader.nextChange(inserted)
+        guard case .reload(.expired("old")) = reader.nextChange(.element(.expired(reason: "old"))) else {
             Issue.record("no reload")
             return
         }
-        #expect(reader.read(change("UPDATE", record: "{\"id\":1,\"body\":\"x\"}", number: 2)) != nil)
+        #expect(reader.nextChange(change("UPDATE", record: "{\"id\":1,\"body\":\"x\"}", number: 2)) != nil)
     }
 
     @Test func whatWasDroppedIsTold() {
-        guard case .reload(.overflow(12)) = reader().read(.missed(12)) else {
+        guard case .reload(.overflow(12)) = reader().nextChange(.missed(12)) else {
             Issue.record("no reload")
             return
         }
@@ -98,7 +100,7 @@ import Wire
     @Test func whatCannotBeReadIsHandedOnAsSuch() {
         let reader = reader()
         for (number, text) in ["{\"id\":1}", "{\"id\":\"x\",\"body\":\"\"}"].enumerated() {
-            guard case .unreadable(let row) = reader.read(change("INSERT", record: text, number: number)) else {
+            guard case .unreadable(let row) = reader.nextChange(change("INSERT", record: text, number: number)) else {
                 Issue.record("\(text)")
                 continue
             }
@@ -107,7 +109,7 @@ import Wire
         }
         let short = change(
             "INSERT", record: "{\"id\":3,\"body\":\"x\"}", number: 9, errors: "[\"Error 413: Payload Too Large\"]")
-        guard case .unreadable(let row) = reader.read(short) else {
+        guard case .unreadable(let row) = reader.nextChange(short) else {
             Issue.record("a shortened row passed for a whole one")
             return
         }

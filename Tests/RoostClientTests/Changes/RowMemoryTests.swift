@@ -56,9 +56,9 @@ import Wire
     }
 
     @Test func cursorsThatEndInNoNumberAreNone() {
-        #expect(ChangeVersion.number(of: "w.zz") == 1295)
+        #expect(ChangeVersion.changeNumber(of: "w.zz") == 1295)
         for text in ["", "w", "w.", "w.-1", "w.+1", "w.é", "w.ZZZZZZZZZZZZZZZZZZZZ"] {
-            #expect(ChangeVersion.number(of: text) == nil)
+            #expect(ChangeVersion.changeNumber(of: text) == nil)
         }
     }
 

@@ -17,7 +17,7 @@ import Wire
             $0.presence = .occupancy
             $0.history = BroadcastHistory(limit: 5)
         }
-        client.input { $0.change(to: .inactive, $1) }
+        client.input { $0.changeAppState(to: .inactive, $1) }
         client.follow(1, table: "messages", filter: "id=gt.7")
         client.subscribe()
         let (message, payload) = try #require(client.last("phx_join"))
@@ -131,7 +131,7 @@ import Wire
         let client = client()
         client.subscribe()
         client.answerJoin()
-        client.channel { channel, _, refs, at in channel.leave(7, &refs, at) }
+        client.channel { channel, _, refs, at in channel.leaveChannel(7, &refs, at) }
         let leave = try #require(client.last("phx_leave")?.message)
         #expect(leave.joinRef == client.last("phx_join")?.message.ref)
         #expect(client.answers[7] == nil)
@@ -142,12 +142,12 @@ import Wire
 
     @Test func theAppStateIsToldOnceForTheSocket() {
         let client = client()
-        client.machine.open(2, "realtime:other", ChannelConfiguration())
+        client.machine.openChannel(2, "realtime:other", ChannelConfiguration())
         client.subscribe()
         client.answerJoin()
         client.input { machine, at in machine.withChannel(2, at) { $0.subscribe(nil, $1, &$2, at) } }
-        client.input { $0.change(to: .background, $1) }
-        client.input { $0.change(to: .background, $1) }
+        client.input { $0.changeAppState(to: .background, $1) }
+        client.input { $0.changeAppState(to: .background, $1) }
         #expect(client.sent.count { $0.event == "app_state" } == 1)
         #expect(client.last("app_state")?.payload.description == "{\"type\":\"app_state\",\"state\":\"background\"}")
         client.socketEnds()

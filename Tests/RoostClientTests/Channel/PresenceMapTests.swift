@@ -25,67 +25,67 @@ import Wire
 
     @Test func diffsWaitForTheState() {
         var map = PresenceMap()
-        let outcome1 = map.diff(diff(joins: ["b": ["2"]]))
+        let outcome1 = map.applyDiff(diff(joins: ["b": ["2"]]))
         #expect(!outcome1)
         #expect(map.members.isEmpty)
-        let outcome2 = map.state(state(["a": ["1"]]))
+        let outcome2 = map.applyState(state(["a": ["1"]]))
         #expect(outcome2)
         #expect(refs(map) == ["a": ["1"], "b": ["2"]])
     }
 
     @Test func severalClientsUnderOneKey() {
         var map = PresenceMap()
-        _ = map.state(state(["a": ["1"]]))
-        let outcome3 = map.diff(diff(joins: ["a": ["2"]]))
+        _ = map.applyState(state(["a": ["1"]]))
+        let outcome3 = map.applyDiff(diff(joins: ["a": ["2"]]))
         #expect(outcome3)
         #expect(refs(map) == ["a": ["1", "2"]])
-        let outcome4 = map.diff(diff(leaves: ["a": ["1"]]))
+        let outcome4 = map.applyDiff(diff(leaves: ["a": ["1"]]))
         #expect(outcome4)
-        let outcome5 = map.diff(diff(leaves: ["a": ["2"]]))
+        let outcome5 = map.applyDiff(diff(leaves: ["a": ["2"]]))
         #expect(outcome5)
         #expect(map.members.isEmpty)
     }
 
     @Test func anUpdateIsAJoinAndALeaveInOneDiff() {
         var map = PresenceMap()
-        _ = map.state(state(["a": ["1"]]))
-        _ = map.diff(diff(joins: ["a": ["2"]], leaves: ["a": ["1"]]))
+        _ = map.applyState(state(["a": ["1"]]))
+        _ = map.applyDiff(diff(joins: ["a": ["2"]], leaves: ["a": ["1"]]))
         #expect(refs(map) == ["a": ["2"]])
     }
 
     @Test func aLossKeepsTheMapForTheWindow() {
         var map = PresenceMap()
-        _ = map.state(state(["a": ["1"]]))
-        map.lost(at: .seconds(10), window: .seconds(2))
-        let outcome6 = map.tick(.seconds(11))
+        _ = map.applyState(state(["a": ["1"]]))
+        map.channelLost(at: .seconds(10), window: .seconds(2))
+        let outcome6 = map.expireStale(.seconds(11))
         #expect(!outcome6)
         #expect(refs(map) == ["a": ["1"]])
         // The same people after the return: nothing to tell.
-        let outcome7 = map.state(state(["a": ["1"]]))
+        let outcome7 = map.applyState(state(["a": ["1"]]))
         #expect(!outcome7)
         #expect(map.nextDeadline == nil)
-        map.lost(at: .seconds(20), window: .seconds(2))
-        let outcome8 = map.tick(.seconds(22))
+        map.channelLost(at: .seconds(20), window: .seconds(2))
+        let outcome8 = map.expireStale(.seconds(22))
         #expect(outcome8)
         #expect(map.members.isEmpty)
     }
 
     @Test func diffsAfterALossWaitForTheNextState() {
         var map = PresenceMap()
-        _ = map.state(state(["a": ["1"]]))
-        map.lost(at: .zero, window: .seconds(2))
-        _ = map.diff(diff(joins: ["b": ["2"]]))
+        _ = map.applyState(state(["a": ["1"]]))
+        map.channelLost(at: .zero, window: .seconds(2))
+        _ = map.applyDiff(diff(joins: ["b": ["2"]]))
         #expect(refs(map) == ["a": ["1"]])
-        let outcome9 = map.state(state([:]))
+        let outcome9 = map.applyState(state([:]))
         #expect(outcome9)
         #expect(refs(map) == ["b": ["2"]])
     }
 
     @Test func updatesSayWhatIsDifferent() {
         var map = PresenceMap()
-        _ = map.state(state(["a": ["1"], "b": ["2"]]))
+        _ = map.applyState(state(["a": ["1"], "b": ["2"]]))
         let before = map.members
-        _ = map.diff(diff(joins: ["c": ["3"], "b": ["4"]], leaves: ["a": ["1"], "b": ["2"]]))
+        _ = map.applyDiff(diff(joins: ["c": ["3"], "b": ["4"]], leaves: ["a": ["1"], "b": ["2"]]))
         let update = PresenceUpdate(map.members, since: before)
         #expect(update.joined == ["c"])
         #expect(update.left == ["a"])
@@ -97,26 +97,26 @@ import Wire
         var chance = SeededGenerator(seed: seed)
         var map = PresenceMap()
         var model: [String: [String]] = [:]
-        _ = map.state(state(model))
+        _ = map.applyState(state(model))
         for step in 0..<400 {
             let key = ["a", "b", "c"][chance.below(3)]
             switch chance.below(5) {
             case 0, 1:
                 model[key, default: []].append("\(step)")
-                _ = map.diff(diff(joins: [key: ["\(step)"]]))
+                _ = map.applyDiff(diff(joins: [key: ["\(step)"]]))
             case 2:
                 guard let gone = chance.pick(from: model[key] ?? []) else { continue }
                 model[key]?.removeAll { $0 == gone }
                 if model[key] == [] { model[key] = nil }
-                _ = map.diff(diff(leaves: [key: [gone]]))
+                _ = map.applyDiff(diff(leaves: [key: [gone]]))
             case 3:
                 guard let old = chance.pick(from: model[key] ?? []) else { continue }
                 model[key]?.removeAll { $0 == old }
                 model[key, default: []].append("\(step)")
-                _ = map.diff(diff(joins: [key: ["\(step)"]], leaves: [key: [old]]))
+                _ = map.applyDiff(diff(joins: [key: ["\(step)"]], leaves: [key: [old]]))
             default:
-                map.lost(at: .seconds(step), window: .seconds(2))
-                _ = map.state(state(model))
+                map.channelLost(at: .seconds(step), window: .seconds(2))
+                _ = map.applyState(state(model))
             }
             #expect(refs(map).mapValues { Set($0) } == model.mapValues { Set($0) }, "step \(step)")
         }

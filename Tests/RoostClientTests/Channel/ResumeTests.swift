@@ -125,7 +125,7 @@ import Testing
         client.follow(2, table: "other")
         client.pass(.milliseconds(20))
         client.answerJoin(",\"resumed\":true", cursor: nil)
-        client.channel { channel, _, _, at in channel.remove(1, at) }
+        client.channel { channel, _, _, at in channel.removeSequence(1, at) }
         client.hearChange(1, number: 40, ids: [1])
         #expect(client.delivered.isEmpty)
         client.pass(.seconds(5))

@@ -15,7 +15,7 @@ import Wire
     private func send(_ client: ClientHarness, _ call: CallID, _ text: String = "{\"n\":1}") {
         client.channel {
             channel, _, refs, at in
-            channel.send(call, .broadcast(event: "e", payload: Array(text.utf8), isJSON: true), &refs, at)
+            channel.sendBroadcast(call, .broadcast(event: "e", payload: Array(text.utf8), isJSON: true), &refs, at)
         }
     }
 
@@ -99,7 +99,7 @@ import Wire
         let client = joined()
         send(client, 1)
         let ref = try #require(broadcasts(client).last?.ref)
-        client.channel { channel, _, _, _ in channel.cancel(1) }
+        client.channel { channel, _, _, _ in channel.cancelCall(1) }
         #expect(client.answers[1] == .some(.cancelled))
         client.hear("phx_reply", "{\"status\":\"error\",\"response\":{\"reason\":\"Unauthorized: x\"}}", ref: ref)
         #expect(client.answers[1] == .some(.cancelled))
@@ -117,7 +117,7 @@ import Wire
 
     @Test func presenceIsTrackedAgainAfterEachJoin() {
         let client = joined()
-        client.channel { channel, _, refs, at in channel.track(1, Array("{\"a\":1}".utf8), &refs, at) }
+        client.channel { channel, _, refs, at in channel.trackPresence(1, Array("{\"a\":1}".utf8), &refs, at) }
         #expect(
             client.last("presence")?.payload.description
                 == "{\"type\":\"presence\",\"event\":\"track\",\"payload\":{\"a\":1}}")
@@ -125,7 +125,7 @@ import Wire
         client.goOnline()
         client.answerJoin()
         #expect(client.sent.count { $0.event == "presence" } == 2)
-        client.channel { channel, _, refs, _ in channel.untrack(&refs) }
+        client.channel { channel, _, refs, _ in channel.untrackPresence(&refs) }
         #expect(client.last("presence")?.payload["event"]?.string == "untrack")
         client.socketEnds()
         client.goOnline()

@@ -10,43 +10,43 @@ import Wire
 
     @Test func startsAndStops() {
         var map = TypingMap()
-        let outcome10 = map.heard(json("{\"typing\":true,\"user_id\":\"a\"}"), at: .zero)
+        let outcome10 = map.applyTyping(json("{\"typing\":true,\"user_id\":\"a\"}"), at: .zero)
         #expect(outcome10)
-        let outcome11 = map.heard(json("{\"typing\":true,\"user_id\":\"b\"}"), at: .zero)
+        let outcome11 = map.applyTyping(json("{\"typing\":true,\"user_id\":\"b\"}"), at: .zero)
         #expect(outcome11)
-        let outcome12 = map.heard(json("{\"typing\":true,\"user_id\":\"a\"}"), at: .seconds(1))
+        let outcome12 = map.applyTyping(json("{\"typing\":true,\"user_id\":\"a\"}"), at: .seconds(1))
         #expect(!outcome12)
         #expect(users(map) == ["a", "b"])
-        let outcome13 = map.heard(json("{\"typing\":false,\"user_id\":\"a\",\"name\":\"Ada\"}"), at: .seconds(2))
+        let outcome13 = map.applyTyping(json("{\"typing\":false,\"user_id\":\"a\",\"name\":\"Ada\"}"), at: .seconds(2))
         #expect(outcome13)
-        let outcome14 = map.heard(json("{\"typing\":false,\"user_id\":\"a\"}"), at: .seconds(2))
+        let outcome14 = map.applyTyping(json("{\"typing\":false,\"user_id\":\"a\"}"), at: .seconds(2))
         #expect(!outcome14)
         #expect(users(map) == ["b"])
     }
 
     @Test func whoHasNoUserIsKnownByThePayload() {
         var map = TypingMap()
-        _ = map.heard(json("{\"typing\":true,\"name\":\"x\",\"color\":1}"), at: .zero)
-        let outcome15 = map.heard(json("{\"color\":1, \"name\":\"x\",\"typing\":false}"), at: .zero)
+        _ = map.applyTyping(json("{\"typing\":true,\"name\":\"x\",\"color\":1}"), at: .zero)
+        let outcome15 = map.applyTyping(json("{\"color\":1, \"name\":\"x\",\"typing\":false}"), at: .zero)
         #expect(outcome15)
         #expect(map.set.typists.isEmpty)
     }
 
     @Test func theStateTakesThePlaceOfWhatWasKnown() {
         var map = TypingMap()
-        _ = map.heard(json("{\"typing\":true,\"user_id\":\"old\"}"), at: .zero)
+        _ = map.applyTyping(json("{\"typing\":true,\"user_id\":\"old\"}"), at: .zero)
         let text = "{\"typing\":[{\"typing\":true,\"user_id\":\"a\"},{\"typing\":true,\"user_id\":\"b\"}],\"count\":2}"
-        let isNew = map.state(json(text), at: .zero)
+        let isNew = map.applyState(json(text), at: .zero)
         #expect(isNew)
         #expect(users(map) == ["a", "b"])
     }
 
     @Test func nobodyTypesForever() {
         var map = TypingMap()
-        _ = map.heard(json("{\"typing\":true,\"user_id\":\"a\"}"), at: .zero)
-        _ = map.heard(json("{\"typing\":true,\"user_id\":\"b\"}"), at: .seconds(4))
+        _ = map.applyTyping(json("{\"typing\":true,\"user_id\":\"a\"}"), at: .zero)
+        _ = map.applyTyping(json("{\"typing\":true,\"user_id\":\"b\"}"), at: .seconds(4))
         #expect(map.nextDeadline == .seconds(6))
-        let outcome16 = map.tick(.seconds(6))
+        let outcome16 = map.removeSilent(.seconds(6))
         #expect(outcome16)
         #expect(users(map) == ["b"])
         let outcome17 = map.clear()
@@ -83,12 +83,12 @@ import Wire
         var sent: [Moment] = []
         for key in 0..<35 {
             let now = Moment.milliseconds(100 * key)
-            if throttle.says(true, at: now) { sent.append(now) }
+            if throttle.shouldSend(true, at: now) { sent.append(now) }
         }
         #expect(sent == [0, 1, 2, 3].map { .seconds($0) })
         let (stop, again, start) = (
-            throttle.says(false, at: .seconds(4)), throttle.says(false, at: .seconds(4)),
-            throttle.says(true, at: .seconds(4))
+            throttle.shouldSend(false, at: .seconds(4)), throttle.shouldSend(false, at: .seconds(4)),
+            throttle.shouldSend(true, at: .seconds(4))
         )
         #expect(stop)
         #expect(!again)

@@ -10,7 +10,7 @@ import Testing
         ("2024-02-29T00:00:00Z", 1_709_164_800), ("1900-03-01", -2_203_891_200),
     ])
     func times(text: String, seconds: Double) throws {
-        let date = try #require(PostgresTime.date(text))
+        let date = try #require(PostgresTime.parseDate(text))
         #expect(abs(date.timeIntervalSince1970 - seconds) < 0.000_001)
     }
 
@@ -18,13 +18,13 @@ import Testing
         "", "infinity", "2026-13-01", "2026-01-02T03:04", "2026-01-02T03:04:05 BC", "x", "2026-01-02T03:04:05.",
     ])
     func others(text: String) {
-        #expect(PostgresTime.date(text) == nil)
+        #expect(PostgresTime.parseDate(text) == nil)
     }
 
     @Test func thereAndBack() throws {
         for milliseconds in stride(from: -3_000_000_000_000, through: 4_000_000_000_000, by: 77_777_777_777) {
             let date = Date(timeIntervalSince1970: Double(milliseconds) / 1000)
-            let back = try #require(PostgresTime.date(PostgresTime.text(date)))
+            let back = try #require(PostgresTime.parseDate(PostgresTime.formatDate(date)))
             #expect(abs(back.timeIntervalSince(date)) < 0.000_5)
         }
     }

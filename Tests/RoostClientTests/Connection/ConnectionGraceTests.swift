@@ -21,7 +21,7 @@ import Testing
     @Test(arguments: [(AppState.active, 2), (.inactive, 12), (.background, 20)])
     func aLossIsShownWhenItIsLongerThanTheWindow(state: AppState, seconds: Int) {
         let client = online()
-        client.input { $0.change(to: state, $1) }
+        client.input { $0.changeAppState(to: state, $1) }
         client.socketEnds()
         // Attempts are made meanwhile and come to nothing.
         while client.now < .seconds(seconds) - .milliseconds(100) {
@@ -73,10 +73,10 @@ import Testing
 
     @Test func whoComesToTheFrontIsNotShownALossOfBefore() {
         let client = online()
-        client.input { $0.change(to: .background, $1) }
+        client.input { $0.changeAppState(to: .background, $1) }
         client.socketEnds()
         client.pass(.seconds(15))
-        client.input { $0.change(to: .active, $1) }
+        client.input { $0.changeAppState(to: .active, $1) }
         client.pass(.milliseconds(1900))
         #expect(client.states == [.connecting, .connected])
         client.pass(.milliseconds(200))
@@ -85,10 +85,10 @@ import Testing
 
     @Test func comingToTheFrontTriesAtOnce() {
         let client = online()
-        client.input { $0.change(to: .background, $1) }
+        client.input { $0.changeAppState(to: .background, $1) }
         client.socketEnds()
         let attempts = client.asked.count
-        client.input { $0.change(to: .active, $1) }
+        client.input { $0.changeAppState(to: .active, $1) }
         #expect(client.asked.count == attempts + 1)
     }
 

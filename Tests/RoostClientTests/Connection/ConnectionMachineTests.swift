@@ -27,7 +27,7 @@ import Testing
         client.pass(.seconds(31))
         #expect(client.asked.count == 2)
         // Its answer, when it comes at last, is for nobody.
-        client.connection { $0.token(1, "late", $1) }
+        client.connection { $0.tokenArrived(1, "late", $1) }
         #expect(client.opened.isEmpty)
     }
 
@@ -83,7 +83,7 @@ import Testing
         client.giveToken("one")
         client.connection { $0.networkIsBack($1) }
         #expect(client.closed == [1])
-        client.connection { $0.ended(1, .cancelled, $1) }
+        client.connection { $0.socketEnded(1, .cancelled, $1) }
         client.giveToken("two")
         client.socketOpens()
         #expect(client.opened.map(\.id) == [1, 2])
@@ -130,7 +130,7 @@ import Testing
     @Test func disconnectingIsTheEndOfIt() {
         let client = ClientHarness()
         client.goOnline()
-        client.input { $0.disconnect($1) }
+        client.input { $0.disconnectAll($1) }
         #expect(client.closed == [1])
         client.pass(.seconds(600))
         #expect(client.states.last == .idle)
@@ -142,7 +142,7 @@ import Testing
         client.goOnline()
         client.socketEnds()
         client.goOnline()
-        client.connection { $0.ended(1, .closed(code: 1006), $1) }
+        client.connection { $0.socketEnded(1, .closed(code: 1006), $1) }
         #expect(client.machine.connection.isOpen)
     }
 }
@@ -151,7 +151,7 @@ import Testing
     @Test func ceilingsDoubleUpToTheCap() {
         var backoff = Backoff(Backoff.Policy())
         let ceilings = (0..<40).map { _ in
-            defer { _ = backoff.next(0.5) }
+            defer { _ = backoff.nextPause(0.5) }
             return backoff.ceiling
         }
         #expect(ceilings.prefix(6) == [1, 2, 4, 8, 15, 15].map { Duration.seconds($0) }[...])
@@ -161,20 +161,20 @@ import Testing
     @Test func jitterIsFull() {
         var low = Backoff(Backoff.Policy())
         var high = low
-        let outcome35 = low.next(0)
+        let outcome35 = low.nextPause(0)
         #expect(outcome35 == .zero)
-        let outcome36 = high.next(0.75) == .milliseconds(750)
+        let outcome36 = high.nextPause(0.75) == .milliseconds(750)
         #expect(outcome36)
-        let outcome37 = high.next(0.75) == .milliseconds(1500)
+        let outcome37 = high.nextPause(0.75) == .milliseconds(1500)
         #expect(outcome37)
     }
 
     @Test func onlyWhatWasStableStartsOver() {
         var backoff = Backoff(Backoff.Policy())
-        for _ in 0..<3 { _ = backoff.next(0.5) }
-        backoff.ended(after: .seconds(9))
+        for _ in 0..<3 { _ = backoff.nextPause(0.5) }
+        backoff.connectionEnded(after: .seconds(9))
         #expect(backoff.ceiling == .seconds(8))
-        backoff.ended(after: .seconds(10))
+        backoff.connectionEnded(after: .seconds(10))
         #expect(backoff.ceiling == .seconds(1))
     }
 }

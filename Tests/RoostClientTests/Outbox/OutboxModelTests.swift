@@ -64,7 +64,7 @@ struct OutboxWorld {
         case 6, 7: try answer()
         case 8: try changeArrives()
         case 9: now += .milliseconds(random.below(9_000))
-        case 10 where random.below(3) == 0: core.hurry()
+        case 10 where random.below(3) == 0: core.endPauses()
         case 10: try lookAtFailed()
         default: if random.below(10) == 0 { try die() }
         }
@@ -104,7 +104,7 @@ struct OutboxWorld {
     }
 
     private mutating func send() throws {
-        let attempts = core.start(at: now)
+        let attempts = core.startAttempts(at: now)
         running += attempts
         let lanesOfRunning = running.compactMap { lanes[$0.localID] }
         #expect(lanesOfRunning.count == Set(lanesOfRunning).count, "two of one lane at once")
@@ -140,12 +140,12 @@ struct OutboxWorld {
     }
 
     private mutating func finish(_ localID: UUID) {
-        if core.finish(localID) { reportedSent.insert(localID) }
+        if core.finishPayload(localID) { reportedSent.insert(localID) }
         running.removeAll { $0.localID == localID }
     }
 
     private mutating func fail(_ attempt: OutboxQueue.Attempt, _ verdict: OutboxVerdict) {
-        core.fail(attempt, verdict, reason: "test", at: now, random: Double(random.below(1_000)) / 1_000)
+        core.failAttempt(attempt, verdict, reason: "test", at: now, random: Double(random.below(1_000)) / 1_000)
     }
 
     private mutating func settleRejected(_ localID: UUID) throws {
@@ -171,7 +171,7 @@ struct OutboxWorld {
         if !retries { discarded.insert(localID) }
         failed.remove(localID)
         do {
-            let wasThere = try retries ? core.retry(localID) : core.discard(localID)
+            let wasThere = try retries ? core.retryFailed(localID) : core.discardPayload(localID)
             #expect(wasThere)
         } catch is DyingStorage.Failure {
             if storage.hasFailed { unsure.insert(localID) }
@@ -223,7 +223,7 @@ struct OutboxWorld {
         running = []
         for _ in 0..<200 {
             storage.plan = .work
-            for attempt in core.start(at: now) {
+            for attempt in core.startAttempts(at: now) {
                 arrive(attempt.localID)
                 finish(attempt.localID)
             }

@@ -181,28 +181,28 @@ final class QueueBench {
     }
 
     func entry(localID: UUID, lane: String, payload: Data) throws -> OutboxEntry? {
-        try queue.entry(localID: localID, lane: lane, payload: payload)
+        try queue.makeEntry(localID: localID, lane: lane, payload: payload)
     }
 
-    func revived(_ localID: UUID) -> OutboxEntry? { queue.revived(localID) }
+    func revived(_ localID: UUID) -> OutboxEntry? { queue.revivedEntry(localID) }
 
-    func insert(_ entry: OutboxEntry) { queue.insert(entry) }
+    func insert(_ entry: OutboxEntry) { queue.insertEntry(entry) }
 
-    func start(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { queue.start(at: now) }
+    func start(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { queue.startAttempts(at: now) }
 
     func opensNext(after now: ContinuousClock.Instant) -> ContinuousClock.Instant? { queue.opensNext(after: now) }
 
-    func finish(_ localID: UUID) -> Bool { queue.finish(localID) }
+    func finish(_ localID: UUID) -> Bool { queue.finishPayload(localID) }
 
-    func discard(_ localID: UUID) -> Bool { queue.discard(localID) }
+    func discard(_ localID: UUID) -> Bool { queue.discardPayload(localID) }
 
     func fail(
         _ attempt: OutboxQueue.Attempt, _ verdict: OutboxVerdict, at now: ContinuousClock.Instant, random: Double
     ) -> OutboxQueue.Outcome {
-        queue.fail(attempt, verdict, at: now, random: random)
+        queue.failAttempt(attempt, verdict, at: now, random: random)
     }
 
-    func interrupt(_ attempt: OutboxQueue.Attempt) { queue.interrupt(attempt) }
+    func interrupt(_ attempt: OutboxQueue.Attempt) { queue.interruptAttempt(attempt) }
 
-    func hurry() { queue.hurry() }
+    func hurry() { queue.endPauses() }
 }

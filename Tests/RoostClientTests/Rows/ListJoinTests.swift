@@ -14,7 +14,7 @@ import Wire
 
     private func show(_ subscription: SubscriptionID, table: String = "t", stored: String? = nil) {
         let list = ListRequest(schema: "public", table: table, filter: "room=eq.1", order: .descending("at"), limit: 50)
-        client.channel { channel, _, _, at in channel.add(subscription, list, stored: stored, at) }
+        client.channel { channel, _, _, at in channel.addList(subscription, list, stored: stored, at) }
     }
 
     private var entries: [JSON] { client.last("phx_join")?.payload["config"]?["rows"]?.elements ?? [] }

@@ -24,10 +24,10 @@ import Wire
     }
 
     private func read(_ list: ListReplica, _ rows: [JSON], next: JSON? = nil, isResumed: Bool = false) {
-        list.begin(isResumed: isResumed)
-        for row in rows { list.apply(Self.change(.insert, row)) }
-        list.end(RequestedLists.Answer(next: next, problem: nil), cursor: "read.1")
-        list.isLive(true, cursor: nil)
+        list.readingBegan(isResumed: isResumed)
+        for row in rows { list.applyChange(Self.change(.insert, row)) }
+        list.readingEnded(RequestedLists.Answer(next: next, problem: nil), cursor: "read.1")
+        list.setLive(true, cursor: nil)
     }
 
     private func ids(_ list: ListReplica) -> [Int] { list.shown.entries.compactMap { Int($0.key) } }
@@ -37,22 +37,22 @@ import Wire
         #expect(!list.shown.hasRows)
         read(list, [Self.row(1, 10), Self.row(2, 30), Self.row(3, nil)])
         #expect(ids(list) == [3, 2, 1], "NULL is greater than all, as in Postgres")
-        list.apply(Self.change(.insert, Self.row(4, 20), number: 1))
+        list.applyChange(Self.change(.insert, Self.row(4, 20), number: 1))
         #expect(ids(list) == [3, 2, 4] && list.shown.hasMore)
-        list.apply(Self.change(.update, Self.row(1, 40), old: nil, number: 2))
+        list.applyChange(Self.change(.update, Self.row(1, 40), old: nil, number: 2))
         #expect(ids(list) == [3, 1, 2])
-        list.apply(Self.change(.delete, nil, old: Self.row(3, nil), number: 3))
+        list.applyChange(Self.change(.delete, nil, old: Self.row(3, nil), number: 3))
         #expect(ids(list) == [1, 2, 4] && !list.shown.hasMore)
         // The key changes.
-        list.apply(Self.change(.update, Self.row(9, 40), old: Self.row(1, 40), number: 4))
+        list.applyChange(Self.change(.update, Self.row(9, 40), old: Self.row(1, 40), number: 4))
         #expect(ids(list) == [9, 2, 4])
     }
 
     @Test func aRepeatChangesNothing() {
         let list = ListReplica(Self.request(), dedupeLimit: 100)
         read(list, [Self.row(1, 1, "a")])
-        list.apply(Self.change(.update, Self.row(1, 1, "c"), number: 7))
-        list.apply(Self.change(.update, Self.row(1, 1, "b"), number: 6))
+        list.applyChange(Self.change(.update, Self.row(1, 1, "c"), number: 7))
+        list.applyChange(Self.change(.update, Self.row(1, 1, "b"), number: 6))
         #expect(list.shown.entries.first?.json["body"]?.string == "c")
     }
 
@@ -60,9 +60,9 @@ import Wire
         let list = ListReplica(Self.request(limit: 1), dedupeLimit: 100)
         let rows = (0..<11).map { Self.row($0, 100 - $0) }
         read(list, rows, next: Self.row(10, 90))
-        list.apply(Self.change(.insert, Self.row(50, 50), number: 1))
+        list.applyChange(Self.change(.insert, Self.row(50, 50), number: 1))
         #expect(ids(list) == [0])
-        for id in 0..<11 { list.apply(Self.change(.delete, nil, old: Self.row(id, nil), number: 10 + id)) }
+        for id in 0..<11 { list.applyChange(Self.change(.delete, nil, old: Self.row(id, nil), number: 10 + id)) }
         #expect(list.lacksRows && ids(list).isEmpty, "50 is known to be behind rows that are not known")
         read(list, [Self.row(50, 50)])
         #expect(!list.lacksRows && ids(list) == [50])
@@ -71,38 +71,38 @@ import Wire
     @Test func aReadingThatBreaksOffShowsWhatWasThere() {
         let list = ListReplica(Self.request(), dedupeLimit: 100)
         read(list, [Self.row(1, 1), Self.row(2, 2)])
-        list.begin(isResumed: true)
-        list.apply(Self.change(.insert, Self.row(5, 5)))
+        list.readingBegan(isResumed: true)
+        list.applyChange(Self.change(.insert, Self.row(5, 5)))
         #expect(ids(list) == [2, 1])
-        list.isLive(false, cursor: nil)
+        list.setLive(false, cursor: nil)
         #expect(ids(list) == [2, 1] && !list.shown.isLive)
-        list.begin(isResumed: false)
-        list.end(RequestedLists.Answer(next: nil, problem: "no"), cursor: "x.1")
-        #expect(ids(list) == [2, 1] && list.shown.problem == "no" && list.stored() == nil)
+        list.readingBegan(isResumed: false)
+        list.readingEnded(RequestedLists.Answer(next: nil, problem: "no"), cursor: "x.1")
+        #expect(ids(list) == [2, 1] && list.shown.problem == "no" && list.storedRows() == nil)
     }
 
     @Test func beforeItIsLiveAListIsNotShownOlderChanges() {
         let list = ListReplica(Self.request(), dedupeLimit: 100)
-        list.begin(isResumed: true)
-        list.apply(Self.change(.insert, Self.row(1, 1, "new")))
-        list.end(RequestedLists.Answer(next: nil, problem: nil), cursor: "read.1")
-        list.apply(Self.change(.update, Self.row(1, 1, "old"), number: 4))
+        list.readingBegan(isResumed: true)
+        list.applyChange(Self.change(.insert, Self.row(1, 1, "new")))
+        list.readingEnded(RequestedLists.Answer(next: nil, problem: nil), cursor: "read.1")
+        list.applyChange(Self.change(.update, Self.row(1, 1, "old"), number: 4))
         #expect(!list.shown.hasRows)
-        list.apply(Self.change(.update, Self.row(1, 1, "new"), number: 5))
-        list.isLive(true, cursor: "live.6")
+        list.applyChange(Self.change(.update, Self.row(1, 1, "new"), number: 5))
+        list.setLive(true, cursor: "live.6")
         #expect(list.shown.entries.first?.json["body"]?.string == "new" && list.cursor == "live.6")
     }
 
     @Test func itGoesOnWhereItWasStored() throws {
         let list = ListReplica(Self.request(), dedupeLimit: 100)
         read(list, [Self.row(1, 1), Self.row(2, 2), Self.row(3, 3)], next: Self.row(1, 1))
-        list.apply(Self.change(.insert, Self.row(4, 4), number: 9))
-        let stored = try #require(list.stored())
+        list.applyChange(Self.change(.insert, Self.row(4, 4), number: 9))
+        let stored = try #require(list.storedRows())
         #expect(stored.cursor == "w.9" && stored.rows.count == 4)
         let again = ListReplica(Self.request(), stored: stored, dedupeLimit: 100)
         #expect(ids(again) == [4, 3, 2] && again.shown.hasMore && !again.shown.isLive && again.cursor == "w.9")
-        again.apply(Self.change(.insert, Self.row(0, 0), number: 10))
-        #expect(again.stored()?.rows.count == 4, "it lies behind the edge")
+        again.applyChange(Self.change(.insert, Self.row(0, 0), number: 10))
+        #expect(again.storedRows()?.rows.count == 4, "it lies behind the edge")
         let other = ListReplica(Self.request(limit: 4), stored: stored, dedupeLimit: 100)
         #expect(!other.shown.hasRows, "it asks for something else")
     }
@@ -133,13 +133,13 @@ import Wire
             let id = Int.random(in: 0..<40, using: &random)
             if let value = table[id], Int.random(in: 0..<3, using: &random) > 0 {
                 table[id] = nil
-                list.apply(Self.change(.delete, nil, old: Self.row(id, value), number: number))
+                list.applyChange(Self.change(.delete, nil, old: Self.row(id, value), number: number))
             } else {
                 let isNew = table[id] == nil
                 let value = Int.random(in: 0..<12, using: &random)
                 table[id] = .some(value == 11 ? nil : value)
                 let row = Self.row(id, table[id] ?? nil)
-                list.apply(Self.change(isNew ? .insert : .update, row, old: isNew ? nil : row, number: number))
+                list.applyChange(Self.change(isNew ? .insert : .update, row, old: isNew ? nil : row, number: number))
             }
             if list.lacksRows { readAll() }
             #expect(ids(list) == Array(sorted().prefix(request.limit)))

@@ -23,7 +23,7 @@ import Wire
     }
 
     private func order(_ client: ClientHarness, _ call: CallID, _ order: WriterOrder) {
-        client.channel { channel, _, refs, at in channel.order(order, of: Self.writer, call, &refs, at) }
+        client.channel { channel, _, refs, at in channel.carryOut(order, of: Self.writer, call, &refs, at) }
     }
 
     private func append(_ client: ClientHarness, _ call: CallID, _ text: String) {
@@ -120,7 +120,7 @@ import Wire
         let large = String(repeating: "x", count: 100_000)
         for call in 1...4 { append(client, call, large) }
         #expect(client.answers[2] == .some(nil) && client.answers[3] == nil && client.answers[4] == nil)
-        client.channel { channel, _, _, _ in channel.cancel(4) }
+        client.channel { channel, _, _, _ in channel.cancelCall(4) }
         #expect(client.answers[4] == .some(.cancelled))
         keep(client, refs(client)[0])
         #expect(client.answers[3] == .some(nil))

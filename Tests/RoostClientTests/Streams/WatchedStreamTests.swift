@@ -8,7 +8,7 @@ import Wire
     private var stream = WatchedStream()
 
     private mutating func take(_ frame: String) throws -> WatchedStream.Outcome {
-        stream.take(try JSON(parsing: Array("{\(frame)}".utf8)))
+        stream.receiveFrame(try JSON(parsing: Array("{\(frame)}".utf8)))
     }
 
     private mutating func news(_ frame: String) throws -> StreamNews {
@@ -37,14 +37,14 @@ import Wire
 
     @Test mutating func behindAJoinTheSameStateIsNoNews() throws {
         _ = try news(#""id":"7","at":0,"delta":"a","next":1,"status":"stalled""#)
-        stream.joined()
+        stream.joinSucceeded()
         #expect(try take(#""id":"7","at":1,"delta":"","next":1,"status":"stalled""#) == .nothing)
         #expect(try news(#""id":"7","at":1,"next":1,"status":"open""#).state == .open)
     }
 
     @Test mutating func anotherStreamOfTheNameBegins() throws {
         _ = try news(#""id":"7","at":0,"delta":"old","next":3,"status":"complete""#)
-        stream.joined()
+        stream.joinSucceeded()
         let other = try news(#""id":"8","at":0,"delta":"n","next":1,"status":"open""#)
         #expect(other.begins && other.id == "8" && text(other) == "n" && other.state == .open)
     }
@@ -65,7 +65,7 @@ import Wire
     /// The machine of a hub that does not sync crashed: what follows is not what was there.
     @Test mutating func aHubThatDoesNotKnowOurPlaceBeginsAnew() throws {
         _ = try news(#""id":"7","at":0,"delta":"abc","next":3,"status":"open""#)
-        stream.joined()
+        stream.joinSucceeded()
         let again = try news(#""id":"7","at":0,"delta":"ab","next":2,"status":"open""#)
         #expect(again.begins && text(again) == "ab" && request == #"{"id":"7","at":2}"#)
     }
@@ -101,7 +101,7 @@ import Wire
         let end = try #require(
             try news(#""id":"7","at":0,"delta":"abc","next":3,"status":"complete","row":{"id":5}"#).end)
         #expect(end == StreamEnd(reason: .complete, offset: 3, row: Data(#"{"id":5}"#.utf8)))
-        stream.joined()
+        stream.joinSucceeded()
         #expect(try take(#""id":"7","at":3,"delta":"","next":3,"status":"complete","row":{"id":5}"#) == .nothing)
         #expect(try take(#""id":"7","status":"deleted""#) == .nothing)
     }

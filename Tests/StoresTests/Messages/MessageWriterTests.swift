@@ -36,7 +36,7 @@ extension StoreTests {
             let database = try PostgresCluster.shared.migratedDatabase()
             try running(database.conninfo) { writer, answers in
                 for number in 0..<2000 {
-                    writer.store(try message("{\"n\":\(number)}", by: Name("user\(number % 20)"))) {
+                    writer.storeMessage(try message("{\"n\":\(number)}", by: Name("user\(number % 20)"))) {
                         answers.append($0)
                     }
                 }
@@ -57,8 +57,8 @@ extension StoreTests {
         @Test func whatExpiresHasATime() throws {
             let database = try PostgresCluster.shared.migratedDatabase()
             try running(database.conninfo) { writer, answers in
-                writer.store(try message(ttl: 3600)) { answers.append($0) }
-                writer.store(try message()) { answers.append($0) }
+                writer.storeMessage(try message(ttl: 3600)) { answers.append($0) }
+                writer.storeMessage(try message()) { answers.append($0) }
                 try eventually("both are answered") { answers.all.count == 2 }
                 let minutes = "round(extract(epoch from expires_at - inserted_at) / 60)::int::text"
                 #expect(
@@ -73,15 +73,15 @@ extension StoreTests {
             let database = try PostgresCluster.shared.migratedDatabase()
             try running(database.conninfo) { writer, answers in
                 let locker = try database.session()
-                try locker.run("begin; lock table realtime.messages")
-                writer.store(try message()) { answers.append($0) }
+                try locker.runScript("begin; lock table realtime.messages")
+                writer.storeMessage(try message()) { answers.append($0) }
                 try eventually("it waits for the lock") {
                     try database.value(
                         "select count(*) from pg_stat_activity where application_name = 'roost messages' and wait_event_type = 'Lock'"
                     )
                         == "1"
                 }
-                try locker.run("commit")
+                try locker.runScript("commit")
                 try eventually("it is answered") { answers.all.count == 1 }
                 #expect(answers.all[0] != nil)
             }
@@ -92,7 +92,7 @@ extension StoreTests {
             let database = try PostgresCluster.shared.migratedDatabase()
             try database.run("alter table realtime.messages drop column skip_broadcast")
             try running(database.conninfo) { writer, answers in
-                writer.store(try message()) { answers.append($0) }
+                writer.storeMessage(try message()) { answers.append($0) }
                 try eventually("it is answered") { answers.all.count == 1 }
                 #expect(answers.all == [nil])
             }
@@ -106,7 +106,7 @@ extension StoreTests {
             let refused = Answers()
             func store(_ user: Name?, _ payload: String = "{}") throws -> Bool {
                 let before = refused.all.count
-                writer.store(try message(payload, by: user)) { refused.append($0) }
+                writer.storeMessage(try message(payload, by: user)) { refused.append($0) }
                 return refused.all.count == before
             }
             var taken = 0

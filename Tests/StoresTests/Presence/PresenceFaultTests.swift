@@ -17,7 +17,7 @@ extension StoreTests {
             while !stop.withLock({ $0 }) {
                 let ref = "r\(Int.random(in: 0..<300))"
                 if Bool.random() {
-                    stage.log.put(.sample(ref, payload: #"{"round":\#(round)}"#))
+                    stage.log.putRecord(.sample(ref, payload: #"{"round":\#(round)}"#))
                 } else {
                     stage.log.remove(Name(ref))
                 }
@@ -29,7 +29,7 @@ extension StoreTests {
         /// What the log holds, found by its own means.
         private static func truth(_ log: PresenceLog) -> [PresenceRecord] {
             log.takeFromTheStart()
-            return log.take().compactMap(\.record).sorted { $0.ref < $1.ref }
+            return log.takeChanges().compactMap(\.record).sorted { $0.ref < $1.ref }
         }
 
         @Test func terminatedWhileWriting() throws {
@@ -43,7 +43,7 @@ extension StoreTests {
                     var killed: Set<String> = []
                     try eventually("six connections killed") {
                         // One that is killed is there for a moment longer.
-                        let rows = try session.rows(
+                        let rows = try session.queryRows(
                             """
                             select pid, pg_terminate_backend(pid) from pg_stat_activity
                             where datname = current_database() and application_name = 'roost presence'
@@ -65,7 +65,7 @@ extension StoreTests {
         @Test func restartAndCrash() throws {
             let cluster = PostgresCluster.restarted
             let old = PresenceStage(try cluster.migratedDatabase().withUsers())
-            for number in 0..<100 { old.log.put(.sample("r\(number)")) }
+            for number in 0..<100 { old.log.putRecord(.sample("r\(number)")) }
             old.enter(Database.ann)
             try old.running { try old.settle() }
             try cluster.stop("fast")
@@ -74,14 +74,14 @@ extension StoreTests {
 
             let stage = PresenceStage(old.database)
             let restored = stage.writer.restore()
-            for record in restored.presences { stage.log.put(record) }
-            stage.users.restore(restored.users, until: 1_000_000)
+            for record in restored.presences { stage.log.putRecord(record) }
+            stage.users.restoreUsers(restored.users, until: 1_000_000)
             try stage.running {
                 try stage.settle()
                 try cluster.stop("immediate")
                 // While it is away.
-                stage.log.put(.sample("late"))
-                stage.users.advance(to: PresenceStage.time(1001))
+                stage.log.putRecord(.sample("late"))
+                stage.users.advanceTime(to: PresenceStage.time(1001))
                 try cluster.start()
                 try stage.settle()
                 #expect(stage.stored().count == 101)
@@ -113,10 +113,10 @@ extension StoreTests {
             let cluster = PostgresCluster.restarted
             let stage = PresenceStage(try cluster.migratedDatabase().prepared(""), stopping: .milliseconds(200))
             stage.writer.start()
-            stage.log.put(.sample("a"))
+            stage.log.putRecord(.sample("a"))
             try stage.settle()
             frozen(try cluster.processes()) {
-                stage.log.put(.sample("b"))
+                stage.log.putRecord(.sample("b"))
                 let start = ContinuousClock.now
                 stage.writer.stop()
                 #expect(ContinuousClock.now - start < .seconds(2))
@@ -130,7 +130,7 @@ extension StoreTests {
             let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers(), stopping: .seconds(20))
             stage.writer.start()
             try eventually("a pass") { stage.writer.statistics.passes > 0 }
-            for number in 0..<11_000 { stage.log.put(.sample("r\(number)")) }
+            for number in 0..<11_000 { stage.log.putRecord(.sample("r\(number)")) }
             stage.enter(Database.ann, at: 5)
             try stage.database.tester.run(
                 "select pg_terminate_backend(pid) from pg_stat_activity "
@@ -144,7 +144,7 @@ extension StoreTests {
             let stage = PresenceStage(try PostgresCluster.shared.database())
             #expect(stage.writer.restore().presences.isEmpty)
             #expect(stage.notes.all.isEmpty, "there was nothing to be lost")
-            stage.log.put(.sample("a"))
+            stage.log.putRecord(.sample("a"))
             try stage.running {
                 try eventually("several attempts") { stage.writer.statistics.failures >= 3 }
                 #expect(stage.writer.statistics.oldestWaiting != nil)
@@ -158,12 +158,12 @@ extension StoreTests {
 
         @Test func tableThatIsDroppedAndMadeAgain() throws {
             let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().prepared(""))
-            stage.log.put(.sample("a"))
+            stage.log.putRecord(.sample("a"))
             try stage.running {
                 try stage.settle()
                 try stage.database.run("create table kept (like roost.presence including all)")
                 try stage.database.run("drop table roost.presence")
-                stage.log.put(.sample("b"))
+                stage.log.putRecord(.sample("b"))
                 try eventually("a complaint") { stage.writer.statistics.failures >= 2 }
                 try stage.database.run("alter table kept set schema roost; alter table roost.kept rename to presence")
                 try stage.settle()
@@ -185,11 +185,11 @@ extension StoreTests {
                 """)
             let stage = PresenceStage(
                 database.role("lowly_hub"), statement: "select $1::text[], $2::boolean[], $3::timestamptz[]")
-            stage.log.put(.sample("a"))
+            stage.log.putRecord(.sample("a"))
             stage.enter("ann")
             try stage.running {
                 try stage.settle()
-                stage.log.put(.sample("a", appState: .active))
+                stage.log.putRecord(.sample("a", appState: .active))
                 stage.leave("ann")
                 stage.enter("bob")
                 try stage.settle()

@@ -59,9 +59,11 @@ struct PresenceStage {
         PresenceStage(database, node: node).writer.restore()
     }
 
-    func enter(_ user: String, at second: Int64 = 1) { users.enter(Name(user), at: Self.time(second)) }
+    func enter(_ user: String, at second: Int64 = 1) { users.socketOpened(Name(user), at: Self.time(second)) }
 
-    func leave(_ user: String, at second: Int64 = 2) { users.leave(Name(user), window: 0, at: Self.time(second)) }
+    func leave(_ user: String, at second: Int64 = 2) {
+        users.socketClosed(Name(user), window: 0, at: Self.time(second))
+    }
 
     static func time(_ second: Int64) -> HubTime { HubTime(monotonic: second * 1000, unix: second * 1000) }
 }

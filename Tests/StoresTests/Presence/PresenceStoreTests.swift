@@ -27,7 +27,7 @@ extension StoreTests {
                 }
             }
             for number in 0..<5000 { records.append(.sample("s\(number)", payload: #"{"n":\#(number)}"#)) }
-            for record in records { stage.log.put(record) }
+            for record in records { stage.log.putRecord(record) }
             try stage.running { try stage.settle() }
             #expect(stage.stored() == records.sorted { $0.ref < $1.ref })
             #expect(stage.writer.statistics.rows == records.count)
@@ -39,7 +39,7 @@ extension StoreTests {
         @Test func largePayloads() throws {
             let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().prepared(""))
             let payload = #"{"x":"\#(String(repeating: "x", count: 500_000))"}"#
-            for number in 0..<5 { stage.log.put(.sample("r\(number)", payload: payload)) }
+            for number in 0..<5 { stage.log.putRecord(.sample("r\(number)", payload: payload)) }
             try stage.running { try stage.settle() }
             #expect(stage.stored().count == 5)
             #expect(stage.writer.statistics.batches == 2)
@@ -48,16 +48,16 @@ extension StoreTests {
         @Test func changesAreWrittenOnce() throws {
             let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().prepared(""))
             try stage.running {
-                stage.log.put(.sample("a"))
-                stage.log.put(.sample("b"))
+                stage.log.putRecord(.sample("a"))
+                stage.log.putRecord(.sample("b"))
                 try stage.settle()
-                stage.log.put(.sample("b", appState: .background))
-                stage.log.put(.sample("c"))
+                stage.log.putRecord(.sample("b", appState: .background))
+                stage.log.putRecord(.sample("c"))
                 stage.log.remove("a")
                 try stage.settle()
                 #expect(stage.stored() == [.sample("b", appState: .background), .sample("c")])
                 // Come and gone between two looks: the table is not asked about what it never had more than once.
-                stage.log.put(.sample("d"))
+                stage.log.putRecord(.sample("d"))
                 stage.log.remove("d")
                 try stage.settle()
                 #expect(stage.stored().map(\.ref) == ["b", "c"])
@@ -68,13 +68,13 @@ extension StoreTests {
         @Test func startsOnAnEmptyPage() throws {
             let database = try PostgresCluster.shared.migratedDatabase().prepared("")
             let old = PresenceStage(database)
-            for ref in ["old", "kept"] { old.log.put(.sample(ref)) }
+            for ref in ["old", "kept"] { old.log.putRecord(.sample(ref)) }
             try old.running { try old.settle() }
             let other = PresenceStage(database, node: "other")
-            other.log.put(.sample("theirs"))
+            other.log.putRecord(.sample("theirs"))
             try other.running { try other.settle() }
             let new = PresenceStage(database)
-            new.log.put(.sample("kept", payload: #"{"new":1}"#))
+            new.log.putRecord(.sample("kept", payload: #"{"new":1}"#))
             try new.running {
                 try eventually("the old one is gone") { new.stored().map(\.ref) == ["kept"] }
                 try new.settle()
@@ -86,14 +86,14 @@ extension StoreTests {
         @Test func idleHubSendsNothing() throws {
             let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             try stage.running {
-                stage.log.put(.sample("a"))
+                stage.log.putRecord(.sample("a"))
                 stage.enter(Database.ann)
                 try stage.settle()
                 let session = try stage.database.session()
                 // Every query moves query_start and state_change.
                 func last() throws -> [String?] {
                     try #require(
-                        try session.rows(
+                        try session.queryRows(
                             "select query_start, state_change, state from pg_stat_activity "
                                 + "where datname = current_database() and application_name = 'roost presence'"
                         ).first)
@@ -106,7 +106,7 @@ extension StoreTests {
                 let passes = stage.writer.statistics.passes
                 try eventually("20 passes") { stage.writer.statistics.passes > passes + 20 }
                 #expect(try last() == before)
-                stage.log.put(.sample("b"))
+                stage.log.putRecord(.sample("b"))
                 try stage.settle()
                 #expect(try last() != before)
             }
@@ -118,7 +118,7 @@ extension StoreTests {
             try cluster.database().run(
                 "create database korean encoding 'EUC_KR' template template0 lc_collate 'C' lc_ctype 'C'")
             let stage = PresenceStage(try Database(conninfo: cluster.conninfo("korean")).prepared(""))
-            for number in 0..<100 { stage.log.put(.sample("r\(number)", key: number % 40 == 7 ? "🐦" : "한국")) }
+            for number in 0..<100 { stage.log.putRecord(.sample("r\(number)", key: number % 40 == 7 ? "🐦" : "한국")) }
             try stage.running { try stage.settle() }
             #expect(stage.stored().count == 97)
             #expect(stage.writer.statistics.refusedRows == 3)

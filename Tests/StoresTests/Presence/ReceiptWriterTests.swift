@@ -94,14 +94,14 @@ extension StoreTests {
             let database = try database()
             try database.run("insert into ticks values ('ann', 'public.messages', '{\"id\": 7}', now(), 'delivered')")
             let other = try database.session()
-            try other.run("begin; update ticks set told = 0")
+            try other.runScript("begin; update ticks set told = 0")
             for id in 1...20 { prove("ann", id) }
             try running(database) { _ in
                 try eventually("the others are written") {
                     try database.values("select count(*)::text from ticks") == ["20"]
                 }
                 #expect(log.counts.waiting == 1)
-                try other.run("commit")
+                try other.runScript("commit")
                 try settle()
             }
             #expect(try database.values("select told::text from ticks where key = '{\"id\": 7}'") == ["1"])
@@ -151,7 +151,7 @@ extension StoreTests {
 }
 
 extension Database {
-    func values(_ sql: String) throws -> [String] { try session().rows(sql).map { $0[0] ?? "null" } }
+    func values(_ sql: String) throws -> [String] { try session().queryRows(sql).map { $0[0] ?? "null" } }
 }
 
 extension Receipt {

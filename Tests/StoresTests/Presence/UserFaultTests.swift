@@ -17,7 +17,7 @@ extension StoreTests {
         @Test func badUsersAreSetAside() throws {
             let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers(), statement: Self.strict)
             try stage.database.run("insert into users (id) select md5(n::text)::uuid from generate_series(1, 997) n")
-            let ids = try stage.database.session().rows("select id from users").compactMap { $0[0] }
+            let ids = try stage.database.session().queryRows("select id from users").compactMap { $0[0] }
             for (number, id) in ids.enumerated() {
                 stage.enter(id)
                 if number % 300 == 50 { stage.enter("nobody \(number)") }
@@ -59,7 +59,7 @@ extension StoreTests {
         @Test func brokenStatementWaitsForItsTable() throws {
             let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             try stage.database.run("alter table users rename to later")
-            stage.log.put(.sample("a"))
+            stage.log.putRecord(.sample("a"))
             for user in [Database.ann, Database.bob] { stage.enter(user) }
             try stage.running {
                 try eventually("several attempts") { stage.writer.statistics.failures >= 4 }
@@ -96,11 +96,11 @@ extension StoreTests {
             let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             try stage.running {
                 let locker = try stage.database.session()
-                try locker.run("begin; lock table users in access exclusive mode")
+                try locker.runScript("begin; lock table users in access exclusive mode")
                 stage.enter(Database.ann)
                 try eventually("a time-out") { stage.writer.statistics.failures >= 1 }
-                stage.log.put(.sample("a"))
-                try locker.run("rollback")
+                stage.log.putRecord(.sample("a"))
+                try locker.runScript("rollback")
                 try stage.settle()
             }
             #expect(try stage.database.statuses()[0] == "online 1")
@@ -112,10 +112,10 @@ extension StoreTests {
         func lockedRow() throws {
             let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             try stage.database.run("insert into users (id) select md5(n::text)::uuid from generate_series(1, 300) n")
-            let ids = try stage.database.session().rows("select id from users").compactMap { $0[0] }
+            let ids = try stage.database.session().queryRows("select id from users").compactMap { $0[0] }
             try stage.running {
                 let locker = try stage.database.session()
-                try locker.run("begin; select from users where id = '\(Database.ann)' for update")
+                try locker.runScript("begin; select from users where id = '\(Database.ann)' for update")
                 for id in ids { stage.enter(id) }
                 try eventually("the others", within: .seconds(30)) {
                     try stage.database.statuses().count { $0 == "online 1" } == ids.count - 1
@@ -124,7 +124,7 @@ extension StoreTests {
                 stage.leave(Database.bob, at: 3)
                 try eventually("another") { try stage.database.statuses()[1] == "offline 3" }
                 #expect(stage.writer.statistics.oldestWaiting != nil, "somebody waits")
-                try locker.run("rollback")
+                try locker.runScript("rollback")
                 try stage.settle()
             }
             #expect(try stage.database.statuses()[0] == "online 1")
@@ -148,8 +148,8 @@ extension StoreTests {
                 create trigger harm before update on users for each row when (new.id = '\(Database.bob)')
                     execute function harm()
                 """)
-            let ids = try stage.database.session().rows("select id from users").compactMap { $0[0] }
-            stage.log.put(.sample("a"))
+            let ids = try stage.database.session().queryRows("select id from users").compactMap { $0[0] }
+            stage.log.putRecord(.sample("a"))
             for id in ids { stage.enter(id) }
             try stage.running {
                 try eventually("the others", within: .seconds(30)) {
@@ -170,7 +170,7 @@ extension StoreTests {
         @Test func twoHubsUnderFire() throws {
             let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             try database.run("insert into users (id) select md5(n::text)::uuid from generate_series(1, 37) n")
-            let ids = try database.session().rows("select id from users order by id").compactMap { $0[0] }
+            let ids = try database.session().queryRows("select id from users order by id").compactMap { $0[0] }
             let stages = ["a", "b"].map { PresenceStage(database, node: $0) }
             for stage in stages { stage.writer.start() }
             defer { for stage in stages { stage.writer.stop() } }
@@ -180,7 +180,7 @@ extension StoreTests {
                 guard index < 2 else {
                     let session = try database.tester.session()
                     while finished.withLock({ $0 }) < 2 {
-                        _ = try session.rows(
+                        _ = try session.queryRows(
                             "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() "
                                 + "and application_name = 'roost presence' and random() < 0.3")
                         usleep(20_000)
@@ -203,7 +203,7 @@ extension StoreTests {
             }
             for stage in stages { try stage.settle() }
             let both = online.withLock { $0[0].union($0[1]) }
-            let statuses = try database.session().rows("select id, status from users order by id")
+            let statuses = try database.session().queryRows("select id, status from users order by id")
             #expect(statuses.map { $0[1] } == ids.map { both.contains($0) ? "online" : "offline" })
             #expect(try database.onlineUsers().count == online.withLock { $0[0].count + $0[1].count })
             #expect(stages.map(\.writer.statistics.refusedTransitions) == [0, 0])

@@ -106,12 +106,12 @@ extension StoreTests {
             #expect(stage.restored(node: "b").users.isEmpty)
 
             let next = PresenceStage(database)
-            next.users.restore(next.writer.restore().users, until: 100_000)
+            next.users.restoreUsers(next.writer.restore().users, until: 100_000)
             try next.running {
                 next.enter(Database.bob, at: 60)
                 try next.settle()
                 #expect(try database.statuses() == ["online 10", "online 20", "offline 21"], "nobody flaps")
-                next.users.advance(to: PresenceStage.time(200))
+                next.users.advanceTime(to: PresenceStage.time(200))
                 try next.settle()
                 #expect(try database.statuses() == ["offline 30", "online 20", "offline 21"])
             }
@@ -148,10 +148,10 @@ extension StoreTests {
             let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             try database.run(
                 "insert into users (id) select md5(n::text)::uuid from generate_series(1, 2500) n")
-            let ids = try database.session().rows("select id from users where md5('1')::uuid <= id or true").compactMap
-            {
-                $0[0]
-            }
+            let ids = try database.session().queryRows("select id from users where md5('1')::uuid <= id or true")
+                .compactMap {
+                    $0[0]
+                }
             let stage = PresenceStage(database)
             for id in ids { stage.enter(id) }
             try stage.running { try stage.settle() }

@@ -82,7 +82,7 @@ extension StoreTests {
         @Test("One question at a time, for a while at most, and few may wait")
         func whatQuestionsMayCost() throws {
             let blocker = try stage.database.session()
-            try blocker.run("begin; lock table roost.alert")
+            try blocker.runScript("begin; lock table roost.alert")
             let answers = TraceAnswers()
             for _ in 0..<40 { reader.read(.user("ann"), limit: 1) { answers.add($0) } }
             // One is asked, and sixteen wait.
@@ -100,7 +100,7 @@ extension StoreTests {
                     select count(*)::text from pg_stat_activity
                     where application_name = 'roost alerts' and datname = current_database()
                     """) == ["1"])
-            try blocker.run("rollback")
+            try blocker.runScript("rollback")
             try eventually("all answers") { answers.count == 40 }
             #expect(answers.all.last == .found([]), "the session is good for the next ones")
             reader.stop()

@@ -156,10 +156,10 @@ extension StoreTests {
             #expect(try store.audience(for: changes, statement: writing).failed == 1)
             #expect(try stage.lines("select count(*) from users") == ["3"])
             let blocker = try stage.database.session()
-            try blocker.run("begin; lock table users")
+            try blocker.runScript("begin; lock table users")
             let blocked = try store.audience(for: changes, statement: Self.statement)
             #expect(blocked.unanswered == [0] && blocked.failed == 0 && blocked.members.isEmpty)
-            try blocker.run("rollback")
+            try blocker.runScript("rollback")
             #expect(try store.audience(for: changes, statement: Self.statement).members.count == 1)
             #expect(!store.isBroken)
         }
@@ -177,7 +177,7 @@ extension StoreTests {
                     $$ begin if body = 'poison' then \(harm); end if; return '\(Self.ann)'; end $$
                 """)
             let blocker = try stage.database.session()
-            try blocker.run("begin; lock table held")
+            try blocker.runScript("begin; lock table held")
             let changes = try stage.inserts(
                 ["poison", "1", "2", "3"].map { message($0, from: Self.cat) }.joined(), count: 4)
             let statement =
@@ -207,12 +207,12 @@ extension StoreTests {
                     case when current_setting('request.jwt.claims')::json ->> 'sub' = '\(Self.bob)' then waits() else true end)
                 """)
             let blocker = try stage.database.session()
-            try blocker.run("begin; lock table held")
+            try blocker.runScript("begin; lock table held")
             let changes = try stage.inserts(message("1", from: Self.cat), count: 1)
             let audience = try store.audience(for: changes, statement: Self.statement)
             #expect(audience.members.map(\.user) == [Name(Self.ann)])
             #expect(audience.unanswered == (isLock ? [0] : []))
-            try blocker.run("rollback")
+            try blocker.runScript("rollback")
             guard isLock else { return }
             try eventually("both") {
                 let audience = try store.audience(for: changes, statement: Self.statement)

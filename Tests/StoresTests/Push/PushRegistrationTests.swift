@@ -163,7 +163,7 @@ extension StoreTests {
             _ = try store.enqueue([.sample("m", "ann")])
             #expect(try store.takeDue(limit: 1).alerts.count == 1)
             #expect(try store.waitingAlerts().isEmpty)
-            let lacking = Doctor.examine(conninfo: hub.database.conninfo).filter { $0.subject == "rights" }
+            let lacking = Doctor.examineDatabase(conninfo: hub.database.conninfo).filter { $0.subject == "rights" }
             #expect(!lacking.contains { $0.message.contains("push") || $0.message.contains("alert") })
         }
 

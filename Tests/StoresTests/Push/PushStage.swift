@@ -91,7 +91,7 @@ struct PushStage {
         try lines("select message || ' ' || user_id || ' ' || state from roost.alert order by 1")
     }
 
-    func lines(_ sql: String) throws -> [String] { try database.session().rows(sql).map { $0[0] ?? "null" } }
+    func lines(_ sql: String) throws -> [String] { try database.session().queryRows(sql).map { $0[0] ?? "null" } }
 
     /// What the feed makes of rows that are inserted.
     func inserts(_ script: String, count: Int) throws -> [RowChange] {

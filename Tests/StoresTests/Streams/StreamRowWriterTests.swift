@@ -48,15 +48,15 @@ extension StoreTests {
                 isBinary: false, status: .complete, startedAt: 0, endedAt: 1_700_000_000_123,
                 bearer: StreamBearer(role: "authenticated", claims: Array(#"{"sub":"ann"}"#.utf8)),
                 rule: Self.rule)
-            return try outcome { writer.commit(commit, answer: $0) }
+            return try outcome { writer.commitEnd(commit, answer: $0) }
         }
 
         private func settle(_ attempt: Int) throws -> StreamCommitOutcome {
-            try outcome { writer.settle(Self.key(attempt), answer: $0) }
+            try outcome { writer.settleAttempt(Self.key(attempt), answer: $0) }
         }
 
         private func bodies() throws -> [[String?]] {
-            try database.session().rows("select body from reply order by id")
+            try database.session().queryRows("select body from reply order by id")
         }
 
         @Test func whatIsCommittedStaysSo() throws {
@@ -64,9 +64,9 @@ extension StoreTests {
             #expect(try commit("all", attempt: 1) == .committed(row: row))
             #expect(try settle(1) == .committed(row: row))
             #expect(try bodies() == [["all"]])
-            writer.forget(Self.key(1))
+            writer.forgetAttempt(Self.key(1))
             writer.stop()
-            #expect(try database.session().rows("select * from roost.stream_commit").isEmpty)
+            #expect(try database.session().queryRows("select * from roost.stream_commit").isEmpty)
         }
 
         @Test func whatWasRefusedLeavesNothing() throws {
@@ -97,7 +97,7 @@ extension StoreTests {
         /// A hub was killed, and Postgres is still busy with its transaction.
         @Test(arguments: [true, false]) func whatIsUnderWayIsWaitedFor(_ commits: Bool) throws {
             let old = try database.session()
-            try old.run(
+            try old.runScript(
                 """
                 begin;
                 insert into roost.stream_commit (stream, attempt) values (-2, 1);
@@ -105,14 +105,14 @@ extension StoreTests {
                 update roost.stream_commit set result = '{"id":1}' where stream = -2;
                 """)
             let answer = AnswerBox()
-            writer.settle(Self.key(1)) { answer.value = $0 }
+            writer.settleAttempt(Self.key(1)) { answer.value = $0 }
             try eventually("an answer") {
-                try database.session().rows(
+                try database.session().queryRows(
                     "select from pg_stat_activity where application_name = 'roost streams' and wait_event_type = 'Lock'"
                 ).count == 1
             }
             #expect(answer.value == nil)
-            try old.run(commits ? "commit" : "rollback")
+            try old.runScript(commits ? "commit" : "rollback")
             try eventually("an answer") { answer.value != nil }
             if commits {
                 #expect(answer.value == .committed(row: Array(#"{"id": 1}"#.utf8)))
@@ -129,7 +129,7 @@ extension StoreTests {
             let writer = StreamRowWriter(
                 conninfo: "host=/nowhere dbname=x", rules: [Self.rule], logger: Self.quiet)
             writer.start()
-            #expect(try outcome { writer.settle(Self.key(1), answer: $0) } == .unknown)
+            #expect(try outcome { writer.settleAttempt(Self.key(1), answer: $0) } == .unknown)
             writer.stop()
             self.writer.stop()
         }

@@ -57,8 +57,8 @@ enum ChatTable {
     static func index(of filters: some Sequence<String>) throws -> SubscriptionIndex {
         var index = SubscriptionIndex()
         for (group, filter) in filters.enumerated() {
-            let filter = try ChangeFilter(parsing: filter).bind(to: table).bound()
-            index.add([BoundBinding(id: group + 1, events: .insert, selection: nil, filter: filter)], as: group)
+            let filter = try ChangeFilter(parsing: filter).bind(to: table).makeFilter()
+            index.addBindings([BoundBinding(id: group + 1, events: .insert, selection: nil, filter: filter)], as: group)
         }
         return index
     }

@@ -37,7 +37,7 @@ final class Room {
     }
 
     func say(_ frame: [UInt8], isBinary: Bool = false, from slot: Slot) throws {
-        try hub.receive(frame[...], isBinary: isBinary, from: slot, at: now)
+        try hub.receiveMessage(frame[...], isBinary: isBinary, from: slot, at: now)
         take()
     }
 
@@ -45,7 +45,7 @@ final class Room {
     ///
     /// - Returns: the groups that the feed was asked for.
     @discardableResult func join(_ frame: [UInt8], from slot: Slot) throws -> [ChangeGroupID] {
-        try hub.receive(frame[...], isBinary: false, from: slot, at: now)
+        try hub.receiveMessage(frame[...], isBinary: false, from: slot, at: now)
         let groups = hub.actions.compactMap { if case .subscribe(let group, _) = $0 { group } else { nil } }
         for group in groups { hub.changeSubscription(group, is: .live) }
         take()
@@ -65,7 +65,7 @@ final class Room {
     }
 
     func deliver(_ event: FeedEvent) {
-        hub.deliver(event)
+        hub.deliverEvent(event)
         take()
     }
 

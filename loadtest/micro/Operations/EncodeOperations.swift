@@ -66,7 +66,7 @@ enum EncodeOperations {
     private static func data(_ name: String, _ change: RowChange, _ view: ChangeView) -> Operation {
         Operation("encode/change_data/\(name)") {
             var encoder = ChangeEncoder()
-            return { times in for _ in 0..<times { blackHole(encoder.data(for: change, view: view)) } }
+            return { times in for _ in 0..<times { blackHole(encoder.encodeData(for: change, view: view)) } }
         }
     }
 
@@ -82,7 +82,7 @@ enum EncodeOperations {
 
     private static func makeChange() -> [ArraySlice<UInt8>] {
         var encoder = ChangeEncoder()
-        let data = encoder.data(for: ChatTable.insert(conversation: 1))
+        let data = encoder.encodeData(for: ChatTable.insert(conversation: 1))
         return [Array("{\"ids\":[12345678],\"data\":".utf8)[...], data[...], Array("}".utf8)[...]]
     }
 

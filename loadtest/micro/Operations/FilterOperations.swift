@@ -32,12 +32,12 @@ enum FilterOperations {
     private static func addRemove(_ others: Int) -> Operation {
         Operation("filter/add_remove/\(others)") {
             var index = try ChatTable.index(of: (0..<others).lazy.map(conversation))
-            let filter = try ChangeFilter(parsing: conversation(others)).bind(to: ChatTable.table).bound()
+            let filter = try ChangeFilter(parsing: conversation(others)).bind(to: ChatTable.table).makeFilter()
             let binding = BoundBinding(id: 1, events: .insert, selection: nil, filter: filter)
             return { times in
                 for _ in 0..<times {
-                    index.add([binding], as: others)
-                    index.remove(others)
+                    index.addBindings([binding], as: others)
+                    index.removeGroup(others)
                 }
             }
         }

@@ -43,7 +43,7 @@ enum HubOperations {
                 let relay = Relay.broadcast(
                     ChannelKey(topic: ClientText.topic, isPrivate: false), .text(ClientText.broadcastPayload))
                 return Operation.turns { _ in
-                    room.hub.apply(relay)
+                    room.hub.applyRelay(relay)
                     room.take()
                 }
             },
@@ -100,7 +100,7 @@ enum HubOperations {
         let event = FeedEvent.change(
             ChangeDelivery(
                 group: groups[0], operation: .insert, ids: [12_345_678],
-                data: encoder.data(for: ChatTable.insert(conversation: 1)), message: notes == .none ? nil : 7,
+                data: encoder.encodeData(for: ChatTable.insert(conversation: 1)), message: notes == .none ? nil : 7,
                 receipt: notes == .alertsAndReceipts
                     ? ReceiptRow(table: "public.messages", key: Array(#"{"id":7}"#.utf8)) : nil))
         let run = Operation.turns { _ in room.deliver(event) }

@@ -50,7 +50,7 @@ enum PresenceOperations {
             Operation("presence/state/1000/unchanged") {
                 let room = try makeRoom(of: 1000)
                 return Operation.turns { _ in
-                    room.hub.show(.presence(key), to: 1)
+                    room.hub.showState(.presence(key), to: 1)
                     room.take()
                 }
             },
@@ -59,7 +59,7 @@ enum PresenceOperations {
                 return Operation.turns { turn in
                     room.advance(by: 100)
                     try room.say(statuses[turn & 1], from: 1)
-                    room.hub.show(.presence(key), to: 2)
+                    room.hub.showState(.presence(key), to: 2)
                     room.take()
                 }
             },

@@ -30,7 +30,7 @@ enum WindowOperations {
                 return { times in
                     for _ in 0..<times {
                         for change in window {
-                            let data = encoder.data(for: change)
+                            let data = encoder.encodeData(for: change)
                             for delivery in index.match(change).deliveries {
                                 let delivery = ChangeDelivery(
                                     group: groups[delivery.group], operation: change.operation, ids: delivery.ids,

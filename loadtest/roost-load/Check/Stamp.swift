@@ -57,12 +57,12 @@ struct StampCode: Sendable {
     func read(_ frame: UnsafeRawBufferPointer, at start: Int) -> Stamp? {
         let rest = start + Self.timelessCount - 11
         guard rest <= frame.count, let kind = Stamp.Kind(rawValue: frame[start]),
-            let stream = Hexadecimal.number(frame, start + 1, width: 6),
-            let number = Hexadecimal.number(frame, start + 7, width: 8)
+            let stream = Hexadecimal.parseNumber(frame, start + 1, width: 6),
+            let number = Hexadecimal.parseNumber(frame, start + 7, width: 8)
         else { return nil }
         var stamp = Stamp(kind: kind, stream: Int(stream), number: Int(number))
-        if kind != .row, rest + 28 <= frame.count, let due = Hexadecimal.number(frame, rest, width: 14),
-            let sent = Hexadecimal.number(frame, rest + 14, width: 14)
+        if kind != .row, rest + 28 <= frame.count, let due = Hexadecimal.parseNumber(frame, rest, width: 14),
+            let sent = Hexadecimal.parseNumber(frame, rest + 14, width: 14)
         {
             (stamp.due, stamp.sent) = (due, sent)
         }

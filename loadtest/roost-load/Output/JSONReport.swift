@@ -9,23 +9,23 @@ enum JSONReport {
             func add(_ name: String, _ value: (inout JSONWriter) -> Void) {
                 // Readers differ in which of two equal keys they take.
                 guard used.insert(name).inserted else { return }
-                writer.key(name)
+                writer.writeKey(name)
                 value(&writer)
             }
-            add("scenario") { $0.value(record.scenario) }
-            add("target") { $0.value(record.target) }
-            add("started_at") { $0.value(record.startedAt) }
-            add("measured_seconds") { $0.value(record.measuredSeconds) }
-            add("passed") { $0.value(Outcome(of: record).verdict != .failed) }
+            add("scenario") { $0.writeValue(record.scenario) }
+            add("target") { $0.writeValue(record.target) }
+            add("started_at") { $0.writeValue(record.startedAt) }
+            add("measured_seconds") { $0.writeValue(record.measuredSeconds) }
+            add("passed") { $0.writeValue(Outcome(of: record).verdict != .failed) }
             // Lists keep their names whatever a figure is called.
             used.formUnion(["expectations", "remarks"])
-            for figure in record.figures { add(figure.name) { $0.value(figure.value) } }
+            for figure in record.figures { add(figure.name) { $0.writeValue(figure.value) } }
             for latency in record.latencies {
-                add("\(latency.name)_count") { $0.value(latency.count) }
+                add("\(latency.name)_count") { $0.writeValue(latency.count) }
                 for percentile in LatencyPercentile.allCases {
                     add("\(latency.name)_\(percentile.rawValue)_us") { writer in
-                        guard let found = latency[percentile] else { return writer.null() }
-                        writer.value(Double(found) / 1000)
+                        guard let found = latency[percentile] else { return writer.writeNull() }
+                        writer.writeValue(Double(found) / 1000)
                     }
                 }
             }
@@ -50,11 +50,11 @@ enum JSONReport {
 extension JSONWriter {
     mutating func record(_ record: RunRecord) {
         object { writer in
-            writer.member("scenario", record.scenario)
-            writer.member("target", record.target)
-            writer.array("command", record.command) { $0.value($1) }
-            writer.member("started_at", record.startedAt)
-            writer.member("measured_seconds", record.measuredSeconds)
+            writer.writeMember("scenario", record.scenario)
+            writer.writeMember("target", record.target)
+            writer.array("command", record.command) { $0.writeValue($1) }
+            writer.writeMember("started_at", record.startedAt)
+            writer.writeMember("measured_seconds", record.measuredSeconds)
             writer.array("conditions", record.conditions) { $0.fact($1) }
             writer.array("parameters", record.parameters) { $0.fact($1) }
             writer.array("figures", record.figures) { $0.figure($1) }
@@ -69,44 +69,44 @@ extension JSONWriter {
     mutating func expectations(_ verdicts: [RunRecord.Verdict]) {
         array("expectations", verdicts) { writer, verdict in
             writer.object { writer in
-                writer.member("text", verdict.text)
-                writer.member("holds", verdict.holds)
-                writer.member("found", verdict.found)
+                writer.writeMember("text", verdict.text)
+                writer.writeMember("holds", verdict.holds)
+                writer.writeMember("found", verdict.found)
             }
         }
     }
 
     /// With its key.
     mutating func remarks(_ remarks: [String]) {
-        member("remarks", remarks)
+        writeMember("remarks", remarks)
     }
 
     private mutating func fact(_ fact: RunRecord.Fact) {
         object { writer in
-            writer.member("name", fact.name)
-            writer.member("value", fact.value)
+            writer.writeMember("name", fact.name)
+            writer.writeMember("value", fact.value)
         }
     }
 
     private mutating func figure(_ figure: RunRecord.Figure) {
         object { writer in
-            writer.member("name", figure.name)
-            writer.member("value", figure.value)
-            writer.member("unit", figure.unit)
-            writer.member("title", figure.title)
-            writer.member("is_check", figure.isCheck)
+            writer.writeMember("name", figure.name)
+            writer.writeMember("value", figure.value)
+            writer.writeMember("unit", figure.unit)
+            writer.writeMember("title", figure.title)
+            writer.writeMember("is_check", figure.isCheck)
         }
     }
 
     private mutating func latency(_ latency: RunRecord.Latency) {
         object { writer in
-            writer.member("title", latency.title)
-            writer.member("name", latency.name)
-            writer.member("count", latency.count)
+            writer.writeMember("title", latency.title)
+            writer.writeMember("name", latency.name)
+            writer.writeMember("count", latency.count)
             writer.array("quantiles", latency.quantiles) { writer, quantile in
                 writer.object { writer in
-                    writer.member("share", quantile.share)
-                    writer.member("nanoseconds", quantile.nanoseconds)
+                    writer.writeMember("share", quantile.share)
+                    writer.writeMember("nanoseconds", quantile.nanoseconds)
                 }
             }
         }
@@ -114,18 +114,18 @@ extension JSONWriter {
 
     private mutating func sample(_ sample: RunRecord.Sample) {
         object { writer in
-            writer.member("seconds", sample.seconds)
+            writer.writeMember("seconds", sample.seconds)
             for (name, number) in [
                 ("sockets", sample.sockets), ("joined", sample.joined), ("sent", sample.sent),
                 ("received", sample.received), ("errors", sample.errors),
             ] {
-                writer.member(name, number)
+                writer.writeMember(name, number)
             }
             for (name, nanoseconds) in [
                 ("p50_ns", sample.p50), ("p99_ns", sample.p99), ("slowest_ns", sample.slowest),
             ] {
                 guard let nanoseconds else { continue }
-                writer.member(name, nanoseconds)
+                writer.writeMember(name, nanoseconds)
             }
             writer.array("processes", sample.processes) { $0.process($1) }
         }
@@ -133,9 +133,9 @@ extension JSONWriter {
 
     private mutating func process(_ process: RunRecord.Sample.Process) {
         object { writer in
-            writer.member("name", process.name)
-            writer.member("cpu_percent", process.cpuPercent)
-            writer.member("memory_kb", process.memoryKB)
+            writer.writeMember("name", process.name)
+            writer.writeMember("cpu_percent", process.cpuPercent)
+            writer.writeMember("memory_kb", process.memoryKB)
         }
     }
 }
