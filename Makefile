@@ -159,6 +159,12 @@ test-prometheus: ## alert rules, dashboard and /metrics with a real Prometheus, 
 	programs=$$(scripts/prometheus.sh)
 	PROMETHEUS_BIN=$$programs .venv/bin/python -m pytest Tests/Prometheus $(ARGS)
 
+# Not part of `make test`: their sources are fetched by whoever runs it, and lie outside this repository.
+.PHONY: test-clients
+test-clients: ## the suites of Supabase's server and clients, through Envoy (CLIENT_SOURCES=folder of clones named OWNER+NAME)
+	@scripts/setup.sh --tests
+	scripts/leg.sh "suites of others" $(PYTEST) Tests/ClientSuites $(ARGS)
+
 .PHONY: package
 package: ## build the Debian packages roost and roost-load in .build/package (ARGS="--version 1.2.3")
 	@scripts/setup.sh --package
