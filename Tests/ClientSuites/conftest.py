@@ -1,4 +1,4 @@
-"""What the suites of others are run against: a hub behind Envoy, beside a stand-in for the rest of a Supabase project."""
+"""A project for the suites of others: a hub behind Envoy, beside a stand-in for the rest of Supabase."""
 
 import dataclasses
 import itertools
@@ -11,7 +11,7 @@ from support.envoy import Envoy
 from support.hub import Hub
 
 _numbers = itertools.count(1)
-#: As Supabase has them.
+#: Things that each project of Supabase has.
 EXTENSIONS = 'create extension "uuid-ossp"; create publication supabase_realtime'
 
 

