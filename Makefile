@@ -165,6 +165,12 @@ test-systems: ## build from source and run the tests on other Debians, in roots 
 	@scripts/setup.sh --test-package
 	scripts/test-systems.sh $(ARGS)
 
+# Not part of `make test`: their sources are fetched by whoever runs it, and lie outside this repository.
+.PHONY: test-clients
+test-clients: ## the suites of Supabase's server and clients, through Envoy (CLIENT_SOURCES=folder of clones named OWNER+NAME)
+	@scripts/setup.sh --tests
+	scripts/leg.sh "suites of others" $(PYTEST) Tests/ClientSuites $(ARGS)
+
 .PHONY: package
 package: ## build the Debian packages roost and roost-load in .build/package (ARGS="--version 1.2.3")
 	@scripts/setup.sh --package

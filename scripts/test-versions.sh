@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 on_postgres=${ON_POSTGRES:?start this by make test-versions}
 policies=${POLICIES:?start this by make test-versions}
 bundle=.build/release/roostPackageTests.xctest
-paths=(Tests/EndToEnd/test_{python_changes,recovery,visibility,every_row,presence_restart}.py)
+paths=(Tests/EndToEnd/test_{python_changes,recovery,visibility,every_row,presence_restart,exact_values,exact_filters}.py)
 everything="feed policies e2e upgrade"
 [[ $# == 0 ]] || everything="feed policies e2e"
 read -r -a parts <<<"${VERSIONS_PARTS:-$everything}"

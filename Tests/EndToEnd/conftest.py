@@ -241,7 +241,8 @@ async def way(hub):
 
 # The longest first: a file is one worker's, and one that begins late is waited for alone.
 LONG = ("visibility_policies", "broken_configurations", "slow_readers", "dashboard", "grace", "push_story",
-        "push_restarts", "client_stories", "cluster_upgrade", "recovery_crash", "systemd", "users_online", "recovery", "every_row", "limits",
+        "push_restarts", "client_stories", "exact_values", "exact_filters",
+        "cluster_upgrade", "recovery_crash", "systemd", "users_online", "recovery", "every_row", "limits",
         "push_client", "push_receipts", "demo", "push_hub", "presence_restart", "swift_client", "restarts", "drain", "swift_outbox", "typing", "push_standin")
 
 

@@ -218,6 +218,33 @@ async def test_from_the_wal_without_whole_rows_no_natural_key_goes_to_strangers(
             await client.close()
 
 
+@pytest.mark.parametrize("capture", ["triggers", "wal"])
+async def test_what_one_transaction_writes_twice_is_judged_each_time(own_hub, cluster, capture):
+    """A message that is moved and deleted at once: where it was is no change's old row but the move's, so where it went hears of both."""
+    with cluster.connect(own_hub.database) as sql:
+        prepare(own_hub, sql, capture, "full")
+        a, b = (str(uuid.UUID(int=n, version=4)) for n in (1, 2))
+        before, behind, stranger = PEOPLE[:3]
+        sql.execute(f"""
+            insert into conversations values ('{a}', '{before.sub}'), ('{b}', '{behind.sub}');
+            insert into participants values ('{a}', '{before.sub}'), ('{b}', '{behind.sub}');
+            insert into messages overriding system value values (1, '{a}', '{before.sub}', 'x')""")
+        markers, told = Markers(sql), []
+        clients = [await Client.connect(own_hub.port, apikey=principal.token()) for principal in (before, behind, stranger)]
+        for client in clients:
+            await markers.follow(client)
+            # By the WAL what was committed before may come after a join.
+            await markers.pass_by(client)
+            await client.watch("realtime:messages", {"event": "*", "schema": "public", "table": "messages"})
+        with sql.transaction():
+            sql.execute(f"update messages set conversation_id = '{b}'; delete from messages")
+        marker = markers.write()
+        for client in clients:
+            told.append([frame.payload["data"]["type"] for frame in await markers.reach(client, marker) if frame.topic == "realtime:messages"])
+            await client.close()
+        assert told == [[], ["UPDATE", "DELETE"], []]
+
+
 async def test_a_hub_that_owns_nothing_puts_members_back_all_the_same(own_hub, cluster):
     """The hub's role is granted what docs/operations.md says, and no table of the application."""
     with cluster.connect(own_hub.database) as sql:

@@ -17,7 +17,7 @@ from support.tokens import token
 @pytest.fixture
 def table(own_hub, cluster):
     with cluster.connect(own_hub.database) as sql:
-        sql.execute("create table t (id int primary key, room int not null, n int, body text); alter table t replica identity full")
+        sql.execute("create table t (id int primary key, room int not null, n int, body text)")
         own_hub.watch("t")
         own_hub.start()
         yield sql

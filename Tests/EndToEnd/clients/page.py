@@ -11,8 +11,8 @@ FEATURES = ("rows", "broadcasts", "presence", "private channels", "tokens")
 TITLES = {"rows": "row changes", "tokens": "a fresh token on the same socket"}
 
 #: How a client was tried beside its emulator.
-REAL = {"Python": "the package itself, in many end-to-end tests; one holds the emulator against it",
-        "JavaScript": "realtime-js in Node and Chromium, by hand (docs/clients.md)",
+REAL = {"Python": "the package itself, in many end-to-end tests, of which one holds the emulator against it; its own suite (`make test-clients`)",
+        "JavaScript": "by Supabase's own suites (`make test-clients`); realtime-js in Node and Chromium, by hand (docs/clients.md)",
         "JavaScriptOne": "realtime-js 1.7.5 in Node, by hand"}
 
 HEAD = """# Compatibility

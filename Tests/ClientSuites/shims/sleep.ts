@@ -1,0 +1,2 @@
+// deno.land/x/sleep: seconds.
+export const sleep = (seconds: number) => new Promise((done) => setTimeout(done, seconds * 1000));
