@@ -27,7 +27,7 @@ enum ProcessTitle {
     }
 }
 
-/// The limit of open files: every socket is one.
+/// The limit of open files: every socket is one, or three where the hub ends its TLS (`TLSTunnels`).
 enum OpenFiles {
     /// A profile shows libwebsockets of Debian walking a table as long as the limit at every close. Between limits of
     /// 3,000 and 20,000 that came to about 0.65 ns an entry, in ranges that overlap; nothing above was measured.
@@ -37,9 +37,13 @@ enum OpenFiles {
     /// for each other where little of this is left (`DescriptorRoom`).
     private static let reserve = 128
 
-    /// How many sockets clients may have. `wanted` is zero for as many as possible.
-    static func sockets(wanted: Int) -> Int {
-        let most = max(1, limit - reserve)
+    /// How many sockets clients may have.
+    ///
+    /// - Parameters:
+    ///   - wanted: zero for as many as possible.
+    ///   - overTLS: the hub ends it.
+    static func sockets(wanted: Int, overTLS: Bool) -> Int {
+        let most = max(1, (limit - reserve) / (overTLS ? 3 : 1))
         return wanted == 0 ? most : min(wanted, most)
     }
 
