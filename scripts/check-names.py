@@ -37,7 +37,7 @@ STRINGS = {
     "DurableStreams/ShownTypes.swift": OURS, "DurableStreams/StreamRoute.swift": OPERATOR,
     "Gateway/Admission/RefusalLog.swift": OURS, "Gateway/HTTP/RequestRouter.swift": OURS, "Gateway/HTTP/StreamForwards.swift": OPERATOR,
     "Gateway/HTTP/StreamReaders.swift": OPERATOR,
-    "Gateway/HTTP/TLSServer.swift": OURS, "Gateway/Loop/LoopFigures.swift": OURS, "HTTP/AllowedOrigins.swift": OPERATOR,
+    "Gateway/Loop/LoopFigures.swift": OURS, "HTTP/AllowedOrigins.swift": OPERATOR,
     "HTTP/HTTPRequest.swift": OURS, "HTTP/TokenSource.swift": OURS, "Hub/Changes/RowSource.swift": OURS, "Hub/HubContext.swift": OURS,
     "Hub/Push/PushRegistration.swift": ASCII, "Hub/Recovery/RecoveryQuestion.swift": ASCII, "Hub/Typing/TypingSignal.swift": OURS,
     "Identity/JWTVerifier.swift": ASCII, "Identity/VerificationKey.swift": OPERATOR, "Listening/ListenerWorker.swift": OPERATOR,

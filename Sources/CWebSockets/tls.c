@@ -1,4 +1,4 @@
-#include "CWebSockets.h"
+#include "tls.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -129,20 +129,38 @@ static int present(SSL *ssl, void *argument) {
     return SSL_use_cert_and_key(ssl, (*presented)->leaf, (*presented)->key, (*presented)->chain, 1) == 1;
 }
 
-int roost_tls_prepare(void *ssl_ctx, struct roost_certificate *const *presented) {
-    SSL_CTX *context = ssl_ctx;
+// HTTP/2 is not among what we speak, and a WebSocket has another upgrade there (RFC 8441). A client that offers protocols, and not
+// this one, takes us for another server (RFC 7301, section 3.2).
+static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *length, const unsigned char *offered,
+                           unsigned int size, void *nothing) {
+    (void)ssl, (void)nothing;
+    static const unsigned char ours[] = "\x08http/1.1";
+    return SSL_select_next_proto((unsigned char **)chosen, length, ours, sizeof ours - 1, offered, size) == OPENSSL_NPN_NEGOTIATED
+        ? SSL_TLSEXT_ERR_OK
+        : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+SSL_CTX *roost_tls_server(struct roost_certificate *const *presented) {
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    if (!context) return NULL;
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
         SSL_CTX_set_cipher_list(context, suites_of_tls_12) != 1 ||
-        SSL_CTX_set_ciphersuites(context, suites_of_tls_13) != 1 || SSL_CTX_set1_groups_list(context, groups) != 1)
-        return 1;
-    // All suites are good, so the client may choose the one its processor handles best.
-    SSL_CTX_clear_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
-    // No tickets: each loop would have its own keys for them, and a leaked key reveals every session resumed with it.
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
+        SSL_CTX_set_ciphersuites(context, suites_of_tls_13) != 1 || SSL_CTX_set1_groups_list(context, groups) != 1) {
+        SSL_CTX_free(context);
+        return NULL;
+    }
+    // No tickets: each loop would have keys of its own for them, and whoever has such a key reads what they resume. An end without
+    // close_notify is an end: requests say their lengths. All suites are good, so the client may choose what its processor does best.
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_num_tickets(context, 0);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    // An idle connection keeps no buffers, which would take 34 KB.
-    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    // An idle connection keeps no buffers, which are 34 KB otherwise. What is written again after a full socket is a copy.
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    // A record without data is looked at by itself: a client may send them without end.
+    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
+    // One system call reads a record, not two.
+    SSL_CTX_set_read_ahead(context, 1);
+    SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
     SSL_CTX_set_cert_cb(context, present, (void *)presented);
-    return 0;
+    return context;
 }

@@ -27,7 +27,7 @@ enum ProcessTitle {
     }
 }
 
-/// The limit of open files; every socket takes one.
+/// The limit of open files: every socket is one, or three where the hub ends its TLS (`TLSTunnels`).
 enum OpenFiles {
     /// A profile shows Debian's libwebsockets scanning a table as long as the limit at every close. Between limits of
     /// 3,000 and 20,000 this cost about 0.65 ns per entry, in overlapping ranges; higher limits were not measured.
@@ -37,9 +37,13 @@ enum OpenFiles {
     /// that are not upgraded yet. The latter displace each other when few of these are left (`DescriptorRoom`).
     private static let reserve = 128
 
-    /// The number of sockets available to clients. A `wanted` of zero means as many as possible.
-    static func sockets(wanted: Int) -> Int {
-        let most = max(1, limit - reserve)
+    /// How many sockets clients may have.
+    ///
+    /// - Parameters:
+    ///   - wanted: zero for as many as possible.
+    ///   - overTLS: the hub ends it.
+    static func sockets(wanted: Int, overTLS: Bool) -> Int {
+        let most = max(1, (limit - reserve) / (overTLS ? 3 : 1))
         return wanted == 0 ? most : min(wanted, most)
     }
 

@@ -11,10 +11,12 @@ from _pytest.runner import runtestprotocol
 
 from support import unfairness
 from support.browser import Browser
+from support.certificates import Authority
 from support.cluster import Cluster
 from support.http import HTTPConnection
 from support.hub import Hub, hubs
 from support.ops import LIVE, connect_operator
+from support.ports import SecurePort
 from support.proxy import Proxy
 from support.standstill import Standstills
 from support.streams import Stream
@@ -71,14 +73,27 @@ def shared_hub(cluster):
         hub.remove()
 
 
+@pytest.fixture(scope="module")
+def secure_hub(cluster, tmp_path_factory):
+    """One that ends TLS, on a database of its own."""
+    authority = Authority(tmp_path_factory.mktemp("secure"))
+    hub = Hub(cluster.create_migrated_database(f"secure_{next(_numbers)}"), ROOST_LOOPS="2").secure(authority.pair(), authority.trust)
+    hub.port = SecurePort(hub.port, hub.trust)
+    try:
+        yield hub.start()
+    finally:
+        hub.remove()
+
+
 @pytest.fixture
-def hub(shared_hub):
+def hub(request):
     """The hub that all tests share. A test that breaks it is found at once, and not by those after it."""
-    yield shared_hub
-    if shared_hub.process.poll() is not None:
-        log = shared_hub.log[-3000:]
-        status = shared_hub.process.returncode
-        shared_hub.start()
+    shared = request.getfixturevalue("secure_hub" if getattr(request, "param", "plain") == "tls" else "shared_hub")
+    yield shared
+    if shared.process.poll() is not None:
+        log = shared.log[-3000:]
+        status = shared.process.returncode
+        shared.start()
         pytest.fail(f"the hub ended with {status}: {log}")
 
 

@@ -44,8 +44,7 @@ SOURCES = {
 }
 #: What answers any request.
 READERS = [
-    "HTTP/Parser/HTTPRefusal.swift", "HTTP/HTTPConnection.swift", "HTTP/AllowedOrigins.swift", "HTTP/HTTPResponse.swift",
-    "Gateway/HTTP/TLSServer.swift"]
+    "HTTP/Parser/HTTPRefusal.swift", "HTTP/HTTPConnection.swift", "HTTP/AllowedOrigins.swift", "HTTP/HTTPResponse.swift"]
 #: lws says by itself that a WebSocket is open.
 OF_OTHERS = {"101"}
 

@@ -146,12 +146,12 @@ KEY = base64.b64encode(bytes(16)).decode()
 UPGRADE = ("upgrade: websocket", "connection: Upgrade", f"sec-websocket-key: {KEY}", "sec-websocket-version: 13")
 
 
-def error(status, first, *lines, body=b"", plain=True, tls=True, knows_the_page=True):
-    return pytest.param(status, first, lines, body, plain, tls, knows_the_page, id=f"{status} {first} {' '.join(lines)}"[:60])
+def error(status, first, *lines, body=b"", knows_the_page=True):
+    return pytest.param(status, first, lines, body, knows_the_page, id=f"{status} {first} {' '.join(lines)}"[:60])
 
 
 ERRORS = [
-    error(400, POST, "{bearer}", "transfer-encoding: chunked", body=b"x\r\n", tls=False),
+    error(400, POST, "{bearer}", "transfer-encoding: chunked", body=b"x\r\n"),
     error(400, SOCKET, "upgrade: websocket"),
     error(401, POST, "content-length: 2", body=b"{}"),
     error(401, SOCKET + "?apikey=x"),
@@ -162,22 +162,21 @@ ERRORS = [
     error(404, "POST /nowhere", "content-length: 2", body=b"{}"),
     error(405, "GET /api/broadcast"),
     error(405, "POST /realtime/v1/websocket", "content-length: 0"),
-    error(405, "TRACE /nowhere", tls=False),
-    error(408, POST, "{bearer}", "content-length: 5", body=b"{", tls=False),
+    error(405, "TRACE /nowhere"),
+    error(408, POST, "{bearer}", "content-length: 5", body=b"{"),
     error(411, POST, "{bearer}"),
-    error(411, POST, "{bearer}", "transfer-encoding: chunked", body=b"0\r\n\r\n", plain=False),
     error(413, POST, "{bearer}", "content-length: 5000001"),
     error(415, POST, "{bearer}", "content-type: text/plain", "content-length: 2", body=b"{}"),
     error(422, POST, "{bearer}", "content-length: 1", body=b"{"),
     error(426, SOCKET),
     error(426, SOCKET, *UPGRADE[:3]),
-    error(501, "BREW /nowhere", tls=False),
+    error(501, "BREW /nowhere"),
     error(503, POST, "{bearer}", "content-length: 4000000", body=b"x" * (MEGABYTE + 1)),
     # The head was not taken, so nobody knows whose it was.
-    error(400, "GET /nowhere", "no colon", tls=False, knows_the_page=False),
-    error(408, "GET /nowhere", "a: ", tls=False, knows_the_page=False),
-    error(414, "GET /" + "a" * 9000, tls=False, knows_the_page=False),
-    error(431, "GET /nowhere", "a: " + "b" * 20_000, tls=False, knows_the_page=False),
+    error(400, "GET /nowhere", "no colon", knows_the_page=False),
+    error(408, "GET /nowhere", "a: ", knows_the_page=False),
+    error(414, "GET /" + "a" * 9000, knows_the_page=False),
+    error(431, "GET /nowhere", "a: " + "b" * 20_000, knows_the_page=False),
 ]
 
 
@@ -208,8 +207,8 @@ async def refused(hub, status, first, lines, body, origin):
     return answer.headers
 
 
-@pytest.mark.parametrize("status, first, lines, body, plain, tls, knows_the_page", ERRORS)
-async def test_errors_may_be_read_by_the_pages_that_are_let_in(hubs, status, first, lines, body, plain, tls, knows_the_page):
+@pytest.mark.parametrize("status, first, lines, body, knows_the_page", ERRORS)
+async def test_errors_may_be_read_by_the_pages_that_are_let_in(hubs, status, first, lines, body, knows_the_page):
     async def check(origins, is_tls, origin):
         # Pages of others are refused before anything else of a head is looked at.
         says = 403 if origins and origin == STRANGER and knows_the_page else status
@@ -219,8 +218,7 @@ async def test_errors_may_be_read_by_the_pages_that_are_let_in(hubs, status, fir
         assert headers.get("vary") == ("origin" if origins else None)
 
     # What holds much comes alone, and what takes long beside the others.
-    cases = [(origins, is_tls, origin) for origins, is_tls in hubs if (tls if is_tls else plain)
-             for origin in (PAGE, STRANGER, None)]
+    cases = [(origins, is_tls, origin) for origins, is_tls in hubs for origin in (PAGE, STRANGER, None)]
     if status == 408:
         await asyncio.gather(*(check(*case) for case in cases))
     else:

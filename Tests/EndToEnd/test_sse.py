@@ -9,6 +9,7 @@ import pytest
 from support.channels import Rights, installed_policies
 from support.deadline import eventually
 from support.http import HTTPConnection
+from support.ports import over_both
 from support.subscriptions import Subscription, channel, query
 from support.tokens import token
 
@@ -38,6 +39,7 @@ async def say(http, topic, event, payload, private=False, who=None):
 
 
 @both_formats
+@over_both
 async def test_broadcasts_of_a_channel(hub, read, http, name, lines):
     async with await Subscription.open(hub.port, f"/api/broadcast/{name}/events", lines=lines) as events:
         assert events.headers["content-type"] == ("application/x-ndjson" if lines else "text/event-stream")
@@ -50,6 +52,7 @@ async def test_broadcasts_of_a_channel(hub, read, http, name, lines):
 
 
 @both_formats
+@over_both
 async def test_one_event_of_a_channel(hub, http, name, lines):
     async with await Subscription.open(hub.port, f"/api/broadcast/{name}/events/b", lines=lines) as events:
         for number, event in enumerate("ababcb"):
@@ -77,6 +80,7 @@ async def test_several_channels_with_all_that_a_join_may_ask_for(hub, read, http
     assert list((await events.until("presence_diff")).payload["joins"]) == ["ann"]
 
 
+@over_both
 async def test_lines_of_json_and_events_by_a_post(hub, http, name):
     body = json.dumps({"channels": [name, {"topic": f"{name}:2", "config": {}}], "access_token": token("anon")}).encode()
     async with await Subscription.open(
@@ -87,6 +91,7 @@ async def test_lines_of_json_and_events_by_a_post(hub, http, name):
         assert (await events.message()).topic == f"{name}:2"
 
 
+@over_both
 async def test_http_1_0_has_no_chunks(hub, read, http, name):
     events = await read(name, version="1.0")
     assert not events.is_chunked and events.headers["connection"] == "close"
@@ -105,6 +110,7 @@ async def test_http_1_0_has_no_chunks(hub, read, http, name):
     ("/api/broadcast/a/events?private=perhaps", 400, "true or false"),
     ("/api/sse?channel=a&ticket=nonsense", 401, "ticket"),
 ])
+@over_both
 async def test_what_is_wrong_is_said_before_the_answer_begins(hub, path, status, words):
     async with await Subscription.open(hub.port, path) as events:
         assert events.status == status and words in events.first["error"], events.first
@@ -141,6 +147,7 @@ async def test_a_reader_that_comes_back_gets_what_it_missed(hub, read, http, sql
     assert (await again.until("hi")).payload == {"n": 3}
 
 
+@over_both
 async def test_an_id_that_says_nothing_is_told(hub, read, name):
     for last in ("nonsense", "1~zz!hzz.1", "1~~", "1" * 5000):
         events = await read(name, last_id=last)
@@ -209,6 +216,7 @@ async def test_a_token_that_runs_out_ends_the_answer(hub, rights, name):
         assert events.status == 401
 
 
+@over_both
 async def test_a_ticket_stands_for_a_token_once(hub, http, name):
     answer = await http.request("POST", "/api/sse/ticket", b"", authorization="Bearer " + of("ann"))
     ticket = json.loads(answer.body)
@@ -259,6 +267,7 @@ async def test_a_cookie_counts_nowhere_else(hub, name):
 # What others can do to a reader
 
 
+@over_both
 async def test_nobody_passes_for_the_hub_or_for_another_channel(hub, read, http, connect, name):
     events = await read(name)
     member = await connect(2)
@@ -276,6 +285,7 @@ async def test_nobody_passes_for_the_hub_or_for_another_channel(hub, read, http,
 
 
 @both_formats
+@over_both
 async def test_bytes_come_as_base64(hub, read, http, name, lines):
     events = await read(name, lines=lines)
     answer = await http.request(
@@ -301,6 +311,7 @@ async def test_a_reader_is_a_connection_like_others(own_hub, name):
         one.close()
 
 
+@over_both
 async def test_a_reader_says_nothing_in_presence(hub, read, connect, name):
     member = await connect(2)
     await member.join(f"realtime:{name}", config={"presence": {"enabled": True, "key": "bob"}})

@@ -12,6 +12,7 @@ from support.certificates import Authority
 from support.deadline import eventually
 from support.events import Broken, EventReader
 from support.http import HTTPConnection
+from support.ports import SecurePort, over_both
 from support.streams import Stream, bearer, byte_count, offset, stamp
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +34,7 @@ async def text(events, until):
     return got
 
 
+@over_both
 async def test_a_reader_is_sent_what_there_is_and_what_comes(hub, stream):
     await stream.append(b"Hello")
     async with await watch(hub, stream) as events:
@@ -51,6 +53,7 @@ async def test_a_reader_is_sent_what_there_is_and_what_comes(hub, stream):
         assert await events.next() is None
 
 
+@over_both
 async def test_a_connection_is_kept_behind_an_answer_that_ended(hub, stream):
     await stream.append(b"all", stream_closed="true")
     async with await watch(hub, stream) as events:
@@ -60,6 +63,7 @@ async def test_a_connection_is_kept_behind_an_answer_that_ended(hub, stream):
         assert (await Stream(http, stream.name).read()).body == b"all"
 
 
+@over_both
 async def test_a_request_behind_an_answer_that_goes_on_waits_for_its_end(hub, stream):
     async with await watch(hub, stream) as events:
         await events.json()
@@ -72,6 +76,7 @@ async def test_a_request_behind_an_answer_that_goes_on_waits_for_its_end(hub, st
         assert answer.status == 200 and answer.headers["stream-closed"] == "true"
 
 
+@over_both
 async def test_http_1_0_has_no_chunks(hub, stream):
     await stream.append(b"Hello")
     async with await watch(hub, stream, version="1.0") as events:
@@ -83,6 +88,7 @@ async def test_http_1_0_has_no_chunks(hub, stream):
         assert await events.next() is None
 
 
+@over_both
 async def test_json_and_binary_streams_as_events(hub, http):
     messages = Stream(http)
     await messages.create("application/json", b'[{"n":1},{"n":2}]')
@@ -96,6 +102,7 @@ async def test_json_and_binary_streams_as_events(hub, http):
         assert base64.b64decode((await events.next()).data) == bytes(range(256))
 
 
+@over_both
 async def test_a_cancel_ends_the_events(hub, stream):
     await stream.append(b"so far")
     async with await watch(hub, stream) as events:
@@ -150,6 +157,7 @@ async def test_who_may_not_read_is_told_before_the_events(hub, stream):
         assert events.status == 403
 
 
+@over_both
 async def test_many_watchers_get_the_same_bytes(hub, stream):
     watchers = [await watch(hub, stream) for _ in range(100)]
     said = b""
@@ -162,6 +170,7 @@ async def test_many_watchers_get_the_same_bytes(hub, stream):
         events.close()
 
 
+@over_both
 async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, stream):
     """Readers that come at any time, break off at any time, and go on at the offset of their last control."""
     rounds = int(os.environ.get("ROOST_STREAM_JOINS", "200"))
@@ -227,29 +236,6 @@ async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, stream):
     print(joins)
 
 
-async def test_over_the_hubs_own_tls_there_are_pages_and_polls_but_no_events(cluster, tmp_path):
-    from support.hub import Hub
-    authority = Authority(tmp_path)
-    hub = Hub(cluster.create_database("stream_tls")).secure(authority.pair("streams"), authority.trust)
-    try:
-        hub.run("migrate")
-        hub.start()
-
-        async def ask(method, query="", body=None, **headers):
-            # Every answer ends its connection there.
-            async with await HTTPConnection.open(hub.port, tls=hub.trust) as http:
-                return await http.request(method, f"/streams/a{query}", body, **bearer(), **headers)
-
-        assert (await ask("PUT", content_type="text/plain")).status == 201
-        assert (await ask("POST", body=b"Hello", content_type="text/plain")).status == 204
-        assert (await ask("GET", f"?offset={offset(0)}&live=long-poll")).body == b"Hello"
-        refused = await ask("GET", "?offset=-1&live=sse")
-        assert refused.status == 501 and "long-poll" in refused.json["error"]
-        assert (await ask("POST", stream_closed="true")).headers["stream-closed"] == "true"
-    finally:
-        hub.remove()
-
-
 # Who costs the hub something
 
 
@@ -257,6 +243,7 @@ def descriptors(hub):
     return len(os.listdir(f"/proc/{hub.process.pid}/fd"))
 
 
+@over_both
 async def test_a_reader_that_is_gone_is_noticed_at_once(hub, stream):
     before = descriptors(hub)
     watchers = [await watch(hub, stream) for _ in range(50)]
@@ -271,6 +258,7 @@ async def test_a_reader_that_is_gone_is_noticed_at_once(hub, stream):
     assert (await stream.append(b"x")).status == 204
 
 
+@over_both
 async def test_junk_on_an_answer_that_goes_on_is_bounded(hub, stream):
     async with await watch(hub, stream) as events:
         await events.json()
@@ -286,6 +274,7 @@ async def test_junk_on_an_answer_that_goes_on_is_bounded(hub, stream):
     assert (await stream.append(b"x")).status == 204
 
 
+@over_both
 async def test_a_slow_reader_is_sent_what_it_lacks_when_it_reads_again(hub, http):
     """It has an offset, and no queue: what others are sent meanwhile costs nothing for it."""
     stream = Stream(http)
@@ -321,7 +310,12 @@ async def _comments(events):
     return events.comments
 
 
-async def test_a_drain_ends_answers_whole(own_hub):
+@pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "tls"])
+async def test_a_drain_ends_answers_whole(own_hub, is_secure, tmp_path):
+    if is_secure:
+        authority = Authority(tmp_path)
+        own_hub.secure(authority.pair(), authority.trust)
+        own_hub.port = SecurePort(own_hub.port, own_hub.trust)
     own_hub.start()
     async with await HTTPConnection.open(own_hub.port) as http:
         stream = Stream(http)

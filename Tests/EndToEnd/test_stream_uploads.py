@@ -9,6 +9,7 @@ from support.bounds import at_most
 from support.deadline import eventually
 from support.events import EventReader
 from support.http import HTTPConnection
+from support.ports import over_both
 from support.streams import Stream, Upload, bearer, byte_count, offset
 
 pytestmark = pytest.mark.anyio
@@ -28,6 +29,7 @@ async def status(stream):
     return (await stream.head()).headers.get("stream-status")
 
 
+@over_both
 async def test_pieces_are_appended_as_they_come(hub, connection, stream):
     upload = Upload(connection, stream, stream_closed="true")
     async with await EventReader.open(hub.port, f"{stream.path}?offset=-1&live=sse", **bearer()) as events:
@@ -44,6 +46,7 @@ async def test_pieces_are_appended_as_they_come(hub, connection, stream):
     assert again.body == b"Hello, world", "the connection is kept"
 
 
+@over_both
 async def test_an_end_without_a_close_leaves_the_stream_open(connection, stream):
     upload = Upload(connection, stream)
     upload.write(b"first half, ")
@@ -56,6 +59,7 @@ async def test_an_end_without_a_close_leaves_the_stream_open(connection, stream)
     assert (await upload.answer()).headers["stream-next-offset"] == offset(23)
 
 
+@over_both
 async def test_characters_may_be_torn_between_pieces(connection, stream):
     text = "Grüße an alle 🐦 überall"
     upload = Upload(connection, stream)
@@ -71,6 +75,7 @@ async def test_characters_may_be_torn_between_pieces(connection, stream):
     assert (await stream.read()).body.decode() in (text, text + "x"), "nothing of the torn character"
 
 
+@over_both
 async def test_a_body_that_breaks_off_stalls_the_stream(hub, stream):
     connection = await HTTPConnection.open(hub.port)
     upload = Upload(connection, stream)
@@ -92,6 +97,7 @@ async def is_stalled(stream):
 
 
 @pytest.mark.parametrize("end", ["cancel", "close", "delete"])
+@over_both
 async def test_the_producer_is_told_of_an_end_at_once(connection, stream, end):
     """In the middle of its body, whatever it is about to write."""
     upload = Upload(connection, stream)
@@ -111,6 +117,7 @@ async def test_the_producer_is_told_of_an_end_at_once(connection, stream, end):
     assert answer.headers["connection"] == "close"
 
 
+@over_both
 async def test_who_may_not_write_is_told_before_anything_is_read(connection, stream):
     upload = Upload(connection, stream, **bearer("authenticated"))
     assert (await upload.answer()).status == 403
@@ -122,6 +129,7 @@ async def test_a_stream_that_is_not_there(connection, http):
     assert (await upload.answer()).status == 404
 
 
+@over_both
 async def test_a_hundred_thousand_pieces_cost_no_memory(hub, connection, http):
     """What comes faster than it can be kept waits in the sender's socket."""
     stream = Stream(http)
@@ -137,6 +145,7 @@ async def test_a_hundred_thousand_pieces_cost_no_memory(hub, connection, http):
     assert hub.resident_bytes - before < 60_000_000
 
 
+@over_both
 async def test_a_stream_that_is_full_ends_the_request(connection, stream):
     upload = Upload(connection, stream)
     try:
@@ -150,6 +159,7 @@ async def test_a_stream_that_is_full_ends_the_request(connection, stream):
     assert await length(stream) <= 4_194_304
 
 
+@over_both
 async def test_messages_are_one_append_however_they_come(connection, http):
     stream = Stream(http)
     await stream.create("application/json")

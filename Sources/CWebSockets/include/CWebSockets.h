@@ -13,34 +13,19 @@
 #include <libwebsockets.h>
 #include <uv.h>
 
-// A context on one of our libuv loops, with vhosts that never listen: we accept sockets and let lws adopt them. `tls`:
-// whether any of them will speak TLS.
-struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls);
+// A context on a libuv loop of ours, with a vhost that never listens: sockets are accepted by us and adopted.
+struct lws_context *roost_context_create(uv_loop_t *loop, void *user);
 
-// A vhost whose connections all go to `callback`, which keeps 8 zeroed bytes for each. With `tls`, the callback is asked,
-// before this returns, to prepare the vhost's SSL_CTX (LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS, `user`).
-struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback,
-                                     int tls);
+// A vhost whose connections all go to `callback`, which keeps 8 zeroed bytes for each.
+struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback);
 
 // Passes lws' own messages to `sink` (one line each, with its level).
 void roost_log_to(void (*sink)(int level, const char *line));
 
-// Copies a header's value to `buffer` (NUL-terminated) and returns its length; 0 if absent, -1 if it does not fit.
-int roost_header(struct lws *wsi, enum lws_token_indexes token, char *buffer, int size);
-int roost_custom_header(struct lws *wsi, const char *name_with_colon, char *buffer, int size);
-// The length of a query argument's decoded value; -1 if absent or too long. `name` ends with '='.
-int roost_query_argument(struct lws *wsi, const char *name, char *buffer, int size);
-
-// The request's method (an LWSHUMETH_ value) and decoded path; -1 if there is none.
-int roost_method(struct lws *wsi, char *path, int size);
-
-// Passes already framed bytes to lws, which buffers what the socket does not accept. -1 on a dead socket.
+// Hands bytes that are framed already to lws, which buffers what the socket does not take. -1 on a dead socket.
 int roost_write_framed(struct lws *wsi, const unsigned char *bytes, size_t length);
 
-// Whether bytes for the socket may bypass lws: false if TLS must encrypt them.
-int roost_is_plain(struct lws *wsi);
-
-// Bytes that have arrived on a socket and are unread; 0 if unknown.
+// Bytes that have arrived on a socket and were not read yet; 0 where unknown.
 int roost_unread(int fd);
 
 // Bytes that the peer of a TCP connection has acknowledged since it began; -1 for any other socket.
@@ -85,9 +70,28 @@ void roost_certificate_free(struct roost_certificate *certificate);
 // Seconds since 1970 (RFC 5280, section 4.1.2.5).
 long long roost_certificate_begins(const struct roost_certificate *certificate);
 long long roost_certificate_ends(const struct roost_certificate *certificate);
-// Configures an SSL_CTX for the hub. Handshakes present what `presented` points to at the time. Nonzero if OpenSSL
-// lacks something required.
-int roost_tls_prepare(void *ssl_ctx, struct roost_certificate *const *presented);
+
+// Connections whose TLS ends here (tunnel.c), of one loop and on its thread. Each is a tunnel between its client's socket and a
+// plain one, the end of a socket pair, which the loop reads and writes as it does a socket without TLS.
+//   - Memory: OpenSSL's state, and at most one record each way that the other side did not take (2 × 16 KB). A side that takes
+//     nothing is not read for, so that the plain socket fills up as the client's own would.
+//   - Each side's end is passed on behind all that was sent before it: the client's as an end of input, the loop's as close_notify
+//     and an end of output.
+//   - The client's socket stays open until the loop has shut or closed its end, so its number stays good for the loop; afterwards for
+//     60 seconds at most, and five while the client acknowledges nothing.
+struct roost_tunnels;
+// Handshakes present what `presented` points to at the time. `begins` is called, with `user`, before anything happens to a tunnel.
+// NULL if OpenSSL knows less than it has to, or there is no memory.
+struct roost_tunnels *roost_tunnels_create(uv_loop_t *loop, struct roost_certificate *const *presented,
+                                           void (*begins)(void *user), void *user);
+// Takes a client's socket over, and returns the plain end, the caller's; -1 with errno, and the socket is the caller's still.
+int roost_tunnels_open(struct roost_tunnels *tunnels, int client);
+// Handshakes are half a millisecond of CPU each: a turn of the loop makes a few, and the others wait for the next.
+void roost_tunnels_begin_turn(struct roost_tunnels *tunnels);
+// To be called once a second: ends tunnels whose clients take too long with the last of it.
+void roost_tunnels_tick(struct roost_tunnels *tunnels);
+// Ends all tunnels whose plain end is closed, and returns how many those were.
+int roost_tunnels_make_room(struct roost_tunnels *tunnels);
 
 // An outgoing connection (client.c): a context of its own on lws' default loop, for the thread that creates it, which gets its name.
 //   - All of these run on that thread, except roost_socket_wake, which any thread may call while the socket exists.

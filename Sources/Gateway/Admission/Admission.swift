@@ -14,6 +14,8 @@ package struct Admission {
         package var trace: TraceContext?
         /// Nil where it is not known.
         var peer: IPAddress?
+        /// The client's own socket.
+        var transport: Int32 = -1
         /// What it is counted for in `ConnectionLimits`; nil where it is not. Noted with the upgrade, because what is counted
         /// may be another matter by the time that it ends.
         var countedAddress: PeerAddress?
@@ -197,6 +199,7 @@ package struct Admission {
             }
             var client = Client(version: version, claims: claims, isPage: head.field("origin") != nil)
             client.countedAddress = counted
+            client.transport = fd
             client.trace = TraceContext(head)
             return count(client, peer, address: counted == nil ? addressToCount(peer) : nil)
         } catch {

@@ -61,7 +61,7 @@ final class Listener {
     /// kernel's queue, and so their time for the handshake does not run yet.
     private var turnful: Int {
         // A handshake is half a millisecond of CPU, ten times what a connection costs without.
-        if case .clients = kind, loop.lws.hasTLS { 4 } else { 16 }
+        if case .clients = kind, loop.tunnels != nil { 4 } else { 16 }
     }
 
     private func acceptTurnful() {
@@ -113,8 +113,7 @@ final class Listener {
 
     private func adopt(_ connection: Int32, _ arrival: Arrival) {
         switch kind {
-        case .clients where loop.lws.hasTLS: loop.tls.accept(connection, arrival)
-        case .clients: loop.http.accept(connection, arrival)
+        case .clients: adoptClient(connection, arrival)
         case .operators: loop.http.accept(connection, nil)
         case .socket:
             turn = (turn + 1) % (loop.siblings.count + 1)
@@ -124,6 +123,18 @@ final class Listener {
                 loop.siblings[turn - 1].post(.take(connection, arrival))
             }
         }
+    }
+
+    private func adoptClient(_ connection: Int32, _ arrival: Arrival) {
+        guard let tunnels = loop.tunnels else { return loop.http.accept(connection, arrival) }
+        guard let plain = tunnels.open(connection) else {
+            var arrival = arrival
+            loop.admission.depart(&arrival)
+            loop.counters.unheard += 1
+            Glibc.close(connection)
+            return
+        }
+        loop.http.accept(plain, arrival, transport: connection)
     }
 
     private func hold(_ connection: Int32, _ arrival: Arrival) {

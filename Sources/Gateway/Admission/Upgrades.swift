@@ -17,8 +17,6 @@ struct PendingUpgrades {
 
     func has(_ wsi: OpaquePointer) -> Bool { upgrades[wsi] != nil }
 
-    mutating func insert(_ upgrade: PendingUpgrade, for wsi: OpaquePointer) { upgrades[wsi] = upgrade }
-
     mutating func take(_ wsi: OpaquePointer) -> PendingUpgrade? {
         upgrades.isEmpty ? nil : upgrades.removeValue(forKey: wsi)
     }
@@ -75,29 +73,6 @@ extension EventLoop {
         if let upgrade = upgrades.endHandOver() { abandon(upgrade) }
     }
 
-    /// lws has read the head of an upgrade: ours, or the client's own over TLS. Zero lets it go on, a negative value closes
-    /// the connection.
-    func confirmUpgrade(_ wsi: OpaquePointer) -> Int32 {
-        guard !upgrades.has(wsi) else { return 0 }
-        let head = LWSRequestHead(wsi: wsi)
-        let fd = Int32(lws_get_socket_fd(wsi))
-        if let denial = tls.requestBegins(head, by: wsi) {
-            return tls.writeLast(denial.response, by: head.field("origin"), to: wsi)
-        }
-        let verdict =
-            WebSocketHandshake.isAsked(by: head)
-            ? tls.judgeUpgrade(head, by: fd, of: wsi)
-            : .refused(
-                router.refusal(of: head, isOps: false)
-                    ?? .error(400, "Ask for an upgrade with GET, and to a WebSocket"))
-        switch verdict {
-        case .refused(let response): return tls.writeLast(response, by: head.field("origin"), to: wsi)
-        case .admitted(let upgrade):
-            upgrades.insert(upgrade, for: wsi)
-            return 0
-        }
-    }
-
     /// lws has opened the WebSocket. Negative closes the connection.
     func established(_ wsi: OpaquePointer, _ user: UnsafeMutableRawPointer?) -> Int32 {
         guard let user, let upgrade = upgrades.take(wsi) else { return -1 }
@@ -111,7 +86,6 @@ extension EventLoop {
 
     /// lws forgets a connection.
     func destroyed(_ wsi: OpaquePointer) {
-        tls.destroyed(wsi)
         if let upgrade = upgrades.take(wsi) { abandon(upgrade) }
     }
 

@@ -76,7 +76,6 @@ extension Delivery {
 
     /// What has arrived and nobody will read, within bounds: a peer that goes on sending is reset.
     private static func discardInput(_ socket: Socket) {
-        guard socket.isPlain else { return }
         withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) { scratch in
             var rounds = 16
             while rounds > 0, recv(socket.fd, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT)) > 0 {

@@ -160,7 +160,7 @@ extension Delivery {
     private mutating func takes(_ slot: Slot) -> Bool {
         let hasTaken = sockets[Int(slot)].hasTaken && !pending.isEmpty(slot)
         sockets[Int(slot)].hasTaken = false
-        let acknowledged = Int(roost_bytes_acked(sockets[Int(slot)].fd))
+        let acknowledged = Int(roost_bytes_acked(sockets[Int(slot)].transport))
         guard acknowledged >= 0 else { return hasTaken }
         defer { accounts[Int(slot)].bytesSeen = acknowledged }
         return acknowledged > accounts[Int(slot)].bytesSeen

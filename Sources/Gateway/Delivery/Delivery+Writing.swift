@@ -154,7 +154,7 @@ extension Delivery {
     /// Writes what is pending for a socket; `sendTogether` is to follow the last one.
     mutating func serve(_ slot: Slot) {
         let socket = sockets[Int(slot)]
-        guard ring != nil, socket.isOpen, socket.isPlain, !socket.isBlocked, let message = pending.only(slot),
+        guard ring != nil, socket.isOpen, !socket.isBlocked, let message = pending.only(slot),
             !socket.isHeldByLWS
         else { return drain(slot) }
         if message != shared || together.count == SendRing.batch {

@@ -73,13 +73,6 @@ struct Delivery: ~Copyable {
 
     // MARK: Sockets
 
-    mutating func open(_ slot: Slot, wsi: OpaquePointer, second: Int32, peer: IPAddress?, serial: Int) {
-        let fd = Int32(lws_get_socket_fd(wsi))
-        open(
-            slot, Socket(wsi: wsi, fd: fd, isPlain: roost_is_plain(wsi) != 0, lastHeard: second),
-            SocketAccount(peer: peer, second: second, serial: serial))
-    }
-
     mutating func open(_ slot: Slot, _ socket: Socket, _ account: SocketAccount) {
         while sockets.count <= Int(slot) {
             sockets.append(.closed)
@@ -159,7 +152,7 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].isClosing = true
         sockets[Int(slot)].closeCode = code.rawValue
         sockets[Int(slot)].endCode = code.rawValue
-        accounts[Int(slot)].bytesSeen = Int(roost_bytes_acked(sockets[Int(slot)].fd))
+        accounts[Int(slot)].bytesSeen = Int(roost_bytes_acked(sockets[Int(slot)].transport))
         reasons[slot] = reason
     }
 

@@ -5,9 +5,8 @@ import Hub
 
 /// The one place that puts bytes on sockets.
 ///
-/// A plain connection with nothing queued in lws takes ready frames straight by `send(2)`: measured at the price of the
-/// system call, where lws' own writable round costs 2.5 times as much. What the socket does not take goes on through
-/// lws. Where TLS encrypts, lws writes from the first byte on, as soon as a socket has nothing queued there.
+/// A connection with nothing queued in lws takes ready frames straight by `send(2)`: measured at the price of the system call, where
+/// lws' own writable round costs 2.5 times as much. What the socket does not take goes on through lws.
 struct SocketWriter {
     enum Outcome {
         /// The socket took this many bytes, and takes no more for now if that is not all of them.
@@ -19,7 +18,6 @@ struct SocketWriter {
     static func send(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Outcome {
         guard let base = bytes.baseAddress else { return .wrote(0) }
         if socket.isHeldByLWS { return .wrote(0) }
-        guard socket.isPlain else { return encrypt(bytes, to: socket) }
         let sent = Glibc.send(socket.fd, base, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
         return outcome(sent >= 0 ? sent : -Int(errno))
     }
@@ -32,24 +30,6 @@ struct SocketWriter {
         case EAGAIN, EINTR, ENOMEM, ENOBUFS, ECANCELED: .wrote(0)
         default: .gone
         }
-    }
-
-    /// The most that one TLS record holds (RFC 8446, section 5.1). Given more, OpenSSL writes one record and lws copies
-    /// the rest.
-    private static let record = 16_384
-
-    /// A record at a time, until the socket is full: then the last one waits in lws, and counts as written.
-    private static func encrypt(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Outcome {
-        var taken = 0
-        while taken < bytes.count, !socket.isHeldByLWS {
-            let end = min(taken + record, bytes.count)
-            guard case .wrote(let count) = handOver(UnsafeRawBufferPointer(rebasing: bytes[taken..<end]), to: socket)
-            else {
-                return .gone
-            }
-            taken += count
-        }
-        return .wrote(taken)
     }
 
     /// Gives bytes to lws, which keeps what the socket does not take.

@@ -7,6 +7,8 @@ import Hub
 /// `HTTPServer`.
 final class HTTPPeer {
     let fd: Int32
+    /// The client's own socket: the same, or the one at the far end of a tunnel.
+    let transport: Int32
     var isOps: Bool { arrival == nil }
     /// Nil on the operator's port.
     var arrival: Arrival?
@@ -33,8 +35,12 @@ final class HTTPPeer {
     private var events: Int32 = 0
     private var accounted = 0
 
-    init(fd: Int32, _ arrival: Arrival?, _ connection: consuming HTTPConnection, loop: EventLoop, place: Int) {
+    init(
+        fd: Int32, transport: Int32, _ arrival: Arrival?, _ connection: consuming HTTPConnection, loop: EventLoop,
+        place: Int
+    ) {
         self.fd = fd
+        self.transport = transport
         self.arrival = arrival
         since = loop.second
         self.connection = connection

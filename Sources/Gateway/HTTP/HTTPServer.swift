@@ -5,8 +5,8 @@ import HTTP
 import Hub
 import Wire
 
-/// The HTTP connections of a loop that are not encrypted: reads what comes by them, has it judged and answered, and hands
-/// those that become WebSockets to libwebsockets.
+/// The HTTP connections of a loop: reads what comes by them, has it judged and answered, and hands those that become WebSockets to
+/// libwebsockets.
 ///
 /// Confined to its loop. A connection costs no timer: once a second all are looked at. A connection that is silent costs its
 /// entry and libuv's; bytes are held while a head or a body is not complete.
@@ -41,11 +41,14 @@ final class HTTPServer {
 
     /// Takes a connection over. What it sent may be there already, and then it costs no round through the loop.
     ///
-    /// - Parameter arrival: nil on the operator's port.
-    func accept(_ fd: Int32, _ arrival: Arrival?) {
+    /// - Parameters:
+    ///   - arrival: nil on the operator's port.
+    ///   - transport: the client's own socket, where `fd` is the plain end of a tunnel.
+    func accept(_ fd: Int32, _ arrival: Arrival?, transport: Int32? = nil) {
         loop.counters.turnBegins()
         let peer = HTTPPeer(
-            fd: fd, arrival, HTTPConnection(limits: limits, at: loop.second), loop: loop, place: peers.count)
+            fd: fd, transport: transport ?? fd, arrival, HTTPConnection(limits: limits, at: loop.second), loop: loop,
+            place: peers.count)
         peers.append(peer)
         readInTurn(peer)
     }
@@ -177,7 +180,7 @@ final class HTTPServer {
         call.body = body
         let exchange = router.nextExchange()
         peer.call = call
-        switch router.perform(call, exchange: exchange, by: peer.fd) {
+        switch router.perform(call, exchange: exchange, by: peer.transport) {
         case .answered(let response): answer(response, to: call.origin, of: peer)
         case .streams(let answer): stream(answer, to: peer)
         case .later:
@@ -208,7 +211,7 @@ final class HTTPServer {
         guard !peer.isOps, response.status != 404 else { return }
         loop.denials.tell(
             "A call was refused", reason: "http_\(response.status)", why: response.sentence,
-            of: loop.admission.fullAddress(by: peer.fd, forwarded), at: loop.second, loop.logger, trace: trace)
+            of: loop.admission.fullAddress(by: peer.transport, forwarded), at: loop.second, loop.logger, trace: trace)
     }
 
     /// The answer to a request that was answered later; false where nobody here waits for it any more.
@@ -255,7 +258,7 @@ final class HTTPServer {
     // MARK: Upgrades
 
     private func upgrade(_ head: HTTPHead, of peer: HTTPPeer, _ input: UnsafeRawBufferPointer) {
-        switch loop.judgeUpgrade(head, by: peer.fd, of: &peer.arrival) {
+        switch loop.judgeUpgrade(head, by: peer.transport, of: &peer.arrival) {
         case .refused(let response):
             answer(response, to: head.field("origin"), of: peer, closes: true)
         case .admitted(let upgrade):

@@ -40,7 +40,7 @@ enum HTTPOutcome {
     case later
 }
 
-/// What requests of a loop are answered, however they came: by `HTTPServer`, or by `TLSServer` where the hub ends TLS.
+/// What requests of a loop are answered.
 final class RequestRouter {
     /// Lives as long as the process. Counting who holds it costs some 0.2 µs of a short request.
     private unowned(unsafe) let loop: EventLoop
@@ -188,22 +188,9 @@ final class RequestRouter {
     /// A late answer. Its connection may be gone by now.
     func replied(_ exchange: Int, _ outcome: HTTPOutcome) {
         if case .later = outcome { return }
-        guard !loop.http.reply(exchange, outcome) else { return }
-        switch outcome {
-        case .answered(let response): loop.tls.reply(exchange, response)
-        case .streams(let answer):
-            answer.source.refused(answer.exchange)
-            loop.tls.reply(exchange, Self.notOverTLS)
-        case .later: break
-        }
+        guard !loop.http.reply(exchange, outcome), case .streams(let answer) = outcome else { return }
+        answer.source.refused(answer.exchange)
     }
-
-    /// libwebsockets 4.1.6 spins where a client ends while an answer goes on.
-    static let notOverTLS = HTTPResponse.error(
-        501,
-        "The hub sends no events over its own TLS: put a proxy in front that ends TLS, use a WebSocket, or read a "
-            + "stream with live=long-poll"
-    ).readableAnywhere
 
     /// The head of a request whose body is taken as it comes. `HTTPServer.goOn` is called when the first piece may.
     func begin(_ call: HTTPCall, exchange: Int) {

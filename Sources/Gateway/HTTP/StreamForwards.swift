@@ -44,8 +44,6 @@ final class StreamForwards {
         guard head.method == "POST",
             let route = loop.rules.streamRoutes.first(where: { $0.path == head.path && $0.backend != nil })
         else { return nil }
-        // Before the backend is asked to do what nobody would be told of.
-        guard !loop.lws.hasTLS else { return .refused(RequestRouter.notOverTLS) }
         guard loop.services.forwarder != nil else {
             return .refused(.error(404, "This hub serves no streams: its operator has to set streams.directory"))
         }

@@ -74,7 +74,8 @@ final class StreamingAnswers {
     /// - Returns: why it does not.
     func begin(_ answer: StreamingAnswer, to peer: HTTPPeer) -> HTTPResponse? {
         let client: Admission.Client
-        switch loop.admission.count(answer.claims, by: peer.fd, peer.call?.forwarded, isCounted: peer.isCounted) {
+        switch loop.admission.count(answer.claims, by: peer.transport, peer.call?.forwarded, isCounted: peer.isCounted)
+        {
         case .refused(let denial):
             loop.note(denial)
             answer.source.refused(answer.exchange)
@@ -90,7 +91,7 @@ final class StreamingAnswers {
         let slot = loop.slots.take()
         loop.counters.accepted += 1
         let isChunked = !peer.connection.isHTTP10
-        var socket = Socket(wsi: nil, fd: peer.fd, isPlain: true, lastHeard: loop.second)
+        var socket = Socket(wsi: nil, fd: peer.fd, transport: peer.transport, lastHeard: loop.second)
         socket.isHeld = true
         socket.isBlocked = true
         loop.delivery.open(
@@ -102,7 +103,7 @@ final class StreamingAnswers {
         loop.noteConnections()
         var patience = Self.patience
         setsockopt(
-            peer.fd, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, &patience, socklen_t(MemoryLayout<UInt32>.size))
+            peer.transport, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, &patience, socklen_t(MemoryLayout<UInt32>.size))
         if !answer.isHeld { begin(slot, with: nil) }
         answer.source.began(answer.exchange, slot, isChunked: isChunked)
         return nil

@@ -118,7 +118,7 @@ final class StreamsAPI {
     }
 
     private func url(of call: StreamCall, _ head: some RequestHead) -> String {
-        let isEncrypted = loop.lws.hasTLS || head.field("x-forwarded-proto") == "https"
+        let isEncrypted = loop.tunnels != nil || head.field("x-forwarded-proto") == "https"
         return call.url(scheme: isEncrypted ? "https" : "http", host: head.field("host"))
     }
 

@@ -35,7 +35,7 @@ extension EventLoop {
             case .take(let connection, let arrival): http.accept(connection, arrival)
             case .makeRoom: _ = makeRoom(for: nil)
             case .endIdle(let address): _ = endIdle(of: address)
-            case .present(let certificate): self.certificate.present(certificate)
+            case .present(let certificate): tunnels?.present(certificate)
             case .stopAccepting: stopAccepting()
             case .closeSome(let rounds): closeSome(rounds: rounds)
             case .cutOff: for slot in delivery.sockets.indices { delivery.cutOff(Slot(slot)) }

@@ -40,12 +40,9 @@ extension EventLoop {
         return nil
     }
 
-    func endIdle(of address: PeerAddress) -> Bool { http.endIdle(of: address) || tls.endIdle(of: address) }
+    func endIdle(of address: PeerAddress) -> Bool { http.endIdle(of: address) }
 
-    func makeRoom(for newcomer: PeerAddress?) -> Bool {
-        let isMade = http.makeRoom(for: newcomer)
-        return lws.hasTLS && tls.makeRoom(for: newcomer) || isMade
-    }
+    func makeRoom(for newcomer: PeerAddress?) -> Bool { tunnels?.makeRoom() == true || http.makeRoom(for: newcomer) }
 }
 
 /// WebSockets that open, fall silent, and end.
@@ -55,7 +52,10 @@ extension EventLoop {
         countedAddresses.note(client.countedAddress, for: slot)
         counters.accepted += 1
         traces[slot] = client.trace
-        delivery.open(slot, wsi: wsi, second: second, peer: client.peer, serial: counters.accepted)
+        let fd = Int32(lws_get_socket_fd(wsi))
+        delivery.open(
+            slot, Socket(wsi: wsi, fd: fd, transport: client.transport, lastHeard: second),
+            SocketAccount(peer: client.peer, second: second, serial: counters.accepted))
         hub.connect(
             slot, version: client.version, claims: client.claims, isCounted: client.countedUser != nil,
             isPage: client.isPage)

@@ -34,13 +34,13 @@ final class EventLoop {
 
     // From a connection to a WebSocket.
     private(set) var listeners: [Listener] = []
-    let certificate: PresentedCertificate
     private let certificates: CertificateRefresher?
+    /// Nil where the hub ends no TLS.
+    private(set) var tunnels: TLSTunnels?
     private(set) var lws = LWSContext()
     var admission: Admission
     var upgrades = PendingUpgrades()
     lazy var http = HTTPServer(loop: self, router: router)
-    lazy var tls = TLSServer(loop: self)
     lazy var answers = StreamingAnswers(loop: self)
     lazy var router = RequestRouter(loop: self)
     lazy var operators = OpsSockets(loop: self)
@@ -101,7 +101,6 @@ final class EventLoop {
             requiresFeed: configuration.requiresFeed && services.feed != nil)
         partial = PartialMessages(limits.unfinished)
         endings = EndingLog(loops: configuration.loops)
-        certificate = PresentedCertificate(certificates?.certificate)
         libuv.attach(self)
         ticks.start(after: 1000, every: 1000)
         hub.hearOthers = { [unowned self] in
@@ -110,7 +109,8 @@ final class EventLoop {
         hub.askForRoom(
             hasRoom: { [unowned self] in delivery.hasRoom($0, for: 0) },
             awaitRoom: { [unowned self] in delivery.awaitRoom($0) })
-        lws = LWSContext(on: libuv, owner: self, hasTLS: certificates != nil)
+        lws = LWSContext(on: libuv, owner: self)
+        tunnels = certificates.map { TLSTunnels(on: libuv, owner: self, presenting: $0.certificate) }
     }
 
     static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop? {
@@ -144,6 +144,8 @@ final class EventLoop {
         }
         counters.loopBegins()
         libuv.run()
+        // What was written last is in the tunnels, and goes on to their clients.
+        if tunnels != nil { libuv.runOnce() }
     }
 
     func now() -> HubTime {
@@ -242,6 +244,7 @@ final class EventLoop {
         sendResyncs()
         answers.settle()
         changes.turnEnds()
+        tunnels?.beginTurn()
         http.beginTurn()
         // While slices are left to send or requests to read, the loop does not wait for events.
         libuv.keepsTurning(delivery.hasWork || changes.isSliced || http.isBehind)
@@ -320,7 +323,7 @@ final class EventLoop {
         execute()
         http.tick()
         router.streams.tick()
-        tls.endSlowBodies()
+        tunnels?.tick()
         endSlowMessages()
         if index == 0 { limits.failing.forget() }
         endings.secondGoesBy(loop: index, logger)
@@ -340,7 +343,7 @@ final class EventLoop {
         guard index == 0, second % CertificateRefresher.interval == 0, let certificate = certificates?.look() else {
             return
         }
-        self.certificate.present(certificate)
+        tunnels?.present(certificate)
         for sibling in siblings { sibling.post(.present(certificate)) }
     }
 }

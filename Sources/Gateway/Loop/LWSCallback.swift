@@ -38,13 +38,12 @@ extension EventLoop {
             return 0
         case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
             upgrades.adopted(wsi)
-            tls.adopted(wsi)
             return 0
         case LWS_CALLBACK_WSI_DESTROY:
             destroyed(wsi)
             return 0
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
-            return confirmUpgrade(wsi)
+            return upgrades.has(wsi) ? 0 : -1
         case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
             return upgrades.has(wsi) ? 0 : 1
         case LWS_CALLBACK_ESTABLISHED:
@@ -56,14 +55,6 @@ extension EventLoop {
             } else {
                 operators.closed(user)
             }
-            return 0
-        case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS: return certificate.prepare(user)
-        case LWS_CALLBACK_HTTP: return tls.began(wsi)
-        case LWS_CALLBACK_HTTP_BODY: return tls.body(wsi, bytes)
-        case LWS_CALLBACK_HTTP_BODY_COMPLETION: return tls.completed(wsi)
-        case LWS_CALLBACK_HTTP_WRITEABLE: return tls.writable(wsi)
-        case LWS_CALLBACK_CLOSED_HTTP:
-            tls.closed(wsi)
             return 0
         default:
             return 0

@@ -41,6 +41,9 @@ final class LibuvLoop: @unchecked Sendable {
 
     func run() { uv_run(pointer, UV_RUN_DEFAULT) }
 
+    /// One turn, for what there is to do now.
+    func runOnce() { uv_run(pointer, UV_RUN_NOWAIT) }
+
     func stop() { uv_stop(pointer) }
 
     /// Keeps the loop from waiting for events, or lets it wait: an idle handle is called in each turn.

@@ -115,7 +115,7 @@ extension LoopFigures {
             })
         connectionsClosed = counters.closed
         unfinishedRefused = counters.unfinishedRefused
-        httpConnections = loop.http.requestCount + loop.tls.requestCount
+        httpConnections = loop.http.requestCount
         displaced = counters.displaced
         unheard = counters.unheard
         overShare = counters.overShare

@@ -25,20 +25,23 @@ struct MachineExamination {
             )
     }
 
+    private var endsTLS: Bool { configuration.tlsCertificate != nil }
+    private var filesOfSocket: String { endsTLS ? "three for each socket over TLS" : "one for each socket" }
+
     private var openFiles: Finding {
         let limit = OpenFiles.raiseLimit()
         let wanted = configuration.connections
-        guard wanted <= OpenFiles.sockets(wanted: 0) else {
+        guard wanted <= OpenFiles.sockets(wanted: 0, overTLS: endsTLS) else {
             return Finding(
                 .warning, "open files",
-                "The hub may hold only \(limit) files, one for each socket, and limits.connections is \(wanted); "
+                "The hub may hold only \(limit) files, \(filesOfSocket), and limits.connections is \(wanted); "
                     + "raise the limit (LimitNOFILE= in systemd, ulimit -Hn).")
         }
         return limit >= 10_000
-            ? Finding(.good, "open files", "The hub may hold \(limit) files, one for each socket.")
+            ? Finding(.good, "open files", "The hub may hold \(limit) files, \(filesOfSocket).")
             : Finding(
                 .warning, "open files",
-                "The hub may hold only \(limit) files, one for each socket; raise the limit (LimitNOFILE= in systemd, "
+                "The hub may hold only \(limit) files, \(filesOfSocket); raise the limit (LimitNOFILE= in systemd, "
                     + "ulimit -Hn)."
             )
     }
@@ -57,7 +60,7 @@ struct MachineExamination {
 
     private var kernel: [Finding] {
         let wanted = configuration.connections
-        let sockets = wanted == 0 ? OpenFiles.sockets(wanted: 0) : wanted
+        let sockets = wanted == 0 ? OpenFiles.sockets(wanted: 0, overTLS: endsTLS) : wanted
         let advice = KernelSettings().advice(sockets: sockets, isChosen: wanted != 0)
         guard !advice.isEmpty else { return [Finding(.good, "kernel", "The kernel has room for the hub's sockets.")] }
         return advice.map { Finding(.warning, "kernel", $0) }

@@ -47,7 +47,7 @@ extension RoostConfiguration {
 
     private var limits: HubLimits {
         var limits = HubLimits()
-        limits.connections = OpenFiles.sockets(wanted: connections)
+        limits.connections = OpenFiles.sockets(wanted: connections, overTLS: tlsCertificate != nil)
         limits.connectionsPerAddress = connectionsPerAddress
         limits.connectionsPerUser = connectionsPerUser
         limits.channelsPerConnection = channelsPerConnection

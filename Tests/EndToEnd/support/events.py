@@ -6,6 +6,7 @@ import json
 import zlib
 
 from support.deadline import PATIENCE, patience
+from support.ports import trust_of
 from support.websocket import response
 
 Event = collections.namedtuple("Event", "name data id")
@@ -32,8 +33,10 @@ class EventReader:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             sock.setblocking(False)
             await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
-        events = cls(*await (asyncio.open_connection(sock=sock, limit=4096) if sock
-                             else asyncio.open_connection("127.0.0.1", port)))
+        tls = trust_of(port)
+        events = cls(*await (
+            asyncio.open_connection(sock=sock, limit=4096, ssl=tls, server_hostname="127.0.0.1" if tls else None) if sock
+            else asyncio.open_connection("127.0.0.1", port, ssl=tls)))
         if body is not None:
             headers["content_length"] = str(len(body))
         lines = [f"{name.replace('_', '-')}: {value}" for name, value in {"host": "127.0.0.1", **headers}.items()]

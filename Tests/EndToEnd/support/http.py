@@ -4,6 +4,7 @@ import asyncio
 import json
 
 from support.deadline import PATIENCE, patience
+from support.ports import trust_of
 from support.websocket import response
 
 
@@ -24,7 +25,7 @@ class HTTPConnection:
 
     @classmethod
     async def open(cls, port, source=None, tls=None):
-        address = {"port": port, "local_addr": (source, 0) if source else None, "ssl": tls}
+        address = {"port": port, "local_addr": (source, 0) if source else None, "ssl": tls or trust_of(port)}
         connection = cls(*await asyncio.open_connection("127.0.0.1", **address))
         connection._address = address
         return connection

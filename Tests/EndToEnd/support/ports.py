@@ -3,8 +3,27 @@
 import random
 import socket
 
+import pytest
+
+#: For tests of what is the same with and without TLS: they are given a hub of either kind.
+over_both = pytest.mark.parametrize("hub", ["plain", "tls"], indirect=True)
+
 _RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
 _claims = []
+
+
+class SecurePort(int):
+    """The port of a hub that speaks TLS: clients of `support` that are given it do so, too."""
+
+    def __new__(cls, port, trust):
+        made = super().__new__(cls, port)
+        made.trust = trust
+        return made
+
+
+def trust_of(port):
+    """The ssl.SSLContext of a port's clients; None where they speak plain."""
+    return getattr(port, "trust", None)
 
 
 def free_port():

@@ -8,6 +8,7 @@ import socket
 import struct
 
 from support.deadline import PATIENCE, patience
+from support.ports import trust_of
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
@@ -71,6 +72,7 @@ class WebSocket:
         """`source`: another address of the loopback, for those that are meant to be refused: the hub slows down
         addresses that keep failing, and that must not be ours. `receive_buffer`: bytes, for one that is full soon.
         `tls`: an ssl.SSLContext. A `port` that is a text is the path of a Unix domain socket; a pair is an address and a port."""
+        tls = tls or trust_of(port)
         async with patience(within):
             is_unix = isinstance(port, str)
             plain = socket.socket(socket.AF_UNIX if is_unix else socket.AF_INET)

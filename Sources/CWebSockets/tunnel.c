@@ -1,0 +1,447 @@
+#include <errno.h>
+#include <openssl/err.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tls.h"
+
+enum {
+    // The most that a TLS record holds (RFC 8446, section 5.1).
+    RECORD = 16384,
+    // A handshake takes two or three.
+    HANDSHAKE_STEPS_OF_A_TURN = 8,
+    // Of one tunnel. A client may send records of one byte, or of none.
+    READS_OF_A_TURN = 256,
+    // Seconds for the last of it once the loop has ended its side: without an acknowledgement, and in all.
+    STILL_SECONDS = 5,
+    ENDING_SECONDS = 60,
+};
+
+struct side {
+    uv_poll_t poll;
+    int fd;
+    // What libuv waits for.
+    int events;
+};
+
+// Bytes that a side did not take. Allocated only while there are some.
+struct rest {
+    unsigned char *bytes;
+    size_t start, end;
+};
+
+struct roost_tunnel {
+    struct roost_tunnels *tunnels;
+    SSL *ssl;
+    struct side client, plain;
+    struct rest to_client, to_plain;
+    // libuv's handles that are not closed yet.
+    int handles;
+    // What the handshake waits for; zero once it is made.
+    int handshake_waits_for;
+    // The client sends no more: its end was read, or the connection broke.
+    unsigned client_ended : 1;
+    unsigned plain_was_told : 1;
+    // The loop sends no more, and may be gone.
+    unsigned plain_ended : 1;
+    unsigned client_was_told : 1;
+    // The loop has closed its end.
+    unsigned plain_is_gone : 1;
+    // TLS is of no use any more: the connection broke, or the client broke a rule.
+    unsigned is_broken : 1;
+    // To be read on when the client's socket can be written.
+    unsigned read_waits_for_write : 1;
+    unsigned is_over : 1;
+    // Since the loop ended its side: what the client had acknowledged when that was last looked at, and the seconds.
+    long long acknowledged;
+    int seconds, still_seconds;
+    // Tunnels whose plain side has ended or whose client's has broken.
+    struct roost_tunnel *previous, *next;
+};
+
+struct roost_tunnels {
+    uv_loop_t *loop;
+    SSL_CTX *context;
+    void (*begins)(void *user);
+    void *user;
+    int handshake_steps;
+    struct roost_tunnel *ending;
+    unsigned char scratch[RECORD];
+};
+
+static void client_is_ready(uv_poll_t *handle, int status, int events);
+static void plain_is_ready(uv_poll_t *handle, int status, int events);
+
+// Ends
+
+static void forget_handle(uv_handle_t *handle) {
+    struct roost_tunnel *tunnel = handle->data;
+    if (!--tunnel->handles) free(tunnel);
+}
+
+static void close_side(struct side *side) {
+    uv_close((uv_handle_t *)&side->poll, forget_handle);
+    close(side->fd);
+}
+
+static void drop(struct rest *rest) {
+    free(rest->bytes);
+    *rest = (struct rest){0};
+}
+
+static void begin_ending(struct roost_tunnel *tunnel) {
+    struct roost_tunnels *tunnels = tunnel->tunnels;
+    if (tunnel->previous || tunnels->ending == tunnel) return;
+    tunnel->next = tunnels->ending;
+    if (tunnel->next) tunnel->next->previous = tunnel;
+    tunnels->ending = tunnel;
+}
+
+static void end(struct roost_tunnel *tunnel) {
+    if (tunnel->is_over) return;
+    tunnel->is_over = 1;
+    if (tunnel->next) tunnel->next->previous = tunnel->previous;
+    if (tunnel->previous) tunnel->previous->next = tunnel->next;
+    else if (tunnel->tunnels->ending == tunnel) tunnel->tunnels->ending = tunnel->next;
+    SSL_free(tunnel->ssl);
+    drop(&tunnel->to_client);
+    drop(&tunnel->to_plain);
+    close_side(&tunnel->client);
+    close_side(&tunnel->plain);
+}
+
+// An alert of OpenSSL's may be on its way: what the client sends is read away for a while, as an end with unread input would be a
+// reset, which may overtake it.
+static void break_off(struct roost_tunnel *tunnel) {
+    if (tunnel->is_broken) return;
+    tunnel->is_broken = 1;
+    drop(&tunnel->to_client);
+    drop(&tunnel->to_plain);
+    shutdown(tunnel->client.fd, SHUT_WR);
+    shutdown(tunnel->plain.fd, SHUT_WR);
+    tunnel->client_was_told = tunnel->plain_was_told = 1;
+    begin_ending(tunnel);
+}
+
+// From the client
+
+// False where there is no memory.
+static int keep(struct rest *rest, const unsigned char *bytes, size_t count) {
+    rest->bytes = malloc(count);
+    if (!rest->bytes) return 0;
+    memcpy(rest->bytes, bytes, count);
+    rest->start = 0;
+    rest->end = count;
+    return 1;
+}
+
+// How many bytes the loop's end took; -1 where it is closed.
+static ssize_t send_plain(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
+    ssize_t sent = send(tunnel->plain.fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) return sent;
+    return errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ENOMEM ? 0 : -1;
+}
+
+static void lose_plain(struct roost_tunnel *tunnel) {
+    tunnel->plain_is_gone = 1;
+    drop(&tunnel->to_plain);
+}
+
+// False where something is left.
+static int flush_to_plain(struct roost_tunnel *tunnel) {
+    struct rest *rest = &tunnel->to_plain;
+    if (!rest->bytes) return 1;
+    ssize_t sent = send_plain(tunnel, rest->bytes + rest->start, rest->end - rest->start);
+    if (sent < 0) lose_plain(tunnel);
+    else if ((rest->start += (size_t)sent) == rest->end) drop(rest);
+    return !rest->bytes;
+}
+
+// Input that nobody reads any more.
+static void discard_input(struct roost_tunnel *tunnel) {
+    for (int round = 0; round < 4; round++) {
+        ssize_t count = recv(tunnel->client.fd, tunnel->tunnels->scratch, RECORD, MSG_DONTWAIT);
+        if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (count <= 0) tunnel->client_ended = 1;
+        if (count < RECORD) return;
+    }
+}
+
+// Decrypts what there is, a record's length at most. Sets `waits` if something has to happen before there is more.
+static size_t decrypt(struct roost_tunnel *tunnel, int *reads, int *waits) {
+    unsigned char *scratch = tunnel->tunnels->scratch;
+    size_t count = 0;
+    while (count < RECORD && !*waits) {
+        if (!--*reads) {
+            // The others' turn. What OpenSSL holds wakes nobody, but that the socket can be written does.
+            tunnel->read_waits_for_write = 1;
+            *waits = 1;
+            break;
+        }
+        ERR_clear_error();
+        errno = 0;
+        int result = SSL_read(tunnel->ssl, scratch + count, (int)(RECORD - count));
+        if (result > 0) {
+            count += (size_t)result;
+            // libuv says when more has come to the socket.
+            if (!SSL_has_pending(tunnel->ssl)) *waits = 1;
+            continue;
+        }
+        switch (SSL_get_error(tunnel->ssl, result)) {
+        case SSL_ERROR_WANT_READ:
+            // A record that was no data leaves errno alone, and others may be behind it.
+            if (errno == EAGAIN || errno == EINTR) *waits = 1;
+            break;
+        case SSL_ERROR_WANT_WRITE:
+            tunnel->read_waits_for_write = 1;
+            *waits = 1;
+            break;
+        case SSL_ERROR_ZERO_RETURN:
+            tunnel->client_ended = 1;
+            *waits = 1;
+            break;
+        default:
+            break_off(tunnel);
+            *waits = 1;
+        }
+    }
+    return count;
+}
+
+// Passes on what the client sent, until it has sent no more or the loop's end is full: nobody reads that meanwhile.
+static void pass_in(struct roost_tunnel *tunnel) {
+    int waits = 0, reads = READS_OF_A_TURN;
+    tunnel->read_waits_for_write = 0;
+    while (flush_to_plain(tunnel)) {
+        if (tunnel->is_broken || tunnel->plain_is_gone) return discard_input(tunnel);
+        if (tunnel->client_ended) {
+            if (!tunnel->plain_was_told) shutdown(tunnel->plain.fd, SHUT_WR);
+            tunnel->plain_was_told = 1;
+            return;
+        }
+        if (waits) return;
+        size_t count = decrypt(tunnel, &reads, &waits);
+        if (tunnel->is_broken) return;
+        if (count) {
+            ssize_t sent = send_plain(tunnel, tunnel->tunnels->scratch, count);
+            if (sent < 0) lose_plain(tunnel);
+            else if ((size_t)sent < count && !keep(&tunnel->to_plain, tunnel->tunnels->scratch + sent, count - (size_t)sent))
+                break_off(tunnel);
+        }
+    }
+}
+
+// To the client
+
+// False where the client's socket is full. Then the same bytes have to be written again (SSL_write(3)).
+static int encrypt(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
+    ERR_clear_error();
+    int result = SSL_write(tunnel->ssl, bytes, (int)count);
+    if (result > 0) return 1;
+    int error = SSL_get_error(tunnel->ssl, result);
+    if (error != SSL_ERROR_WANT_WRITE && error != SSL_ERROR_WANT_READ) break_off(tunnel);
+    return 0;
+}
+
+static void say_goodbye(struct roost_tunnel *tunnel) {
+    if (tunnel->client_was_told) return;
+    ERR_clear_error();
+    int result = SSL_shutdown(tunnel->ssl);
+    if (result < 0 && SSL_get_error(tunnel->ssl, result) == SSL_ERROR_WANT_WRITE) return;
+    shutdown(tunnel->client.fd, SHUT_WR);
+    tunnel->client_was_told = 1;
+}
+
+// Passes on what the loop sent, until it has sent no more or the client's socket is full.
+static void pass_out(struct roost_tunnel *tunnel) {
+    unsigned char *scratch = tunnel->tunnels->scratch;
+    for (;;) {
+        struct rest *rest = &tunnel->to_client;
+        if (rest->bytes) {
+            if (!encrypt(tunnel, rest->bytes, rest->end)) return;
+            drop(rest);
+        }
+        if (tunnel->plain_ended) return say_goodbye(tunnel);
+        ssize_t count = recv(tunnel->plain.fd, scratch, RECORD, MSG_DONTWAIT);
+        if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (count <= 0) {
+            tunnel->plain_ended = 1;
+            tunnel->acknowledged = roost_bytes_acked(tunnel->client.fd);
+            begin_ending(tunnel);
+            continue;
+        }
+        if (!encrypt(tunnel, scratch, (size_t)count)) {
+            if (!tunnel->is_broken && !keep(rest, scratch, (size_t)count)) break_off(tunnel);
+            return;
+        }
+        if (count < RECORD) return;
+    }
+}
+
+// The connection is broken: what the loop still sends is for nobody.
+static void discard_output(struct roost_tunnel *tunnel) {
+    ssize_t count;
+    do count = recv(tunnel->plain.fd, tunnel->tunnels->scratch, RECORD, MSG_DONTWAIT);
+    while (count > 0);
+    if (count == 0 || (errno != EAGAIN && errno != EINTR)) tunnel->plain_ended = 1;
+}
+
+// What happens
+
+static void shake_hands(struct roost_tunnel *tunnel) {
+    if (tunnel->tunnels->handshake_steps == 0) return;
+    tunnel->tunnels->handshake_steps--;
+    ERR_clear_error();
+    int result = SSL_do_handshake(tunnel->ssl);
+    if (result == 1) {
+        tunnel->handshake_waits_for = 0;
+        return pass_in(tunnel);
+    }
+    switch (SSL_get_error(tunnel->ssl, result)) {
+    case SSL_ERROR_WANT_READ: tunnel->handshake_waits_for = UV_READABLE; break;
+    case SSL_ERROR_WANT_WRITE: tunnel->handshake_waits_for = UV_WRITABLE; break;
+    default:
+        tunnel->handshake_waits_for = 0;
+        break_off(tunnel);
+    }
+}
+
+// Nonzero where libuv cannot.
+static int wait_for(struct side *side, int events, uv_poll_cb ready) {
+    if (events == side->events) return 0;
+    side->events = events;
+    return events ? uv_poll_start(&side->poll, events, ready) : uv_poll_stop(&side->poll);
+}
+
+static int if_true(int condition, int event) { return condition ? event : 0; }
+
+// Waits for what both sides need, or ends the tunnel.
+static void go_on(struct roost_tunnel *tunnel) {
+    if (tunnel->is_over) return;
+    if (tunnel->client_ended && tunnel->plain_ended && tunnel->client_was_told) return end(tunnel);
+    int client, plain;
+    if (tunnel->handshake_waits_for) {
+        client = tunnel->handshake_waits_for;
+        plain = UV_READABLE;
+    } else {
+        int is_full = tunnel->to_client.bytes || (tunnel->plain_ended && !tunnel->client_was_told) || tunnel->read_waits_for_write;
+        client = if_true(!tunnel->client_ended && !tunnel->to_plain.bytes && !tunnel->read_waits_for_write, UV_READABLE)
+            | if_true(is_full && !tunnel->is_broken, UV_WRITABLE);
+        plain = if_true(!tunnel->plain_ended && !tunnel->to_client.bytes, UV_READABLE)
+            | if_true(tunnel->to_plain.bytes != NULL, UV_WRITABLE);
+    }
+    if (wait_for(&tunnel->client, client, client_is_ready) || wait_for(&tunnel->plain, plain, plain_is_ready)) end(tunnel);
+}
+
+static void client_is_ready(uv_poll_t *handle, int status, int events) {
+    struct roost_tunnel *tunnel = handle->data;
+    tunnel->tunnels->begins(tunnel->tunnels->user);
+    if (status < 0) {
+        // libuv waits no more for a socket that is broken.
+        tunnel->client.events = 0;
+        tunnel->client_ended = 1;
+        tunnel->handshake_waits_for = 0;
+        break_off(tunnel);
+    } else if (tunnel->handshake_waits_for) {
+        shake_hands(tunnel);
+    } else {
+        if (events & UV_WRITABLE && !tunnel->is_broken) pass_out(tunnel);
+        if (events & UV_READABLE || tunnel->read_waits_for_write) pass_in(tunnel);
+    }
+    go_on(tunnel);
+}
+
+static void plain_is_ready(uv_poll_t *handle, int status, int events) {
+    struct roost_tunnel *tunnel = handle->data;
+    tunnel->tunnels->begins(tunnel->tunnels->user);
+    // Before the handshake is made the loop has nothing to say but that it ends.
+    if (tunnel->handshake_waits_for) return end(tunnel);
+    if (status < 0) {
+        tunnel->plain.events = 0;
+        lose_plain(tunnel);
+    }
+    if (events & UV_WRITABLE && !tunnel->is_broken) pass_in(tunnel);
+    if (tunnel->is_broken) discard_output(tunnel);
+    else if (events & UV_READABLE || status < 0) pass_out(tunnel);
+    go_on(tunnel);
+}
+
+// For the loop
+
+struct roost_tunnels *roost_tunnels_create(uv_loop_t *loop, struct roost_certificate *const *presented,
+                                           void (*begins)(void *user), void *user) {
+    struct roost_tunnels *tunnels = calloc(1, sizeof *tunnels);
+    if (!tunnels) return NULL;
+    tunnels->context = roost_tls_server(presented);
+    if (!tunnels->context) {
+        free(tunnels);
+        return NULL;
+    }
+    tunnels->loop = loop;
+    tunnels->begins = begins;
+    tunnels->user = user;
+    roost_tunnels_begin_turn(tunnels);
+    return tunnels;
+}
+
+// False, and nothing of it is left, where there is no memory or libuv cannot.
+static int attach(struct roost_tunnel *tunnel, int client, int plain) {
+    uv_loop_t *loop = tunnel->tunnels->loop;
+    tunnel->client.fd = client;
+    tunnel->plain.fd = plain;
+    tunnel->ssl = SSL_new(tunnel->tunnels->context);
+    if (!tunnel->ssl || SSL_set_fd(tunnel->ssl, client) != 1 || uv_poll_init(loop, &tunnel->client.poll, client)) return 0;
+    tunnel->client.poll.data = tunnel;
+    tunnel->handles = 1;
+    if (uv_poll_init(loop, &tunnel->plain.poll, plain)) return 0;
+    tunnel->plain.poll.data = tunnel;
+    tunnel->handles = 2;
+    return 1;
+}
+
+int roost_tunnels_open(struct roost_tunnels *tunnels, int client) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair)) return -1;
+    struct roost_tunnel *tunnel = calloc(1, sizeof *tunnel);
+    if (tunnel) tunnel->tunnels = tunnels;
+    if (!tunnel || !attach(tunnel, client, pair[1])) {
+        if (tunnel) SSL_free(tunnel->ssl);
+        if (tunnel && tunnel->handles) uv_close((uv_handle_t *)&tunnel->client.poll, forget_handle);
+        else free(tunnel);
+        close(pair[0]);
+        close(pair[1]);
+        errno = ENOMEM;
+        return -1;
+    }
+    SSL_set_accept_state(tunnel->ssl);
+    tunnel->handshake_waits_for = UV_READABLE;
+    go_on(tunnel);
+    return pair[0];
+}
+
+void roost_tunnels_begin_turn(struct roost_tunnels *tunnels) { tunnels->handshake_steps = HANDSHAKE_STEPS_OF_A_TURN; }
+
+void roost_tunnels_tick(struct roost_tunnels *tunnels) {
+    for (struct roost_tunnel *tunnel = tunnels->ending, *next; tunnel; tunnel = next) {
+        next = tunnel->next;
+        if (!tunnel->plain_ended) continue;
+        long long acknowledged = roost_bytes_acked(tunnel->client.fd);
+        tunnel->still_seconds = acknowledged != tunnel->acknowledged ? 0 : tunnel->still_seconds + 1;
+        tunnel->acknowledged = acknowledged;
+        if (tunnel->still_seconds >= STILL_SECONDS || ++tunnel->seconds >= ENDING_SECONDS) end(tunnel);
+    }
+}
+
+int roost_tunnels_make_room(struct roost_tunnels *tunnels) {
+    int count = 0;
+    for (struct roost_tunnel *tunnel = tunnels->ending, *next; tunnel; tunnel = next) {
+        next = tunnel->next;
+        if (!tunnel->plain_ended) continue;
+        end(tunnel);
+        count++;
+    }
+    return count;
+}
