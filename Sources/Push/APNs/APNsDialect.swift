@@ -17,12 +17,12 @@ struct APNsDialect: PushDialect {
 
     func outcomeUnsent(_ push: Push) -> PushOutcome? { push.outcomeUnsent }
 
-    mutating func authorization(for server: ServerName, at now: HubTime) throws -> Authorization? {
+    mutating func authorization(for server: ServerName, at now: HubTime) throws -> PushAuthorization? {
         let token = try tokens.token(at: now)
-        return Authorization(text: token.jwt, generation: token.generation)
+        return PushAuthorization(text: token.jwt, generation: token.generation)
     }
 
-    func request(for push: Push, authorizedBy authorization: Authorization, at now: HubTime) -> PushRequest? {
+    func request(for push: Push, authorizedBy authorization: PushAuthorization, at now: HubTime) -> PushRequest? {
         PushRequest(headers: push.headers(authorizedBy: authorization.text), body: push.payload)
     }
 

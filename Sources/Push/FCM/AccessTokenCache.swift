@@ -8,7 +8,7 @@ import Wire
 /// dated by the server's clock as soon as its answers say what that shows. Pure: it writes requests and reads answers.
 struct AccessTokenCache {
     private struct AccessToken {
-        let authorization: Authorization
+        let authorization: PushAuthorization
         let fetchedAt: Int64
         /// In monotonic milliseconds, as the next.
         let expiresAt: Int64
@@ -42,7 +42,7 @@ struct AccessTokenCache {
     init(_ account: ServiceAccount) { self.account = account }
 
     /// Nil where none holds now.
-    func authorization(at now: HubTime) -> Authorization? {
+    func authorization(at now: HubTime) -> PushAuthorization? {
         token.flatMap { now.monotonic < $0.expiresAt ? $0.authorization : nil }
     }
 
@@ -114,13 +114,14 @@ struct AccessTokenCache {
                     "this machine's clock is \(seconds) s \(skew < 0 ? "ahead of" : "behind") Google's, which is made up for; set it right"
             )
         }
-        let reason = Answer.printable(document?["error"]?.string ?? "status \(answer.status)")
+        let refusal = Answer(status: answer.status, reason: Answer.printable(document?["error"]?.string ?? ""))
+        let reason = KnownReasons.tokens.name(of: refusal)
         guard (400..<500).contains(answer.status), answer.status != 429, answer.status != 408 else {
             return failed(why: "it answered with \(reason)", answer: answer, at: now)
         }
         nextAttempt = now.monotonic + Self.refusalPause
         let said = document?["error_description"]?.string.map { Answer.printable($0) } ?? ""
-        return .refused(reason: Self.known.contains(reason) ? reason : "other", advice: Self.advice(reason, said))
+        return .refused(reason: reason, advice: Self.advice(reason, said))
     }
 
     private mutating func took(_ document: JSONDocument?, _ answer: Answer, at now: HubTime) -> CredentialVerdict {
@@ -133,7 +134,7 @@ struct AccessTokenCache {
         failures = 0
         nextAttempt = now.monotonic
         token = AccessToken(
-            authorization: Authorization(text: "Bearer " + text, generation: fetched), fetchedAt: now.monotonic,
+            authorization: PushAuthorization(text: "Bearer " + text, generation: fetched), fetchedAt: now.monotonic,
             expiresAt: now.monotonic + life, renewAt: now.monotonic + max(life / 2, life - Self.margin))
         return .good
     }
@@ -154,12 +155,6 @@ struct AccessTokenCache {
         return true
     }
 
-    /// RFC 6749, section 5.2.
-    private static let known: Set<String> = [
-        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
-        "invalid_scope",
-    ]
-
     private static func advice(_ reason: String, _ said: String) -> String {
         let words = said.isEmpty ? "" : " (\(said))"
         return switch reason {
@@ -170,4 +165,13 @@ struct AccessTokenCache {
         default: "check that the service account's token_uri leads to Google\(words)."
         }
     }
+}
+
+extension KnownReasons {
+    /// Why a token is not given (RFC 6749, section 5.2).
+    fileprivate static let tokens = KnownReasons(
+        all: [
+            "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+            "invalid_scope",
+        ])
 }

@@ -30,11 +30,11 @@ struct FCMDialect: PushDialect {
         return nil
     }
 
-    mutating func authorization(for server: ServerName, at now: HubTime) throws -> Authorization? {
+    mutating func authorization(for server: ServerName, at now: HubTime) throws -> PushAuthorization? {
         tokens.authorization(at: now)
     }
 
-    func request(for push: Push, authorizedBy authorization: Authorization, at now: HubTime) -> PushRequest? {
+    func request(for push: Push, authorizedBy authorization: PushAuthorization, at now: HubTime) -> PushRequest? {
         guard let body = FCMMessage.body(of: push, at: now) else { return nil }
         var headers = RequestHeaders()
         headers.add(":path", path)

@@ -33,10 +33,10 @@ protocol PushDialect: Sendable {
     /// What a request to a server is authorized with now; nil where that is being fetched (`credentialRequest`), and all waits for it.
     ///
     /// - Throws: where it cannot be signed, which a later attempt may do.
-    mutating func authorization(for server: ServerName, at now: HubTime) throws -> Authorization?
+    mutating func authorization(for server: ServerName, at now: HubTime) throws -> PushAuthorization?
     /// The request of a notification. Nil where it cannot be written, such as because what it is encrypted with is no key: it ends
     /// `.badToken`.
-    func request(for push: Push, authorizedBy authorization: Authorization, at now: HubTime) -> PushRequest?
+    func request(for push: Push, authorizedBy authorization: PushAuthorization, at now: HubTime) -> PushRequest?
 
     // MARK: Answers
 
@@ -78,7 +78,7 @@ extension PushDialect {
 }
 
 /// What a request is authorized with: the value of its header, as the kind writes it.
-struct Authorization: Sendable {
+struct PushAuthorization: Sendable {
     let text: String
     /// The number of the credential among those of this process, from 1.
     let generation: Int

@@ -168,7 +168,7 @@ extension Sender {
         }
     }
 
-    private mutating func authorization(for server: ServerName, at now: HubTime) -> Authorization? {
+    private mutating func authorization(for server: ServerName, at now: HubTime) -> PushAuthorization? {
         do {
             return try dialect.authorization(for: server, at: now)
         } catch {
@@ -185,7 +185,7 @@ struct InFlightRequest {
     let server: ServerName
     /// When the request left, in monotonic milliseconds.
     let sent: Int64
-    /// `Authorization.generation` of what it was sent with.
+    /// `PushAuthorization.generation` of what it was sent with.
     let generation: Int
 }
 

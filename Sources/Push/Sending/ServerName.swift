@@ -1,4 +1,5 @@
 import Hub
+import Wire
 
 /// One of the servers that requests go to. Two servers share nothing: no connection, no pause.
 enum ServerName: Hashable, Sendable {
@@ -7,7 +8,7 @@ enum ServerName: Hashable, Sendable {
     /// Google's authorization server, which gives out what requests to FCM are authorized with.
     case fcmTokens
     /// The push service of a browser's maker, by its origin: `https://HOST[:PORT]`.
-    case web(origin: String)
+    case web(origin: Name)
 
     init(_ environment: PushEnvironment, isForBroadcasts: Bool = false) {
         self = .apns(environment, isForBroadcasts: isForBroadcasts)
@@ -19,7 +20,7 @@ enum ServerName: Hashable, Sendable {
             switch destination.kind {
             case .apns: self.init(destination.environment)
             case .fcm: self = .fcm
-            case .web: self = .web(origin: Self.origin(of: destination.token.text))
+            case .web: self = .web(origin: Name(Self.origin(of: destination.token.text)))
             }
         case .channel(_, let environment, _): self.init(environment, isForBroadcasts: true)
         }
@@ -49,7 +50,7 @@ extension ServerName: CustomStringConvertible {
         case .apns(let environment, let isForBroadcasts): environment.rawValue + (isForBroadcasts ? " broadcasts" : "")
         case .fcm: "fcm"
         case .fcmTokens: "fcm tokens"
-        case .web(let origin): String(origin.dropFirst("https://".count))
+        case .web(let origin): String(origin.text.dropFirst("https://".count))
         }
     }
 }
