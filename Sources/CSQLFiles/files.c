@@ -107,6 +107,9 @@ static const unsigned char SchemaTriggers[] = {
 static const unsigned char SchemaVisibility[] = {
 #embed "../Schema/SQL/SchemaVisibility.sql"
 };
+static const unsigned char Migration030PushKinds[] = {
+#embed "../Schema/SQL/Migration030PushKinds.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -192,6 +195,7 @@ static const struct roost_sql_file files[] = {
     {"SchemaStreams.sql", SchemaStreams, sizeof SchemaStreams},
     {"SchemaTriggers.sql", SchemaTriggers, sizeof SchemaTriggers},
     {"SchemaVisibility.sql", SchemaVisibility, sizeof SchemaVisibility},
+    {"Migration030PushKinds.sql", Migration030PushKinds, sizeof Migration030PushKinds},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},

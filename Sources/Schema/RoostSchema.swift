@@ -26,7 +26,9 @@ package enum RoostSchema {
     package static let baseVersion = 29
 
     /// Steps from `baseVersion` to `currentVersion`, in order. One that was released is never changed.
-    package static let migrations: [Step] = []
+    package static let migrations: [Step] = [
+        ("030 kinds of pushes", SQLFile.text("Migration030PushKinds.sql"))
+    ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.
     package static let installations: [Step] = [

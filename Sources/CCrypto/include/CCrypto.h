@@ -51,6 +51,9 @@ roost_key *roost_key_ed25519(const uint8_t *bytes, size_t count);
 // A private key of the curve P-256 in PEM, without a passphrase. NULL for anything else.
 roost_key *roost_key_p256_pem(const char *pem, size_t count);
 
+// A private RSA key in PEM, without a passphrase, of 2,048 bits to 8,192. NULL where it is anything else.
+roost_key *roost_key_rsa_pem(const char *pem, size_t count);
+
 void roost_key_free(roost_key *key);
 
 bool roost_key_verify(

@@ -136,8 +136,9 @@ order by due_at limit $2::int
 
 -- name: TakeAlerts
 -- Takes due alerts, at most $2, for this hub ($1) to send; if $3 is not null, only the oldest of each user, and none of
--- the users in it. Each alert is a row, oldest first, followed by a row for each phone: a join in SQL would be a nested
--- loop, because the planner cannot estimate their number.
+-- the users in it; if $4 is not null, none of users with a device of these environments, to which nothing can be sent
+-- now. Each alert is a row, oldest first, followed by a row for each phone: a join in SQL would be a nested loop, because
+-- the planner cannot estimate their number.
 --
 -- Invariants
 --   * It is its own transaction, so the session that reads the answer has the alerts, and no other will ever get them,
@@ -154,6 +155,9 @@ with due as materialized (
             select from roost.push_hub h
             where h.node = a.node and h.at > statement_timestamp() - interval '30 seconds'))
         and ($3::text[] is null or a.user_id <> all ($3))
+        and ($4::text[] is null or not exists (
+            select from roost.push_device d
+            where d.user_id = a.user_id and d.kind = 'alert' and d.environment = any ($4)))
         and not exists (
             select from roost.alert b
             where b.user_id = a.user_id and b.state in ('due', 'held', 'elsewhere')
@@ -179,12 +183,13 @@ with due as materialized (
     returning message, token, environment, bundle, user_id, registered_at
 )
 select message, user_id, state, conversation, variables, floor(extract(epoch from expires_at) * 1000)::bigint,
-       null as token, null as environment, null as bundle, null::bigint as registered_at, due_at, place
+       null as token, null as environment, null as bundle, null::bigint as registered_at, due_at, place, null as keys
 from taken
 union all
-select message, user_id, null, null, null, null, token, environment, bundle,
-       floor(extract(epoch from registered_at) * 1000)::bigint, null, null
-from claimed
+select c.message, c.user_id, null, null, null, null, c.token, c.environment, c.bundle,
+       floor(extract(epoch from c.registered_at) * 1000)::bigint, null, null, d.keys
+from claimed c left join roost.push_device d
+    on c.environment = 'web' and (d.token, d.bundle, d.kind) = (c.token, c.bundle, 'alert')
 order by due_at nulls last, place, registered_at desc
 
 -- name: SettleAlerts

@@ -13,7 +13,8 @@
 -- The operator's statement on the phones of some users: $1::text[] is the statement's parameter, the users; at most $2
 -- of its rows.
 -- Locks: none of roost's.
-select t.row ->> 'user_id', t.row ->> 'token', t.row ->> 'environment', coalesce(t.row ->> 'bundle', t.row ->> 'bundle_id')
+select t.row ->> 'user_id', t.row ->> 'token', t.row ->> 'environment', coalesce(t.row ->> 'bundle', t.row ->> 'bundle_id'),
+       t.row ->> 'kind', t.row ->> 'p256dh', t.row ->> 'auth'
 from (
     select to_jsonb(a) as row
     from (
@@ -76,17 +77,17 @@ union all
 select distinct owner, true from known where owner <> user_id and owner <> all ($1::text[])
 
 -- name: AddTokens
--- Stores the application's phones, with CompareTokens' parameters. A phone of another user ($1 is complete) moves to
--- this one if the application no longer has it there.
+-- Stores the application's phones, with CompareTokens' parameters and $6, the keys of browsers. A phone of another user
+-- ($1 is complete) moves to this one if the application no longer has it there.
 -- Locks: the tokens' rows.
 with said as (
     select distinct on (token, bundle) *
-    from unnest($2::text[], $3::text[], $4::text[], $5::text[]) s (user_id, token, environment, bundle)
+    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) s (user_id, token, environment, bundle, keys)
     order by token, bundle, user_id, environment
 )
-insert into roost.push_device as d (token, environment, bundle, kind, user_id, role, claims, registered_at, from_app)
+insert into roost.push_device as d (token, environment, bundle, kind, user_id, role, claims, registered_at, from_app, keys)
 select s.token, s.environment, s.bundle, 'alert', s.user_id, 'authenticated',
-       jsonb_build_object('sub', s.user_id, 'role', 'authenticated'), clock_timestamp(), true
+       jsonb_build_object('sub', s.user_id, 'role', 'authenticated'), clock_timestamp(), true, s.keys
 from said s
 where not exists (
         select from roost.push_device g
@@ -102,7 +103,7 @@ where not exists (
 order by s.token collate pg_catalog."C"
 on conflict (token, bundle, kind) do update
 set environment = case when d.environment_found then d.environment else excluded.environment end, user_id = excluded.user_id, claims = excluded.claims, role = excluded.role, registered_at = excluded.registered_at,
-    session = null
+    keys = excluded.keys, session = null
 where d.from_app
 
 -- name: RemoveTokens

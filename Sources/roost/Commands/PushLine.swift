@@ -6,26 +6,25 @@ import Wire
 
 /// One notification in the format of `roost push --file`: a JSON object on a line of its own.
 ///
-/// `token` (or `channel`) and `payload` are required. `environment`, `bundleId`, `type` (`alert`, `background`,
-/// `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` are
-/// optional.
+/// `token` (or `channel`) and `payload` are required. `kind` (`apns` or `fcm`), `environment`, `bundleId`, `type` (`alert`,
+/// `background`, `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` are optional.
 struct PushLine: Sendable {
     /// The values of members that a line lacks.
     struct Defaults: Sendable {
         var environment: PushEnvironment
         var bundle: String?
-        var kind: PushKind
+        var type: PushType
         var priority: Int?
         /// The time after which a push is not worth sending, in milliseconds since 1970.
         var deadline: Int64
 
         init(
-            environment: PushEnvironment, bundle: String?, kind: PushKind = .alert, priority: Int? = nil,
+            environment: PushEnvironment, bundle: String?, type: PushType = .alert, priority: Int? = nil,
             deadline: Int64
         ) {
             self.environment = environment
             self.bundle = bundle
-            self.kind = kind
+            self.type = type
             self.priority = priority
             self.deadline = deadline
         }
@@ -39,15 +38,15 @@ struct PushLine: Sendable {
         do { json = try JSON(parsing: bytes) } catch { throw .notJSON(offset: error.offset) }
         guard json.kind == .object else { throw .notJSON(offset: 0) }
         guard let payload = json["payload"], payload.kind == .object else { throw .wrong("payload", "a JSON object") }
-        let kind = try json.memberValue("type", "alert, background or liveactivity") {
-            $0.string.flatMap(PushKind.init)
+        let type = try json.memberValue("type", "alert, background or liveactivity") {
+            $0.string.flatMap(PushType.init)
         }
         let id = try json.memberValue("id", "a UUID") { $0.string.flatMap { PushID($0) } }
         let priority = try json.memberValue("priority", "10, 5 or 1") { $0.int }
-        let chosenKind = kind ?? defaults.kind
+        let chosen = type ?? defaults.type
         push = Push(
-            id: id ?? PushID(), to: try Self.pushTarget(json, defaults), kind: chosenKind,
-            priority: priority ?? defaults.priority ?? (chosenKind == .alert ? 10 : 5),
+            id: id ?? PushID(), to: try Self.pushTarget(json, defaults), type: chosen,
+            priority: priority ?? defaults.priority ?? (chosen == .alert ? 10 : 5),
             expiration: Int64(try json.memberValue("expiration", "seconds since 1970") { $0.int } ?? 0),
             collapseID: try json.memberValue("collapseId", "text") { $0.string },
             payload: Array(payload.bytes), lane: try json.memberValue("lane", "text") { $0.string.map { Name($0) } },
@@ -56,6 +55,13 @@ struct PushLine: Sendable {
     }
 
     private static func pushTarget(_ json: JSON, _ defaults: Defaults) throws(PushLineError) -> Push.Target {
+        let kind = try json.memberValue("kind", "apns or fcm") { $0.string.flatMap(PushKind.init) } ?? .apns
+        if kind == .fcm {
+            guard let token = json["token"]?.string.flatMap({ PushToken($0, of: .fcm) }) else {
+                throw .wrong("token", "a registration token of Firebase")
+            }
+            return .device(PushDestination(token: token, bundle: ""))
+        }
         let environment =
             try json.memberValue("environment", "sandbox or production") { $0.string.flatMap(PushEnvironment.init) }
             ?? defaults.environment

@@ -69,8 +69,8 @@ final class Reload: Sendable {
                 throw RunFailure("\(error).", .configuration)
             }
         }
-        if let pushService = rooms.pushService, let bundle = next.push.topic {
-            pushService.adopt(try next.pushRules(bundle: bundle, audience: nil, facts: nil))
+        if let pushService = rooms.pushService {
+            pushService.adopt(try next.pushRules(bundle: next.push.topic ?? "", audience: nil, facts: nil))
         }
         rooms.gateway.adopt(next.rules)
         rooms.cluster?.replaceRules(next.rules.presence)

@@ -40,7 +40,7 @@ extension RoostConfiguration {
         try await checkKeyFile()
         try checkCertificate()
         _ = try notificationMappings()
-        _ = try apnsConfiguration()
+        _ = try pushServices()
         // Even if nothing is pushed: faults are better found before pushes are wanted.
         _ = try pushRules(bundle: push.topic ?? "", audience: nil, facts: nil)
     }

@@ -1,0 +1,19 @@
+import Wire
+
+extension AlertPayload {
+    /// The message as the service worker of a page reads it, before it is encrypted: an object whose members are those that
+    /// `ServiceWorkerRegistration.showNotification` takes, and `data`.
+    func browserBytes(tag: String) -> [UInt8] {
+        JSONWriter.object { message in
+            if case .text(let text) = title { message.writeMember("title", text) }
+            if case .text(let text) = body { message.writeMember("body", text) }
+            message.writeMember("tag", tag)
+            if let image { message.writeMember("image", image) }
+            if let badge { message.writeMember("badge", max(0, badge)) }
+            if let threadID { message.writeMember("thread", threadID) }
+            message.object("data") { data in
+                for field in self.data { data.writeMember(field.name, json: field.value) }
+            }
+        }
+    }
+}
