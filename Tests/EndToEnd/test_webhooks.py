@@ -9,6 +9,7 @@ import http.server
 import json
 import os
 import random
+import re
 import socket
 import sys
 import threading
@@ -23,6 +24,8 @@ from support.program import Program
 from support.tokens import token
 from support.wsclient import Client
 
+#: W3C Trace Context, section 3.2.
+TRACE = re.compile("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]")
 KEY = base64.b64encode(bytes(range(32))).decode()
 #: Events of the long proof: ROOST_E2E_WEBHOOK_EVENTS=10000
 EVENTS = int(os.environ.get("ROOST_E2E_WEBHOOK_EVENTS", "400"))
@@ -34,6 +37,7 @@ class Receiver:
     def __init__(self, verdict=lambda: 200):
         self.port, self.verdict = free_port(), verdict
         self.attempts, self.messages, self.violations, self.connections = 0, {}, [], []
+        self.traces = {}  # of each message; it is the same each time the message is sent
         self.server = None
 
     def start(self):
@@ -69,6 +73,9 @@ class Receiver:
         signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
         right = "v1," + base64.b64encode(hmac.digest(base64.b64decode(KEY), signed, "sha256")).decode()
         if headers["webhook-signature"] != right or abs(time.time() - int(headers["webhook-timestamp"])) > 60:
+            self.violations.append(dict(headers))
+        trace = headers["traceparent"] or ""
+        if not TRACE.fullmatch(trace) or self.traces.setdefault(headers["webhook-id"], trace) != trace:
             self.violations.append(dict(headers))
         status = self.verdict()
         if status == 200:
