@@ -1,5 +1,6 @@
 """The hub pushes to Android: who may register what, what devices are sent, and which are forgotten."""
 
+import asyncio
 import json
 import uuid
 
@@ -147,6 +148,20 @@ async def test_a_device_is_one_users_and_bounded(chat, sql):
     assert sql.execute("select count(*) from roost.push_device where user_id = %s", [LINUS.sub]).fetchone() == (20,)
     assert (await Phone(chat, GRACE).api("DELETE", f"/api/devices?token={first.device}")).status == 404
     assert (await Phone(chat, ADA).api("DELETE", f"/api/devices?token={first.device}")).status == 204
+
+
+async def test_doctor_asks_google(chat, fcm):
+    def doctor():
+        result = chat.hub.run("doctor", check=False)
+        return result.stdout + result.stderr
+
+    assert "Google takes the service account of project roost-standin" in await asyncio.to_thread(doctor)
+    fcm.script({"do": {"answer": "PERMISSION_DENIED"}})
+    try:
+        said = await asyncio.to_thread(doctor)
+    finally:
+        fcm.forget_script()
+    assert "Google refuses the service account of project roost-standin" in said and "PERMISSION_DENIED" in said, said
 
 
 async def test_both_kinds_of_one_user_are_told(cluster):
