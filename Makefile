@@ -233,6 +233,11 @@ apns-standin: ## Apple's push service for tests, on this machine: what to point 
 	@scripts/setup.sh --tests
 	exec /usr/bin/python3 Tests/ApnsStandin --folder .build/apns-standin $(ARGS)
 
+.PHONY: fcm-standin
+fcm-standin: ## Google's push service for tests, on this machine: what to point a client at, a line per push (ARGS="--help")
+	@scripts/setup.sh --tests
+	exec .venv/bin/python Tests/FcmStandin --folder .build/fcm-standin $(ARGS)
+
 .PHONY: clean
 clean: ## remove what was built and the tests' environment; the demo's data in .roost stays
 	@rm -rf .build .venv

@@ -161,7 +161,7 @@ async def test_a_key_for_one_environment(cluster, name):
                 assert xcode.alerts == [] and len(apns.asked_of(xcode.device)) <= 2
                 said = [each for each in chat.hub.log.splitlines() if "BadEnvironmentKeyInToken)" in each and "alone" in each]
                 assert len(said) == 1 and "phones whose app is of the sandbox get no pushes" in said[0]
-                assert 'roost_push_circuit_open{' not in chat.hub.ops("/metrics")[1].replace("} 0", "")
+                assert 'roost_push_circuit_open{kind="apns"} 0\n' in chat.hub.ops("/metrics")[1]
                 apns.tell(NOBODY, bad=True)
                 doctor = await asyncio.to_thread(chat.hub.run, "doctor", check=False)
                 assert "The key is for production alone (BadEnvironmentKeyInToken), and apns.environment says sandbox" in (
