@@ -27,12 +27,12 @@ enum Samples {
     /// A service account as the Firebase console makes it.
     static func accountFile() throws -> String {
         let account = JSONWriter.object { account in
-            account.member("type", "service_account")
-            account.member("project_id", "roost-1")
-            account.member("private_key_id", "k1")
-            account.member("private_key", rsaPEM)
-            account.member("client_email", "a@roost-1.iam.gserviceaccount.com")
-            account.member("token_uri", "https://oauth2.googleapis.com/token")
+            account.writeMember("type", "service_account")
+            account.writeMember("project_id", "roost-1")
+            account.writeMember("private_key_id", "k1")
+            account.writeMember("private_key", rsaPEM)
+            account.writeMember("client_email", "a@roost-1.iam.gserviceaccount.com")
+            account.writeMember("token_uri", "https://oauth2.googleapis.com/token")
         }
         return String(decoding: account, as: UTF8.self)
     }
