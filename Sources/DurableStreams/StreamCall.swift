@@ -64,7 +64,7 @@ package struct StreamCall: Sendable {
     ///
     /// - Parameter routes: paths of the application's own.
     /// - Throws: the answer to a request that is none.
-    package init?(_ head: some RequestHead, routes: [StreamRoute] = []) throws(StreamComplaint) {
+    package init?(_ head: HTTPHead, routes: [StreamRoute] = []) throws(StreamComplaint) {
         if !routes.isEmpty, let route = routes.first(where: { $0.path == head.path }) {
             guard head.method == "GET" else {
                 throw .method(allow: route.backend == nil ? "GET, OPTIONS" : "GET, POST, OPTIONS")
@@ -104,9 +104,9 @@ package struct StreamCall: Sendable {
     }
 
     /// Only the word itself counts; anything else is as good as nothing (section 4.1).
-    private static func closes(_ head: some RequestHead) -> Bool { head.field("stream-closed")?.lowercased() == "true" }
+    private static func closes(_ head: HTTPHead) -> Bool { head.field("stream-closed")?.lowercased() == "true" }
 
-    private static func opensNext(_ head: some RequestHead) throws(StreamComplaint) -> Bool {
+    private static func opensNext(_ head: HTTPHead) throws(StreamComplaint) -> Bool {
         guard let word = head.field("stream-generation") else { return false }
         guard word.lowercased() == "next" else {
             throw .badRequest("Stream-Generation of a PUT is next: it opens the name again once its stream has ended")
@@ -115,7 +115,7 @@ package struct StreamCall: Sendable {
     }
 
     /// The generation that is meant; nil for whichever there is.
-    private static func generation(_ head: some RequestHead) throws(StreamComplaint) -> StreamID? {
+    private static func generation(_ head: HTTPHead) throws(StreamComplaint) -> StreamID? {
         guard let text = head.field("stream-generation") else { return nil }
         guard let generation = StreamID(text) else {
             throw .badRequest("This Stream-Generation was never given out: send one that you received")
@@ -149,7 +149,7 @@ package struct StreamCall: Sendable {
 
     // MARK: Creating
 
-    private static func configuration(_ head: some RequestHead) throws(StreamComplaint) -> StreamConfiguration {
+    private static func configuration(_ head: HTTPHead) throws(StreamComplaint) -> StreamConfiguration {
         for field in ["stream-forked-from", "stream-fork-offset", "stream-fork-sub-offset"]
         where head.field(field) != nil {
             throw .notImplemented("Forks of streams are not supported: create a separate stream")
@@ -183,7 +183,7 @@ package struct StreamCall: Sendable {
 
     // MARK: Appending
 
-    private static func append(_ head: some RequestHead) throws(StreamComplaint) -> StreamAppend {
+    private static func append(_ head: HTTPHead) throws(StreamComplaint) -> StreamAppend {
         var append = StreamAppend(body: [])
         append.closes = closes(head)
         append.sequence = head.field("stream-seq")
@@ -202,7 +202,7 @@ package struct StreamCall: Sendable {
         return append
     }
 
-    private static func stamp(_ head: some RequestHead) throws(StreamComplaint) -> ProducerStamp? {
+    private static func stamp(_ head: HTTPHead) throws(StreamComplaint) -> ProducerStamp? {
         let (id, epoch, sequence) = (
             head.field("producer-id"), head.field("producer-epoch"), head.field("producer-seq")
         )
