@@ -57,6 +57,8 @@ struct roost_tunnel {
     unsigned is_broken : 1;
     // To be read on when the client's socket can be written.
     unsigned read_waits_for_write : 1;
+    // What the owner sends next goes behind what is in the socket pair.
+    unsigned is_behind : 1;
     unsigned is_over : 1;
     // Since the loop ended its side: what the client had acknowledged when that was last looked at, and the seconds.
     long long acknowledged;
@@ -131,6 +133,11 @@ static void break_off(struct roost_tunnel *tunnel) {
     tunnel->client_was_told = tunnel->plain_was_told = 1;
 }
 
+// Before each call whose result SSL_get_error explains. To clear the queue takes longer than to see that it is empty.
+static void forget_errors(void) {
+    if (ERR_peek_error()) ERR_clear_error();
+}
+
 // From the client
 
 // False where there is no memory.
@@ -186,7 +193,7 @@ static size_t decrypt(struct roost_tunnel *tunnel, int *reads, int *waits) {
             *waits = 1;
             break;
         }
-        ERR_clear_error();
+        forget_errors();
         errno = 0;
         int result = SSL_read(tunnel->ssl, scratch + count, (int)(RECORD - count));
         if (result > 0) {
@@ -243,7 +250,7 @@ static void pass_in(struct roost_tunnel *tunnel) {
 
 // False where the client's socket is full. Then the same bytes have to be written again (SSL_write(3)).
 static int encrypt(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
-    ERR_clear_error();
+    forget_errors();
     int result = SSL_write(tunnel->ssl, bytes, (int)count);
     if (result > 0) return 1;
     int error = SSL_get_error(tunnel->ssl, result);
@@ -266,7 +273,7 @@ static int flush_to_client(struct roost_tunnel *tunnel) {
 
 static void say_goodbye(struct roost_tunnel *tunnel) {
     if (tunnel->client_was_told) return;
-    ERR_clear_error();
+    forget_errors();
     int result = SSL_shutdown(tunnel->ssl);
     if (result < 0 && SSL_get_error(tunnel->ssl, result) == SSL_ERROR_WANT_WRITE) return;
     shutdown(tunnel->client.fd, SHUT_WR);
@@ -310,7 +317,7 @@ static void discard_output(struct roost_tunnel *tunnel) {
 static void shake_hands(struct roost_tunnel *tunnel) {
     if (tunnel->tunnels->handshake_steps == 0) return;
     tunnel->tunnels->handshake_steps--;
-    ERR_clear_error();
+    forget_errors();
     int result = SSL_do_handshake(tunnel->ssl);
     if (result == 1) {
         tunnel->handshake_waits_for = 0;
@@ -458,8 +465,10 @@ static int is_of_use(const struct roost_tunnel *tunnel) {
 
 long roost_tunnel_send(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
     if (!is_of_use(tunnel)) return -1;
-    // First what was written to the plain end.
-    if (!tunnel->to_client.bytes) pass_out(tunnel);
+    if (tunnel->is_behind && !tunnel->to_client.bytes) {
+        pass_out(tunnel);
+        tunnel->is_behind = tunnel->to_client.bytes != NULL;
+    }
     size_t taken = 0;
     while (taken < count && is_of_use(tunnel) && !tunnel->to_client.bytes) {
         size_t next = least(count - taken, RECORD);
@@ -471,6 +480,8 @@ long roost_tunnel_send(struct roost_tunnel *tunnel, const unsigned char *bytes, 
     go_on(tunnel);
     return is_of_use(tunnel) ? (long)taken : -1;
 }
+
+void roost_tunnel_put_behind(struct roost_tunnel *tunnel) { tunnel->is_behind = 1; }
 
 int roost_tunnel_keep(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
     if (!is_of_use(tunnel)) return -1;

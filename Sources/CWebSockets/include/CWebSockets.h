@@ -76,7 +76,8 @@ long long roost_certificate_ends(const struct roost_certificate *certificate);
 // plain one, the end of a socket pair, which the loop reads and writes as it does a socket without TLS.
 //   - Memory: OpenSSL's state, and at most one record each way that the other side did not take (2 × 16 KB), with what its owner gave to
 //     keep. A side that takes nothing is not read for, so that the plain socket fills up as the client's own would.
-//   - Order: what the owner sends straight to the client goes behind all that was written to the plain end before.
+//   - Order: what the owner sends straight to the client overtakes what was written to the plain end, unless it is put behind that.
+//     Both are whole frames, and of libwebsockets' own (its pongs) none belongs at a certain place.
 //   - Each side's end is passed on behind all that was sent before it: the client's as an end of input, the loop's as close_notify
 //     and an end of output.
 //   - The client's socket stays open until the loop has shut or closed its end, so its number stays good for the loop; afterwards for
@@ -102,6 +103,8 @@ int roost_tunnel_client(const struct roost_tunnel *tunnel);
 // Encrypts bytes straight to the client, which spares them the socket pair. Returns how many were taken, a number of whole records if
 // not all, -1 if the connection is of no use any more; the plain end says so, too.
 long roost_tunnel_send(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count);
+// What is sent next goes behind all that was written to the plain end.
+void roost_tunnel_put_behind(struct roost_tunnel *tunnel);
 // The rest of what was taken in part, which nothing may come between. -1 as above.
 int roost_tunnel_keep(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count);
 // has_room is called, from the loop, when nothing of it is left and the client's socket takes more.

@@ -20,6 +20,8 @@ struct SocketWriter {
         guard let base = bytes.baseAddress else { return .wrote(0) }
         if socket.isHeldByLWS { return .wrote(0) }
         if let tunnel = socket.tunnel {
+            // No pong follows a close frame.
+            if socket.isClosing { roost_tunnel_put_behind(tunnel) }
             let taken = roost_tunnel_send(tunnel, base.assumingMemoryBound(to: UInt8.self), bytes.count)
             return taken < 0 ? .gone : .wrote(taken)
         }
