@@ -38,14 +38,17 @@ struct roost_tunnel {
     SSL *ssl;
     struct side client, plain;
     struct rest to_client, to_plain;
-    // libuv's handles that are not closed yet.
-    int handles;
+    // libuv's handles that are not closed yet, and one for its owner.
+    int references;
+    // Of the owner, who waits until the client's socket takes more; negative where nobody does.
+    int waiting;
     // What the handshake waits for; zero once it is made.
     int handshake_waits_for;
     // The client sends no more: its end was read, or the connection broke.
     unsigned client_ended : 1;
     unsigned plain_was_told : 1;
-    // The loop sends no more, and may be gone.
+    // The loop has shut or closed its end, and all that it sent before was read.
+    unsigned plain_is_ending : 1;
     unsigned plain_ended : 1;
     unsigned client_was_told : 1;
     // The loop has closed its end.
@@ -54,19 +57,20 @@ struct roost_tunnel {
     unsigned is_broken : 1;
     // To be read on when the client's socket can be written.
     unsigned read_waits_for_write : 1;
+    // What the owner sends next goes behind what is in the socket pair.
+    unsigned is_behind : 1;
     unsigned is_over : 1;
     // Since the loop ended its side: what the client had acknowledged when that was last looked at, and the seconds.
     long long acknowledged;
     int seconds, still_seconds;
-    // Tunnels whose plain side has ended or whose client's has broken.
+    // Tunnels whose plain side ends.
     struct roost_tunnel *previous, *next;
 };
 
 struct roost_tunnels {
     uv_loop_t *loop;
     SSL_CTX *context;
-    void (*begins)(void *user);
-    void *user;
+    struct roost_tunnel_owner owner;
     int handshake_steps;
     struct roost_tunnel *ending;
     unsigned char scratch[RECORD];
@@ -77,10 +81,11 @@ static void plain_is_ready(uv_poll_t *handle, int status, int events);
 
 // Ends
 
-static void forget_handle(uv_handle_t *handle) {
-    struct roost_tunnel *tunnel = handle->data;
-    if (!--tunnel->handles) free(tunnel);
+void roost_tunnel_release(struct roost_tunnel *tunnel) {
+    if (!--tunnel->references) free(tunnel);
 }
+
+static void forget_handle(uv_handle_t *handle) { roost_tunnel_release(handle->data); }
 
 static void close_side(struct side *side) {
     uv_close((uv_handle_t *)&side->poll, forget_handle);
@@ -92,9 +97,12 @@ static void drop(struct rest *rest) {
     *rest = (struct rest){0};
 }
 
+// From here on the tunnel has so many seconds.
 static void begin_ending(struct roost_tunnel *tunnel) {
     struct roost_tunnels *tunnels = tunnel->tunnels;
-    if (tunnel->previous || tunnels->ending == tunnel) return;
+    if (tunnel->plain_is_ending) return;
+    tunnel->plain_is_ending = 1;
+    tunnel->acknowledged = roost_bytes_acked(tunnel->client.fd);
     tunnel->next = tunnels->ending;
     if (tunnel->next) tunnel->next->previous = tunnel;
     tunnels->ending = tunnel;
@@ -123,18 +131,22 @@ static void break_off(struct roost_tunnel *tunnel) {
     shutdown(tunnel->client.fd, SHUT_WR);
     shutdown(tunnel->plain.fd, SHUT_WR);
     tunnel->client_was_told = tunnel->plain_was_told = 1;
-    begin_ending(tunnel);
+}
+
+// Before each call whose result SSL_get_error explains. To clear the queue takes longer than to see that it is empty.
+static void forget_errors(void) {
+    if (ERR_peek_error()) ERR_clear_error();
 }
 
 // From the client
 
 // False where there is no memory.
 static int keep(struct rest *rest, const unsigned char *bytes, size_t count) {
-    rest->bytes = malloc(count);
-    if (!rest->bytes) return 0;
-    memcpy(rest->bytes, bytes, count);
-    rest->start = 0;
-    rest->end = count;
+    unsigned char *longer = realloc(rest->bytes, rest->end + count);
+    if (!longer) return 0;
+    memcpy(longer + rest->end, bytes, count);
+    rest->bytes = longer;
+    rest->end += count;
     return 1;
 }
 
@@ -181,7 +193,7 @@ static size_t decrypt(struct roost_tunnel *tunnel, int *reads, int *waits) {
             *waits = 1;
             break;
         }
-        ERR_clear_error();
+        forget_errors();
         errno = 0;
         int result = SSL_read(tunnel->ssl, scratch + count, (int)(RECORD - count));
         if (result > 0) {
@@ -238,7 +250,7 @@ static void pass_in(struct roost_tunnel *tunnel) {
 
 // False where the client's socket is full. Then the same bytes have to be written again (SSL_write(3)).
 static int encrypt(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
-    ERR_clear_error();
+    forget_errors();
     int result = SSL_write(tunnel->ssl, bytes, (int)count);
     if (result > 0) return 1;
     int error = SSL_get_error(tunnel->ssl, result);
@@ -246,9 +258,22 @@ static int encrypt(struct roost_tunnel *tunnel, const unsigned char *bytes, size
     return 0;
 }
 
+static size_t least(size_t one, size_t other) { return one < other ? one : other; }
+
+// False where something is left.
+static int flush_to_client(struct roost_tunnel *tunnel) {
+    struct rest *rest = &tunnel->to_client;
+    while (rest->bytes) {
+        size_t count = least(rest->end - rest->start, RECORD);
+        if (!encrypt(tunnel, rest->bytes + rest->start, count)) return 0;
+        if ((rest->start += count) == rest->end) drop(rest);
+    }
+    return 1;
+}
+
 static void say_goodbye(struct roost_tunnel *tunnel) {
     if (tunnel->client_was_told) return;
-    ERR_clear_error();
+    forget_errors();
     int result = SSL_shutdown(tunnel->ssl);
     if (result < 0 && SSL_get_error(tunnel->ssl, result) == SSL_ERROR_WANT_WRITE) return;
     shutdown(tunnel->client.fd, SHUT_WR);
@@ -260,16 +285,12 @@ static void pass_out(struct roost_tunnel *tunnel) {
     unsigned char *scratch = tunnel->tunnels->scratch;
     for (;;) {
         struct rest *rest = &tunnel->to_client;
-        if (rest->bytes) {
-            if (!encrypt(tunnel, rest->bytes, rest->end)) return;
-            drop(rest);
-        }
+        if (!flush_to_client(tunnel)) return;
         if (tunnel->plain_ended) return say_goodbye(tunnel);
         ssize_t count = recv(tunnel->plain.fd, scratch, RECORD, MSG_DONTWAIT);
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (count <= 0) {
             tunnel->plain_ended = 1;
-            tunnel->acknowledged = roost_bytes_acked(tunnel->client.fd);
             begin_ending(tunnel);
             continue;
         }
@@ -286,7 +307,9 @@ static void discard_output(struct roost_tunnel *tunnel) {
     ssize_t count;
     do count = recv(tunnel->plain.fd, tunnel->tunnels->scratch, RECORD, MSG_DONTWAIT);
     while (count > 0);
-    if (count == 0 || (errno != EAGAIN && errno != EINTR)) tunnel->plain_ended = 1;
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    tunnel->plain_ended = 1;
+    begin_ending(tunnel);
 }
 
 // What happens
@@ -294,7 +317,7 @@ static void discard_output(struct roost_tunnel *tunnel) {
 static void shake_hands(struct roost_tunnel *tunnel) {
     if (tunnel->tunnels->handshake_steps == 0) return;
     tunnel->tunnels->handshake_steps--;
-    ERR_clear_error();
+    forget_errors();
     int result = SSL_do_handshake(tunnel->ssl);
     if (result == 1) {
         tunnel->handshake_waits_for = 0;
@@ -327,18 +350,27 @@ static void go_on(struct roost_tunnel *tunnel) {
         client = tunnel->handshake_waits_for;
         plain = UV_READABLE;
     } else {
-        int is_full = tunnel->to_client.bytes || (tunnel->plain_ended && !tunnel->client_was_told) || tunnel->read_waits_for_write;
+        int is_full = tunnel->to_client.bytes || tunnel->waiting >= 0 || (tunnel->plain_ended && !tunnel->client_was_told) || tunnel->read_waits_for_write;
         client = if_true(!tunnel->client_ended && !tunnel->to_plain.bytes && !tunnel->read_waits_for_write, UV_READABLE)
             | if_true(is_full && !tunnel->is_broken, UV_WRITABLE);
         plain = if_true(!tunnel->plain_ended && !tunnel->to_client.bytes, UV_READABLE)
-            | if_true(tunnel->to_plain.bytes != NULL, UV_WRITABLE);
+            | if_true(tunnel->to_plain.bytes != NULL, UV_WRITABLE)
+            // Of an end behind what the client does not take nothing else tells.
+            | if_true(tunnel->to_client.bytes && !tunnel->plain_is_ending, UV_DISCONNECT);
     }
     if (wait_for(&tunnel->client, client, client_is_ready) || wait_for(&tunnel->plain, plain, plain_is_ready)) end(tunnel);
 }
 
+// The owner may send at once, and wait anew.
+static void give_room(struct roost_tunnel *tunnel) {
+    int waiting = tunnel->waiting;
+    tunnel->waiting = -1;
+    tunnel->tunnels->owner.has_room(tunnel->tunnels->owner.user, waiting);
+}
+
 static void client_is_ready(uv_poll_t *handle, int status, int events) {
     struct roost_tunnel *tunnel = handle->data;
-    tunnel->tunnels->begins(tunnel->tunnels->user);
+    tunnel->tunnels->owner.begins(tunnel->tunnels->owner.user);
     if (status < 0) {
         // libuv waits no more for a socket that is broken.
         tunnel->client.events = 0;
@@ -349,6 +381,7 @@ static void client_is_ready(uv_poll_t *handle, int status, int events) {
         shake_hands(tunnel);
     } else {
         if (events & UV_WRITABLE && !tunnel->is_broken) pass_out(tunnel);
+        if (tunnel->waiting >= 0 && !tunnel->to_client.bytes && !tunnel->is_broken) give_room(tunnel);
         if (events & UV_READABLE || tunnel->read_waits_for_write) pass_in(tunnel);
     }
     go_on(tunnel);
@@ -356,13 +389,14 @@ static void client_is_ready(uv_poll_t *handle, int status, int events) {
 
 static void plain_is_ready(uv_poll_t *handle, int status, int events) {
     struct roost_tunnel *tunnel = handle->data;
-    tunnel->tunnels->begins(tunnel->tunnels->user);
+    tunnel->tunnels->owner.begins(tunnel->tunnels->owner.user);
     // Before the handshake is made the loop has nothing to say but that it ends.
     if (tunnel->handshake_waits_for) return end(tunnel);
     if (status < 0) {
         tunnel->plain.events = 0;
         lose_plain(tunnel);
     }
+    if (events & UV_DISCONNECT || status < 0) begin_ending(tunnel);
     if (events & UV_WRITABLE && !tunnel->is_broken) pass_in(tunnel);
     if (tunnel->is_broken) discard_output(tunnel);
     else if (events & UV_READABLE || status < 0) pass_out(tunnel);
@@ -372,7 +406,7 @@ static void plain_is_ready(uv_poll_t *handle, int status, int events) {
 // For the loop
 
 struct roost_tunnels *roost_tunnels_create(uv_loop_t *loop, struct roost_certificate *const *presented,
-                                           void (*begins)(void *user), void *user) {
+                                           struct roost_tunnel_owner owner) {
     struct roost_tunnels *tunnels = calloc(1, sizeof *tunnels);
     if (!tunnels) return NULL;
     tunnels->context = roost_tls_server(presented);
@@ -381,8 +415,7 @@ struct roost_tunnels *roost_tunnels_create(uv_loop_t *loop, struct roost_certifi
         return NULL;
     }
     tunnels->loop = loop;
-    tunnels->begins = begins;
-    tunnels->user = user;
+    tunnels->owner = owner;
     roost_tunnels_begin_turn(tunnels);
     return tunnels;
 }
@@ -395,31 +428,72 @@ static int attach(struct roost_tunnel *tunnel, int client, int plain) {
     tunnel->ssl = SSL_new(tunnel->tunnels->context);
     if (!tunnel->ssl || SSL_set_fd(tunnel->ssl, client) != 1 || uv_poll_init(loop, &tunnel->client.poll, client)) return 0;
     tunnel->client.poll.data = tunnel;
-    tunnel->handles = 1;
+    tunnel->references = 1;
     if (uv_poll_init(loop, &tunnel->plain.poll, plain)) return 0;
     tunnel->plain.poll.data = tunnel;
-    tunnel->handles = 2;
+    tunnel->references = 3;
     return 1;
 }
 
-int roost_tunnels_open(struct roost_tunnels *tunnels, int client) {
+struct roost_tunnel *roost_tunnels_open(struct roost_tunnels *tunnels, int client, int *plain) {
     int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair)) return -1;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair)) return NULL;
     struct roost_tunnel *tunnel = calloc(1, sizeof *tunnel);
     if (tunnel) tunnel->tunnels = tunnels;
     if (!tunnel || !attach(tunnel, client, pair[1])) {
         if (tunnel) SSL_free(tunnel->ssl);
-        if (tunnel && tunnel->handles) uv_close((uv_handle_t *)&tunnel->client.poll, forget_handle);
+        if (tunnel && tunnel->references) uv_close((uv_handle_t *)&tunnel->client.poll, forget_handle);
         else free(tunnel);
         close(pair[0]);
         close(pair[1]);
         errno = ENOMEM;
-        return -1;
+        return NULL;
     }
     SSL_set_accept_state(tunnel->ssl);
     tunnel->handshake_waits_for = UV_READABLE;
+    tunnel->waiting = -1;
     go_on(tunnel);
-    return pair[0];
+    *plain = pair[0];
+    return tunnel;
+}
+
+int roost_tunnel_client(const struct roost_tunnel *tunnel) { return tunnel->client.fd; }
+
+static int is_of_use(const struct roost_tunnel *tunnel) {
+    return !tunnel->is_over && !tunnel->is_broken && !tunnel->plain_ended && !tunnel->handshake_waits_for;
+}
+
+long roost_tunnel_send(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
+    if (!is_of_use(tunnel)) return -1;
+    if (tunnel->is_behind && !tunnel->to_client.bytes) {
+        pass_out(tunnel);
+        tunnel->is_behind = tunnel->to_client.bytes != NULL;
+    }
+    size_t taken = 0;
+    while (taken < count && is_of_use(tunnel) && !tunnel->to_client.bytes) {
+        size_t next = least(count - taken, RECORD);
+        if (!encrypt(tunnel, bytes + taken, next) && !tunnel->is_broken && !keep(&tunnel->to_client, bytes + taken, next))
+            break_off(tunnel);
+        taken += next;
+    }
+    if (taken == count && !tunnel->to_client.bytes && !tunnel->is_broken) return (long)taken;
+    go_on(tunnel);
+    return is_of_use(tunnel) ? (long)taken : -1;
+}
+
+void roost_tunnel_put_behind(struct roost_tunnel *tunnel) { tunnel->is_behind = 1; }
+
+int roost_tunnel_keep(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
+    if (!is_of_use(tunnel)) return -1;
+    int is_kept = keep(&tunnel->to_client, bytes, count);
+    if (!is_kept) break_off(tunnel);
+    go_on(tunnel);
+    return is_kept ? 0 : -1;
+}
+
+void roost_tunnel_await_room(struct roost_tunnel *tunnel, int waiting) {
+    tunnel->waiting = waiting;
+    go_on(tunnel);
 }
 
 void roost_tunnels_begin_turn(struct roost_tunnels *tunnels) { tunnels->handshake_steps = HANDSHAKE_STEPS_OF_A_TURN; }
@@ -427,7 +501,6 @@ void roost_tunnels_begin_turn(struct roost_tunnels *tunnels) { tunnels->handshak
 void roost_tunnels_tick(struct roost_tunnels *tunnels) {
     for (struct roost_tunnel *tunnel = tunnels->ending, *next; tunnel; tunnel = next) {
         next = tunnel->next;
-        if (!tunnel->plain_ended) continue;
         long long acknowledged = roost_bytes_acked(tunnel->client.fd);
         tunnel->still_seconds = acknowledged != tunnel->acknowledged ? 0 : tunnel->still_seconds + 1;
         tunnel->acknowledged = acknowledged;
@@ -439,7 +512,6 @@ int roost_tunnels_make_room(struct roost_tunnels *tunnels) {
     int count = 0;
     for (struct roost_tunnel *tunnel = tunnels->ending, *next; tunnel; tunnel = next) {
         next = tunnel->next;
-        if (!tunnel->plain_ended) continue;
         end(tunnel);
         count++;
     }

@@ -65,7 +65,7 @@ package struct StreamCall: Sendable {
     ///
     /// - Parameter routes: the application's own paths.
     /// - Throws: the answer to an invalid request.
-    package init?(_ head: some RequestHead, routes: [StreamRoute] = []) throws(StreamComplaint) {
+    package init?(_ head: HTTPHead, routes: [StreamRoute] = []) throws(StreamComplaint) {
         if !routes.isEmpty, let route = routes.first(where: { $0.path == head.path }) {
             guard head.method == "GET" else {
                 throw .method(allow: route.backend == nil ? "GET, OPTIONS" : "GET, POST, OPTIONS")
@@ -105,11 +105,11 @@ package struct StreamCall: Sendable {
     }
 
     /// Only the exact word counts; anything else is ignored (section 4.1).
-    private static func closesStream(_ head: some RequestHead) -> Bool {
+    private static func closesStream(_ head: HTTPHead) -> Bool {
         head.field("stream-closed")?.lowercased() == "true"
     }
 
-    private static func opensNext(_ head: some RequestHead) throws(StreamComplaint) -> Bool {
+    private static func opensNext(_ head: HTTPHead) throws(StreamComplaint) -> Bool {
         guard let word = head.field("stream-generation") else { return false }
         guard word.lowercased() == "next" else {
             throw .badRequest("Stream-Generation of a PUT is next: it opens the name again once its stream has ended")
@@ -118,7 +118,7 @@ package struct StreamCall: Sendable {
     }
 
     /// The requested generation; nil for the current one.
-    private static func parseGeneration(_ head: some RequestHead) throws(StreamComplaint) -> StreamID? {
+    private static func parseGeneration(_ head: HTTPHead) throws(StreamComplaint) -> StreamID? {
         guard let text = head.field("stream-generation") else { return nil }
         guard let generation = StreamID(text) else {
             throw .badRequest("This Stream-Generation was never given out: send one that you received")
@@ -152,7 +152,7 @@ package struct StreamCall: Sendable {
 
     // MARK: Creating
 
-    private static func parseConfiguration(_ head: some RequestHead) throws(StreamComplaint) -> StreamConfiguration {
+    private static func parseConfiguration(_ head: HTTPHead) throws(StreamComplaint) -> StreamConfiguration {
         for field in ["stream-forked-from", "stream-fork-offset", "stream-fork-sub-offset"]
         where head.field(field) != nil {
             throw .notImplemented("Forks of streams are not supported: create a separate stream")
@@ -186,7 +186,7 @@ package struct StreamCall: Sendable {
 
     // MARK: Appending
 
-    private static func parseAppend(_ head: some RequestHead) throws(StreamComplaint) -> StreamAppend {
+    private static func parseAppend(_ head: HTTPHead) throws(StreamComplaint) -> StreamAppend {
         var append = StreamAppend(body: [])
         append.closes = closesStream(head)
         append.sequence = head.field("stream-seq")
@@ -205,7 +205,7 @@ package struct StreamCall: Sendable {
         return append
     }
 
-    private static func parseStamp(_ head: some RequestHead) throws(StreamComplaint) -> ProducerStamp? {
+    private static func parseStamp(_ head: HTTPHead) throws(StreamComplaint) -> ProducerStamp? {
         let (id, epoch, sequence) = (
             head.field("producer-id"), head.field("producer-epoch"), head.field("producer-seq")
         )

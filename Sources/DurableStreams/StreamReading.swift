@@ -33,7 +33,7 @@ package struct StreamReading: Sendable {
         package var known: StreamID?
     }
 
-    init(_ head: some RequestHead) throws(StreamComplaint) {
+    init(_ head: HTTPHead) throws(StreamComplaint) {
         if head.query("live") == "events" {
             try self.init(messagesFor: head, namedBy: head.query("event"), areTurns: head.query("turns") == "true")
         } else {
@@ -44,7 +44,7 @@ package struct StreamReading: Sendable {
     /// A request by a browser's `EventSource`: from `Last-Event-ID`, or from the start.
     ///
     /// - Parameter areTurns: see `Turns`.
-    init(messagesFor head: some RequestHead, namedBy member: String?, areTurns: Bool) throws(StreamComplaint) {
+    init(messagesFor head: HTTPHead, namedBy member: String?, areTurns: Bool) throws(StreamComplaint) {
         var turns = Turns(areApart: areTurns)
         if let text = head.query("after") {
             guard let known = StreamID(text) else {
@@ -60,7 +60,7 @@ package struct StreamReading: Sendable {
         last = (head.field("last-event-id") ?? head.query("last_event_id")).flatMap { StreamEventID($0) }
     }
 
-    private init(protocol head: some RequestHead) throws(StreamComplaint) {
+    private init(protocol head: HTTPHead) throws(StreamComplaint) {
         let query = head.allQuery
         last = nil
         turns = Turns()

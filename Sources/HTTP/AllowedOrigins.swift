@@ -30,13 +30,13 @@ package struct AllowedOrigins: Sendable {
     }
 
     /// Whether a request may be carried out: one of no page, of a page in the list, or of a page of the hub's own.
-    package func admit(_ head: some RequestHead) -> Bool {
+    package func admit(_ head: HTTPHead) -> Bool {
         guard !isEmpty, let origin = head.field("origin") else { return true }
         return allow(origin) || Self.isOwn(head)
     }
 
     /// Whether a page of the hub's own origin asks: its browser says so, and no page can (Fetch Metadata, "Sec-Fetch-Site").
-    package static func isOwn(_ head: some RequestHead) -> Bool { head.field("sec-fetch-site") == "same-origin" }
+    package static func isOwn(_ head: HTTPHead) -> Bool { head.field("sec-fetch-site") == "same-origin" }
 
     /// The answer to a request that may not be carried out.
     package static let refusal = HTTPResponse.error(
@@ -91,7 +91,7 @@ extension AllowedOrigins {
     /// The answer to OPTIONS, by which a browser asks what a page of another origin may send: besides what the hub reads whatever
     /// the page asks for, because what traces requests adds fields of its own to all of a page's (`traceparent`, `baggage`). The hub
     /// reads none of those, so there is nothing that they could do.
-    package func preflight(for head: some RequestHead) -> HTTPResponse {
+    package func preflight(for head: HTTPHead) -> HTTPResponse {
         var allowed = Self.readHeaders
         if allow(head.field("origin")), let asked = head.field("access-control-request-headers") {
             for name in Self.names(in: asked) where !allowed.contains(name) { allowed.append(name) }

@@ -27,14 +27,7 @@ package struct HTTPRequest: Sendable {
     }
 
     /// The request that this head begins, without its body.
-    package init(_ head: HTTPHead) { self.init(anyHead: head) }
-
-    /// - Parameter head: read by libwebsockets.
-    package init(_ head: some RequestHead) { self.init(anyHead: head) }
-
-    /// Of a type that the compiler knows here: through a witness table each property is a call and a copy.
-    @inline(__always)
-    private init(anyHead head: some RequestHead) {
+    package init(_ head: HTTPHead) {
         method = Method(rawValue: head.method) ?? .other
         path = head.path
         query = head.allQuery
@@ -45,37 +38,24 @@ package struct HTTPRequest: Sendable {
     }
 }
 
-/// What the hub asks of a request's head, whoever read it: `HTTPHeadParser`, or libwebsockets where it ends TLS.
-package protocol RequestHead {
-    var method: String { get }
-    /// Percent-decoded, without the query.
-    var path: String { get }
-    var isHTTP10: Bool { get }
-    var hasBody: Bool { get }
-    /// - Parameter name: in lower case.
-    func field(_ name: String) -> String?
-    func query(_ name: String) -> String?
+extension HTTPHead {
+    package var hasBody: Bool { body != .none && body != .length(0) }
+
     /// Percent-decoded; of a repeated name the last value.
-    var allQuery: [String: String] { get }
-    /// All values of a name in the query, percent-decoded, in their order.
-    func queryValues(_ name: String) -> [String]
+    package var allQuery: [String: String] {
+        query.isEmpty ? [:] : Dictionary(query.map { ($0.name, $0.value) }) { $1 }
+    }
+
     /// How often a name stands in the query.
-    func queryCount(_ name: String) -> Int
-    /// What stands behind the scheme `Bearer` in `authorization` (RFC 6750, section 2.1).
-    var bearer: String? { get }
+    package func queryCount(_ name: String) -> Int { query.count { $0.name == name } }
+
+    /// All values of a name in the query, percent-decoded, in their order.
+    package func queryValues(_ name: String) -> [String] { query.filter { $0.name == name }.map(\.value) }
+
     /// The token of a call of the HTTP API; see `TokenSource`.
+    ///
     /// - Parameter query: `allQuery`.
-    func callToken(query: [String: String]) -> String?
-    /// Whether a field that is a list of tokens has this one, in whatever case.
-    func lists(_ token: String, in name: String) -> Bool
-}
-
-extension RequestHead {
     package func callToken(query: [String: String]) -> String? { TokenSource(head: self).ofCall(query: query) }
-
-    /// Libwebsockets tells of a repeated name only the last value.
-    package func queryCount(_ name: String) -> Int { query(name) == nil ? 0 : 1 }
-    package func queryValues(_ name: String) -> [String] { query(name).map { [$0] } ?? [] }
 
     /// As a browser's event source does (WHATWG HTML, 9.2.2).
     package var asksForEvents: Bool { method == "GET" && field("accept") == "text/event-stream" }
@@ -90,23 +70,4 @@ extension RequestHead {
         }
         return nil
     }
-
-    package var bearer: String? {
-        guard let value = field("authorization") else { return nil }
-        let bytes = Array(value.utf8)
-        return bytes.span.bearer(in: 0..<bytes.count)
-    }
-}
-
-extension HTTPHead: RequestHead {
-    package var hasBody: Bool { body != .none && body != .length(0) }
-
-    package var allQuery: [String: String] {
-        query.isEmpty ? [:] : Dictionary(query.map { ($0.name, $0.value) }) { $1 }
-    }
-
-    package func callToken(query: [String: String]) -> String? { TokenSource(head: self).ofCall(query: query) }
-
-    package func queryCount(_ name: String) -> Int { query.count { $0.name == name } }
-    package func queryValues(_ name: String) -> [String] { query.filter { $0.name == name }.map(\.value) }
 }

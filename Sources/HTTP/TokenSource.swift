@@ -2,10 +2,10 @@
 /// `docs/protocol.md` has the order for clients.
 ///
 /// An opaque key of a Supabase project (`sb_publishable_…`, `sb_secret_…`) is no token, so what stands behind it counts.
-package struct TokenSource<Head: RequestHead> {
-    let head: Head
+package struct TokenSource {
+    let head: HTTPHead
 
-    package init(head: Head) { self.head = head }
+    package init(head: HTTPHead) { self.head = head }
 
     /// Nil where there is no token.
     package var ofUpgrade: UpgradeTokens? {

@@ -9,7 +9,7 @@ package struct TraceContext: Sendable, Equatable {
     private static let longestID = 64
 
     /// Nil where a request has neither.
-    package init?(_ head: some RequestHead) {
+    package init?(_ head: HTTPHead) {
         traceparent = head.field("traceparent").flatMap { Self.isTraceparent($0) ? $0 : nil }
         requestID = (head.field("sb-request-id") ?? head.field("baggage").flatMap { Self.requestID(inBaggage: $0) })
             .flatMap {

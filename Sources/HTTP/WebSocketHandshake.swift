@@ -3,12 +3,12 @@ package enum WebSocketHandshake {
     /// Whether a request asks for a WebSocket at all. In HTTP/1.0, and with other methods than GET, `Upgrade` means nothing
     /// (RFC 9110, section 7.8; RFC 6455, section 4.1).
     @inlinable
-    package static func isAsked(by head: some RequestHead) -> Bool {
+    package static func isAsked(by head: HTTPHead) -> Bool {
         head.method == "GET" && !head.isHTTP10 && head.lists("websocket", in: "upgrade")
     }
 
     /// What is wrong with a request that asks for one, nil where nothing is.
-    package static func refusal(of head: some RequestHead) -> HTTPResponse? {
+    package static func refusal(of head: HTTPHead) -> HTTPResponse? {
         guard isAsked(by: head), head.lists("upgrade", in: "connection") else {
             return .error(400, "The header Connection: Upgrade is missing; a proxy in between has to pass it on")
         }
@@ -30,7 +30,7 @@ package enum WebSocketHandshake {
     }
 
     /// What a request without an upgrade is told at the address of a WebSocket.
-    package static func sentence(to head: some RequestHead, at address: String) -> HTTPResponse {
+    package static func sentence(to head: HTTPHead, at address: String) -> HTTPResponse {
         guard head.method == "GET" || head.method == "HEAD" else {
             var response = HTTPResponse.error(405, "This is the address of a WebSocket: connect to it with GET")
             response.headers = [("allow", "GET, HEAD")]

@@ -5,6 +5,7 @@ Every connection is a raw socket; the requests are written by hand.
 
 import asyncio
 import base64
+import itertools
 import json
 import re
 import time
@@ -241,11 +242,12 @@ async def test_an_answer_is_one_write(http):
 
 
 @pytest.mark.parametrize("frames", [1, 3, 100, 700])
-async def test_frames_in_the_packet_of_the_upgrade(front, frames):
-    async with await HTTPConnection.open(front.port) as http:
-        http.write(upgrade() + b"".join(heartbeat(n) for n in range(frames)))
-        assert (await http.answer()).status == 101
-        assert await replies(http, frames) == [str(n) for n in range(frames)]
+async def test_frames_in_the_packet_of_the_upgrade(front, encrypted, frames):
+    for hub in (front, encrypted):
+        async with await HTTPConnection.open(hub.port, tls=hub.trust) as http:
+            http.write(upgrade() + b"".join(heartbeat(n) for n in range(frames)))
+            assert (await http.answer()).status == 101
+            assert await replies(http, frames) == [str(n) for n in range(frames)]
 
 
 async def test_half_a_frame_in_the_packet_of_the_upgrade(front):
@@ -257,9 +259,9 @@ async def test_half_a_frame_in_the_packet_of_the_upgrade(front):
         assert await replies(http, 2) == ["1", "2"]
 
 
-async def test_an_upgrade_behind_requests_on_a_connection_that_was_kept(front):
-    for pause in (0, 0.02):
-        async with await HTTPConnection.open(front.port) as http:
+async def test_an_upgrade_behind_requests_on_a_connection_that_was_kept(front, encrypted):
+    for pause, hub in itertools.product((0, 0.02), (front, encrypted)):
+        async with await HTTPConnection.open(hub.port, tls=hub.trust) as http:
             http.write(get() + post())
             await asyncio.sleep(pause)
             data = upgrade() + heartbeat(1)

@@ -236,6 +236,24 @@ async def test_a_client_that_never_reads_is_read_no_more(hub):
         wire.writer.transport.abort()
 
 
+async def test_a_slow_reader_that_is_cut_off_keeps_nothing(hub, others):
+    """It stays connected and takes nothing: what was kept for it goes all the same, and its descriptors."""
+    files = hub.open_files
+    slow = await Client.connect(hub.port, tls=hub.trust, receive_buffer=65_536)
+    await slow.join("realtime:others")
+    slow.socket.writer.transport.pause_reading()
+    connections = hub.metric("roost_connections")
+    for number in range(150):
+        others.push("realtime:others", "broadcast", {"event": "flood", "payload": {"x": "y" * 100_000}})
+        if number % 10 == 0:
+            await others.settled()
+    await others.settled()
+    await eventually(lambda: hub.metric("roost_connections") == connections - 1, what="the end of the socket")
+    await eventually(lambda: hub.open_files <= files, what=lambda: f"{hub.open_files} files, {files} before")
+    slow._task.cancel()
+    slow.socket.abort()
+
+
 async def test_a_client_that_never_reads_its_last_answer_is_let_go(hub):
     """The hub says goodbye behind an answer that is not taken; the connection does not outlive that for long."""
     files = hub.open_files

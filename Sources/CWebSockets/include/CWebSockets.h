@@ -73,19 +73,41 @@ long long roost_certificate_ends(const struct roost_certificate *certificate);
 
 // Connections whose TLS ends here (tunnel.c), of one loop and on its thread. Each is a tunnel between its client's socket and a
 // plain one, the end of a socket pair, which the loop reads and writes as it does a socket without TLS.
-//   - Memory: OpenSSL's state, and at most one record each way that the other side did not take (2 × 16 KB). A side that takes
-//     nothing is not read for, so that the plain socket fills up as the client's own would.
+//   - Memory: OpenSSL's state, and at most one record each way that the other side did not take (2 × 16 KB), with what its owner gave to
+//     keep. A side that takes nothing is not read for, so that the plain socket fills up as the client's own would.
+//   - Order: what the owner sends straight to the client overtakes what was written to the plain end, unless it is put behind that.
+//     Both are whole frames, and of libwebsockets' own (its pongs) none belongs at a certain place.
 //   - Each side's end is passed on behind all that was sent before it: the client's as an end of input, the loop's as close_notify
 //     and an end of output.
 //   - The client's socket stays open until the loop has shut or closed its end, so its number stays good for the loop; afterwards for
 //     60 seconds at most, and five while the client acknowledges nothing.
 struct roost_tunnels;
-// Handshakes present what `presented` points to at the time. `begins` is called, with `user`, before anything happens to a tunnel.
-// NULL if OpenSSL knows less than it has to, or there is no memory.
+struct roost_tunnel;
+struct roost_tunnel_owner {
+    // Called before anything happens to a tunnel.
+    void (*begins)(void *user);
+    // A client's socket takes more: `waiting` is what roost_tunnel_await_room was given.
+    void (*has_room)(void *user, int waiting);
+    void *user;
+};
+// Handshakes present what `presented` points to at the time. NULL if OpenSSL knows less than it has to, or there is no memory.
 struct roost_tunnels *roost_tunnels_create(uv_loop_t *loop, struct roost_certificate *const *presented,
-                                           void (*begins)(void *user), void *user);
-// Takes a client's socket over, and returns the plain end, the caller's; -1 with errno, and the socket is the caller's still.
-int roost_tunnels_open(struct roost_tunnels *tunnels, int client);
+                                           struct roost_tunnel_owner owner);
+// Takes a client's socket over; `plain` is the plain end, the caller's. The pointer is good until roost_tunnel_release, whatever becomes
+// of the connection. NULL with errno, and the socket is the caller's still.
+struct roost_tunnel *roost_tunnels_open(struct roost_tunnels *tunnels, int client, int *plain);
+void roost_tunnel_release(struct roost_tunnel *tunnel);
+// The client's socket, for questions about the client.
+int roost_tunnel_client(const struct roost_tunnel *tunnel);
+// Encrypts bytes straight to the client, which spares them the socket pair. Returns how many were taken, a number of whole records if
+// not all, -1 if the connection is of no use any more; the plain end says so, too.
+long roost_tunnel_send(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count);
+// What is sent next goes behind all that was written to the plain end.
+void roost_tunnel_put_behind(struct roost_tunnel *tunnel);
+// The rest of what was taken in part, which nothing may come between. -1 as above.
+int roost_tunnel_keep(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count);
+// has_room is called, from the loop, when nothing of it is left and the client's socket takes more.
+void roost_tunnel_await_room(struct roost_tunnel *tunnel, int waiting);
 // Handshakes are half a millisecond of CPU each: a turn of the loop makes a few, and the others wait for the next.
 void roost_tunnels_begin_turn(struct roost_tunnels *tunnels);
 // To be called once a second: ends tunnels whose clients take too long with the last of it.

@@ -14,8 +14,8 @@ package struct Admission {
         package var trace: TraceContext?
         /// Nil where it is not known.
         var peer: IPAddress?
-        /// The client's own socket.
-        var transport: Int32 = -1
+        /// By which it comes; nil without TLS.
+        var tunnel: TLSTunnel?
         /// What it is counted for in `ConnectionLimits`; nil where it is not. Noted with the upgrade, because what is counted
         /// may be another matter by the time that it ends.
         var countedAddress: PeerAddress?
@@ -137,7 +137,7 @@ package struct Admission {
     /// A request has come by a connection. By a proxy's it is counted for whom the proxy speaks, until `requestEnds`.
     ///
     /// - Returns: the answer where its address has too many connections.
-    package mutating func requestBegins(_ head: some RequestHead, by arrival: inout Arrival) -> Denial? {
+    package mutating func requestBegins(_ head: HTTPHead, by arrival: inout Arrival) -> Denial? {
         if arrival.isProxied {
             depart(&arrival)
             arrival.isOver = false
@@ -169,7 +169,7 @@ package struct Admission {
     ///   - fd: the socket that it came by.
     ///   - counted: the address that the connection is counted for already; who is admitted is counted for it from here on.
     package mutating func judge(
-        _ head: some RequestHead, by fd: Int32, counted: PeerAddress? = nil, at now: HubTime
+        _ head: HTTPHead, by fd: Int32, counted: PeerAddress? = nil, at now: HubTime
     ) -> Verdict {
         let peer = Peer(of: fd, head, trusting: proxies)
         if isDraining {
@@ -199,7 +199,6 @@ package struct Admission {
             }
             var client = Client(version: version, claims: claims, isPage: head.field("origin") != nil)
             client.countedAddress = counted
-            client.transport = fd
             client.trace = TraceContext(head)
             return count(client, peer, address: counted == nil ? addressToCount(peer) : nil)
         } catch {
@@ -280,7 +279,7 @@ package struct Admission {
 
     /// What is wrong with the token of a request that asks for no upgrade: whoever opens a socket's address in a browser
     /// or by curl wants to know. Nil where there is none, or it is good.
-    package func tokenRefusal(of head: some RequestHead, at now: HubTime) -> HTTPResponse? {
+    package func tokenRefusal(of head: HTTPHead, at now: HubTime) -> HTTPResponse? {
         guard let candidates = TokenSource(head: head).ofUpgrade else { return nil }
         do {
             _ = try claims(candidates, at: now)

@@ -127,14 +127,14 @@ final class Listener {
 
     private func adoptClient(_ connection: Int32, _ arrival: Arrival) {
         guard let tunnels = loop.tunnels else { return loop.http.accept(connection, arrival) }
-        guard let plain = tunnels.open(connection) else {
+        guard let (tunnel, plain) = tunnels.open(connection) else {
             var arrival = arrival
             loop.admission.depart(&arrival)
             loop.counters.unheard += 1
             Glibc.close(connection)
             return
         }
-        loop.http.accept(plain, arrival, transport: connection)
+        loop.http.accept(plain, arrival, by: tunnel)
     }
 
     private func hold(_ connection: Int32, _ arrival: Arrival) {

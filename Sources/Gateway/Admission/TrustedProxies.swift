@@ -93,7 +93,7 @@ struct Peer {
     }
 
     /// - Parameter head: of the request that came by the socket.
-    init(of fd: Int32, _ head: some RequestHead, trusting proxies: TrustedProxies) {
+    init(of fd: Int32, _ head: HTTPHead, trusting proxies: TrustedProxies) {
         self.init(of: fd, forwarded: head.field("x-forwarded-for"), trusting: proxies)
     }
 

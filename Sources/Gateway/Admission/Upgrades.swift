@@ -41,12 +41,13 @@ extension EventLoop {
         case refused(HTTPResponse)
     }
 
-    /// - Parameter arrival: of the connection; nil on the operator's port. Where a client is let in the upgrade has its count.
-    func judgeUpgrade(_ head: some RequestHead, by fd: Int32, of arrival: inout Arrival?) -> UpgradeVerdict {
-        guard arrival != nil else { return operators.judgeUpgrade(head) }
-        switch admission.judge(head, by: fd, counted: arrival?.counted, at: now()) {
-        case .admitted(let client):
-            arrival?.counted = nil
+    /// Where a client is let in, its upgrade has the connection's count.
+    func judgeUpgrade(_ head: HTTPHead, of peer: HTTPPeer) -> UpgradeVerdict {
+        guard !peer.isOps else { return operators.judgeUpgrade(head) }
+        switch admission.judge(head, by: peer.transport, counted: peer.arrival?.counted, at: now()) {
+        case .admitted(var client):
+            peer.arrival?.counted = nil
+            client.tunnel = peer.tunnel
             return .admitted(.client(client))
         case .refused(var denial):
             denial.trace = TraceContext(head)

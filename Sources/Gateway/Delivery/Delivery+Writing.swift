@@ -109,8 +109,8 @@ extension Delivery {
         return sent
     }
 
-    /// The socket is full. A frame of which a part is out must be finished by lws before anything else is written; the
-    /// frames behind it wait here, so that lws keeps no more than one for a slow reader.
+    /// The socket is full. A frame of which a part is out must be finished by lws, or the tunnel, before anything else is
+    /// written; the frames behind it wait here, so that no more than one is kept there for a slow reader.
     private mutating func finishFrame(_ slot: Slot, _ written: Int, _ socket: Socket) {
         guard !socket.isAnswer else {
             if written > 0 { pending.advance(slot, by: written) }
@@ -142,7 +142,13 @@ extension Delivery {
 
     private mutating func waitUntilWritable(_ slot: Slot, _ socket: Socket) {
         sockets[Int(slot)].isBlocked = true
-        if socket.isAnswer { answers.blocked.append(slot) } else { lws_callback_on_writable(socket.wsi) }
+        if let tunnel = socket.tunnel {
+            roost_tunnel_await_room(tunnel, Int32(slot))
+        } else if socket.isAnswer {
+            answers.blocked.append(slot)
+        } else {
+            lws_callback_on_writable(socket.wsi)
+        }
     }
 }
 
@@ -154,7 +160,7 @@ extension Delivery {
     /// Writes what is pending for a socket; `sendTogether` is to follow the last one.
     mutating func serve(_ slot: Slot) {
         let socket = sockets[Int(slot)]
-        guard ring != nil, socket.isOpen, !socket.isBlocked, let message = pending.only(slot),
+        guard ring != nil, socket.isOpen, socket.tunnel == nil, !socket.isBlocked, let message = pending.only(slot),
             !socket.isHeldByLWS
         else { return drain(slot) }
         if message != shared || together.count == SendRing.batch {

@@ -82,6 +82,8 @@ struct Delivery: ~Copyable {
         precondition(!sockets[Int(slot)].isOpen, "a slot is opened twice")
         sockets[Int(slot)] = socket
         accounts[Int(slot)] = account
+        // The head of an answer before, or of the upgrade.
+        if let tunnel = socket.tunnel { roost_tunnel_put_behind(tunnel) }
     }
 
     /// Forgets a socket and what was pending for it.

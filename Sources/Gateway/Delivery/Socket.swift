@@ -8,9 +8,8 @@ struct Socket {
     let wsi: OpaquePointer?
     /// Negative once the socket is closed and its slot free.
     let fd: Int32
-    /// Where the client's own bytes go: the same descriptor, or the one at the far end of a tunnel (`TLSTunnels`). For questions about
-    /// the client; nothing is sent there.
-    let transport: Int32
+    /// Encrypts what is sent, for `fd` is its plain end (`TLSTunnel`); nil without TLS.
+    let tunnel: OpaquePointer?
     /// Seconds on the loop's clock when the peer was last heard; of an answer, when something was last sent.
     var lastHeard: Int32
     var wasPinged = false
@@ -55,12 +54,15 @@ struct Socket {
 
     var isOpen: Bool { fd >= 0 }
 
+    /// The client's own socket, for questions about the client.
+    var transport: Int32 { tunnel.map { roost_tunnel_client($0) } ?? fd }
+
     var isAnswer: Bool { wsi == nil }
 
     /// What lws has of a frame goes before all else.
     var isHeldByLWS: Bool { wsi.map { lws_partial_buffered($0) != 0 } ?? false }
 
-    static var closed: Socket { Socket(wsi: nil, fd: -1, transport: -1, lastHeard: 0) }
+    static var closed: Socket { Socket(wsi: nil, fd: -1, tunnel: nil, lastHeard: 0) }
 }
 
 /// What went over one socket, for the line that tells of its end and for the operator: 64 bytes beside every connection,

@@ -6,7 +6,8 @@ import Hub
 /// The one place that puts bytes on sockets.
 ///
 /// A connection with nothing queued in lws takes ready frames straight by `send(2)`: measured at the price of the system call, where
-/// lws' own writable round costs 2.5 times as much. What the socket does not take goes on through lws.
+/// lws' own writable round costs 2.5 times as much. What the socket does not take goes on through lws. Over TLS its tunnel encrypts them on
+/// the spot.
 struct SocketWriter {
     enum Outcome {
         /// The socket took this many bytes, and takes no more for now if that is not all of them.
@@ -18,6 +19,12 @@ struct SocketWriter {
     static func send(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Outcome {
         guard let base = bytes.baseAddress else { return .wrote(0) }
         if socket.isHeldByLWS { return .wrote(0) }
+        if let tunnel = socket.tunnel {
+            // No pong follows a close frame.
+            if socket.isClosing { roost_tunnel_put_behind(tunnel) }
+            let taken = roost_tunnel_send(tunnel, base.assumingMemoryBound(to: UInt8.self), bytes.count)
+            return taken < 0 ? .gone : .wrote(taken)
+        }
         let sent = Glibc.send(socket.fd, base, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
         return outcome(sent >= 0 ? sent : -Int(errno))
     }
@@ -32,9 +39,12 @@ struct SocketWriter {
         }
     }
 
-    /// Gives bytes to lws, which keeps what the socket does not take.
+    /// Gives the rest of a frame to lws, or to the tunnel, which keeps what the socket does not take.
     static func handOver(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Outcome {
         let base = bytes.bindMemory(to: UInt8.self).baseAddress
+        if let tunnel = socket.tunnel {
+            return roost_tunnel_keep(tunnel, base, bytes.count) < 0 ? .gone : .wrote(bytes.count)
+        }
         return roost_write_framed(socket.wsi, base, bytes.count) < 0 ? .gone : .wrote(bytes.count)
     }
 }

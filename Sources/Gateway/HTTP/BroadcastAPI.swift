@@ -42,7 +42,7 @@ final class BroadcastAPI {
     }
 
     /// Nil where the path is not one of ours.
-    func judge(_ head: some RequestHead, at now: HubTime) -> Judgement? {
+    func judge(_ head: HTTPHead, at now: HubTime) -> Judgement? {
         guard let route = BroadcastRoute(path: head.path) else { return nil }
         guard head.method == "POST" else {
             var response = HTTPResponse.message(405, "Use POST")

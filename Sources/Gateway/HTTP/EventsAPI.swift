@@ -47,7 +47,7 @@ final class EventsAPI {
     // MARK: By the head
 
     /// Nil where the path is not one of ours.
-    func judge(_ head: some RequestHead, at now: HubTime) -> Judgement? {
+    func judge(_ head: HTTPHead, at now: HubTime) -> Judgement? {
         guard let route = EventRoute(path: head.path, method: head.method) else { return nil }
         guard route.methods.contains(head.method) else {
             let methods = route.methods.joined(separator: ", ")
@@ -93,7 +93,7 @@ final class EventsAPI {
     ///
     /// - Parameter mayHaveTicket: whether a ticket and a cookie count, as they do for what is only read.
     func bearer(
-        of head: some RequestHead, mayHaveTicket: Bool, at now: HubTime
+        of head: HTTPHead, mayHaveTicket: Bool, at now: HubTime
     ) throws(Refusal) -> EventBearer? {
         let query = head.allQuery
         if mayHaveTicket, let ticket = query["ticket"] {
@@ -110,7 +110,7 @@ final class EventsAPI {
 
     /// The token in the application's own cookie (`http.token_cookie`), which a browser sends by itself: so it counts only for pages
     /// that may use it, which a browser says of them and a page cannot (Fetch, "Sec-Fetch-Site" and "Origin").
-    private func cookie(of head: some RequestHead) -> String? {
+    private func cookie(of head: HTTPHead) -> String? {
         guard let name = loop.rules.tokenCookie else { return nil }
         let isListed = head.field("origin").map { !loop.rules.origins.isEmpty && loop.rules.origins.allow($0) } ?? false
         return AllowedOrigins.isOwn(head) || isListed ? head.cookie(name) : nil

@@ -7,8 +7,10 @@ import Hub
 /// `HTTPServer`.
 final class HTTPPeer {
     let fd: Int32
-    /// The client's own socket: the same, or the one at the far end of a tunnel.
-    let transport: Int32
+    /// Of which `fd` is the plain end; nil without TLS.
+    let tunnel: TLSTunnel?
+    /// The client's own socket, for questions about the client.
+    var transport: Int32 { tunnel?.client ?? fd }
     var isOps: Bool { arrival == nil }
     /// Nil on the operator's port.
     var arrival: Arrival?
@@ -36,11 +38,11 @@ final class HTTPPeer {
     private var accounted = 0
 
     init(
-        fd: Int32, transport: Int32, _ arrival: Arrival?, _ connection: consuming HTTPConnection, loop: EventLoop,
+        fd: Int32, by tunnel: TLSTunnel?, _ arrival: Arrival?, _ connection: consuming HTTPConnection, loop: EventLoop,
         place: Int
     ) {
         self.fd = fd
-        self.transport = transport
+        self.tunnel = tunnel
         self.arrival = arrival
         since = loop.second
         self.connection = connection
@@ -72,8 +74,9 @@ final class HTTPPeer {
         if let poll { uv_poll_stop(poll) }
     }
 
+    /// An answer waits for room, and not for that of a tunnel, which says so itself.
     private var isBlocked: Bool {
-        slot.map { loop.delivery.sockets[Int($0)] }.map { $0.isBlocked && !$0.isHeld } ?? false
+        tunnel == nil && slot.map { loop.delivery.sockets[Int($0)] }.map { $0.isBlocked && !$0.isHeld } ?? false
     }
 
     private func makePoll() -> UnsafeMutablePointer<uv_poll_t>? {

@@ -43,11 +43,11 @@ final class HTTPServer {
     ///
     /// - Parameters:
     ///   - arrival: nil on the operator's port.
-    ///   - transport: the client's own socket, where `fd` is the plain end of a tunnel.
-    func accept(_ fd: Int32, _ arrival: Arrival?, transport: Int32? = nil) {
+    ///   - tunnel: of which `fd` is the plain end.
+    func accept(_ fd: Int32, _ arrival: Arrival?, by tunnel: TLSTunnel? = nil) {
         loop.counters.turnBegins()
         let peer = HTTPPeer(
-            fd: fd, transport: transport ?? fd, arrival, HTTPConnection(limits: limits, at: loop.second), loop: loop,
+            fd: fd, by: tunnel, arrival, HTTPConnection(limits: limits, at: loop.second), loop: loop,
             place: peers.count)
         peers.append(peer)
         readInTurn(peer)
@@ -258,7 +258,7 @@ final class HTTPServer {
     // MARK: Upgrades
 
     private func upgrade(_ head: HTTPHead, of peer: HTTPPeer, _ input: UnsafeRawBufferPointer) {
-        switch loop.judgeUpgrade(head, by: peer.transport, of: &peer.arrival) {
+        switch loop.judgeUpgrade(head, of: peer) {
         case .refused(let response):
             answer(response, to: head.field("origin"), of: peer, closes: true)
         case .admitted(let upgrade):

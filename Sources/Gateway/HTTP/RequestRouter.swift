@@ -78,7 +78,7 @@ final class RequestRouter {
     // MARK: By the head
 
     /// What a request cannot be, whatever is served where. Nil where nothing is wrong with it.
-    func refusal(of head: some RequestHead, isOps: Bool) -> HTTPResponse? {
+    func refusal(of head: HTTPHead, isOps: Bool) -> HTTPResponse? {
         guard isOps || head.method == "OPTIONS" || loop.rules.origins.admit(head) else { return AllowedOrigins.refusal }
         guard HTTPRequest.Method(rawValue: head.method) != nil, !head.method.isEmpty else {
             guard Self.knownMethods.contains(head.method) else {
@@ -99,7 +99,7 @@ final class RequestRouter {
         case admitted(HTTPCall)
     }
 
-    func judge(_ head: some RequestHead, isOps: Bool) -> Judgement {
+    func judge(_ head: HTTPHead, isOps: Bool) -> Judgement {
         if !isOps {
             if head.method == "OPTIONS" { return .answered(loop.rules.origins.preflight(for: head)) }
             switch events.judge(head, at: loop.now()) {
@@ -133,7 +133,7 @@ final class RequestRouter {
         }
     }
 
-    private func call(_ head: some RequestHead, _ goal: HTTPCall.Goal, mayBeEmpty: Bool = false) -> HTTPCall {
+    private func call(_ head: HTTPHead, _ goal: HTTPCall.Goal, mayBeEmpty: Bool = false) -> HTTPCall {
         var (needsBody, inPieces) = (head.method == "POST" && !mayBeEmpty, false)
         var forwarded: String?
         var isEventSource = false

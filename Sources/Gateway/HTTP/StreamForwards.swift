@@ -40,7 +40,7 @@ final class StreamForwards {
     }
 
     /// Nil where the path is not one of these, or the request is to be answered as on any route.
-    func judge(_ head: some RequestHead, at now: HubTime) -> Judgement? {
+    func judge(_ head: HTTPHead, at now: HubTime) -> Judgement? {
         guard head.method == "POST",
             let route = loop.rules.streamRoutes.first(where: { $0.path == head.path && $0.backend != nil })
         else { return nil }
@@ -65,7 +65,7 @@ final class StreamForwards {
     ]
 
     /// None of them can be two: the parser refuses control characters within one.
-    private static func headers(of head: some RequestHead) -> [String] {
+    private static func headers(of head: HTTPHead) -> [String] {
         passedOn.compactMap { name in head.field(name).map { "\(name): \($0)" } }
     }
 

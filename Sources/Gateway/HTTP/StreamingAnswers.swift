@@ -91,7 +91,7 @@ final class StreamingAnswers {
         let slot = loop.slots.take()
         loop.counters.accepted += 1
         let isChunked = !peer.connection.isHTTP10
-        var socket = Socket(wsi: nil, fd: peer.fd, transport: peer.transport, lastHeard: loop.second)
+        var socket = Socket(wsi: nil, fd: peer.fd, tunnel: peer.tunnel?.pointer, lastHeard: loop.second)
         socket.isHeld = true
         socket.isBlocked = true
         loop.delivery.open(

@@ -78,7 +78,7 @@ final class StreamsAPI {
     // MARK: By the head
 
     /// Nil where the path is not one of ours.
-    func judge(_ head: some RequestHead, at now: HubTime) -> Judgement? {
+    func judge(_ head: HTTPHead, at now: HubTime) -> Judgement? {
         let call: StreamCall
         do throws(StreamComplaint) {
             guard let asked = try StreamCall(head, routes: loop.rules.streamRoutes) else { return nil }
@@ -104,7 +104,7 @@ final class StreamsAPI {
     }
 
     /// A backend that writes the turn of a request that was passed on to it.
-    private func admit(_ text: String, _ call: StreamCall, _ head: some RequestHead, at now: HubTime) -> Judgement {
+    private func admit(_ text: String, _ call: StreamCall, _ head: HTTPHead, at now: HubTime) -> Judgement {
         guard let ticket = loop.services.forwarder?.verifyTicket(text), ticket.expiresAt > now.unix / 1000,
             ticket.name == call.name, let call = call.meant(for: ticket.generation)
         else {
@@ -117,7 +117,7 @@ final class StreamsAPI {
             Sender(call: call, claims: claims, url: url(of: call, head), isByCookie: false, hasTicket: true))
     }
 
-    private func url(of call: StreamCall, _ head: some RequestHead) -> String {
+    private func url(of call: StreamCall, _ head: HTTPHead) -> String {
         let isEncrypted = loop.tunnels != nil || head.field("x-forwarded-proto") == "https"
         return call.url(scheme: isEncrypted ? "https" : "http", host: head.field("host"))
     }

@@ -52,9 +52,10 @@ extension EventLoop {
         countedAddresses.note(client.countedAddress, for: slot)
         counters.accepted += 1
         traces[slot] = client.trace
+        if let tunnel = client.tunnel { openTunnels[slot] = tunnel }
         let fd = Int32(lws_get_socket_fd(wsi))
         delivery.open(
-            slot, Socket(wsi: wsi, fd: fd, transport: client.transport, lastHeard: second),
+            slot, Socket(wsi: wsi, fd: fd, tunnel: client.tunnel?.pointer, lastHeard: second),
             SocketAccount(peer: client.peer, second: second, serial: counters.accepted))
         hub.connect(
             slot, version: client.version, claims: client.claims, isCounted: client.countedUser != nil,
@@ -77,6 +78,7 @@ extension EventLoop {
         limits.connections.leave(countedAddresses[slot])
         noteConnections()
         traces[slot] = nil
+        if tunnels != nil { openTunnels[slot] = nil }
         slots.release(slot)
         execute()
     }

@@ -50,6 +50,8 @@ final class EventLoop {
     var countedAddresses = CountedAddresses()
     /// What the tracing of clients calls their upgrades, of those that have some.
     var traces: [Slot: TraceContext] = [:]
+    /// Those of WebSockets, which `Socket` points to.
+    var openTunnels: [Slot: TLSTunnel] = [:]
     var partial: PartialMessages
     lazy var pauses = ReadPauses(libuv)
     lazy var changes = ChangeIntake(loop: self)

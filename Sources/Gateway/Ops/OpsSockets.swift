@@ -73,7 +73,7 @@ final class OpsSockets {
         loop.endTurn()
     }
 
-    func judgeUpgrade(_ head: some RequestHead) -> EventLoop.UpgradeVerdict {
+    func judgeUpgrade(_ head: HTTPHead) -> EventLoop.UpgradeVerdict {
         if let refusal = WebSocketHandshake.refusal(of: head) { return .refused(refusal) }
         guard let handler else { return .refused(.error(404, "No WebSocket is served here")) }
         guard connections.count < Self.most else {

@@ -1,7 +1,23 @@
 import CWebSockets
+import Hub
 
-/// Ends the TLS of a loop's connections: each has a plain end, which the loop reads and writes as it does a socket without TLS
-/// (`CWebSockets.h`).
+/// One connection whose TLS ends here: its client's own socket, and a plain end that is read and written as a socket without TLS is.
+///
+/// What goes to many is sent straight to the client (`SocketWriter`); all else goes by the plain end.
+final class TLSTunnel {
+    let pointer: OpaquePointer
+    /// The client's own socket; it stays open until the plain end is shut or closed.
+    let client: Int32
+
+    fileprivate init(_ pointer: OpaquePointer, client: Int32) {
+        self.pointer = pointer
+        self.client = client
+    }
+
+    deinit { roost_tunnel_release(pointer) }
+}
+
+/// Ends the TLS of a loop's connections (`CWebSockets.h`).
 ///
 /// Confined to its loop's thread. Lives as long as the process.
 final class TLSTunnels {
@@ -15,10 +31,13 @@ final class TLSTunnels {
         self.certificate = certificate
         place = .allocate(capacity: 1)
         place.initialize(to: certificate.pointer)
-        let data = Unmanaged.passUnretained(owner).toOpaque()
-        let tunnels = roost_tunnels_create(
-            libuv.pointer, place, { EventLoop.of($0)?.counters.turnBegins() }, data)
-        guard let tunnels else { preconditionFailure("OpenSSL does not know the suites of docs/tls.md") }
+        let callbacks = roost_tunnel_owner(
+            begins: { EventLoop.of($0)?.counters.turnBegins() },
+            has_room: { EventLoop.of($0)?.delivery.writable(Slot($1)) },
+            user: Unmanaged.passUnretained(owner).toOpaque())
+        guard let tunnels = roost_tunnels_create(libuv.pointer, place, callbacks) else {
+            preconditionFailure("OpenSSL does not know the suites of docs/tls.md")
+        }
         self.tunnels = tunnels
     }
 
@@ -30,10 +49,10 @@ final class TLSTunnels {
 
     /// Takes a connection over whose client speaks TLS.
     ///
-    /// - Returns: its plain end; nil where there is no room for one, and the socket stays the caller's.
-    func open(_ client: Int32) -> Int32? {
-        let plain = roost_tunnels_open(tunnels, client)
-        return plain < 0 ? nil : plain
+    /// - Returns: with the plain end, which is the caller's; nil where there is no room for one, and the socket stays the caller's.
+    func open(_ client: Int32) -> (tunnel: TLSTunnel, plain: Int32)? {
+        var plain: Int32 = -1
+        return roost_tunnels_open(tunnels, client, &plain).map { (TLSTunnel($0, client: client), plain) }
     }
 
     /// A turn of the loop is over: handshakes that waited for the next may go on.
