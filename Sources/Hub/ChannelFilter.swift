@@ -1,4 +1,4 @@
-package import Synchronization
+import Synchronization
 
 /// Whether a loop may have a channel, asked from any thread: so that a message wakes only the loops that may have somebody for it.
 ///

@@ -1,5 +1,5 @@
 import Hub
-package import Wire
+import Wire
 
 /// What every hub of a cluster is asked, or has to do. Between hubs it is a JSON object; a hub that does not know a question has no answer.
 enum ServerQuestion: Sendable, Equatable {

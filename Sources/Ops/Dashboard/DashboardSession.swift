@@ -1,7 +1,7 @@
 import Documents
 import Gateway
 import Streams
-package import Wire
+import Wire
 
 /// One page that is connected: what it looks at, and how it is spoken to.
 struct DashboardSession: Sendable {
