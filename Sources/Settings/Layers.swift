@@ -88,10 +88,18 @@ struct Layer {
         guard let entry = entries[setting.key] else { return nil }
         guard case .text(let text) = entry.content else { throw wrong(setting, entry, found: "is a list") }
         guard let value = setting.kind.read(text) else {
-            let found = setting.isSecret ? "has \(text.utf8.count) bytes" : "is '\(Quotation.of(text))'"
-            throw wrong(setting, entry, found: found, hint: hint(entry, text))
+            throw wrong(setting, entry, found: found(setting, text), hint: hint(entry, text))
         }
         return EffectiveValue(setting: setting, value: value, origin: entry.origin)
+    }
+
+    /// What is there instead, without what may be secret of it.
+    private func found(_ setting: Setting, _ text: String) -> String {
+        guard setting.isSecret else { return "is '\(Quotation.of(text))'" }
+        return switch setting.kind {
+        case .connection, .webURL, .redisURL: "has another form (not shown, as it may hold a password)"
+        default: "has \(text.utf8.count) bytes"
+        }
     }
 
     /// Kubernetes sets variables for each service, which for one that is named `roost-http` are some of ours.

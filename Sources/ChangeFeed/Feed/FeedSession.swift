@@ -46,6 +46,7 @@ final class FeedSession {
         try reader.run(FeedSQL.sessionOfFeed)
         try Primary.demand(on: reader)
         try RoostSchema.demandCurrent(on: reader)
+        if let complaint = try ServerClock.complaint(about: reader) { logger.warning("\(complaint)") }
         // Before anything is read: what commits from here on rings here.
         try reader.run("listen roost")
         var position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)
