@@ -186,6 +186,12 @@ test-package: ## install, run, upgrade and remove the packages in a clean Debian
 	@scripts/setup.sh --tests --package --test-package
 	scripts/test-package.sh $(ARGS)
 
+# Not part of `make test`: it makes Debians, and an optimised build of everything.
+.PHONY: test-release
+test-release: ## unpack a release's archive in bare Debians 12, 13 and sid and serve a client from there; as root (ARGS="--binaries FOLDER trixie")
+	@scripts/setup.sh --tests --package --test-package
+	scripts/test-release.sh $(ARGS)
+
 # Nothing of it is needed to build or to test; docc is part of the Swift toolchain.
 .PHONY: docs
 docs: ## RoostClient's documentation, in .build/docs

@@ -38,7 +38,7 @@ for option in "$@"; do
         packages+=("${services[@]}") # what stands in front of a hub, for attacks through it, and of Postgres, where the hub refuses it; what several hubs share
         packages+=(python3-h2 python3-cryptography nghttp2-server) # the stand-in for APNs, and a second referee of the client
         ;;
-    --package) packages+=(debhelper dpkg-dev python3) ;;
+    --package) packages+=(debhelper dpkg-dev patchelf python3) ;;
     --test-package) packages+=(debootstrap lintian) ;;
     --pictures) packages+=(pngquant) ;;
     *)

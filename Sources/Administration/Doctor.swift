@@ -1,4 +1,3 @@
-import Foundation
 import Postgres
 import Schema
 
@@ -87,15 +86,10 @@ package enum Doctor {
     }
 
     private static func checkClock(_ connection: PostgresConnection) throws -> [Finding] {
-        let before = Date().timeIntervalSince1970
-        let text = try connection.query("select extract(epoch from clock_timestamp())::float8").text(0, 0) ?? ""
-        let after = Date().timeIntervalSince1970
-        guard let theirs = Double(text) else { return [] }
-        let skew = max(0, before - theirs, theirs - after)
-        let shown = String(format: "%.1f", skew)
-        return skew <= 1
-            ? [Finding(.good, "clock", "The clocks here and at Postgres agree.")]
-            : [Finding(.warning, "clock", "The clocks here and at Postgres differ by \(shown) s; run NTP on both.")]
+        guard let complaint = try ServerClock.complaint(about: connection) else {
+            return [Finding(.good, "clock", "The clocks here and at Postgres agree.")]
+        }
+        return [Finding(.warning, "clock", complaint)]
     }
 
     private static func checkSchema(_ connection: PostgresConnection) throws -> [Finding] {

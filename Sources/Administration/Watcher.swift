@@ -76,6 +76,15 @@ package enum Watcher {
         }
     }
 
+    /// Tables that could be watched, for somebody who has named none.
+    /// - Throws: `AdminError`.
+    package static func candidates(conninfo: String) throws -> [String] {
+        try administer("look at the tables") {
+            let rows = try AdminSession.open(conninfo).query(WatchingSQL.candidates)
+            return (0..<rows.count).compactMap { rows.text($0, 0) }
+        }
+    }
+
     /// Stores the scope that a watched table's policies imply, and watches the tables it depends on. If there is none,
     /// says so in the outcome, and removes an earlier derived scope.
     private static func deriveScope(
@@ -181,7 +190,7 @@ struct NamedTable {
             throw AdminError("\"\(given)\" is not a table's name; write table, schema.table or \"Quoted\".\"Name\".")
         }
         guard rows.count == 1, let oid = rows.text(0, 0), let name = rows.text(0, 3) else {
-            throw AdminError("There is no table \(given); name it as schema.table, and quote names with capitals.")
+            throw AdminError("There is no table \(given); \(try Self.advice(given, on: connection))")
         }
         if let reason = Self.refusalReason(of: rows, named: name) { throw AdminError(reason) }
         self.oid = oid
@@ -197,6 +206,15 @@ struct NamedTable {
     /// SQLSTATEs for a text that names nothing: no identifier, an invalid name, too many dots.
     private static let noName: Set<String> = ["22023", SQLState.invalidName, "42601"]
 
+    /// What somebody may have meant who named a table that is not there.
+    private static func advice(_ given: String, on connection: PostgresConnection) throws -> String {
+        let found = try connection.query(WatchingSQL.namesakes, [given])
+        let names = (0..<found.count).compactMap { found.text($0, 0) }
+        guard !names.isEmpty else { return "name it as schema.table, and quote names with capitals." }
+        // Capitals are between double quotes, which a shell would take away.
+        return "did you mean \(names.map { $0.contains("\"") ? "'\($0)'" : $0 }.joined(separator: " or "))?"
+    }
+
     private static func refusalReason(of row: QueryResult, named name: String) -> String? {
         if row.flag(0, 7) { return "\(name) is a system table, which cannot be watched; name a table of your own." }
         guard let kind = RelationKind.describeKind(row.text(0, 4) ?? "") else {
@@ -211,7 +229,8 @@ struct NamedTable {
 
 /// Statements of `roost watch` and `roost unwatch`: tables, their triggers and their scopes.
 enum WatchingSQL: String, NamedStatement {
-    case describeTable, publicationTables, watchTable, unwatchTable, storeScope, isScopeDerivable, scopeColumn,
-        scopesResting, scopeRows, scopeRecords, scopeUsers, policyReaders, noteInterruptions
+    case describeTable, namesakes, candidates, publicationTables, watchTable, unwatchTable, storeScope,
+        isScopeDerivable, scopeColumn, scopesResting, scopeRows, scopeRecords, scopeUsers, policyReaders,
+        noteInterruptions
     static let file = StatementFile("Watching.sql")
 }

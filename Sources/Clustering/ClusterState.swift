@@ -1,6 +1,6 @@
 import DequeModule
 import Hub
-package import Wire
+import Wire
 
 /// The state that this hub shares with the others, apart from what each keeps for itself: who is present where, which
 /// channels keep history, and which of this hub's messages are still on their way through the log.

@@ -1,5 +1,5 @@
 import Hub
-package import Wire
+import Wire
 
 /// A message from a hub to the others of its cluster, as it goes through the log: a kind and its content.
 ///

@@ -135,7 +135,9 @@ package struct PrivateCluster {
         let newest = versions.compactMap(Int.init).max()
         guard let newest else {
             throw Failure(
-                description: "Postgres is not installed; install Debian's package postgresql (make setup does).")
+                description: "There are no programs of a Postgres in \(base.path), and the demo starts one of its own; "
+                    + "install them (Debian: apt-get install postgresql), or name their folder with ROOST_POSTGRES_BIN."
+            )
         }
         return base.appendingPathComponent("\(newest)/bin")
     }
@@ -205,7 +207,8 @@ enum ChildProcess {
         guard failure == 0 else { throw POSIXError(POSIXErrorCode(rawValue: failure) ?? .EIO) }
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
-        let text = try String(contentsOfFile: String(cString: name), encoding: .utf8)
+        let written = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let text = try String(contentsOfFile: written, encoding: .utf8)
         return Outcome(status: status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F, output: text)
     }
 }

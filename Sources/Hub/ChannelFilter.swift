@@ -1,4 +1,4 @@
-package import Synchronization
+import Synchronization
 
 /// Answers from any thread whether a loop may have a channel, so that a message wakes only the loops that may have
 /// members for it.

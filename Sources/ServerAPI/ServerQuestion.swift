@@ -1,5 +1,5 @@
 import Hub
-package import Wire
+import Wire
 
 /// A question or an order for every hub of a cluster. Between hubs it is a JSON object; a hub that does not know a
 /// question does not answer.

@@ -1,5 +1,5 @@
 import HTTP
-package import Wire
+import Wire
 
 /// The paths of the API for backends, below `/api` and `/realtime/v1/api`.
 enum ServerRoute: Equatable {

@@ -92,10 +92,18 @@ struct Layer {
         guard let entry = entries[setting.key] else { return nil }
         guard case .text(let text) = entry.content else { throw valueError(setting, entry, found: "is a list") }
         guard let value = setting.kind.parseValue(text) else {
-            let found = setting.isSecret ? "has \(text.utf8.count) bytes" : "is '\(Quotation.excerpt(text))'"
-            throw valueError(setting, entry, found: found, hint: serviceLinkHint(entry, text))
+            throw valueError(setting, entry, found: found(setting, text), hint: serviceLinkHint(entry, text))
         }
         return EffectiveValue(setting: setting, value: value, origin: entry.origin)
+    }
+
+    /// What is there instead, without what may be secret of it.
+    private func found(_ setting: Setting, _ text: String) -> String {
+        guard setting.isSecret else { return "is '\(Quotation.of(text))'" }
+        return switch setting.kind {
+        case .connection, .webURL, .redisURL: "has another form (not shown, as it may hold a password)"
+        default: "has \(text.utf8.count) bytes"
+        }
     }
 
     /// Kubernetes sets variables for each service; those for one named `roost-http` collide with Roost's.

@@ -38,7 +38,8 @@ package final class StreamFolder {
         self.path = path
         // Parents are not created: an unmounted disk must not look like an empty one.
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            throw Failure(description: "streams.directory \(path) cannot be made: \(Self.reason)")
+            let advice = errno == ENOENT ? "; make the folder that it is to be in, or name another" : ""
+            throw Failure(description: "streams.directory \(path) cannot be made: \(Self.reason)\(advice)")
         }
         lock = Glibc.open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else {

@@ -1,4 +1,4 @@
-package import Wire
+import Wire
 
 /// A client's request that is passed on to the application's backend, and whose answer becomes a generation of a stream.
 package struct StreamForward: Sendable {

@@ -14,8 +14,9 @@ struct Roost: AsyncParsableCommand {
             """,
         version: versionAndCommit,
         subcommands: [
-            ServeCommand.self, DemoCommand.self, InitCommand.self, MigrateCommand.self, WatchCommand.self,
-            UnwatchCommand.self, TokenCommand.self, PushCommand.self, NotifyCommand.self, AlertsCommand.self,
+            ServeCommand.self, DemoCommand.self, TryCommand.self,
+            InitCommand.self, MigrateCommand.self, WatchCommand.self, UnwatchCommand.self,
+            TokenCommand.self, PushCommand.self, NotifyCommand.self, AlertsCommand.self,
             TailCommand.self,
             StreamCommand.self,
             ChannelsCommand.self, ChannelPresenceCommand.self, UserCommand.self, DisconnectCommand.self,

@@ -1,5 +1,6 @@
 import Administration
 import ChangeFeed
+import Postgres
 import Testing
 
 @testable import PostgresFixtures
@@ -21,6 +22,14 @@ extension CommandTests {
             change(&limits)
             return Doctor.examineDatabase(conninfo: database.role(role).conninfo, for: hub, limits: limits)
                 .filter { $0.subject == subject }
+        }
+
+        @Test func clocksThatDiffer() throws {
+            let session = try PostgresConnection(database.conninfo)
+            #expect(try ServerClock.complaint(about: session) == nil && findings("clock").first?.severity == .good)
+            let late = try ServerClock.complaint(about: session) { ServerClock.now() - 90 }
+            #expect(late?.hasPrefix("The clocks here and at Postgres differ by ") == true, "\(late ?? "")")
+            #expect(try ServerClock.complaint(about: session) { ServerClock.now() + 90 } != nil)
         }
 
         @Test func sessionsThatAreFree() throws {

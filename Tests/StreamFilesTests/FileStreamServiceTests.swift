@@ -136,7 +136,7 @@ import Testing
         setup.directory = stage.directory + "/not/there"
         #expect {
             _ = try FileStreamService(setup)
-        } throws: { "\($0)".contains("cannot be made: No such file") }
+        } throws: { "\($0)".contains("cannot be made: No such file or directory; make the folder") }
     }
 
     /// A write that the disk does not take whole is cut back, refused, and can be sent again.

@@ -13,6 +13,32 @@ select c.oid, n.nspname, c.relname, format('%I.%I', n.nspname, c.relname), c.rel
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.oid = case when parse_ident($1) is not null then to_regclass($1) end
 
+-- name: Namesakes
+-- Tables whose name is the one in a text that names none ($1), but for capitals and the schema; three at the most.
+-- Locks: none.
+with given as (
+    select lower(name[array_length(name, 1)]) as name, lower(name[1]) as schema
+    from parse_ident($1) name
+)
+select format('%I.%I', n.nspname, c.relname)
+from given g, pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p') and not c.relispartition
+  and n.nspname not in ('pg_catalog', 'information_schema', 'roost') and n.nspname not like 'pg\_%'
+  and lower(c.relname) = g.name
+order by lower(n.nspname) = g.schema desc, 1
+limit 3
+
+-- name: Candidates
+-- Tables that could be watched, by whoever owns them, the largest first; twenty at the most.
+-- Locks: none.
+select format('%I.%I', n.nspname, c.relname)
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence <> 't'
+  and n.nspname not in ('pg_catalog', 'information_schema', 'roost', 'auth', 'realtime', 'storage', 'vault')
+  and n.nspname not like 'pg\_%' and has_table_privilege(c.oid, 'trigger')
+order by c.reltuples desc, 1
+limit 20
+
 -- name: NoteInterruptions
 -- Records the tables whose capture was interrupted until now (SchemaCapture.sql).
 -- Locks: SHARE ROW EXCLUSIVE on roost.captured and the row of roost.meta if there is news.

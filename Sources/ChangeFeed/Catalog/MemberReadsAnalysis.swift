@@ -62,7 +62,7 @@ struct MemberReadsAnalysis {
         case "QUERY": return try walk(query: node, context)
         case "FUNCEXPR": try followCall(node, context)
         case "SUBLINK":
-            if try node.number("subLinkType") == 2, let test = node["testexpr"], try isScope(test, context),
+            if node.number("subLinkType") == 2, let test = node["testexpr"], try isScope(test, context),
                 let query = node["subselect"]
             {
                 inner.outputIsScope = true

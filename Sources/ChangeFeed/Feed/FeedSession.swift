@@ -46,6 +46,7 @@ final class FeedSession {
         try reader.runScript(FeedSQL.sessionOfFeed)
         try Primary.demandPrimary(on: reader)
         try RoostSchema.demandCurrent(on: reader)
+        if let complaint = try ServerClock.complaint(about: reader) { logger.warning("\(complaint)") }
         // Listen before anything is read, so that every later commit rings here.
         try reader.runScript("listen roost")
         var position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)

@@ -1,6 +1,6 @@
 import Dispatch
 import Hub
-package import Logging
+import Logging
 import Postgres
 import Synchronization
 import Workers

@@ -1,7 +1,7 @@
 import Documents
 import Gateway
 import Streams
-package import Wire
+import Wire
 
 /// A connected page: its topics, and how to send to it.
 struct DashboardSession: Sendable {

@@ -2,7 +2,7 @@ package import Hub
 package import Logging
 package import Postgres
 import Schema
-package import Wire
+import Wire
 import Workers
 
 /// What the pushing half of a hub keeps in Postgres: phones, Live Activities, and the alerts that are to be sent, shared

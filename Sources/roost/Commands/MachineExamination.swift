@@ -14,7 +14,9 @@ struct MachineExamination {
     }
 
     private var eventLibrary: Finding {
-        let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/local/lib"]
+        // A release's archive has it beside the program.
+        let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path + "/../lib"
+        let folders = [own, "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/local/lib"]
         let isThere = folders.contains {
             FileManager.default.fileExists(atPath: $0 + "/libwebsockets-evlib_uv.so")
         }

@@ -176,7 +176,8 @@ struct TableWatch {
         let visibility = outcome.scope.map { "; \($0.sentence)" } ?? "."
         StandardOutput.writeLine("\(outcome.table) is \(verb) \(again)\(visibility)")
         for note in outcome.notes { StandardOutput.writeLine(note) }
-        guard !outcome.obstacles.isEmpty else { return }
+        // Where policies fail, how fast they are asked is of no concern.
+        guard !outcome.obstacles.isEmpty, outcome.failures.isEmpty else { return }
         StandardOutput.writeLine(
             "Policies of \(outcome.table) are asked about each row by itself, which is correct but slower, as "
                 + "\(outcome.obstacles.joined(separator: "; ")).")

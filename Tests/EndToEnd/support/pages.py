@@ -127,7 +127,7 @@ class Reader:
         if language == "sql":
             psql = self.psql or 'psql "$ROOST_DATABASE_URL"'
             script = f"{psql} -X -v ON_ERROR_STOP=1 <<'SQL_OF_PAGE'\n{text}\nSQL_OF_PAGE\n"
-        elif re.fullmatch(r'psql "\$\w+"', text.strip()):
+        elif re.fullmatch(r'(\. \S+\n)?psql "\$\w+"', text.strip()):
             return ""  # A prompt for the SQL that follows.
         else:
             script = text

@@ -92,11 +92,20 @@ final class WriterSession {
         let result = PQprepare(raw, "insert", insert, 2, nil)
         defer { PQclear(result) }
         guard PQresultStatus(result) == PGRES_COMMAND_OK else {
-            throw LoadFailure("Postgres does not take `\(insert)`: \(message)")
+            let remedy = "Make the table that the help describes and watch it, or give another INSERT with --insert. "
+            throw LoadFailure(
+                (Self.isMissing(result) ? remedy : "") + "Postgres does not take `\(insert)`: \(message)")
         }
     }
 
     deinit { PQfinish(raw) }
+
+    /// Postgres knows no such table or column.
+    private static func isMissing(_ result: OpaquePointer?) -> Bool {
+        // PG_DIAG_SQLSTATE of libpq's headers.
+        guard let state = PQresultErrorField(result, Int32(UInt8(ascii: "C"))) else { return false }
+        return ["42P01", "42703"].contains(String(cString: state))
+    }
 
     func insert(conversation: String, stamp: String) throws {
         let result = conversation.withCString { first in
