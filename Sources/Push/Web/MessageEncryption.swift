@@ -1,0 +1,69 @@
+import Signatures
+
+/// What a browser gave for messages to be encrypted with (RFC 8291, section 2.1): `p256dh` and `auth` of its subscription.
+package struct SubscriptionKeys: Sendable, Hashable {
+    /// The browser's public key, a point of P-256.
+    package let point: [UInt8]
+    /// What the browser and the hub alone know.
+    package let secret: [UInt8]
+
+    static let secretLength = 16
+
+    /// Nil for a point that is not on the curve, and for a secret that does not have 16 bytes (section 3.2).
+    package init?(point: [UInt8], secret: [UInt8]) {
+        guard secret.count == Self.secretLength, P256.isPoint(point) else { return nil }
+        self.point = point
+        self.secret = secret
+    }
+}
+
+/// Encrypts messages to browsers (RFC 8291).
+package enum MessageEncryption {
+    /// The most bytes of a message: a push service takes 4,096 at least, and salt, record size, the hub's key, delimiter and
+    /// tag take the others (section 4).
+    package static let longestText = 4096 - ContentCoding.headerLength - P256.pointLength - 1 - AES128GCM.tagLength
+
+    /// - Parameters:
+    ///   - scalar: the private key of a pair for this message alone.
+    ///   - salt: 16 random bytes.
+    /// - Returns: the body of the request; nil where the text is too long, or `scalar` is no private key.
+    static func encrypt(
+        _ text: [UInt8], for browser: SubscriptionKeys, scalar: [UInt8], salt: [UInt8]
+    ) -> [UInt8]? {
+        guard text.count <= longestText, let own = P256.exchange(scalar: scalar, with: browser.point) else {
+            return nil
+        }
+        // Section 3.4: both public keys are part of what the keys are derived from, so neither can be exchanged.
+        let secret = DerivedKeys(from: own.secret, salt: browser.secret)
+            .key(for: purpose + browser.point + own.point, length: 32)
+        return ContentCoding.encode(
+            [ContentCoding.Record(bytes: text)], secret: secret, salt: salt, recordSize: 4096, keyID: own.point)
+    }
+
+    /// Encrypts with a key pair and a salt of the message's own. Nil where the text is too long.
+    package static func encrypt(
+        _ text: [UInt8], for browser: SubscriptionKeys, using random: inout some RandomNumberGenerator
+    ) -> [UInt8]? {
+        encrypt(text, for: browser, scalar: P256.scalar(using: &random), salt: random.bytes(ContentCoding.saltLength))
+    }
+
+    private static let purpose = Array("WebPush: info\0".utf8)
+}
+
+extension RandomNumberGenerator {
+    /// - Parameter count: a multiple of 8.
+    fileprivate mutating func bytes(_ count: Int) -> [UInt8] {
+        (0..<count / 8).flatMap { _ in withUnsafeBytes(of: next()) { Array($0) } }
+    }
+}
+
+extension P256 {
+    /// A random private key. One number of 2³² is none, and is thrown again.
+    static func scalar(using random: inout some RandomNumberGenerator) -> [UInt8] {
+        while true {
+            let scalar = random.bytes(scalarLength)
+            // The order of the group begins with 32 ones; what begins otherwise and is not zero is below it.
+            if scalar.prefix(4).contains(where: { $0 != 0xFF }), scalar.contains(where: { $0 != 0 }) { return scalar }
+        }
+    }
+}
