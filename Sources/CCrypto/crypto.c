@@ -159,22 +159,35 @@ static int no_passphrase(char *buffer, int size, int is_writing, void *data) {
     return -1;
 }
 
-roost_key *roost_key_p256_pem(const char *pem, size_t count) {
+static EVP_PKEY *private_key(const char *pem, size_t count, bool (*is_good)(EVP_PKEY *)) {
     if (count > 65536) return NULL;
     ERR_set_mark();
     BIO *text = BIO_new_mem_buf(pem, (int)count);
     EVP_PKEY *key = text ? PEM_read_bio_PrivateKey(text, NULL, no_passphrase, NULL) : NULL;
-    char group[32] = "";
-    if (key
-        && (!EVP_PKEY_is_a(key, "EC") || EVP_PKEY_get_group_name(key, group, sizeof group, NULL) != 1
-            || strcmp(group, curves[ROOST_P256].name) != 0 || !is_consistent(key, EVP_PKEY_pairwise_check))) {
+    if (key && !is_good(key)) {
         EVP_PKEY_free(key);
         key = NULL;
     }
     BIO_free(text);
     ERR_pop_to_mark();
-    return (roost_key *)key;
+    return key;
 }
+
+static bool is_p256(EVP_PKEY *key) {
+    char group[32] = "";
+    return EVP_PKEY_is_a(key, "EC") && EVP_PKEY_get_group_name(key, group, sizeof group, NULL) == 1
+        && strcmp(group, curves[ROOST_P256].name) == 0 && is_consistent(key, EVP_PKEY_pairwise_check);
+}
+
+roost_key *roost_key_p256_pem(const char *pem, size_t count) { return (roost_key *)private_key(pem, count, is_p256); }
+
+static bool is_rsa(EVP_PKEY *key) {
+    int bits = EVP_PKEY_get_bits(key);
+    return EVP_PKEY_is_a(key, "RSA") && bits >= LEAST_RSA_BITS && bits <= MOST_RSA_BITS
+        && is_consistent(key, EVP_PKEY_pairwise_check);
+}
+
+roost_key *roost_key_rsa_pem(const char *pem, size_t count) { return (roost_key *)private_key(pem, count, is_rsa); }
 
 void roost_key_free(roost_key *key) { EVP_PKEY_free(KEY(key)); }
 

@@ -155,6 +155,9 @@ static const unsigned char Migration028Texts[] = {
 static const unsigned char Migration029Deletions[] = {
 #embed "../Schema/SQL/Migration029Deletions.sql"
 };
+static const unsigned char Migration030PushKinds[] = {
+#embed "../Schema/SQL/Migration030PushKinds.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -256,6 +259,7 @@ static const struct roost_sql_file files[] = {
     {"Migration027Persistence.sql", Migration027Persistence, sizeof Migration027Persistence},
     {"Migration028Texts.sql", Migration028Texts, sizeof Migration028Texts},
     {"Migration029Deletions.sql", Migration029Deletions, sizeof Migration029Deletions},
+    {"Migration030PushKinds.sql", Migration030PushKinds, sizeof Migration030PushKinds},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"AlertTrace.sql", AlertTrace, sizeof AlertTrace},

@@ -109,11 +109,14 @@ final class ActivityUpdater {
     }
 
     private func push(_ push: ActivityPush, at time: HubTime) -> Push {
-        Push(
-            to: .device(push.destination), kind: .liveActivity, priority: push.priority,
+        let isOfApple = push.destination.kind == .apns
+        return Push(
+            to: .device(push.destination), type: .liveActivity, priority: push.priority,
             // An update that is out of date when the phone is back is of no use.
             expiration: push.event == .end ? time.unix / 1000 + 4 * 3600 : push.staleDate,
-            payload: push.payload, lane: Name("activity \(push.id)"), replaces: true, deadline: push.staleDate * 1000)
+            collapseID: isOfApple ? nil : CollapseID.fitting("activity \(push.id)"), payload: push.payload,
+            lane: Name("activity \(push.id)"), replaces: true, registeredAt: push.registeredAt,
+            deadline: push.staleDate * 1000)
     }
 
     func finished(_ id: Name, _ timestamp: Int64, _ push: Push, _ outcome: PushOutcome) {

@@ -31,7 +31,7 @@ final class AlertSender {
     /// How long apps took to prove messages, from when they were asked.
     private(set) var proofs = Histogram.ofLatency
 
-    /// A hub that is killed does not know of what it had taken whether it left, so it takes no more than this.
+    /// A hub that is killed does not know of what it had taken whether it left, so it takes no more than this of each kind.
     private static let mostTaken = 500
     /// How long to wait for those whose user has an alert in flight already, in milliseconds.
     private static let retry: Int64 = 1000
@@ -277,11 +277,13 @@ final class AlertSender {
     func sendDue(_ store: PushStore) throws {
         guard let dueAt, dueAt <= context.now.unix else { return }
         while context.maySend {
-            let free = min(Self.mostTaken - context.outbox.count, context.outbox.room)
+            let rooms = context.outbox.kinds.map { ($0, context.outbox.room(for: $0, most: Self.mostTaken)) }
+            let full = Set(rooms.filter { $0.1 <= 0 }.map(\.0))
             // The next outcome makes room, and brings the worker back here.
-            guard free > 0 else { return }
+            guard let free = rooms.lazy.map(\.1).filter({ $0 > 0 }).min() else { return }
             let limit = min(free, 100)
-            let taken = try store.takeDue(limit: limit, except: Set(busy.keys))
+            // While one service is away, those who have no device of it get theirs.
+            let taken = try store.takeDue(limit: limit, except: Set(busy.keys), full: full)
             dropped += taken.expired + taken.withoutDevice
             send(taken.alerts, try timedVerdicts(on: taken.alerts, store))
             if context.rules.badge != nil, !taken.alerts.isEmpty {
@@ -321,7 +323,9 @@ final class AlertSender {
             // Of a time that has come nothing goes by socket.
             let isBack = !variables.isSentAlways && hasReturned(alert) && !timed.due.contains(alert.message)
             let isOver = timed.over.contains(alert.message)
-            let payload = fitted(context.rules.payload(of: alert, variables))
+            let payload = context.rules.payload(of: alert, variables)
+            let tag = alert.tag(variables.collapseID)
+            var rendered: [PushKind: [UInt8]] = [:]
             for device in alert.devices {
                 let outcome: String
                 if isOver {
@@ -330,8 +334,13 @@ final class AlertSender {
                     outcome = AlertReason.returned.rawValue
                 } else if context.outbox.isBad(device.destination.token) {
                     outcome = "bad token"
-                } else if let payload {
-                    let push = alert.push(to: device.destination, payload, collapseID: variables.collapseID)
+                } else if !context.outbox.kinds.contains(device.destination.kind) {
+                    outcome = "\(device.destination.kind) is not configured"
+                } else if let bytes = rendered[device.destination.kind]
+                    ?? fitted(payload, for: device.destination.kind, tag: tag)
+                {
+                    rendered[device.destination.kind] = bytes
+                    let push = alert.push(to: device, bytes, collapseID: variables.collapseID)
                     busy[alert.user, default: 0] += 1
                     pushes.append((push, .alert(message: alert.message, user: alert.user)))
                     continue
@@ -355,9 +364,9 @@ final class AlertSender {
             && !context.presence.users.sockets(of: alert.user, demandsShown: false).places.isEmpty
     }
 
-    private func fitted(_ payload: AlertPayload) -> [UInt8]? {
+    private func fitted(_ payload: AlertPayload, for kind: PushKind, tag: String) -> [UInt8]? {
         do {
-            return try payload.fitted().bytes
+            return try payload.fitted(for: kind, tag: tag, context.rules.android).bytes
         } catch {
             context.logger.warning("An alert is not sent: \(error)")
             return nil

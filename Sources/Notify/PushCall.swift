@@ -6,7 +6,8 @@ package import Wire
 
 /// A request to the HTTP API of pushes, understood and allowed.
 enum PushCall: Sendable {
-    case registerDevice(PushDestination, DeviceRegistration.Kind, PushBearer, replacing: PushToken?)
+    case registerDevice(
+        PushDestination, DeviceRegistration.Kind, PushBearer, replacing: PushToken?, keys: WebPushKeys?)
     case removeDevice(PushToken, user: Name)
     case registerActivity(id: Name, PushDestination, conversation: Name?, PushBearer)
     case listActivities(user: Name)
@@ -61,6 +62,8 @@ struct PushCallReader {
     /// The bundle id and the environment of a request that names none.
     let bundle: Name
     let environment: PushEnvironment
+    /// The kinds of devices that something can be sent to.
+    let kinds: Set<PushKind>
 
     /// In bytes. ActivityKit's ids are UUIDs; others may make their own.
     private static let longestID = 200
@@ -83,8 +86,11 @@ struct PushCallReader {
         switch (route, request.method) {
         case (.devices, .post): return try device(Body(request), bearer)
         case (.devices, _):
-            guard let token = (request.query["device"] ?? request.query["token"]).flatMap({ PushToken($0) }) else {
-                throw Problem("token is missing, or is not one of Apple's: add ?token= and the token in hexadecimal.")
+            let text = request.query["device"] ?? request.query["token"] ?? ""
+            guard let token = PushKind.allCases.lazy.compactMap({ PushToken(text, of: $0) }).first else {
+                throw Problem(
+                    "token is missing, or is none: add ?token= and the token, or a browser's endpoint, as it was registered."
+                )
             }
             return .removeDevice(token, user: bearer.user)
         case (.register, .post): return try activity(Body(request), bearer)
@@ -105,20 +111,74 @@ struct PushCallReader {
         switch try body.text("kind") ?? "alert" {
         case "alert": kind = .alert
         case "start": kind = .start(attributesType: try body.requiredText("attributesType"))
-        default: throw Problem("kind is neither alert nor start.")
+        case "fcm":
+            let destination = try destination(body, token: "token", of: .fcm)
+            return .registerDevice(
+                destination, .alert, bearer, replacing: try body.token("replaces", of: .fcm), keys: nil)
+        case "web": return try browser(body, bearer)
+        default: throw Problem("kind is none of alert, start, fcm and web.")
         }
         return .registerDevice(
-            try destination(body, token: "token"), kind, bearer, replacing: try body.token("replaces"))
+            try destination(body, token: "token", of: .apns), kind, bearer,
+            replacing: try body.token("replaces", of: .apns), keys: nil)
+    }
+
+    /// A browser's subscription, as `PushSubscription.toJSON()` gives it.
+    private func browser(_ body: Body, _ bearer: PushBearer) throws(Problem) -> PushCall {
+        try demand(.web)
+        let subscription = try body.object("subscription")
+        guard let token = subscription["endpoint"]?.string.flatMap({ PushToken($0, of: .web) }) else {
+            throw Problem(
+                "subscription.endpoint is missing, or is no https URL of at most \(PushToken.longest) visible ASCII characters."
+            )
+        }
+        func key(_ name: String) -> [UInt8]? {
+            guard let text = subscription["keys"]?[name]?.string, text.utf8.count <= 100 else { return nil }
+            return Base64URL.decode(text.utf8)
+        }
+        guard let publicKey = key("p256dh"), let secret = key("auth"),
+            let keys = WebPushKeys(publicKey: publicKey, secret: secret)
+        else {
+            throw Problem("subscription.keys is missing, or its p256dh and auth are not 65 and 16 bytes in base64url.")
+        }
+        return .registerDevice(
+            PushDestination(token: token, bundle: ""), .alert, bearer, replacing: try body.token("replaces", of: .web),
+            keys: keys)
+    }
+
+    private func demand(_ kind: PushKind) throws(Problem) {
+        guard !kinds.contains(kind) else { return }
+        let settings =
+            switch kind {
+            case .apns: "apns.topic, apns.team_id, apns.key_id and apns.private_key"
+            case .fcm: "fcm.service_account"
+            case .web: "web_push.private_key"
+            }
+        throw Problem(
+            "This hub sends nothing to devices of the kind \(kind): its operator has to set \(settings).", status: 501)
     }
 
     private func activity(_ body: Body, _ bearer: PushBearer) throws(Problem) -> PushCall {
         .registerActivity(
-            id: try id(body), try destination(body, token: "activityPushToken"),
+            id: try id(body), try destination(body, token: "activityPushToken", of: try activityKind(body)),
             conversation: try body.text("conversationId").map { Name($0) }, bearer)
     }
 
-    private func destination(_ body: Body, token key: String) throws(Problem) -> PushDestination {
-        guard let token = try body.token(key) else { throw Problem("\(key) is missing.") }
+    private func activityKind(_ body: Body) throws(Problem) -> PushKind {
+        switch try body.text("kind") {
+        case nil, "apns": .apns
+        case "fcm": .fcm
+        default: throw Problem("kind is neither apns nor fcm.")
+        }
+    }
+
+    private func destination(
+        _ body: Body, token key: String, of kind: PushKind
+    ) throws(Problem) -> PushDestination {
+        try demand(kind)
+        guard let token = try body.token(key, of: kind) else { throw Problem("\(key) is missing.") }
+        // Firebase knows the app by the token.
+        guard kind == .apns else { return PushDestination(token: token, bundle: try bundle(body) ?? "") }
         return PushDestination(token: token, environment: try environment(body), bundle: try bundle(body) ?? bundle)
     }
 
@@ -264,10 +324,16 @@ private struct Body {
         return value
     }
 
-    func token(_ key: String) throws(PushCallReader.Problem) -> PushToken? {
+    func token(_ key: String, of kind: PushKind) throws(PushCallReader.Problem) -> PushToken? {
         guard let text = try text(key) else { return nil }
-        guard let token = PushToken(text) else {
-            throw PushCallReader.Problem("\(key) is not a token: send its bytes in hexadecimal.")
+        guard let token = PushToken(text, of: kind) else {
+            let form =
+                switch kind {
+                case .apns: "send its bytes in hexadecimal"
+                case .fcm: "send what FirebaseMessaging.getToken() gives"
+                case .web: "send the endpoint of the subscription"
+                }
+            throw PushCallReader.Problem("\(key) is not a token: \(form).")
         }
         return token
     }

@@ -30,14 +30,12 @@ struct PushCallHandler {
 
     private func answer(_ call: PushCall, _ store: PushStore) throws -> HTTPResponse {
         switch call {
-        case .registerDevice(let destination, let kind, let bearer, let old):
-            let device = try store.register(destination, kind, by: bearer, replacing: old)
+        case .registerDevice(let destination, let kind, let bearer, let old, let keys):
+            let device = try store.register(destination, kind, by: bearer, replacing: old, keys: keys)
             context.outbox.registered(destination.token)
             return .push(
                 200,
-                Self.object([
-                    ("environment", device.destination.environment.rawValue), ("tokenPrefix", destination.token.prefix),
-                ]))
+                Self.object(Self.service(of: device.destination) + [("tokenPrefix", destination.token.prefix)]))
         case .removeDevice(let token, let user):
             return try store.unregister(token, of: user)
                 ? Self.done : .pushProblem(404, "No such token is registered by this user.")
@@ -64,8 +62,7 @@ struct PushCallHandler {
         case .registered(let activity):
             let wasBad = context.outbox.registered(destination.token)
             try activities.register(activity, about: conversation, wasBad: wasBad, store)
-            return .push(
-                200, Self.object([("activityId", id.text), ("environment", activity.destination.environment.rawValue)]))
+            return .push(200, Self.object([("activityId", id.text)] + Self.service(of: activity.destination)))
         case .othersActivity:
             return .pushProblem(409, "This activityId is registered by somebody else.")
         case .tooMany:
@@ -108,7 +105,7 @@ struct PushCallHandler {
         context.outbox.sendUntracked(
             devices.map { device in
                 Push(
-                    to: .device(device.destination), kind: .liveActivity, priority: 10,
+                    to: .device(device.destination), type: .liveActivity, priority: 10,
                     expiration: time.unix / 1000 + 3600, payload: bytes, deadline: time.unix + 3_600_000)
             })
         return .push(202, Array("{\"pushes\":\(devices.count)}".utf8))
@@ -130,7 +127,7 @@ struct PushCallHandler {
         do { bytes = try broadcast.bytes() } catch { return .pushProblem(400, "\(error)") }
         context.outbox.sendUntracked([
             Push(
-                to: .channel(id: call.channel, environment: call.environment, bundle: call.bundle), kind: .liveActivity,
+                to: .channel(id: call.channel, environment: call.environment, bundle: call.bundle), type: .liveActivity,
                 priority: call.alert != nil || call.event == .end ? 10 : 5, expiration: stale, payload: bytes,
                 deadline: stale * 1000)
         ])
@@ -140,6 +137,12 @@ struct PushCallHandler {
     // MARK: Answers
 
     private static let done = HTTPResponse(status: 204, headers: [("access-control-allow-origin", "*")])
+
+    /// Of which service a token is: of Apple's its environment, which is all that a client was ever told.
+    private static func service(of destination: PushDestination) -> [(String, String)] {
+        destination.kind == .apns
+            ? [("environment", destination.environment.rawValue)] : [("kind", destination.kind.rawValue)]
+    }
 
     private static func object(_ members: [(String, String)]) -> [UInt8] {
         JSONWriter.object { object in
@@ -153,7 +156,7 @@ struct PushCallHandler {
             list.array("registrations", activities) { writer, activity in
                 writer.object { object in
                     object.member("activityId", activity.id.text)
-                    object.member("environment", activity.destination.environment.rawValue)
+                    for (key, value) in service(of: activity.destination) { object.member(key, value) }
                     object.member("tokenPrefix", activity.destination.token.prefix)
                     if let conversation = activity.conversation { object.member("conversationId", conversation.text) }
                     // In seconds.

@@ -6,8 +6,8 @@ import Stores
 import Wire
 import Workers
 
-/// What the features of the push service share: the time, the rules, who is connected, the database, and the way to
-/// Apple.
+/// What the features of the push service share: the time, the rules, who is connected, the database, and the ways
+/// out.
 ///
 /// Confined to the worker's thread, as all that holds it.
 final class PushContext {
@@ -28,7 +28,7 @@ final class PushContext {
     private let clock: @Sendable () -> HubTime
     private let mailbox: PushServiceMailbox
 
-    init(_ setup: PushServiceSetup, _ mailbox: PushServiceMailbox, _ client: PushClient) {
+    init(_ setup: PushServiceSetup, _ mailbox: PushServiceMailbox, _ clients: PushClients) {
         presence = setup.presence
         logger = setup.logger
         show = setup.show
@@ -37,12 +37,12 @@ final class PushContext {
         rules = setup.rules
         restartUntil = setup.clock().monotonic + setup.rules.restartWindow
         database = PushDatabase(setup, mailbox)
-        outbox = PushOutbox(client, database, setup.logger)
+        outbox = PushOutbox(clients, database, setup.logger)
         self.mailbox = mailbox
     }
 
     var now: HubTime { clock() }
-    /// Whether the client takes anything; it does not when the service is about to stop.
+    /// Whether the clients take anything; they do not when the service is about to stop.
     var maySend: Bool { mailbox.maySend }
 }
 

@@ -10,21 +10,23 @@ enum InFlightPush {
     case activity(id: Name, timestamp: Int64)
 }
 
-/// Hands pushes to the client, and knows which are in flight and which tokens are of no use. Confined to the worker's
+/// Hands pushes to the clients, and knows which are in flight and which tokens are of no use. Confined to the worker's
 /// thread.
 final class PushOutbox {
-    private let client: PushClient
+    private let clients: PushClients
     private let database: PushDatabase
     private let logger: Logger
     private var inFlight: [PushID: InFlightPush] = [:]
-    /// Tokens that Apple does not know: nothing is sent to them until they are registered again.
+    /// How many of those are of each kind.
+    private var counts: [PushKind: Int] = [:]
+    /// Tokens that their service does not know: nothing is sent to them until they are registered again.
     private var badTokens: Set<PushToken> = []
-    /// Tokens that Apple said are gone, and that were dropped from the database.
+    /// Tokens that their service said are gone, and that were dropped from the database.
     private(set) var droppedTokens = 0
     private var warnings: RateLimitedLog
 
-    init(_ client: PushClient, _ database: PushDatabase, _ logger: Logger) {
-        self.client = client
+    init(_ clients: PushClients, _ database: PushDatabase, _ logger: Logger) {
+        self.clients = clients
         self.database = database
         self.logger = logger
         warnings = RateLimitedLog(logger: logger)
@@ -36,16 +38,24 @@ final class PushOutbox {
     /// Whether the outcome of a push is waited for.
     func isInFlight(_ id: PushID) -> Bool { inFlight[id] != nil }
 
-    /// How many more pushes the client takes.
-    var room: Int { client.room }
+    /// The kinds that something can be sent to.
+    var kinds: Set<PushKind> { clients.kinds }
 
+    /// How many more pushes of a kind may be on their way.
+    ///
+    /// - Parameter most: how many there may be in all.
+    func room(for kind: PushKind, most: Int) -> Int { min(most - counts[kind, default: 0], clients.room(for: kind)) }
+
+    /// Of kinds that `kinds` has.
     func send(_ pushes: [(push: Push, about: InFlightPush)]) {
-        for (push, about) in pushes { inFlight[push.id] = about }
-        client.send(pushes.map(\.push))
+        for (push, about) in pushes where inFlight.updateValue(about, forKey: push.id) == nil {
+            counts[push.kind, default: 0] += 1
+        }
+        _ = clients.send(pushes.map(\.push))
     }
 
-    /// Sends pushes whose outcome nobody waits for, such as a start or a broadcast.
-    func sendUntracked(_ pushes: [Push]) { client.send(pushes) }
+    /// Sends pushes whose outcome nobody waits for, such as a start or a broadcast. Those of kinds that are not configured go nowhere.
+    func sendUntracked(_ pushes: [Push]) { _ = clients.send(pushes) }
 
     func isBad(_ token: PushToken) -> Bool { badTokens.contains(token) }
 
@@ -65,10 +75,12 @@ final class PushOutbox {
         }
         switch outcome {
         case .refused, .tooLarge, .badToken:
-            logger.warning("Apple does not take the push \(push.id): \(outcome.words)")
+            logger.warning("The push \(push.id) is not taken (\(push.kind)): \(outcome.words)")
         case .delivered, .unregistered, .superseded, .expired, .overflow, .unanswered, .stopped: break
         }
-        return inFlight.removeValue(forKey: push.id)
+        guard let about = inFlight.removeValue(forKey: push.id) else { return nil }
+        counts[push.kind, default: 1] -= 1
+        return about
     }
 
     private func keep(_ environment: PushEnvironment, of destination: PushDestination) {

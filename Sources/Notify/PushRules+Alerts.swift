@@ -39,17 +39,24 @@ extension PushRules {
 extension PushID {
     /// The same for a message and a phone whenever it is sent: Apple's answers are found by it.
     package init(of message: Name, to destination: PushDestination) {
-        self.init(named: message.text + " " + destination.token.hex)
+        self.init(named: message.text + " " + destination.token.text)
     }
 }
 
 extension DueAlert {
-    /// - Parameter collapseID: nil if the alert's own key says of what the phone shows only the newest.
-    func push(to destination: PushDestination, _ payload: [UInt8], collapseID: String?) -> Push {
-        Push(
-            id: PushID(of: message, to: destination), to: .device(destination), kind: .alert, priority: 10,
-            expiration: expiresAt / 1000, collapseID: CollapseID.fitting(collapseID ?? message.text), payload: payload,
-            deadline: expiresAt)
+    /// What a device shows only the newest of.
+    ///
+    /// - Parameter collapseID: nil if the alert's own key says that.
+    func tag(_ collapseID: String?) -> String { CollapseID.fitting(collapseID ?? message.text) }
+
+    /// - Parameter collapseID: nil if the alert's own key says of what the device shows only the newest.
+    func push(to device: DeviceRegistration, _ payload: [UInt8], collapseID: String?) -> Push {
+        // FCM keeps four keys of a device that is away, and forgets what the others are of: those of single messages would cost messages.
+        let isCollapsed = collapseID != nil || device.destination.kind == .apns
+        return Push(
+            id: PushID(of: message, to: device.destination), to: .device(device.destination), type: .alert,
+            priority: 10, expiration: expiresAt / 1000, collapseID: isCollapsed ? tag(collapseID) : nil,
+            payload: payload, registeredAt: device.registeredAt, keys: device.keys, deadline: expiresAt)
     }
 
     /// The id of the notification that it is an alert of.

@@ -41,6 +41,8 @@ package struct PushRules: Sendable {
     package var tokens: String?
     /// How the text of a message is cut.
     package var preview: Preview
+    /// How alerts look on Android.
+    package var android = AndroidStyle()
     /// How long an alert is worth delivering, in milliseconds.
     package var alertLife: Int64
     package var activity: ActivityRules
@@ -85,6 +87,7 @@ package struct PushRules: Sendable {
         rules.activity = next.activity
         rules.refresh = next.refresh
         rules.badgePause = next.badgePause
+        rules.android = next.android
         return rules
     }
 

@@ -9,7 +9,7 @@ import Wire
 import Workers
 
 /// Brings together what a push is decided by: the rows that were written, who is away, what Postgres knows of phones
-/// and activities, and the client that talks to Apple.
+/// and activities, and the clients that talk to the services.
 ///
 /// It has one thread and one connection to Postgres of its own; nothing else of the hub ever waits for it. What it
 /// decides is made durable before it is sent, so a hub that is killed loses no alert that it had not begun to send, and
@@ -17,7 +17,7 @@ import Workers
 package final class PushService: Sendable {
     private let mailbox = PushServiceMailbox()
     private let setup: PushServiceSetup
-    private let client: PushClient
+    private let clients: PushClients
     private let thread = WorkerThread(named: "roost-push")
     private let progress = PushServiceProgress()
     let reader: PushCallReader
@@ -28,14 +28,16 @@ package final class PushService: Sendable {
     ///   - show: shows an activity's state to its user's sockets; called on the service's thread.
     ///   - ask: hands a loop questions, behind the changes that the feed has handed it; called on the service's thread.
     package init(
-        conninfo: String, rules: PushRules, apns: APNsConfiguration, presence: PresenceView, logger: Logger,
+        conninfo: String, rules: PushRules, services: [PushServiceConfiguration], presence: PresenceView,
+        logger: Logger,
         clock: @escaping @Sendable () -> HubTime, show: @escaping @Sendable (ActivitySummary) -> Void,
         ask: @escaping @Sendable ([ReceiptQuestion], Int) -> Void
     ) {
         setup = PushServiceSetup(
             conninfo: conninfo, rules: rules, presence: presence, logger: logger, clock: clock, show: show, ask: ask)
-        reader = PushCallReader(bundle: Name(rules.bundle), environment: rules.environment)
-        client = PushClient(apns, logger: logger) { [mailbox] outcomes in
+        reader = PushCallReader(
+            bundle: Name(rules.bundle), environment: rules.environment, kinds: Set(services.map(\.kind)))
+        clients = PushClients(services, logger: logger) { [mailbox] outcomes in
             mailbox.post(outcomes: outcomes.map { (push: $0.0, outcome: $0.1) })
         }
         presence.receipts.sendAnswers { [mailbox] in mailbox.post(answers: $0) }
@@ -43,18 +45,18 @@ package final class PushService: Sendable {
 
     /// Starts the threads. To be called once.
     package func start() {
-        client.start()
-        let (setup, mailbox, client, progress) = (setup, mailbox, client, progress)
-        thread.start { PushServiceWorker(setup, mailbox, client, progress).run() }
+        clients.start()
+        let (setup, mailbox, clients, progress) = (setup, mailbox, clients, progress)
+        thread.start { PushServiceWorker(setup, mailbox, clients, progress).run() }
     }
 
     /// Waits for the answers to what has left, and puts back what has not. To be called when the feed has stopped.
     package func stop(within limit: Duration) {
         let end = ContinuousClock.now + limit
-        // What the client gives back would be taken out of the queue again, and end with the process, nobody knowing that it
+        // What the clients give back would be taken out of the queue again, and end with the process, nobody knowing that it
         // never left.
         mailbox.stopSending()
-        client.stop(within: limit / 2)
+        clients.stop(within: limit / 2)
         mailbox.stop(by: end)
         // A database that hangs must not keep the process.
         thread.join(by: end + .milliseconds(100))
@@ -67,7 +69,7 @@ package final class PushService: Sendable {
     func take(_ call: PushCall, _ reply: HTTPReply) -> Bool { mailbox.post(call, reply) }
 
     package var statistics: PushServiceStatistics { progress.statistics }
-    package var clientStatistics: PushStatistics { client.statistics }
+    package var clientStatistics: [PushKind: PushStatistics] { clients.statistics }
 }
 
 extension PushService: ChangeObserver {

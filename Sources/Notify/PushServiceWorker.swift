@@ -26,12 +26,12 @@ final class PushServiceWorker {
     private static let pruneInterval: Int64 = 600_000
 
     init(
-        _ setup: PushServiceSetup, _ mailbox: PushServiceMailbox, _ client: PushClient,
+        _ setup: PushServiceSetup, _ mailbox: PushServiceMailbox, _ clients: PushClients,
         _ progress: PushServiceProgress
     ) {
         self.mailbox = mailbox
         self.progress = progress
-        context = PushContext(setup, mailbox, client)
+        context = PushContext(setup, mailbox, clients)
         alerts = AlertSender(context)
         activities = ActivityUpdater(context)
         reading = ReadUpdater(context)

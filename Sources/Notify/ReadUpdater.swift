@@ -65,13 +65,15 @@ final class ReadUpdater {
 
     private func send(_ phones: [BadgePhone], at time: HubTime) {
         let pushes = phones.filter { !isReading($0, at: time.monotonic) && !context.outbox.isBad($0.destination.token) }
-            .map { phone in
+            .compactMap { phone in
                 // One that shows nothing but a number is no background push: the system sets it, and wakes no app.
-                Push(
-                    to: .device(phone.destination), kind: .alert, priority: 5,
-                    expiration: (time.unix + context.rules.alertLife) / 1000, collapseID: "badge",
-                    payload: JSONWriter.object { whole in whole.object("aps") { $0.member("badge", phone.badge) } },
-                    deadline: time.unix + context.rules.alertLife)
+                BadgePayload(phone.badge).bytes(for: phone.destination.kind).map { payload in
+                    Push(
+                        to: .device(phone.destination), type: .alert, priority: 5,
+                        expiration: (time.unix + context.rules.alertLife) / 1000, collapseID: "badge",
+                        payload: payload, registeredAt: phone.registeredAt,
+                        deadline: time.unix + context.rules.alertLife)
+                }
             }
         badges += pushes.count
         context.outbox.sendUntracked(pushes)

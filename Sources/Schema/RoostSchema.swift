@@ -36,6 +36,7 @@ package enum RoostSchema {
         ("027 persistence", SQLFile.text("Migration027Persistence.sql")),
         ("028 texts", SQLFile.text("Migration028Texts.sql")),
         ("029 deletions", SQLFile.text("Migration029Deletions.sql")),
+        ("030 kinds of pushes", SQLFile.text("Migration030PushKinds.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -18,6 +18,14 @@ package struct PushSettings: Sendable {
     package let caFile: String?
     package let queue: Int
 
+    /// A file; nil where nothing is sent to Android.
+    package let serviceAccount: String?
+    package let fcmURL: String?
+    package let fcmCAFile: String?
+    /// Nil for the app's default.
+    package let androidChannel: String?
+    package let isDataOnly: Bool
+
     package let activityTopic: String
     package let activityState: String
     /// Nil: an activity waits for its conversation's next message.
@@ -75,6 +83,11 @@ package struct PushSettings: Sendable {
         sandboxURL = values.text(.apnsSandboxURL)
         caFile = values.text(.apnsCAFile)
         queue = values.integer(.apnsQueue)
+        serviceAccount = values.text(.fcmServiceAccount)
+        fcmURL = values.text(.fcmURL)
+        fcmCAFile = values.text(.fcmCAFile)
+        androidChannel = values.text(.fcmChannel)
+        isDataOnly = values.toggle(.fcmDataOnly)
         activityTopic = values.requiredText(.activityTopic)
         activityState = values.requiredText(.activityState)
         facts = values.text(.activityFacts)
@@ -111,6 +124,9 @@ package struct PushSettings: Sendable {
         receiptsTables = tables.isEmpty ? alertTables : tables
         try Self.checkWhole(values)
     }
+
+    /// Whether devices of any kind are sent anything.
+    package var isAnythingSent: Bool { topic != nil || serviceAccount != nil }
 
     /// Some of the four and not all are a slip: nothing would be sent, and nobody would know why.
     private static func checkWhole(_ values: EffectiveValues) throws(ConfigurationError) {

@@ -16,6 +16,7 @@ extension Setting {
         graceActive, graceInactive, graceBackground, graceTopics, restartSeconds, mergeMilliseconds,
         listedMembers, listedBytes, totalListedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
         apnsTopic, apnsTeam, apnsKeyID, apnsPrivateKey, apnsEnvironment, apnsURL, apnsSandboxURL, apnsCAFile, apnsQueue,
+        fcmServiceAccount, fcmChannel, fcmDataOnly, fcmURL, fcmCAFile,
         activityTopic, activityState, activityFacts, activityRefresh, activityPreview, activityDebounce,
         activityCeiling, activityStale,
         activityHours,

@@ -98,3 +98,28 @@ package final class P256PrivateKey: @unchecked Sendable {
         return signature.isEmpty ? nil : signature
     }
 }
+
+/// A private RSA key, which signs.
+///
+/// `@unchecked` because of the pointer, for the reason that `PublicKey` gives.
+package final class RSAPrivateKey: @unchecked Sendable {
+    private let key: OpaquePointer
+
+    /// - Parameter pem: PKCS #8 (RFC 5958) or PKCS #1 in PEM, without a passphrase, of 2,048 bits to 8,192. Nil for anything else.
+    package init?(pem: String) {
+        var text = pem
+        guard let key = text.withUTF8({ roost_key_rsa_pem($0.baseAddress, $0.count) }) else { return nil }
+        self.key = key
+    }
+
+    deinit { roost_key_free(key) }
+
+    /// The signature of `bytes` by RSASSA-PKCS1-v1_5 with SHA-256 (RS256 of RFC 7518, section 3.3), as long as the key. Nil where memory
+    /// is short.
+    package func signature(of bytes: [UInt8]) -> [UInt8]? {
+        let signature = [UInt8](unsafeUninitializedCapacity: Int(ROOST_LONGEST_SIGNATURE)) { buffer, count in
+            count = roost_key_sign(key, ROOST_RSA_PKCS1, ROOST_SHA256, bytes, bytes.count, buffer.baseAddress)
+        }
+        return signature.isEmpty ? nil : signature
+    }
+}

@@ -19,7 +19,7 @@ struct PushLineTests {
         let token = try #require(PushToken("00112233445566778899aabbccddeeff"))
         #expect(push.target == .device(PushDestination(token: token, environment: .sandbox, bundle: "a.b")))
         #expect(push.id.text == "eabeae54-14a8-11e5-b60b-1697f925ec7b")
-        #expect((push.kind, push.priority, push.expiration) == (.liveActivity, 10, 1_790_000_000))
+        #expect((push.type, push.priority, push.expiration) == (.liveActivity, 10, 1_790_000_000))
         #expect((push.collapseID, push.lane, push.replaces, push.deadline) == ("c", "l", true, 99))
         #expect(push.payload == Array("{ \"aps\" : {} }".utf8) && !push.resendsWhenUnanswered)
     }
@@ -27,7 +27,7 @@ struct PushLineTests {
     @Test func fillsInTheRest() throws {
         let push = try parse("{\"channel\":\"x==\",\"payload\":{}}")
         #expect(push.target == .channel(id: "x==", environment: .production, bundle: "com.example.app"))
-        #expect((push.kind, push.priority, push.expiration) == (.alert, 10, 0))
+        #expect((push.type, push.priority, push.expiration) == (.alert, 10, 0))
         #expect(try parse("{\"channel\":\"x\",\"payload\":{},\"type\":\"background\"}").priority == 5)
     }
 

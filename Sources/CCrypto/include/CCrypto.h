@@ -52,6 +52,9 @@ roost_key *roost_key_ed25519(const uint8_t *bytes, size_t count);
 // A private key of the curve P-256 in PEM, without a passphrase. NULL where it is anything else.
 roost_key *roost_key_p256_pem(const char *pem, size_t count);
 
+// A private RSA key in PEM, without a passphrase, of 2,048 bits to 8,192. NULL where it is anything else.
+roost_key *roost_key_rsa_pem(const char *pem, size_t count);
+
 // Numbers of P-256: a private key with the most significant byte first, and a public one as a point that is not compressed
 // (SEC 1, section 2.3.3).
 #define ROOST_P256_SCALAR 32

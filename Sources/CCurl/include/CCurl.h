@@ -11,7 +11,7 @@
 #ifndef ROOST_CCURL_H
 #define ROOST_CCURL_H
 
-#include "apns.h"
+#include "http2.h"
 #include "forwards.h"
 
 #include <stddef.h>

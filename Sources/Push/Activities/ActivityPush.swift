@@ -9,6 +9,8 @@ package struct ActivityPush: Sendable, Equatable {
     /// The claim `sub` of whoever registered the activity.
     package let user: Name
     package internal(set) var destination: PushDestination
+    /// When the token was registered, in milliseconds since 1970.
+    package internal(set) var registeredAt: Int64
     package let event: ActivityEvent
     /// Whether the phone makes a sound. Such a push, and an end, has priority 10.
     package let isAlerting: Bool

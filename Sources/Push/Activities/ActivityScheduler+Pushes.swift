@@ -84,7 +84,7 @@ extension ActivityScheduler {
             step, timestamp: seconds, contentState: filled(post.content, for: id, at: now),
             staleDate: seconds + rules.staleAfter)
         do throws(PayloadError) {
-            _ = try payload.bytes()
+            _ = try payload.bytes(for: destination(of: id)?.kind ?? .apns, activity: id)
             return nil
         } catch {
             return error.description

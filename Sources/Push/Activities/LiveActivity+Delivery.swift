@@ -18,6 +18,7 @@ extension LiveActivity {
         inFlight.isSending = true
         // The token may have changed meanwhile.
         inFlight.push.destination = destination
+        inFlight.push.registeredAt = registeredAt
         self.inFlight = inFlight
         lastPushAt = now.monotonic
         if let state = inFlight.push.stamp.state { lastState = JSON(trusted: state[...]) }

@@ -126,7 +126,7 @@ extension LiveActivity {
                 id: id, timestamp: next, version: version, state: state.map { Array($0.bytes) },
                 isPosted: posted != nil,
                 post: posted.flatMap { $0.content.hasVariables ? $0.content.stored : nil }),
-            user: user, destination: destination, event: event, isAlerting: alert != nil,
+            user: user, destination: destination, registeredAt: registeredAt, event: event, isAlerting: alert != nil,
             staleDate: staleDate(at: now, rules), payload: payload)
         inFlight = InFlight(push: push, alert: alert, wasForced: isForced)
         alert = nil
@@ -164,6 +164,6 @@ extension LiveActivity {
             }
         return try ActivityPayload(
             step, timestamp: timestamp, contentState: state, staleDate: staleDate(at: now, rules)
-        ).bytes()
+        ).bytes(for: destination.kind, activity: id)
     }
 }

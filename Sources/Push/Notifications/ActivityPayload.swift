@@ -42,14 +42,25 @@ package struct ActivityPayload: Sendable {
         }
     }
 
-    private var alert: ActivityAlert? {
+    var alert: ActivityAlert? {
         switch step {
         case .start(_, let alert): alert
         case .update(let alert), .end(let alert, _): alert
         }
     }
 
-    /// The JSON. Nothing in a Live Activity is ever cut: where it has more bytes than `limit`, this throws.
+    /// The JSON for a kind of service.
+    ///
+    /// - Parameter activity: by which an app on Android knows it.
+    package func bytes(for kind: PushKind, activity: Name) throws(PayloadError) -> [UInt8] {
+        switch kind {
+        case .apns: try bytes()
+        case .fcm: try messageBytes(of: activity)
+        case .web: throw PayloadError.noActivities
+        }
+    }
+
+    /// The JSON for APNs. Nothing in a Live Activity is ever cut: where it has more bytes than `limit`, this throws.
     package func bytes(limit: Int = PayloadLimit.device) throws(PayloadError) -> [UInt8] {
         var writer = JSONWriter()
         writer.openObject()

@@ -39,7 +39,7 @@ package struct AlertPayload: Sendable, Equatable {
         self.messageID = messageID
     }
 
-    /// The JSON, however large it is.
+    /// The JSON for APNs, however large it is.
     package var bytes: [UInt8] {
         JSONWriter.object { whole in
             whole.object("aps") { aps in
@@ -71,22 +71,39 @@ package struct AlertPayload: Sendable, Equatable {
 }
 
 extension AlertPayload {
-    /// The JSON within Apple's limit, in bytes. What is too long is cut between graphemes and ends with "…": the body
+    /// The JSON for a kind of service, within its limit in bytes.
+    ///
+    /// - Parameters:
+    ///   - tag: what a phone or a browser shows only the newest of. APNs is told beside the payload.
+    ///   - style: of Android.
+    package func fitted(
+        for kind: PushKind, tag: String, _ style: AndroidStyle
+    ) throws(PayloadError) -> (bytes: [UInt8], isCut: Bool) {
+        switch kind {
+        case .apns: try fitted()
+        case .fcm: try fitted(to: PayloadLimit.fcm) { $0.messageBytes(tag: tag, style) }
+        case .web: try fitted(to: PayloadLimit.web) { $0.browserBytes(tag: tag) }
+        }
+    }
+
+    /// The JSON within a limit, in bytes. What is too long is cut between graphemes and ends with "…": the body
     /// first, then the subtitle, then the title, of localized lines the longest argument. Ids and keys are never cut:
     /// where they are too long, this throws.
-    package func fitted(to limit: Int = PayloadLimit.device) throws(PayloadError) -> (bytes: [UInt8], isCut: Bool) {
+    package func fitted(
+        to limit: Int = PayloadLimit.device, as rendered: (AlertPayload) -> [UInt8] = { $0.bytes }
+    ) throws(PayloadError) -> (bytes: [UInt8], isCut: Bool) {
         var alert = self
         for line in [\AlertPayload.body, \.subtitle, \.title] {
             // A localized line may have several long arguments, each of which is cut once.
             while true {
-                let bytes = alert.bytes
+                let bytes = rendered(alert)
                 if bytes.count <= limit { return (bytes, alert != self) }
                 let shorter = alert[keyPath: line]?.shortened(by: bytes.count - limit)
                 guard shorter != alert[keyPath: line] else { break }
                 alert[keyPath: line] = shorter
             }
         }
-        throw PayloadError.tooLarge(bytes: alert.size, limit: limit)
+        throw PayloadError.tooLarge(bytes: rendered(alert).count, limit: limit)
     }
 }
 
@@ -99,6 +116,23 @@ package struct PayloadField: Sendable, Equatable {
     package init(name: String, value: [UInt8]) {
         self.name = name
         self.value = value
+    }
+}
+
+extension AlertPayload {
+    /// A picture to show: the app's own member `image`, if it is an https URL.
+    var image: String? {
+        guard let field = fields.first(where: { $0.name == "image" }),
+            let url = JSON(trusted: field.value[...]).string, url.hasPrefix("https://")
+        else { return nil }
+        return url
+    }
+
+    /// What the app needs to open the right place, and its own members: name and JSON.
+    var data: [PayloadField] {
+        let places = [("conversationId", conversationID), ("messageId", messageID), ("notificationId", notificationID)]
+        return places.compactMap { name, text in text.map { PayloadField(name: name, value: JSONString.encode($0)) } }
+            + fields
     }
 }
 

@@ -2,23 +2,26 @@ import CCurl
 package import Logging
 import Workers
 
-/// Sends notifications to APNs, from a thread of its own.
+/// Sends notifications to the service of one kind, from a thread of its own.
 package final class PushClient: Sendable {
-    private let configuration: APNsConfiguration
+    private let dialect: any PushDialect
+    private let queue: Int
     private let logger: Logger
     private let whenDone: @Sendable ([(Push, PushOutcome)]) -> Void
     private let mailbox: PushClientMailbox
-    private let thread = WorkerThread(named: "roost-apns")
+    private let thread: WorkerThread
     /// Used by the client's thread alone, while it runs; made before it and destroyed after it.
     private nonisolated(unsafe) let set: OpaquePointer
 
     /// - Parameter whenDone: called on the client's thread, for many at once; must not wait, and not stop the client.
     package init(
-        _ configuration: APNsConfiguration, logger: Logger,
+        _ service: PushServiceConfiguration, logger: Logger,
         whenDone: @escaping @Sendable ([(Push, PushOutcome)]) -> Void
     ) {
-        guard let set = roost_apns_create() else { fatalError("libcurl cannot start: there is no memory") }
-        self.configuration = configuration
+        guard let set = roost_http2_create() else { fatalError("libcurl cannot start: there is no memory") }
+        dialect = service.dialect
+        queue = service.limits.queue
+        thread = WorkerThread(named: "roost-\(service.kind.rawValue)")
         self.logger = logger
         self.whenDone = whenDone
         self.set = set
@@ -27,21 +30,26 @@ package final class PushClient: Sendable {
 
     deinit {
         stop(within: .zero)
-        roost_apns_destroy(set)
+        roost_http2_destroy(set)
     }
 
     /// Starts the thread. Does nothing the second time, or after `stop`.
     package func start() {
-        thread.start { [configuration, set = Handle(set), mailbox, logger, whenDone] in
-            roost_apns_begin_thread()
-            var loop = PushClientWorker(configuration, set.pointer, mailbox, logger, whenDone)
+        thread.start { [dialect, set = Handle(set), mailbox, logger, whenDone] in
+            roost_http2_begin_thread()
+            var loop = PushClientWorker(dialect, set.pointer, mailbox, logger, whenDone)
             loop.run()
         }
     }
 
+    /// Has the client stop within that time, and does not wait for it.
+    package func requestStop(within limit: Duration) {
+        mailbox.stop(by: PushClock.now().monotonic + limit.milliseconds)
+    }
+
     /// Waits for the answers of what has left, at most that long, and reports the rest as `.stopped`, or `.unanswered`.
     package func stop(within limit: Duration) {
-        mailbox.stop(by: PushClock.now().monotonic + limit.milliseconds)
+        requestStop(within: limit)
         if thread.wasStarted {
             thread.join()
         } else {
@@ -56,7 +64,7 @@ package final class PushClient: Sendable {
     }
 
     /// How many more notifications the queue takes.
-    package var room: Int { max(0, configuration.queue - mailbox.held) }
+    package var room: Int { max(0, queue - mailbox.held) }
 
     /// What the client has done; at most 30 s old.
     package var statistics: PushStatistics { mailbox.statistics }

@@ -18,7 +18,7 @@ final class PushClientMailbox: Sendable {
     /// It is done under the mutex and not after `end`, so the set is never gone by then.
     private struct Sleeper: @unchecked Sendable {
         let set: OpaquePointer
-        func wake() { roost_apns_wake(set) }
+        func wake() { roost_http2_wake(set) }
     }
 
     private let contents = Mutex(Contents())

@@ -6,23 +6,23 @@ import Logging
 /// Confined to that thread.
 struct PushClientWorker {
     let mailbox: PushClientMailbox
-    let connections: APNsConnections
+    let connections: HTTP2Connections
     let logger: Logger
     let whenDone: @Sendable ([(Push, PushOutcome)]) -> Void
-    private var sender: Sender<APNsConnections>
+    private var sender: Sender<HTTP2Connections>
 
     /// How often statistics are published, however little is due; in milliseconds.
     private static let longestWait: Int64 = 30_000
 
     init(
-        _ configuration: APNsConfiguration, _ set: OpaquePointer, _ mailbox: PushClientMailbox, _ logger: Logger,
+        _ dialect: any PushDialect, _ set: OpaquePointer, _ mailbox: PushClientMailbox, _ logger: Logger,
         _ whenDone: @escaping @Sendable ([(Push, PushOutcome)]) -> Void
     ) {
         self.mailbox = mailbox
         self.logger = logger
         self.whenDone = whenDone
-        connections = APNsConnections(set, configuration)
-        sender = Sender(SenderRules(configuration), key: configuration.key, over: connections)
+        connections = HTTP2Connections(set, dialect.limits) { dialect.origin(of: $0) }
+        sender = Sender(dialect, over: connections)
     }
 
     mutating func run() {

@@ -2,22 +2,22 @@ import Hub
 
 /// What became of a notification. Each that is sent has exactly one.
 package enum PushOutcome: Sendable, Equatable {
-    /// APNs took it.
+    /// The service took it.
     case delivered
-    /// The app is gone from the phone, or the token is an old one (410). The token is to be dropped if it was
+    /// The app is gone from the phone, or the token is an old one. The token is to be dropped if it was
     /// registered before `since`, in milliseconds since 1970.
     case unregistered(since: Int64?)
-    /// APNs refused it for good; the token may well be good.
+    /// The service refused it for good; the token may well be good.
     case refused(status: Int, reason: String)
     /// The token is not one, or belongs to the other environment or to another app.
     case badToken(reason: String)
     /// A later notification of its lane took its place before it left.
     case superseded
-    /// Its deadline passed before APNs took it.
+    /// Its deadline passed before the service took it.
     case expired
     /// The queue was full.
     case overflow
-    /// The payload has more bytes than APNs takes; it was not sent.
+    /// The payload has more bytes than the service takes; it was not sent.
     case tooLarge(bytes: Int, limit: Int)
     /// It left, and nobody knows whether it came in.
     case unanswered
@@ -44,12 +44,12 @@ extension PushOutcome {
 }
 
 extension PushToken {
-    /// Whether Apple's 410 is about a token as it was registered. One that was registered again after Apple called it dead lives.
+    /// Whether what a service says of a token is about it as it was registered. One that was registered again after it was called dead lives.
     ///
     /// The statement `DropDestination` compares the same for the rows that it forgets.
     ///
     /// - Parameters:
-    ///   - since: what the 410 says, in milliseconds since 1970; nil where it says nothing.
+    ///   - since: what the service says, in milliseconds since 1970; nil where it says nothing.
     ///   - moment: when it was registered last, in milliseconds since 1970.
     static func isGone(since: Int64?, registeredAt moment: Int64) -> Bool { since.map { moment < $0 } ?? true }
 }

@@ -1,6 +1,6 @@
 import Hub
 
-/// The connections to APNs as the sender sees them. Nothing here waits.
+/// The connections to a push service as the sender sees them. Nothing here waits.
 protocol PushTransport: AnyObject {
     typealias Connection = UInt64
 
@@ -11,7 +11,7 @@ protocol PushTransport: AnyObject {
     /// Sends a request.
     ///
     /// - Returns: false where the connection takes nothing any more.
-    func post(_ push: Push, _ ticket: SendQueue.Ticket, with token: ProviderToken, on connection: Connection) -> Bool
+    func post(_ request: PushRequest, _ ticket: SendQueue.Ticket, on connection: Connection) -> Bool
     /// Gives up waiting for an answer.
     ///
     /// - Returns: whether the request had left; nil where the request is not known any more.
@@ -35,29 +35,4 @@ enum TransportEvent {
     case unseen(SendQueue.Ticket)
     /// The request left, and there will be no answer.
     case lost(SendQueue.Ticket)
-}
-
-/// One of the servers that notifications go to. Two servers share nothing: no connection, no pause.
-struct ServerName: Hashable, Sendable {
-    let environment: PushEnvironment
-    let isForBroadcasts: Bool
-
-    init(_ environment: PushEnvironment, isForBroadcasts: Bool = false) {
-        self.environment = environment
-        self.isForBroadcasts = isForBroadcasts
-    }
-
-    init(_ target: Push.Target) {
-        switch target {
-        case .device: self.init(target.environment)
-        case .channel: self.init(target.environment, isForBroadcasts: true)
-        }
-    }
-
-    /// The server that knows the tokens that this one does not. Nil for broadcasts: a channel names its environment.
-    var counterpart: ServerName? { isForBroadcasts ? nil : ServerName(environment.other) }
-}
-
-extension ServerName: CustomStringConvertible {
-    var description: String { environment.rawValue + (isForBroadcasts ? " broadcasts" : "") }
 }

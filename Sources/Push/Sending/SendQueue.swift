@@ -39,7 +39,6 @@ struct SendQueue {
 
     /// - Parameter server: where it is to be sent; nil for the server of its target.
     mutating func add(_ push: Push, to server: ServerName? = nil, at now: HubTime) {
-        if let outcome = push.outcomeUnsent { return finished.append((push, outcome)) }
         if push.deadline <= now.unix { return finished.append((push, .expired)) }
         if push.replaces { supersede(push.lane) }
         if entries.count >= capacity { expire(at: now) }

@@ -48,7 +48,8 @@ extension Sender {
         notices.append(
             Notice(
                 level: .warning,
-                text: "APNs (\(server)) left \(link.timeouts) pushes in a row unanswered: another connection is opened."
+                text:
+                    "\(dialect.title(of: server)) left \(link.timeouts) pushes in a row unanswered: another connection is opened."
             ))
     }
 
@@ -60,7 +61,9 @@ extension Sender {
             } else if let pinged = link.pinged, now.monotonic - pinged >= rules.pingTimeout {
                 counts.connectionsRetired += 1
                 notices.append(
-                    Notice(level: .warning, text: "The connection to APNs (\(server)) is dead: opening another."))
+                    Notice(
+                        level: .warning,
+                        text: "The connection to \(dialect.title(of: server)) is dead: opening another."))
                 drop(connection, server)
                 if !link.hasAnswered { failToConnect(server, "it does not answer", at: now) }
             } else if link.pinged == nil, now.monotonic >= askAt(link) {
@@ -87,6 +90,11 @@ extension Sender {
         var due = queue.nextDue(at: now) ?? .max
         if let first = departures.first { due = min(due, first.sent + rules.answerTimeout) }
         if let first = detours.first { due = min(due, first.until) }
+        if let fetch {
+            due = min(due, fetch.until)
+        } else if let next = dialect.nextCredential(at: now) {
+            due = min(due, next)
+        }
         for (server, pool) in pools {
             for link in pool.links.values where link.state != .connecting {
                 due = min(due, link.pinged.map { $0 + rules.pingTimeout } ?? askAt(link))
@@ -103,6 +111,7 @@ extension Sender {
 extension Sender {
     /// Takes note of what happened to a connection, or to a request on it.
     mutating func handle(_ event: TransportEvent, on connection: PushTransport.Connection, at now: HubTime) {
+        if connection == fetch?.connection { return advanceFetch(event, at: now) }
         switch event {
         case .opened: opened(connection, at: now)
         case .closed(let why): closed(connection, why, at: now)
@@ -114,7 +123,7 @@ extension Sender {
                 $0.hasAnswered = true
                 $0.timeouts = 0
             }
-            if let request = land(ticket, from: connection) { settle(ticket, request, answer, at: now) }
+            if let request = land(ticket, from: connection) { settle(ticket, request, dialect.read(answer), at: now) }
         case .unseen(let ticket):
             if land(ticket, from: connection) != nil { returnUnseen(ticket, at: now) }
         case .lost(let ticket):
@@ -145,14 +154,15 @@ extension Sender {
         }
         counts.connectionsOpened += 1
         guard let server = servers[connection] else { return }
-        notices.append(Notice(level: .debug, text: "Connected to APNs (\(server))."))
+        notices.append(Notice(level: .debug, text: "Connected to \(dialect.title(of: server))."))
     }
 
     private mutating func goAway(_ connection: PushTransport.Connection, _ why: String) {
         counts.goAways += 1
         withLink(connection) { $0.state = .retired }
         guard let server = servers[connection] else { return }
-        notices.append(Notice(level: .info, text: "APNs (\(server)) asked for another connection (\(why))."))
+        notices.append(
+            Notice(level: .info, text: "\(dialect.title(of: server)) asked for another connection (\(why))."))
     }
 
     private mutating func closed(_ connection: PushTransport.Connection, _ why: String, at now: HubTime) {
@@ -161,6 +171,6 @@ extension Sender {
         else { return }
         // A connection that has answered is replaced at once. One that has not is not: the next may not fare better.
         guard link.hasAnswered else { return failToConnect(server, why, at: now) }
-        notices.append(Notice(level: .debug, text: "The connection to APNs (\(server)) ended: \(why)."))
+        notices.append(Notice(level: .debug, text: "The connection to \(dialect.title(of: server)) ended: \(why)."))
     }
 }

@@ -29,13 +29,13 @@ extension Sender {
     mutating func settleKeyOfOtherEnvironment(
         _ ticket: SendQueue.Ticket, _ request: InFlightRequest, _ answer: Answer, at now: HubTime
     ) {
-        guard rules.hasTwoHosts, let counterpart = request.server.counterpart else {
-            return breakCircuit(ticket, request, answer, at: now)
-        }
-        environments.refuseKey(in: request.server.environment, at: now.monotonic)
+        guard rules.hasTwoHosts, let counterpart = request.server.counterpart, let own = request.server.environment,
+            let other = counterpart.environment
+        else { return breakCircuit(ticket, request, answer, at: now) }
+        environments.refuseKey(in: own, at: now.monotonic)
         sayKeyEnvironment(at: now)
         if let reason = queue[ticket]?.firstRefusal,
-            !environments.refusesKey(in: counterpart.environment, at: now.monotonic)
+            !environments.refusesKey(in: other, at: now.monotonic)
         {
             finish(ticket, request, .badToken(reason: reason))
         } else if !sendElsewhere(ticket, request, because: AnswerReason.badEnvironmentKey, at: now) {
@@ -49,8 +49,9 @@ extension Sender {
     private mutating func sendElsewhere(
         _ ticket: SendQueue.Ticket, _ request: InFlightRequest, because reason: String, at now: HubTime
     ) -> Bool {
-        guard rules.hasTwoHosts, let counterpart = request.server.counterpart, let entry = queue[ticket],
-            entry.firstRefusal == nil, !environments.refusesKey(in: counterpart.environment, at: now.monotonic)
+        guard rules.hasTwoHosts, let counterpart = request.server.counterpart, let other = counterpart.environment,
+            let entry = queue[ticket], entry.firstRefusal == nil,
+            !environments.refusesKey(in: other, at: now.monotonic)
         else { return false }
         sendAgain(ticket, at: now) { entry in
             entry.server = counterpart
@@ -62,8 +63,8 @@ extension Sender {
     /// Sends what waits for an environment that the key is not for to the other one.
     mutating func redirect(from server: ServerName, at now: HubTime) {
         guard rules.hasTwoHosts, let counterpart = server.counterpart, queue.hasReady(for: server),
-            environments.refusesKey(in: server.environment, at: now.monotonic),
-            !environments.refusesKey(in: counterpart.environment, at: now.monotonic)
+            let own = server.environment, let other = counterpart.environment,
+            environments.refusesKey(in: own, at: now.monotonic), !environments.refusesKey(in: other, at: now.monotonic)
         else { return }
         while let (ticket, entry) = queue.take(for: server) {
             if let reason = entry.firstRefusal {
@@ -94,8 +95,9 @@ extension Sender {
 
     /// Keeps what an outcome says of a token's environment.
     mutating func noteEnvironment(of ticket: SendQueue.Ticket, _ request: InFlightRequest, _ outcome: PushOutcome) {
-        guard rules.hasTwoHosts, case .device(let destination)? = queue[ticket]?.push.target else { return }
-        let environment = request.server.environment
+        guard rules.hasTwoHosts, case .device(let destination)? = queue[ticket]?.push.target,
+            let environment = request.server.environment
+        else { return }
         switch outcome {
         case .delivered where environment != destination.environment,
             .unregistered where environment != destination.environment:
@@ -116,7 +118,7 @@ extension Sender {
     private mutating func sayKeyEnvironment(at now: HubTime) {
         guard let environment = environments.takeNewKeyEnvironment(at: now.monotonic) else { return }
         let text = """
-            APNs takes \(key.name) in \(environment.phrase) alone (\(AnswerReason.badEnvironmentKey)): phones whose app is of \
+            APNs takes \(dialect.keyName) in \(environment.phrase) alone (\(AnswerReason.badEnvironmentKey)): phones whose app is of \
             \(environment.other.phrase) get no pushes until there is a key for both.
             """
         notices.append(Notice(level: .warning, text: text))

@@ -11,10 +11,13 @@ import Workers
 ///   - What left and was not answered goes again only where the notification allows it.
 struct Sender<Transport: PushTransport> {
     let rules: SenderRules
-    let key: ProviderKey
+    var dialect: any PushDialect
     let transport: Transport
     var queue: SendQueue
-    var tokens: ProviderTokenCache
+    /// The request for a credential that is under way.
+    var fetch: CredentialFetch?
+    /// How many of them in a row came to nothing.
+    var credentialFailures = 0
     var environments = EnvironmentCache()
     /// Notifications whose token APNs did not know, and until when the other environment may be reached, in monotonic
     /// milliseconds.
@@ -30,18 +33,18 @@ struct Sender<Transport: PushTransport> {
     private(set) var isStopping = false
 
     init(
-        _ rules: SenderRules, key: ProviderKey, over transport: Transport,
+        _ dialect: any PushDialect, over transport: Transport,
         random: any RandomNumberGenerator = SystemRandomNumberGenerator()
     ) {
-        self.rules = rules
-        self.key = key
+        rules = SenderRules(dialect.limits, hasTwoHosts: dialect.hasTwoHosts)
+        self.dialect = dialect
         self.transport = transport
         self.random = random
         queue = SendQueue(capacity: rules.queue)
-        tokens = ProviderTokenCache(key)
     }
 
     mutating func add(_ push: Push, at now: HubTime) {
+        if let outcome = dialect.outcomeUnsent(push) { return queue.finished.append((push, outcome)) }
         let server = server(for: push)
         queue.add(push, to: server, at: now)
         for server in [server, server.counterpart].compactMap({ $0 }) where pools[server] == nil {
@@ -54,6 +57,7 @@ struct Sender<Transport: PushTransport> {
         queue.advance(to: now)
         endSilentRequests(at: now)
         endDetours(at: now)
+        fetchCredential(at: now)
         for server in pools.keys { redirect(from: server, at: now) }
         for server in pools.keys {
             keepAlive(server, at: now)
@@ -93,9 +97,9 @@ struct Sender<Transport: PushTransport> {
         var all = counts
         all.queued = queue.waiting
         all.inFlight = inFlight.count
-        all.tokensMinted = tokens.minted
+        all.tokensMinted = dialect.credentialsMade
         all.keyEnvironment = environments.keyEnvironment(at: now.monotonic)
-        all.providerTokenAge = tokens.age(at: now).map { Int($0 / 1000) }
+        all.providerTokenAge = dialect.credentialAge(at: now).map { Int($0 / 1000) }
         for (server, pool) in pools {
             if let reason = pool.circuit.reason { all.circuitsOpen["\(server)"] = reason }
         }
@@ -115,8 +119,13 @@ extension Sender {
                 if pool.wantsConnection(rules.connections, at: now.monotonic) { connect(server, at: now) }
                 return
             }
-            guard let token = token(at: now), let (ticket, entry) = queue.take(for: server) else { return }
-            guard transport.post(entry.push, ticket, with: token, on: connection) else {
+            guard let authorization = authorization(for: server, at: now), let (ticket, entry) = queue.take(for: server)
+            else { return }
+            guard let request = dialect.request(for: entry.push, authorizedBy: authorization, at: now) else {
+                queue.finish(ticket, .badToken(reason: "it cannot be written"))
+                continue
+            }
+            guard transport.post(request, ticket, on: connection) else {
                 queue.putBack(ticket, notBefore: nil, at: now)
                 pools[server]?.links[connection]?.state = .retired
                 continue
@@ -126,7 +135,7 @@ extension Sender {
             pool.links[connection]?.inFlight += 1
             pools[server] = pool
             inFlight[ticket] = InFlightRequest(
-                connection: connection, server: server, sent: now.monotonic, generation: token.generation)
+                connection: connection, server: server, sent: now.monotonic, generation: authorization.generation)
             departures.append((ticket, now.monotonic))
         }
     }
@@ -149,7 +158,8 @@ extension Sender {
         // Once, not with every attempt.
         guard pool.failures == 1 else { return }
         notices.append(
-            Notice(level: .warning, text: "APNs (\(server)) cannot be reached: \(why). The hub keeps trying."))
+            Notice(
+                level: .warning, text: "\(dialect.title(of: server)) cannot be reached: \(why). The hub keeps trying."))
     }
 
     private mutating func refuseAll(_ server: ServerName, _ reason: String) {
@@ -158,12 +168,12 @@ extension Sender {
         }
     }
 
-    private mutating func token(at now: HubTime) -> ProviderToken? {
+    private mutating func authorization(for server: ServerName, at now: HubTime) -> PushAuthorization? {
         do {
-            return try tokens.token(at: now)
+            return try dialect.authorization(for: server, at: now)
         } catch {
             // libcrypto without memory or randomness: a later attempt may succeed.
-            notices.append(Notice(level: .error, text: "No provider token can be signed: \(error)"))
+            notices.append(Notice(level: .error, text: "Pushes cannot be authorized: \(error)"))
             return nil
         }
     }
@@ -175,7 +185,7 @@ struct InFlightRequest {
     let server: ServerName
     /// When the request left, in monotonic milliseconds.
     let sent: Int64
-    /// `ProviderToken.generation` of the token that it was sent with.
+    /// `PushAuthorization.generation` of what it was sent with.
     let generation: Int
 }
 
@@ -193,6 +203,8 @@ struct SenderRules {
     var answerTimeout: Int64
     var pingTimeout: Int64
     var idlePing: Int64
+    /// How long a credential may take, the connection included.
+    var fetchTimeout: Int64
     var waitsWhenKeyIsRefused: Bool
     /// Whether each environment has a server of its own.
     var hasTwoHosts: Bool
@@ -210,15 +222,16 @@ struct SenderRules {
     /// that knows one host, it must not keep the others of its user.
     static let detourPatience: Int64 = 30_000
 
-    init(_ configuration: APNsConfiguration) {
-        queue = max(1, configuration.queue)
-        connections = max(1, configuration.connections)
-        inFlight = max(1, configuration.inFlight)
-        answerTimeout = configuration.answerTimeout.milliseconds
-        pingTimeout = configuration.pingTimeout.milliseconds
-        idlePing = configuration.idlePing.milliseconds
-        waitsWhenKeyIsRefused = configuration.waitsWhenKeyIsRefused
-        hasTwoHosts = configuration.hasTwoHosts
+    init(_ limits: PushLimits, hasTwoHosts: Bool) {
+        queue = max(1, limits.queue)
+        connections = max(1, limits.connections)
+        inFlight = max(1, limits.inFlight)
+        answerTimeout = limits.answerTimeout.milliseconds
+        pingTimeout = limits.pingTimeout.milliseconds
+        idlePing = limits.idlePing.milliseconds
+        fetchTimeout = (limits.connectTimeout + limits.answerTimeout).milliseconds
+        waitsWhenKeyIsRefused = limits.waitsWhenKeyIsRefused
+        self.hasTwoHosts = hasTwoHosts
     }
 
     /// How long a connection may be silent before it is pinged, while answers are due.

@@ -6,8 +6,9 @@ import Workers
 /// Reads phones from the application's own table, by a statement of the operator's (`alerts.tokens`), and keeps them with those that
 /// users registered.
 ///
-/// The statement has the parameter `$1::text[]`, users, and returns the columns `user_id` and `token`, and `environment` and `bundle`
-/// where the application knows them. It cannot write, and has two seconds.
+/// The statement has the parameter `$1::text[]`, users, and returns the columns `user_id` and `token`, and `environment`, `bundle` and
+/// `kind` where the application knows them; of a browser (`web`) the endpoint is the token, and `p256dh` and `auth` are its keys. It cannot
+/// write, and has two seconds.
 package struct AppTokens: Sendable {
     /// What became of a question.
     struct Answer {
@@ -97,6 +98,7 @@ package struct AppTokens: Sendable {
     private struct Said: Hashable {
         let user: Name
         let destination: PushDestination
+        let keys: WebPushKeys?
     }
 
     private func rows(
@@ -137,21 +139,29 @@ package struct AppTokens: Sendable {
                 unusable += 1
                 continue
             }
+            let keys = destination.kind == .web ? Self.keys(rows, row) : nil
+            guard destination.kind != .web || keys != nil else {
+                unusable += 1
+                continue
+            }
             counts[user, default: 0] += 1
             if counts[user, default: 0] <= PushStore.devicesPerUser {
-                said.insert(Said(user: user, destination: destination))
+                said.insert(Said(user: user, destination: destination, keys: keys))
             }
         }
         if unusable > 0 {
             warnings.note(
-                "\(unusable) tokens of alerts.tokens are none of Apple's, or of an environment or a bundle that cannot be: a token "
-                    + "is hexadecimal, and environment is sandbox or production.")
+                "\(unusable) tokens of alerts.tokens cannot be: kind is apns (or null), fcm or web, a token of Apple's is hexadecimal, "
+                    + "environment is sandbox or production, and a browser has an endpoint as token, p256dh and auth.")
         }
         return said
     }
 
     private func destination(_ rows: QueryResult, _ row: Int) -> PushDestination? {
-        guard let token = rows.text(row, 1).flatMap({ PushToken($0) }) else { return nil }
+        guard let kind = PushKind(rawValue: rows.text(row, 4) ?? PushKind.apns.rawValue),
+            let token = rows.text(row, 1).flatMap({ PushToken($0, of: kind) })
+        else { return nil }
+        guard kind == .apns else { return PushDestination(token: token, bundle: rows.name(row, 3) ?? "") }
         var environment = environment
         if let named = rows.text(row, 2), !named.isEmpty {
             guard let known = PushEnvironment(rawValue: named) else { return nil }
@@ -165,13 +175,20 @@ package struct AppTokens: Sendable {
         return PushDestination(token: token, environment: environment, bundle: bundle)
     }
 
+    private static func keys(_ rows: QueryResult, _ row: Int) -> WebPushKeys? {
+        guard let publicKey = rows.text(row, 5).flatMap({ Base64URL.decode($0.utf8) }),
+            let secret = rows.text(row, 6).flatMap({ Base64URL.decode($0.utf8) })
+        else { return nil }
+        return WebPushKeys(publicKey: publicKey, secret: secret)
+    }
+
     /// Notes what the application has of some users, where it differs from what is known.
     private func note(
         _ said: Set<Said>, of users: ArraySlice<Name>, on connection: PostgresConnection, _ answer: inout Answer,
         _ warnings: inout RateLimitedLog
     ) throws {
         var (said, users) = (said, Array(users))
-        var columns = Self.columns(said, of: users)
+        var (columns, keys) = Self.columns(said, of: users)
         var compared = try connection.query(AppTokenSQL.compareTokens, columns)
         let owners = (0..<compared.count).compactMap { compared.name($0, 0) }.prefix(Self.mostUsers)
         if !owners.isEmpty {
@@ -179,24 +196,26 @@ package struct AppTokens: Sendable {
             guard let others = try self.said(of: owners, on: connection, &warnings) else { return }
             said.formUnion(others)
             users += owners
-            columns = Self.columns(said, of: users)
+            (columns, keys) = Self.columns(said, of: users)
             compared = try connection.query(AppTokenSQL.compareTokens, columns)
         }
         guard compared.flag(0, 1) else { return }
         answer.isChanged = true
-        _ = try connection.query(AppTokenSQL.addTokens, columns)
+        _ = try connection.query(AppTokenSQL.addTokens, columns + [keys])
         _ = try connection.query(AppTokenSQL.removeTokens, columns)
     }
 
-    private static func columns(_ said: Set<Said>, of users: [Name]) -> [String] {
+    private static func columns(_ said: Set<Said>, of users: [Name]) -> (columns: [String], keys: String) {
         var columns = [TextArray](repeating: TextArray(), count: 4)
+        var keys = TextArray()
         for one in said {
             columns[0].append(one.user.utf8)
-            columns[1].append(one.destination.token.hex.utf8)
-            columns[2].append(one.destination.environment.rawValue.utf8)
+            columns[1].append(one.destination.token.text.utf8)
+            columns[2].append(one.destination.environmentColumn.utf8)
             columns[3].append(one.destination.bundle.utf8)
+            keys.append(one.keys?.column.utf8)
         }
-        return [list(users)] + columns.map(\.literal)
+        return ([list(users)] + columns.map(\.literal), keys.literal)
     }
 
     private static func list(_ users: some Sequence<Name>) -> String {

@@ -109,15 +109,26 @@ extension PushStore {
     /// Takes alerts that are due, the oldest first: from here on they are this hub's to send, and are never taken again,
     /// not even if it is killed before it sends them.
     ///
-    /// - Parameter busy: where it is not nil, of each user one alert is taken, and none of these users, who have one on its
-    ///   way: what a killed hub had taken is lost.
-    package func takeDue(limit: Int, except busy: Set<Name>? = nil) throws -> TakenAlerts {
+    /// - Parameters:
+    ///   - busy: where it is not nil, of each user one alert is taken, and none of these users, who have one on its
+    ///     way: what a killed hub had taken is lost.
+    ///   - full: kinds to which nothing can be sent now; alerts of users who have a device of one of them wait.
+    package func takeDue(
+        limit: Int, except busy: Set<Name>? = nil, full: Set<PushKind> = []
+    ) throws -> TakenAlerts {
         var users: TextArray?
         if let busy {
             users = TextArray()
             for user in busy where !user.utf8.contains(0) { users?.append(user.utf8) }
         }
-        return TakenAlerts(try connection.query(AlertSQL.takeAlerts, [node, String(limit), users?.literal]))
+        var environments: TextArray?
+        if !full.isEmpty {
+            environments = TextArray()
+            for environment in full.flatMap(PushDestination.environments) { environments?.append(environment.utf8) }
+        }
+        return TakenAlerts(
+            try connection.query(
+                AlertSQL.takeAlerts, [node, String(limit), users?.literal, environments?.literal]))
     }
 
     /// When the next alert falls due that this hub may take, in milliseconds since 1970; nil where none waits. What a dead
@@ -157,8 +168,8 @@ extension PushStore {
         var columns = [TextArray](repeating: TextArray(), count: 5)
         for settlement in settlements where !settlement.message.utf8.contains(0) {
             columns[0].append(settlement.message.utf8)
-            columns[1].append(settlement.destination.token.hex.utf8)
-            columns[2].append(settlement.destination.environment.rawValue.utf8)
+            columns[1].append(settlement.destination.token.text.utf8)
+            columns[2].append(settlement.destination.environmentColumn.utf8)
             columns[3].append(settlement.destination.bundle.utf8)
             columns[4].append(settlement.outcome.utf8)
         }
@@ -329,7 +340,8 @@ extension TakenAlerts {
             devices[keys[row], default: []].append(
                 DeviceRegistration(
                     user: keys[row].user, destination: destination, kind: .alert,
-                    registeredAt: rows.figure(row, 9) ?? 0))
+                    registeredAt: rows.figure(row, 9) ?? 0, keys: rows.text(row, 12).flatMap { WebPushKeys(column: $0) }
+                ))
         }
         for row in 0..<rows.count {
             switch rows.text(row, 2) {

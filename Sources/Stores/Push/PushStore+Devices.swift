@@ -7,7 +7,7 @@ extension PushStore {
     /// user registered is this user's from here on. The answer has the environment that Apple has named, if it has.
     package func register(
         _ destination: PushDestination, _ kind: DeviceRegistration.Kind, by bearer: PushBearer,
-        replacing old: PushToken? = nil
+        replacing old: PushToken? = nil, keys: WebPushKeys? = nil
     ) throws -> DeviceRegistration {
         try Self.demandStorable(destination.bundle, kind.attributesType.map { Name($0) })
         let claims = String(decoding: bearer.claims, as: UTF8.self)
@@ -16,13 +16,13 @@ extension PushStore {
             destination.columns
                 + [
                     kind.name, kind.attributesType, bearer.user.text, bearer.session?.text, bearer.role.text, claims,
-                    old?.hex,
-                    String(Self.devicesPerUser),
+                    old?.text,
+                    String(Self.devicesPerUser), keys?.column,
                 ])
         let environment = row.text(0, 1).flatMap { PushEnvironment(rawValue: $0) } ?? destination.environment
         return DeviceRegistration(
             user: bearer.user, destination: destination.moved(to: environment), kind: kind,
-            registeredAt: row.figure(0, 0) ?? 0)
+            registeredAt: row.figure(0, 0) ?? 0, keys: keys)
     }
 
     /// Keeps with a token, be it of phones or of an activity, which environment Apple knows it in.
@@ -40,7 +40,7 @@ extension PushStore {
     /// - Returns: whether the user had it.
     package func unregister(_ token: PushToken, of user: Name) throws -> Bool {
         try Self.demandStorable(user)
-        return try connection.query(DeviceSQL.unregisterDevice, [token.hex, user.text]).affectedRows > 0
+        return try connection.query(DeviceSQL.unregisterDevice, [token.text, user.text]).affectedRows > 0
     }
 
     /// The newest first.
@@ -76,11 +76,34 @@ extension DeviceRegistration.Kind {
 extension PushDestination {
     /// From the columns token, environment and bundle; nil for what roost did not write.
     init?(_ rows: QueryResult, _ row: Int, from column: Int) {
-        guard let token = rows.text(row, column).flatMap({ PushToken($0) }),
-            let environment = rows.text(row, column + 1).flatMap({ PushEnvironment(rawValue: $0) }),
+        guard let text = rows.text(row, column), let place = rows.text(row, column + 1),
             let bundle = rows.name(row, column + 2)
         else { return nil }
-        self.init(token: token, environment: environment, bundle: bundle)
+        let environment = PushEnvironment(rawValue: place)
+        guard let kind = environment == nil ? PushKind(rawValue: place) : .apns, let token = PushToken(text, of: kind)
+        else { return nil }
+        self.init(token: token, environment: environment ?? .production, bundle: bundle)
+    }
+
+    /// The column environment, which says of which service the token is.
+    var environmentColumn: String { kind == .apns ? environment.rawValue : kind.rawValue }
+
+    /// What the column may say of devices of a kind.
+    static func environments(of kind: PushKind) -> [String] {
+        kind == .apns ? PushEnvironment.allCases.map(\.rawValue) : [kind.rawValue]
+    }
+}
+
+extension WebPushKeys {
+    /// As the column keys has them.
+    var column: String { Base64URL.encode(publicKey) + "." + Base64URL.encode(secret) }
+
+    init?(column: String) {
+        let parts = column.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let publicKey = Base64URL.decode(parts[0].utf8),
+            let secret = Base64URL.decode(parts[1].utf8)
+        else { return nil }
+        self.init(publicKey: publicKey, secret: secret)
     }
 }
 

@@ -84,7 +84,7 @@ extension PushStore {
                 phones.append(
                     BadgePhone(
                         user: user, badge: Int(rows.figure(row, 1) ?? 0), destination: destination,
-                        session: rows.name(row, 6)))
+                        session: rows.name(row, 6), registeredAt: rows.figure(row, 7) ?? 0))
             }
         }
         return (phones, later)
@@ -129,6 +129,8 @@ package struct BadgePhone: Sendable, Equatable {
     package let destination: PushDestination
     /// The claim `session_id` of the token that registered it.
     package let session: Name?
+    /// Milliseconds since 1970, by the database's clock.
+    package let registeredAt: Int64
 }
 
 /// The operator's statement that says what the icons of users show (`alerts.badge`).

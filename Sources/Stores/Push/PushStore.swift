@@ -75,5 +75,5 @@ package final class PushStore {
 
 extension PushDestination {
     /// As the statements take them.
-    var columns: [String?] { [token.hex, environment.rawValue, bundle.text] }
+    var columns: [String?] { [token.text, environmentColumn, bundle.text] }
 }

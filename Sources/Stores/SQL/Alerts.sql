@@ -134,7 +134,7 @@ order by due_at limit $2::int
 
 -- name: TakeAlerts
 -- Takes alerts that are due, at most $2, for this hub ($1) to send; where $3 is not null, of each user the oldest, and
--- none of these users. Each alert is a row, the oldest first, and behind
+-- none of these users; where $4 is not null, no users with a device of these environments, to which nothing can be sent now. Each alert is a row, the oldest first, and behind
 -- them each phone is one: joined in SQL, they are joined by nested loops, as nobody knows how many they will be.
 --
 -- Invariants
@@ -152,6 +152,9 @@ with due as materialized (
             select from roost.push_hub h
             where h.node = a.node and h.at > statement_timestamp() - interval '30 seconds'))
         and ($3::text[] is null or a.user_id <> all ($3))
+        and ($4::text[] is null or not exists (
+            select from roost.push_device d
+            where d.user_id = a.user_id and d.kind = 'alert' and d.environment = any ($4)))
         and not exists (
             select from roost.alert b
             where b.user_id = a.user_id and b.state in ('due', 'held', 'elsewhere')
@@ -177,12 +180,13 @@ with due as materialized (
     returning message, token, environment, bundle, user_id, registered_at
 )
 select message, user_id, state, conversation, variables, floor(extract(epoch from expires_at) * 1000)::bigint,
-       null as token, null as environment, null as bundle, null::bigint as registered_at, due_at, place
+       null as token, null as environment, null as bundle, null::bigint as registered_at, due_at, place, null as keys
 from taken
 union all
-select message, user_id, null, null, null, null, token, environment, bundle,
-       floor(extract(epoch from registered_at) * 1000)::bigint, null, null
-from claimed
+select c.message, c.user_id, null, null, null, null, c.token, c.environment, c.bundle,
+       floor(extract(epoch from c.registered_at) * 1000)::bigint, null, null, d.keys
+from claimed c left join roost.push_device d
+    on c.environment = 'web' and (d.token, d.bundle, d.kind) = (c.token, c.bundle, 'alert')
 order by due_at nulls last, place, registered_at desc
 
 -- name: SettleAlerts

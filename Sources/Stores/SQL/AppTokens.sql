@@ -11,7 +11,8 @@
 -- name: AskTokens
 -- What the operator's statement says of the phones of some users: $1::text[] is the statement's, the users; of its rows $2 at most.
 -- Locks: none of roost's.
-select t.row ->> 'user_id', t.row ->> 'token', t.row ->> 'environment', coalesce(t.row ->> 'bundle', t.row ->> 'bundle_id')
+select t.row ->> 'user_id', t.row ->> 'token', t.row ->> 'environment', coalesce(t.row ->> 'bundle', t.row ->> 'bundle_id'),
+       t.row ->> 'kind', t.row ->> 'p256dh', t.row ->> 'auth'
 from (
     select to_jsonb(a) as row
     from (
@@ -72,17 +73,17 @@ union all
 select distinct owner, true from known where owner <> user_id and owner <> all ($1::text[])
 
 -- name: AddTokens
--- Notes the application's phones, as in CompareTokens. One that was another user's ($1 is complete) is this one's where the application
+-- Notes the application's phones, as in CompareTokens, and $6 the keys of browsers. One that was another user's ($1 is complete) is this one's where the application
 -- does not have it there any more.
 -- Locks: the tokens' rows.
 with said as (
     select distinct on (token, bundle) *
-    from unnest($2::text[], $3::text[], $4::text[], $5::text[]) s (user_id, token, environment, bundle)
+    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) s (user_id, token, environment, bundle, keys)
     order by token, bundle, user_id, environment
 )
-insert into roost.push_device as d (token, environment, bundle, kind, user_id, role, claims, registered_at, from_app)
+insert into roost.push_device as d (token, environment, bundle, kind, user_id, role, claims, registered_at, from_app, keys)
 select s.token, s.environment, s.bundle, 'alert', s.user_id, 'authenticated',
-       jsonb_build_object('sub', s.user_id, 'role', 'authenticated'), clock_timestamp(), true
+       jsonb_build_object('sub', s.user_id, 'role', 'authenticated'), clock_timestamp(), true, s.keys
 from said s
 where not exists (
         select from roost.push_device g
@@ -98,7 +99,7 @@ where not exists (
 order by s.token collate pg_catalog."C"
 on conflict (token, bundle, kind) do update
 set environment = case when d.environment_found then d.environment else excluded.environment end, user_id = excluded.user_id, claims = excluded.claims, role = excluded.role, registered_at = excluded.registered_at,
-    session = null
+    keys = excluded.keys, session = null
 where d.from_app
 
 -- name: RemoveTokens

@@ -33,10 +33,11 @@ with wanted as materialized (
         and b.pushed_at <= excluded.pushed_at - $3::bigint * interval '1 millisecond'
     returning user_id, badge
 )
-select c.user_id, c.badge, null::bigint, d.token, d.environment, d.bundle, d.session
+select c.user_id, c.badge, null::bigint, d.token, d.environment, d.bundle, d.session,
+       floor(extract(epoch from d.registered_at) * 1000)::bigint
 from claimed c join roost.push_device d on d.user_id = c.user_id and d.kind = 'alert'
 union all
-select w.user_id, w.badge, ceil(extract(epoch from b.pushed_at) * 1000)::bigint + $3::bigint, null, null, null, null
+select w.user_id, w.badge, ceil(extract(epoch from b.pushed_at) * 1000)::bigint + $3::bigint, null, null, null, null, null
 from wanted w join roost.badge b using (user_id)
 where b.badge is distinct from w.badge and b.pushed_at > clock_timestamp() - $3::bigint * interval '1 millisecond'
     and not exists (select from claimed c where c.user_id = w.user_id)

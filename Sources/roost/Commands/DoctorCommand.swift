@@ -61,7 +61,7 @@ struct Examination {
         let url = try configuration.requireDatabaseURL(for: "roost doctor")
         let hub = ExaminedHub(
             node: configuration.nodeName, retention: .seconds(configuration.retentionHours * 3600),
-            sendsPushes: configuration.push.topic != nil, listens: configuration.notifyChannels != nil,
+            sendsPushes: configuration.push.isAnythingSent, listens: configuration.notifyChannels != nil,
             readsWAL: configuration.capturesFromWAL, storesStreams: configuration.streams.onClose != nil,
             policySessions: configuration.policySessions)
         let report = FindingsReport(

@@ -12,15 +12,18 @@ struct PushCommand: AsyncParsableCommand {
         commandName: "push",
         abstract: "Send notifications to phones by hand, or from a file.",
         discussion: """
-            Prints a line of JSON for each, {"id","outcome"} and what APNs said, and ends with 0 if all were delivered. \
-            A file has one JSON object on each line: "token" (or "channel") and "payload", and as needed \
+            Prints a line of JSON for each, {"id","outcome"} and what the service said, and ends with 0 if all were delivered. \
+            A file has one JSON object on each line: "token" (or "channel") and "payload", and as needed "kind", \
             "environment", "bundleId", "type", "id", "collapseId", "priority", "expiration", "lane", "replaces". \
             Examples: `roost push --token 0a1b… --title Hello --body World`, `roost push --file - < pushes.jsonl`.
             """
     )
 
-    @Option(help: ArgumentHelp("The phone's, or the Live Activity's, token.", valueName: "hex"))
+    @Option(help: ArgumentHelp("The phone's, or the Live Activity's, token.", valueName: "token"))
     var token: String?
+
+    @Option(help: "apns (Apple's devices) or fcm (Android). Default: apns.", transform: Self.kind)
+    var kind = PushKind.apns
 
     @Option(help: ArgumentHelp("Instead of a token: a channel of iOS 18's broadcasts.", valueName: "base64"))
     var channel: String?
@@ -34,8 +37,8 @@ struct PushCommand: AsyncParsableCommand {
     @Option(help: "The alert's text.")
     var body: String?
 
-    @Option(help: "alert, background or liveactivity.", transform: Self.kind)
-    var type = PushKind.alert
+    @Option(help: "alert, background or liveactivity.", transform: Self.type)
+    var type = PushType.alert
 
     @Option(help: "10, 5 or 1. Default: 10 for alerts, 5 for the rest.")
     var priority: Int?
@@ -72,14 +75,18 @@ struct PushCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try options.load()
-        var apns = try APNsConfiguration(configuration, for: "roost push")
-        apns.answerTimeout = .seconds(timeout)
-        apns.waitsWhenKeyIsRefused = false
+        let services = try configuration.pushServices().map { service in
+            var service = service
+            service.limits.answerTimeout = .seconds(timeout)
+            service.limits.waitsWhenKeyIsRefused = false
+            return service
+        }
+        if services.isEmpty { _ = try APNsConfiguration(configuration, for: "roost push") }
         let defaults = PushLine.Defaults(
             environment: environment ?? PushEnvironment(rawValue: configuration.push.environment) ?? .production,
-            bundle: configuration.push.topic, kind: type, priority: priority,
+            bundle: configuration.push.topic, type: type, priority: priority,
             deadline: Clock.now().unix + Int64(within) * 1000)
-        let sending = PushRun(apns, logger: configuration.logger)
+        let sending = PushRun(services, logger: configuration.logger)
         if try await !send(by: sending, defaults) { throw ExitCode(ExitStatus.unavailable.rawValue) }
     }
 
@@ -99,6 +106,7 @@ struct PushCommand: AsyncParsableCommand {
     private func single(_ defaults: PushLine.Defaults) throws -> Push {
         let line = JSONWriter.object { line in
             line.member(token == nil ? "channel" : "token", token ?? channel ?? "")
+            line.member("kind", kind.rawValue)
             if let collapseID { line.member("collapseId", collapseID) }
             if let payload { line.member("payload", json: Array(payload.utf8)) } else { line.object("payload", alert) }
         }
@@ -110,6 +118,12 @@ struct PushCommand: AsyncParsableCommand {
     }
 
     private func alert(_ payload: inout JSONWriter) {
+        if kind == .fcm {
+            return payload.object("notification") { notification in
+                if let title { notification.member("title", title) }
+                if let body { notification.member("body", body) }
+            }
+        }
         payload.object("aps") { aps in
             aps.object("alert") { alert in
                 if let title { alert.member("title", title) }
@@ -120,10 +134,17 @@ struct PushCommand: AsyncParsableCommand {
     }
 
     @Sendable private static func kind(_ name: String) throws -> PushKind {
-        guard let kind = PushKind(rawValue: name) else {
-            throw ValidationError("alert, background or liveactivity is expected.")
+        guard let kind = PushKind(rawValue: name), kind != .web else {
+            throw ValidationError("apns or fcm is expected.")
         }
         return kind
+    }
+
+    @Sendable private static func type(_ name: String) throws -> PushType {
+        guard let type = PushType(rawValue: name) else {
+            throw ValidationError("alert, background or liveactivity is expected.")
+        }
+        return type
     }
 
     @Sendable private static func environment(_ name: String) throws -> PushEnvironment {
@@ -136,13 +157,13 @@ struct PushCommand: AsyncParsableCommand {
 
 /// One run of `roost push`: sends notifications, and prints a line of JSON for what became of each.
 struct PushRun {
-    private let configuration: APNsConfiguration
+    private let services: [PushServiceConfiguration]
     private let logger: Logger
     /// How long answers may take once the user has had enough.
     private static let lastAnswers: Duration = .seconds(5)
 
-    init(_ configuration: APNsConfiguration, logger: Logger) {
-        self.configuration = configuration
+    init(_ services: [PushServiceConfiguration], logger: Logger) {
+        self.services = services
         self.logger = logger
     }
 
@@ -156,7 +177,7 @@ struct PushRun {
     func run(_ next: () throws -> Push?) async throws -> Bool {
         Signals.listen(to: [SIGINT, SIGTERM])
         let progress = Shared()
-        let client = PushClient(configuration, logger: logger) { finished in
+        let clients = PushClients(services, logger: logger) { finished in
             for (push, outcome) in finished {
                 StandardOutput.line(outcome.line(for: push.id, in: push.foundEnvironment))
             }
@@ -165,17 +186,19 @@ struct PushRun {
                 state.areAllDelivered = state.areAllDelivered && finished.allSatisfy { $0.1 == .delivered }
             }
         }
-        client.start()
+        clients.start()
         var sent = 0
         var failure: (any Error)?
         do {
             while !Signals.wasInterrupted {
-                guard client.room > 0 else {
+                guard clients.kinds.allSatisfy({ clients.room(for: $0) > 0 }) else {
                     try await Task.sleep(for: .milliseconds(5))
                     continue
                 }
                 guard let push = try next() else { break }
-                client.send([push])
+                guard clients.send([push]).isEmpty else {
+                    throw RunFailure("Pushes of the kind \(push.kind) take settings that are not set.", .configuration)
+                }
                 sent += 1
             }
         } catch {
@@ -184,7 +207,7 @@ struct PushRun {
         while !Signals.wasInterrupted, progress.state.withLock({ $0.finished }) < sent {
             try await Task.sleep(for: .milliseconds(5))
         }
-        client.stop(within: Self.lastAnswers)
+        clients.stop(within: Self.lastAnswers)
         if let failure { throw failure }
         return progress.state.withLock { $0.areAllDelivered }
     }

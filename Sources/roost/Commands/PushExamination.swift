@@ -62,12 +62,12 @@ struct PushExamination {
     private func ask(_ apns: APNsConfiguration, _ bundle: String) async -> Finding {
         guard let target = token ?? Self.nobody else { return Finding(.error, Self.subject, "There is no token.") }
         var apns = apns
-        apns.waitsWhenKeyIsRefused = false
-        apns.answerTimeout = .seconds(5)
+        apns.limits.waitsWhenKeyIsRefused = false
+        apns.limits.answerTimeout = .seconds(5)
         var quiet = Logger(label: "doctor") { _ in SwiftLogNoOpLogHandler() }
         quiet.logLevel = .critical
         let outcome = Answer()
-        let client = PushClient(apns, logger: quiet) { done in
+        let client = PushClient(.apns(apns), logger: quiet) { done in
             outcome.value.withLock { $0 = done.first }
         }
         client.start()
@@ -76,7 +76,7 @@ struct PushExamination {
             Push(
                 to: .device(
                     PushDestination(token: target, environment: configuration.pushEnvironment, bundle: Name(bundle))),
-                kind: .alert, priority: 10, expiration: 0,
+                type: .alert, priority: 10, expiration: 0,
                 payload: Array(#"{"aps":{"alert":{"title":"Roost","body":"A test push."}}}"#.utf8),
                 deadline: now + Self.patience.milliseconds)
         ])

@@ -6,25 +6,25 @@ import Wire
 
 /// One notification as `roost push --file` reads it: a JSON object on a line of its own.
 ///
-/// `token` (or `channel`) and `payload` have to be there. `environment`, `bundleId`, `type` (`alert`, `background`,
-/// `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` may be.
+/// `token` (or `channel`) and `payload` have to be there. `kind` (`apns` or `fcm`), `environment`, `bundleId`, `type` (`alert`,
+/// `background`, `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` may be.
 struct PushLine: Sendable {
     /// The values for what a line does not say.
     struct Defaults: Sendable {
         var environment: PushEnvironment
         var bundle: String?
-        var kind: PushKind
+        var type: PushType
         var priority: Int?
         /// When a push is not worth sending any more, in milliseconds since 1970.
         var deadline: Int64
 
         init(
-            environment: PushEnvironment, bundle: String?, kind: PushKind = .alert, priority: Int? = nil,
+            environment: PushEnvironment, bundle: String?, type: PushType = .alert, priority: Int? = nil,
             deadline: Int64
         ) {
             self.environment = environment
             self.bundle = bundle
-            self.kind = kind
+            self.type = type
             self.priority = priority
             self.deadline = deadline
         }
@@ -38,13 +38,13 @@ struct PushLine: Sendable {
         do { json = try JSON(parsing: bytes) } catch { throw .notJSON(offset: error.offset) }
         guard json.kind == .object else { throw .notJSON(offset: 0) }
         guard let payload = json["payload"], payload.kind == .object else { throw .wrong("payload", "a JSON object") }
-        let kind = try json.value("type", "alert, background or liveactivity") { $0.string.flatMap(PushKind.init) }
+        let type = try json.value("type", "alert, background or liveactivity") { $0.string.flatMap(PushType.init) }
         let id = try json.value("id", "a UUID") { $0.string.flatMap { PushID($0) } }
         let priority = try json.value("priority", "10, 5 or 1") { $0.int }
-        let chosenKind = kind ?? defaults.kind
+        let chosen = type ?? defaults.type
         push = Push(
-            id: id ?? PushID(), to: try Self.target(json, defaults), kind: chosenKind,
-            priority: priority ?? defaults.priority ?? (chosenKind == .alert ? 10 : 5),
+            id: id ?? PushID(), to: try Self.target(json, defaults), type: chosen,
+            priority: priority ?? defaults.priority ?? (chosen == .alert ? 10 : 5),
             expiration: Int64(try json.value("expiration", "seconds since 1970") { $0.int } ?? 0),
             collapseID: try json.value("collapseId", "text") { $0.string },
             payload: Array(payload.bytes), lane: try json.value("lane", "text") { $0.string.map { Name($0) } },
@@ -52,6 +52,13 @@ struct PushLine: Sendable {
     }
 
     private static func target(_ json: JSON, _ defaults: Defaults) throws(PushLineError) -> Push.Target {
+        let kind = try json.value("kind", "apns or fcm") { $0.string.flatMap(PushKind.init) } ?? .apns
+        if kind == .fcm {
+            guard let token = json["token"]?.string.flatMap({ PushToken($0, of: .fcm) }) else {
+                throw .wrong("token", "a registration token of Firebase")
+            }
+            return .device(PushDestination(token: token, bundle: ""))
+        }
         let environment =
             try json.value("environment", "sandbox or production") { $0.string.flatMap(PushEnvironment.init) }
             ?? defaults.environment

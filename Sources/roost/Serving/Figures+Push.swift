@@ -7,22 +7,8 @@ import Push
 extension PushService {
     var figures: [Figure] {
         let service = statistics
-        let client = clientStatistics
-        return outcomes(client) + decisions(service) + [
-            Figure("roost_push_retries_total", .counter, "Pushes that were sent again.", client.retries),
-            Figure("roost_push_queue", .gauge, "Pushes that wait in memory for Apple.", client.queued),
-            Figure("roost_push_in_flight", .gauge, "Pushes that Apple has not answered.", client.inFlight),
-            Figure("roost_push_connections_total", .counter, "Connections made to Apple.", client.connectionsOpened),
-            Figure(
-                "roost_push_connections_retired_total", .counter, "Connections given up because nothing was answered.",
-                client.connectionsRetired),
-            Figure(
-                "roost_push_circuit_open", .gauge, "Servers that refuse the operator's key; the log says why.",
-                client.circuitsOpen.count),
-            Figure(
-                "roost_push_provider_token_age_seconds", .gauge,
-                "How old the provider token is; it is renewed at 2700.",
-                client.providerTokenAge ?? 0),
+        let clients = clientStatistics.sorted { $0.key.rawValue < $1.key.rawValue }
+        return clients.flatMap { outcomes($0.value, of: $0.key) } + decisions(service) + sending(clients) + [
             Figure("roost_push_messages_total", .counter, "Messages whose audience was asked for.", service.messages),
             Figure(
                 "roost_push_messages_lost_total", .counter, "Messages that nobody was alerted of; should stay 0.",
@@ -66,7 +52,30 @@ extension PushService {
         }
     }
 
-    private func outcomes(_ client: PushStatistics) -> [Figure] {
+    /// What waits and is on its way, by kind: one figure after the other, each for all kinds.
+    private func sending(_ clients: [(key: PushKind, value: PushStatistics)]) -> [Figure] {
+        func figures(_ name: String, _ type: Figure.Kind, _ help: String, _ value: (PushStatistics) -> Int) -> [Figure]
+        {
+            clients.map { Figure(name, type, help, value($0.value), label: "kind=\"\($0.key)\"") }
+        }
+        return figures("roost_push_retries_total", .counter, "Pushes that were sent again.", \.retries)
+            + figures("roost_push_queue", .gauge, "Pushes that wait in memory for their service.", \.queued)
+            + figures("roost_push_in_flight", .gauge, "Pushes that their service has not answered.", \.inFlight)
+            + figures(
+                "roost_push_connections_total", .counter, "Connections made to push services.", \.connectionsOpened)
+            + figures(
+                "roost_push_connections_retired_total", .counter, "Connections given up because nothing was answered.",
+                \.connectionsRetired)
+            + figures(
+                "roost_push_circuit_open", .gauge, "Servers that refuse the operator's key; the log says why."
+            ) { $0.circuitsOpen.count }
+            + figures(
+                "roost_push_provider_token_age_seconds", .gauge,
+                "How old what pushes are authorized with is; Apple's is renewed at 2700, Google's at 3300."
+            ) { $0.providerTokenAge ?? 0 }
+    }
+
+    private func outcomes(_ client: PushStatistics, of kind: PushKind) -> [Figure] {
         var counts = [
             ("delivered", client.delivered), ("unregistered", client.unregistered), ("superseded", client.superseded),
             ("expired", client.expired), ("overflow", client.overflow), ("too_large", client.tooLarge),
@@ -75,8 +84,8 @@ extension PushService {
         counts += client.refused.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         return counts.map { result, count in
             Figure(
-                "roost_pushes_total", .counter, "Pushes, by result; a refusal by Apple's reason.", count,
-                label: "result=\"\(result)\"")
+                "roost_pushes_total", .counter, "Pushes, by kind and result; a refusal by the service's reason.", count,
+                label: "kind=\"\(kind)\",result=\"\(result)\"")
         }
     }
 }

@@ -69,16 +69,16 @@ struct HubRooms: Sendable {
         // What several rooms share.
         let usersStatement = configuration.usersStatement ?? statements.users
         let certificates = try configuration.openCertificate(logger: logger)
-        let apns = try configuration.apns()
+        let pushServices = try configuration.pushServices()
         let receiptsStatement = configuration.push.receiptsStatement ?? statements.receipts
         let shared = SharedState(
             configuration, tellsUsers: usersStatement != nil, tellsReceipts: receiptsStatement != nil,
-            sendsPushes: apns != nil)
+            sendsPushes: !pushServices.isEmpty)
 
         // The sockets, and pushes.
         let gateway = Gateway(
             configuration: configuration.gateway, sharing: shared.hub, certificates: certificates, logger: logger)
-        let pushService = try apns.flatMap { try Self.pushService(server, $0, shared, gateway, logger) }
+        let pushService = try Self.pushService(server, pushServices, shared, gateway, logger)
 
         // What reads and writes the database.
         let places = RecoveryPlaces(window: .seconds(configuration.recoveryWindowSeconds))
@@ -264,19 +264,21 @@ struct HubRooms: Sendable {
         pushService?.start()
     }
 
-    /// What sends pushes, with the rules of the configuration; nil where the app's bundle id is not set.
+    /// What sends pushes, with the rules of the configuration; nil where no service is configured.
     private static func pushService(
-        _ server: Server, _ apns: APNsConfiguration, _ shared: SharedState, _ gateway: Gateway, _ logger: Logger
+        _ server: Server, _ services: [PushServiceConfiguration], _ shared: SharedState, _ gateway: Gateway,
+        _ logger: Logger
     ) throws -> PushService? {
-        guard let presenceView = shared.presenceView, let bundle = server.configuration.push.topic else { return nil }
+        guard let presenceView = shared.presenceView, !services.isEmpty else { return nil }
         let rules = try server.configuration.pushRules(
-            bundle: bundle, audience: server.statements.audience, facts: server.statements.facts,
+            bundle: server.configuration.push.topic ?? "", audience: server.statements.audience,
+            facts: server.statements.facts,
             badge: server.statements.badge)
         if rules.audience == nil {
             logger.notice("Nobody is alerted of new messages: alerts.audience is not set.")
         }
         return PushService(
-            conninfo: server.databaseURL, rules: rules, apns: apns, presence: presenceView, logger: logger,
+            conninfo: server.databaseURL, rules: rules, services: services, presence: presenceView, logger: logger,
             clock: { Clock.now() }, show: { gateway.show($0) },
             ask: { questions, loop in gateway.deliver([.receipts(questions)], to: loop, whenTaken: {}) })
     }

@@ -65,8 +65,8 @@ final class Reload: Sendable {
         if let keys = rooms.keys, !before.changes(in: next).filter(Self.isKey).isEmpty {
             do { try await keys.adopt(next.keySettings) } catch { throw RunFailure("\(error).", .configuration) }
         }
-        if let pushService = rooms.pushService, let bundle = next.push.topic {
-            pushService.adopt(try next.pushRules(bundle: bundle, audience: nil, facts: nil))
+        if let pushService = rooms.pushService {
+            pushService.adopt(try next.pushRules(bundle: next.push.topic ?? "", audience: nil, facts: nil))
         }
         rooms.gateway.adopt(next.rules)
         rooms.cluster?.adopt(next.rules.presence)

@@ -40,7 +40,7 @@ extension RoostConfiguration {
         try await checkKeyFile()
         try checkCertificate()
         _ = try notificationMappings()
-        _ = try apns()
+        _ = try pushServices()
         // Also where nothing is pushed: what is wrong is better found before it is wanted.
         _ = try pushRules(bundle: push.topic ?? "", audience: nil, facts: nil)
     }

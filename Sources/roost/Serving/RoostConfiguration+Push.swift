@@ -8,9 +8,51 @@ import Wire
 
 /// The configuration of pushes as the rooms that send them take it.
 extension RoostConfiguration {
-    /// How to reach APNs; nil where the operator has configured no pushes.
+    /// The services that pushes go to; empty where the operator has configured none.
+    func pushServices() throws -> [PushServiceConfiguration] {
+        var services: [PushServiceConfiguration] = []
+        if let apns = try apns() { services.append(.apns(apns)) }
+        if let fcm = try fcm() { services.append(.fcm(fcm)) }
+        return services
+    }
+
+    /// How to reach APNs; nil where the operator has not configured it.
     func apns() throws -> APNsConfiguration? {
         push.topic == nil ? nil : try APNsConfiguration(self, for: "roost serve")
+    }
+
+    /// How to reach FCM; nil where the operator has not configured it.
+    func fcm() throws -> FCMConfiguration? {
+        guard let file = push.serviceAccount else { return nil }
+        let text: [UInt8]
+        do { text = try Array(Data(contentsOf: URL(filePath: file))) } catch {
+            throw RunFailure("\(subject("fcm.service_account")): \(file) cannot be read.", .configuration)
+        }
+        do {
+            var fcm = FCMConfiguration(account: try ServiceAccount(json: text))
+            fcm.url = push.fcmURL
+            fcm.limits.caFile = try push.fcmCAFile.map { try certificates($0, "fcm.ca_file") }
+            fcm.limits.queue = push.queue
+            return fcm
+        } catch let error as ServiceAccountError {
+            throw RunFailure(
+                "\(subject("fcm.service_account")): \(file) is not a service account. \(error)", .configuration)
+        }
+    }
+
+    /// - Returns: the file, which has certificates.
+    func certificates(_ file: String, _ setting: String) throws(RunFailure) -> String {
+        var problem: String?
+        do {
+            let text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
+            if !text.contains("-----BEGIN CERTIFICATE-----") { problem = "has no certificate" }
+        } catch {
+            problem = "cannot be read"
+        }
+        guard let problem else { return file }
+        throw RunFailure(
+            "\(subject(setting)): \(file) \(problem); name a file with certificates in PEM, or "
+                + "leave it out for the system's.", .configuration)
     }
 
     var pushEnvironment: PushEnvironment { PushEnvironment(rawValue: push.environment) ?? .production }
@@ -36,6 +78,8 @@ extension RoostConfiguration {
         rules.badge = push.badge ?? badge
         rules.badgePause = 60_000 / Int64(push.badgesPerMinute)
         rules.tokens = push.tokens
+        rules.android.channel = push.androidChannel
+        rules.android.isDataOnly = push.isDataOnly
         rules.templates = try alertTemplates(otherwise: alert)
         return rules
     }
@@ -132,24 +176,10 @@ extension APNsConfiguration {
         } catch {
             throw RunFailure("\(configuration.subject(error.setting)): \(error)", .configuration)
         }
-        if let file = settings.caFile, let problem = Self.problem(withCertificates: file) {
-            throw RunFailure(
-                "\(configuration.subject("apns.ca_file")): \(file) \(problem); name a file with certificates in PEM, or "
-                    + "leave it out for the system's.", .configuration)
-        }
         url = settings.url
         sandboxURL = settings.sandboxURL
-        caFile = settings.caFile
-        queue = settings.queue
-    }
-
-    private static func problem(withCertificates file: String) -> String? {
-        do {
-            let text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
-            return text.contains("-----BEGIN CERTIFICATE-----") ? nil : "has no certificate"
-        } catch {
-            return "cannot be read"
-        }
+        limits.caFile = try settings.caFile.map { try configuration.certificates($0, "apns.ca_file") }
+        limits.queue = settings.queue
     }
 }
 

@@ -108,7 +108,8 @@ struct FuzzedRequest {
 
     func push() {
         checkPath()
-        let reader = PushCallReader(bundle: "com.example.app", environment: .production)
+        let reader = PushCallReader(
+            bundle: "com.example.app", environment: .production, kinds: Set(PushKind.allCases))
         guard let route = PushRoute(path: head.path), route.methods.contains(HTTPRequest(head).method) else { return }
         var request = HTTPRequest(head)
         request.body = body

@@ -7,7 +7,7 @@ import Wire
 struct PushRequestTests {
     func headers(of push: Push) throws -> [String: String] {
         let token = try ProviderToken(signedBy: Samples.key(), issuedAt: 1, generation: 1)
-        let parts = push.headers(authorizedBy: token).split(separator: 0, omittingEmptySubsequences: false)
+        let parts = push.headers(authorizedBy: token.jwt).bytes.split(separator: 0, omittingEmptySubsequences: false)
             .dropLast().map { String(decoding: $0, as: UTF8.self) }
         let pairs = stride(from: 0, to: parts.count, by: 2).map { (parts[$0], parts[$0 + 1]) }
         #expect(pairs.first?.0 == ":path")
@@ -19,7 +19,7 @@ struct PushRequestTests {
     @Test func saysWhatAppleWantsToKnow() throws {
         let id = PushID()
         let push = Push(
-            id: id, to: try Samples.target(10), kind: .liveActivity, priority: 5, expiration: 1_790_000_000,
+            id: id, to: try Samples.target(10), type: .liveActivity, priority: 5, expiration: 1_790_000_000,
             collapseID: "c", payload: [1], deadline: 0)
         var headers = try headers(of: push)
         #expect(headers.removeValue(forKey: "authorization")?.hasPrefix("bearer ey") == true)
@@ -35,7 +35,7 @@ struct PushRequestTests {
     @Test func broadcastsHaveAChannelAndNoTopic() throws {
         let push = Push(
             to: .channel(id: "dHN0LXNyY2gtY2hubA==", environment: .sandbox, bundle: "com.example.app"),
-            kind: .liveActivity, priority: 10, expiration: 0, payload: [1], deadline: 0)
+            type: .liveActivity, priority: 10, expiration: 0, payload: [1], deadline: 0)
         let headers = try headers(of: push)
         #expect(headers[":path"] == "/4/broadcasts/apps/com.example.app")
         #expect(headers["apns-channel-id"] == "dHN0LXNyY2gtY2hubA==" && headers["apns-topic"] == nil)
@@ -44,7 +44,7 @@ struct PushRequestTests {
     @Test func whatCannotBeSentIsNot() throws {
         func outcome(_ target: Push.Target, _ collapseID: String? = nil, bytes: Int = 10) -> PushOutcome? {
             Push(
-                to: target, kind: .alert, priority: 10, expiration: 0, collapseID: collapseID,
+                to: target, type: .alert, priority: 10, expiration: 0, collapseID: collapseID,
                 payload: [UInt8](repeating: 0x20, count: bytes), deadline: 0
             ).outcomeUnsent
         }
@@ -94,7 +94,7 @@ struct PushIDTests {
 
 struct PushTokenTests {
     @Test func takesHexadecimalOfAnyLength() {
-        #expect(PushToken(String(repeating: "aB", count: 32))?.hex == String(repeating: "ab", count: 32))
+        #expect(PushToken(String(repeating: "aB", count: 32))?.text == String(repeating: "ab", count: 32))
         #expect(PushToken(String(repeating: "0f", count: 80)) != nil)
         for bad in ["", "abc", String(repeating: "zz", count: 32), String(repeating: "a", count: 33)] {
             #expect(PushToken(bad) == nil)

@@ -7,34 +7,34 @@ struct VerdictTests {
         (200, "", AnswerVerdict.delivered), (410, "Unregistered", .unregistered(since: 7)),
         (410, "ExpiredToken", .unregistered(since: 7)), (400, "BadDeviceToken", .badToken),
         (400, "DeviceTokenNotForTopic", .badToken), (400, "TopicDisallowed", .refused), (400, "BadTopic", .refused),
-        (400, "IdleTimeout", .otherConnection), (403, "ExpiredProviderToken", .staleProviderToken),
+        (400, "IdleTimeout", .otherConnection), (403, "ExpiredProviderToken", .staleCredential),
         (403, "InvalidProviderToken", .badKey), (403, "BadEnvironmentKeyInToken", .keyOfOtherEnvironment),
         (403, "SomethingNew", .badKey), (403, "UnrelatedKeyIdInToken", .otherConnection), (404, "BadPath", .refused),
         (405, "MethodNotAllowed", .refused), (413, "PayloadTooLarge", .refused),
         (429, "TooManyRequests", .laterForThisLane), (429, "", .laterForThisLane),
-        (429, "TooManyProviderTokenUpdates", .laterWithThisToken), (500, "InternalServerError", .laterForAll),
+        (429, "TooManyProviderTokenUpdates", .laterWithThisCredential), (500, "InternalServerError", .laterForAll),
         (503, "ServiceUnavailable", .laterForAll), (503, "Shutdown", .laterForAll), (502, "", .laterForAll),
         (418, "teapot", .refused),
     ])
     func followsFromTheAnswer(_ status: Int, _ reason: String, _ verdict: AnswerVerdict) {
-        #expect(AnswerVerdict(Answer(status: status, reason: reason, timestamp: 7)) == verdict)
+        #expect(APNsAnswer.verdict(on: Answer(status: status, reason: reason, timestamp: 7)) == verdict)
     }
 
     @Test func readsTheBody() {
         let body = Array("{\"reason\":\"Unregistered\",\"timestamp\":1790000000123}".utf8)
-        let answer = Answer(status: 410, body: body, date: "Mon, 21 Sep 2026 14:13:20 GMT")
-        #expect(
-            answer == Answer(status: 410, reason: "Unregistered", timestamp: 1_790_000_000_123, date: 1_790_000_000_000)
-        )
-        #expect(Answer(status: 502, body: Array("<html>".utf8), date: "") == Answer(status: 502))
+        let answer = APNsAnswer.read(Answer(status: 410, body: body))
+        #expect((answer.reason, answer.timestamp) == ("Unregistered", 1_790_000_000_123))
+        #expect(HTTPDate.milliseconds("Mon, 21 Sep 2026 14:13:20 GMT") == 1_790_000_000_000)
+        let page = APNsAnswer.read(Answer(status: 502, body: Array("<html>".utf8)))
+        #expect(page.reason.isEmpty && page.timestamp == nil)
     }
 
     @Test func keepsAReasonShortAndPlain() {
         let body = Array("{\"reason\":\"a\\nb\(String(repeating: "x", count: 500))\"}".utf8)
-        let reason = Answer(status: 400, body: body, date: "").reason
+        let reason = APNsAnswer.read(Answer(status: 400, body: body)).reason
         #expect(reason.hasPrefix("abx") && reason.utf8.count == 80)
-        #expect(KnownReasons.name(of: Answer(status: 400, reason: reason)) == "other")
-        #expect(KnownReasons.name(of: Answer(status: 502)) == "status 502")
+        #expect(KnownReasons.apns.name(of: Answer(status: 400, reason: reason)) == "other")
+        #expect(KnownReasons.apns.name(of: Answer(status: 502)) == "status 502")
     }
 
     @Test(arguments: [

@@ -24,7 +24,7 @@ struct ConnectionTests {
 
     @Test func afterAGoAwayThoseUnseenGoOnAnotherConnection() throws {
         var bench = try SenderBench()
-        for number in 0..<11 { bench.add(try Samples.push(number, kind: .liveActivity)) }
+        for number in 0..<11 { bench.add(try Samples.push(number, type: .liveActivity)) }
         bench.connect()
         bench.answer(200)
         let tickets = (bench.transport.onTheirWay[1] ?? [:]).keys.sorted()
@@ -42,11 +42,11 @@ struct ConnectionTests {
     }
 
     @Test func twoTimeoutsInARowRetireAConnection() throws {
-        var bench = try SenderBench { $0.pingTimeout = .seconds(100) }
+        var bench = try SenderBench { $0.limits.pingTimeout = .seconds(100) }
         bench.add(try Samples.push(0))
         bench.connect()
         bench.answer(200)
-        bench.add(try Samples.push(1, kind: .liveActivity), try Samples.push(2))
+        bench.add(try Samples.push(1, type: .liveActivity), try Samples.push(2))
         bench.pass(seconds: 20)
         #expect(bench.outcomes.map(\.outcome) == [.delivered, .unanswered])
         #expect(bench.sender.counts.connectionsRetired == 1 && bench.transport.opened.count == 2)
@@ -166,7 +166,7 @@ struct CircuitTests {
     }
 
     @Test func whoSendsByHandIsToldAtOnce() throws {
-        var bench = try SenderBench { $0.waitsWhenKeyIsRefused = false }
+        var bench = try SenderBench { $0.limits.waitsWhenKeyIsRefused = false }
         for number in 0..<8 { bench.add(try Samples.push(number)) }
         bench.connect()
         bench.answer(403, "Forbidden")

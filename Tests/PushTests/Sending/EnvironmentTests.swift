@@ -180,7 +180,9 @@ private struct TwoHosts {
     /// Answers until nothing is on its way.
     mutating func run() {
         for _ in 0..<100 {
-            for (connection, server) in bench.sender.servers { connect(connection, to: server.environment) }
+            for (connection, server) in bench.sender.servers {
+                if let environment = server.environment { connect(connection, to: environment) }
+            }
             for (connection, requests) in bench.transport.onTheirWay {
                 guard let environment = bench.sender.servers[connection]?.environment else { continue }
                 for ticket in requests.keys.sorted() {

@@ -16,15 +16,15 @@ struct PushClientTests {
         var configuration = try Samples.configuration()
         // Nobody listens there: the lowest port, which is reserved.
         configuration.url = "https://127.0.0.1:1"
-        configuration.queue = 5
-        return PushClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
+        configuration.limits.queue = 5
+        return PushClient(.apns(configuration), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
             outcomes.add($0)
         }
     }
 
     func push(milliseconds: Int64) throws -> Push {
         Push(
-            to: try Samples.target(), kind: .alert, priority: 10, expiration: 0, payload: [1], lane: nil,
+            to: try Samples.target(), type: .alert, priority: 10, expiration: 0, payload: [1], lane: nil,
             deadline: PushClock.now().unix + milliseconds)
     }
 

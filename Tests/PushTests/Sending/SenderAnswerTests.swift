@@ -36,10 +36,10 @@ struct SenderAnswerTests {
         #expect(bench.outcomes.map(\.outcome) == [outcome])
         #expect(bench.transport.posts.count == sent)
         #expect(Set(bench.transport.posts.map(\.request.push.id)) == [push.id])
-        #expect(bench.sender.tokens.minted == 1)
+        #expect(bench.sender.dialect.credentialsMade == 1)
         #expect(
             bench.sender.counts.refused
-                == (status == 200 ? [:] : [KnownReasons.name(of: Answer(status: status, reason: reason)): 1]))
+                == (status == 200 ? [:] : [KnownReasons.apns.name(of: Answer(status: status, reason: reason)): 1]))
     }
 
     @Test func aTokenThatIsTooOldIsMadeAnewOnce() throws {
@@ -58,7 +58,7 @@ struct SenderAnswerTests {
         bench.turn()
         bench.takeAll()
         #expect(bench.outcomes.count == 51 && bench.outcomes.allSatisfy { $0.outcome == .delivered })
-        #expect(bench.sender.tokens.minted == 2 && bench.transport.posts.count == 101)
+        #expect(bench.sender.dialect.credentialsMade == 2 && bench.transport.posts.count == 101)
         #expect(bench.notices.allSatisfy { $0.level < .warning })
     }
 

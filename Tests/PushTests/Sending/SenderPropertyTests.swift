@@ -60,8 +60,8 @@ struct Storm {
 
     init(seed: UInt64) throws {
         bench = try SenderBench(seed: seed) {
-            $0.queue = 60
-            $0.connections = 1 + Int(seed % 3)
+            $0.limits.queue = 60
+            $0.limits.connections = 1 + Int(seed % 3)
         }
         random = SeededGenerator(seed: seed)
     }
@@ -105,13 +105,14 @@ struct Storm {
             let lane = Int.random(in: 0..<15, using: &random)
             let isActivity = lane % 3 == 0
             let push = try Samples.push(
-                lane, kind: isActivity ? .liveActivity : .alert, lane: "lane \(lane)",
+                lane, type: isActivity ? .liveActivity : .alert, lane: "lane \(lane)",
                 replaces: isActivity && chance(2),
                 payload: chance(100) ? String(repeating: "x", count: 5000) : "{}",
                 seconds: (bench.now.unix - Samples.start.unix) / 1000 + Int64.random(in: 1...400, using: &random),
                 environment: lane % 5 == 0 ? .production : .sandbox)
             place[push.id] = added.count
             added.append(push.id)
+            bench.transport.known[push.id.text] = push
             bench.sender.add(push, at: bench.now)
         }
     }
@@ -185,13 +186,13 @@ struct Storm {
         for push in bench.transport.doubtful { doubt(push) }
         bench.transport.doubtful = []
         let posts = bench.transport.posts
-        for post in posts[watched...] where post.request.push.kind == .liveActivity {
+        for post in posts[watched...] where post.request.push.type == .liveActivity {
             if ambiguous.contains(post.request.push.id) { activitiesSentAfterDoubt += 1 }
         }
         watched = posts.count
         let lanes = bench.transport.onTheirWay.values.flatMap { $0.values.map(\.push.lane) }
         if Set(lanes).count < lanes.count { crowdedLanes += 1 }
         if bench.transport.onTheirWay.values.contains(where: { $0.count > 40 }) { beyondLimit += 1 }
-        if bench.sender.tokens.minted > mints.count { mints.append(bench.now.monotonic) }
+        if bench.sender.dialect.credentialsMade > mints.count { mints.append(bench.now.monotonic) }
     }
 }

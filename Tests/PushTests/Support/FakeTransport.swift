@@ -4,8 +4,11 @@
 final class FakeTransport: PushTransport {
     struct Request {
         let push: Push
-        let token: ProviderToken
+        let request: PushRequest
     }
+
+    /// The notifications that may be sent, by their ids: a request has the id alone.
+    var known: [String: Push] = [:]
 
     var opens = true
     var isFull = false
@@ -32,9 +35,11 @@ final class FakeTransport: PushTransport {
         return connection
     }
 
-    func post(_ push: Push, _ ticket: SendQueue.Ticket, with token: ProviderToken, on connection: Connection) -> Bool {
-        guard !isFull, onTheirWay[connection] != nil else { return false }
-        let request = Request(push: push, token: token)
+    func post(_ request: PushRequest, _ ticket: SendQueue.Ticket, on connection: Connection) -> Bool {
+        guard !isFull, onTheirWay[connection] != nil, let push = known[request.headers["apns-id"] ?? ""] else {
+            return false
+        }
+        let request = Request(push: push, request: request)
         posts.append((connection, ticket, request))
         onTheirWay[connection]?[ticket] = request
         return true
@@ -65,5 +70,14 @@ final class FakeTransport: PushTransport {
     /// It is not on its way any more.
     func land(_ ticket: SendQueue.Ticket, _ connection: Connection) -> Request? {
         onTheirWay[connection]?.removeValue(forKey: ticket)
+    }
+}
+
+extension RequestHeaders {
+    subscript(_ name: String) -> String? {
+        let texts = bytes.split(separator: 0, omittingEmptySubsequences: false).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+        return texts.firstIndex(of: name).map { texts[$0 + 1] }
     }
 }

@@ -35,12 +35,12 @@ enum Samples {
     }
 
     static func push(
-        _ number: Int = 0, kind: PushKind = .alert, lane: String? = nil, replaces: Bool = false,
+        _ number: Int = 0, type: PushType = .alert, lane: String? = nil, replaces: Bool = false,
         payload: String = "{\"aps\":{\"alert\":\"Hello\"}}", seconds: Int64 = 3600,
         environment: PushEnvironment = .sandbox
     ) throws -> Push {
         Push(
-            to: try target(number, environment), kind: kind, priority: 5, expiration: 0, payload: Array(payload.utf8),
+            to: try target(number, environment), type: type, priority: 5, expiration: 0, payload: Array(payload.utf8),
             lane: lane.map { Name($0) }, replaces: replaces, deadline: start.unix + seconds * 1000)
     }
 }

@@ -15,12 +15,14 @@ struct SenderBench {
         var configuration = try Samples.configuration()
         change(&configuration)
         transport = FakeTransport()
-        sender = Sender(
-            SenderRules(configuration), key: configuration.key, over: transport, random: SeededGenerator(seed: seed))
+        sender = Sender(APNsDialect(configuration), over: transport, random: SeededGenerator(seed: seed))
     }
 
     mutating func add(_ pushes: Push...) {
-        for push in pushes { sender.add(push, at: now) }
+        for push in pushes {
+            transport.known[push.id.text] = push
+            sender.add(push, at: now)
+        }
         turn()
     }
 

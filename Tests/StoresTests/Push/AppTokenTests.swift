@@ -35,7 +35,7 @@ extension StoreTests {
                 count: 1)
         }
 
-        private static func hex(_ number: Int) -> String { PushDestination.sample(number).token.hex }
+        private static func hex(_ number: Int) -> String { PushDestination.sample(number).token.text }
 
         private func give(_ user: String, _ tokens: Int..., environment: String = "null") throws {
             try stage.database.run("delete from phones where id = '\(user)'")

@@ -225,7 +225,7 @@ extension StoreTests {
                     sent.withLock { sent in
                         for alert in taken.alerts {
                             for device in alert.devices {
-                                sent["\(alert.message) \(device.destination.token.hex)", default: 0] += 1
+                                sent["\(alert.message) \(device.destination.token.text)", default: 0] += 1
                             }
                         }
                     }
@@ -237,7 +237,7 @@ extension StoreTests {
                 sent.withLock { sent in
                     for alert in taken.alerts {
                         for device in alert.devices {
-                            sent["\(alert.message) \(device.destination.token.hex)", default: 0] += 1
+                            sent["\(alert.message) \(device.destination.token.text)", default: 0] += 1
                         }
                     }
                 }

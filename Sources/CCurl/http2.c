@@ -1,12 +1,11 @@
-#define _GNU_SOURCE // pthread_setname_np
-#include "apns_private.h"
+#include "http2_private.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct note *roost_apns_new_note(enum roost_apns_kind kind, uint64_t connection, uint64_t request) {
+struct note *roost_http2_new_note(enum roost_http2_kind kind, uint64_t connection, uint64_t request) {
     struct note *note = calloc(1, sizeof *note);
     if (!note) abort(); // a note that is lost is a request without an end
     note->face.kind = kind;
@@ -14,17 +13,18 @@ struct note *roost_apns_new_note(enum roost_apns_kind kind, uint64_t connection,
     note->face.request = request;
     note->face.text = note->text;
     note->face.date = note->date;
+    note->face.retry_after = note->retry_after;
     note->face.body = note->body;
     return note;
 }
 
-void roost_apns_add_note(roost_apns *set, struct note *note) {
+void roost_http2_add_note(roost_http2 *set, struct note *note) {
     if (set->last) set->last->next = note;
     else set->first = note;
     set->last = note;
 }
 
-const struct roost_apns_note *roost_apns_next(roost_apns *set) {
+const struct roost_http2_note *roost_http2_next(roost_http2 *set) {
     free(set->taken);
     set->taken = set->first;
     if (!set->taken) return NULL;
@@ -33,15 +33,14 @@ const struct roost_apns_note *roost_apns_next(roost_apns *set) {
     return &set->taken->face;
 }
 
-void roost_apns_begin_thread(void) {
+void roost_http2_begin_thread(void) {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    pthread_setname_np(pthread_self(), "roost-apns");
 }
 
-roost_apns *roost_apns_create(void) {
-    roost_apns *set = calloc(1, sizeof *set);
+roost_http2 *roost_http2_create(void) {
+    roost_http2 *set = calloc(1, sizeof *set);
     if (!set) return NULL;
     set->multi = curl_multi_init();
     if (!set->multi) {
@@ -51,34 +50,34 @@ roost_apns *roost_apns_create(void) {
     return set;
 }
 
-void roost_apns_destroy(roost_apns *set) {
+void roost_http2_destroy(roost_http2 *set) {
     while (set->connections) {
         struct connection *connection = set->connections;
         set->connections = connection->next;
-        roost_apns_end(connection, NULL);
-        roost_apns_free(connection);
+        roost_http2_end(connection, NULL);
+        roost_http2_free(connection);
     }
-    while (roost_apns_next(set)) {}
+    while (roost_http2_next(set)) {}
     curl_multi_cleanup(set->multi);
     free(set->waits);
     free(set);
 }
 
-void roost_apns_wake(roost_apns *set) { curl_multi_wakeup(set->multi); }
+void roost_http2_wake(roost_http2 *set) { curl_multi_wakeup(set->multi); }
 
-struct connection *roost_apns_find(roost_apns *set, uint64_t id) {
+struct connection *roost_http2_find(roost_http2 *set, uint64_t id) {
     for (struct connection *each = set->connections; each; each = each->next)
         if (each->id == id) return each;
     return NULL;
 }
 
-static void sweep(roost_apns *set) {
+static void sweep(roost_http2 *set) {
     struct connection **link = &set->connections;
     while (*link) {
         struct connection *connection = *link;
         if (connection->state == OVER) {
             *link = connection->next;
-            roost_apns_free(connection);
+            roost_http2_free(connection);
         } else {
             link = &connection->next;
         }
@@ -86,10 +85,10 @@ static void sweep(roost_apns *set) {
 }
 
 // How many of the array's places were filled; `timeout_ms` becomes 0 where something can be done at once.
-static unsigned int prepare(roost_apns *set, int *timeout_ms) {
+static unsigned int prepare(roost_http2 *set, int *timeout_ms) {
     unsigned int count = 0;
     for (struct connection *each = set->connections; each; each = each->next) {
-        if (each->state == OPEN) roost_apns_flush(each);
+        if (each->state == OPEN) roost_http2_flush(each);
         if (each->state != OPEN) continue;
         if (each->has_more) *timeout_ms = 0;
         if (count == set->waits_size) {
@@ -105,7 +104,7 @@ static unsigned int prepare(roost_apns *set, int *timeout_ms) {
     return count;
 }
 
-void roost_apns_wait(roost_apns *set, int timeout_ms) {
+void roost_http2_wait(roost_http2 *set, int timeout_ms) {
     sweep(set);
     unsigned int count = prepare(set, &timeout_ms);
     if (set->first) timeout_ms = 0;
@@ -117,7 +116,7 @@ void roost_apns_wait(roost_apns *set, int timeout_ms) {
         if (message->msg != CURLMSG_DONE) continue;
         struct connection *connection = NULL;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&connection);
-        if (connection && connection->state == CONNECTING) roost_apns_connected(connection, message->data.result);
+        if (connection && connection->state == CONNECTING) roost_http2_connected(connection, message->data.result);
     }
 
     for (struct connection *each = set->connections; each; each = each->next) {
@@ -125,7 +124,7 @@ void roost_apns_wait(roost_apns *set, int timeout_ms) {
         int is_ready = each->has_more;
         for (unsigned int i = 0; i < count && !is_ready; i++)
             is_ready = set->waits[i].fd == each->socket && set->waits[i].revents;
-        if (is_ready) roost_apns_read(each);
-        if (each->state == OPEN) roost_apns_flush(each);
+        if (is_ready) roost_http2_read(each);
+        if (each->state == OPEN) roost_http2_flush(each);
     }
 }

@@ -1,23 +1,23 @@
-#include "apns_private.h"
+#include "http2_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Pseudo headers and what APNs knows: twelve; more is a mistake of the caller's.
+// Pseudo headers and what services know: twelve; more is a mistake of the caller's.
 #define HEADERS 16
 
-static void settle(struct stream *stream, enum roost_apns_kind kind) {
+static void settle(struct stream *stream, enum roost_http2_kind kind) {
     if (stream->is_settled) return;
     stream->is_settled = 1;
     stream->note->face.kind = kind;
-    roost_apns_add_note(stream->connection->set, stream->note);
+    roost_http2_add_note(stream->connection->set, stream->note);
     stream->note = NULL;
 }
 
-void roost_apns_finish(struct stream *stream, int is_refused) {
+void roost_http2_finish(struct stream *stream, int is_refused) {
     // A status is the server's word also where the rest of the answer went missing; 1xx are no answers.
-    if (!stream->is_settled && stream->note->face.status >= 200) settle(stream, ROOST_APNS_ANSWERED);
-    settle(stream, is_refused || !stream->has_left ? ROOST_APNS_UNSEEN : ROOST_APNS_LOST);
+    if (!stream->is_settled && stream->note->face.status >= 200) settle(stream, ROOST_HTTP2_ANSWERED);
+    settle(stream, is_refused || !stream->has_left ? ROOST_HTTP2_UNSEEN : ROOST_HTTP2_LOST);
 
     if (stream->previous) stream->previous->next = stream->next;
     else stream->connection->streams = stream->next;
@@ -38,6 +38,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         stream->note->face.status = atoi((const char *)value); // NUL-terminated, says nghttp2.h
     } else if (name_length == 4 && !memcmp(name, "date", 4) && length < DATE_SIZE) {
         memcpy(stream->note->date, value, length);
+    } else if (name_length == 11 && !memcmp(name, "retry-after", 11) && length < DATE_SIZE) {
+        memcpy(stream->note->retry_after, value, length);
     }
     return 0;
 }
@@ -48,8 +50,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     (void)flags;
     (void)user;
     if (!stream || stream->is_settled) return 0;
-    struct roost_apns_note *note = &stream->note->face;
-    size_t room = ROOST_APNS_BODY - note->length;
+    struct roost_http2_note *note = &stream->note->face;
+    size_t room = ROOST_HTTP2_BODY - note->length;
     size_t taken = length < room ? length : room;
     memcpy(note->body + note->length, data, taken);
     note->length += taken;
@@ -60,7 +62,7 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *u
     struct stream *stream = nghttp2_session_get_stream_user_data(session, id);
     (void)user;
     if (!stream) return 0;
-    roost_apns_finish(stream, code == NGHTTP2_REFUSED_STREAM);
+    roost_http2_finish(stream, code == NGHTTP2_REFUSED_STREAM);
     return 0;
 }
 
@@ -68,14 +70,14 @@ static int on_received(nghttp2_session *session, const nghttp2_frame *frame, voi
     struct connection *connection = user;
     (void)session;
     if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK) {
-        roost_apns_add_note(connection->set, roost_apns_new_note(ROOST_APNS_PONG, connection->id, 0));
+        roost_http2_add_note(connection->set, roost_http2_new_note(ROOST_HTTP2_PONG, connection->id, 0));
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
-        struct note *note = roost_apns_new_note(ROOST_APNS_GOAWAY, connection->id, 0);
+        struct note *note = roost_http2_new_note(ROOST_HTTP2_GOAWAY, connection->id, 0);
         size_t length = frame->goaway.opaque_data_len;
         note->face.status = (int)frame->goaway.error_code;
-        note->face.length = length < ROOST_APNS_BODY ? length : ROOST_APNS_BODY;
+        note->face.length = length < ROOST_HTTP2_BODY ? length : ROOST_HTTP2_BODY;
         if (length) memcpy(note->body, frame->goaway.opaque_data, note->face.length);
-        roost_apns_add_note(connection->set, note);
+        roost_http2_add_note(connection->set, note);
     }
     return 0;
 }
@@ -95,12 +97,12 @@ static int on_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int
     (void)user;
     if (frame->hd.type == NGHTTP2_HEADERS) {
         struct stream *stream = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-        if (stream) settle(stream, ROOST_APNS_UNSEEN);
+        if (stream) settle(stream, ROOST_HTTP2_UNSEEN);
     }
     return 0;
 }
 
-int roost_apns_begin_session(struct connection *connection) {
+int roost_http2_begin_session(struct connection *connection) {
     nghttp2_session_callbacks *callbacks = NULL;
     if (nghttp2_session_callbacks_new(&callbacks)) return 0;
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
@@ -140,26 +142,26 @@ static int is_indexed(const char *name) {
     return 1;
 }
 
-static void add(nghttp2_nv *list, size_t *count, const char *name, const char *value) {
-    uint8_t flags = is_indexed(name) ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX;
+static void add(nghttp2_nv *list, size_t *count, const char *name, const char *value, int indexes_all) {
+    uint8_t flags = indexes_all || is_indexed(name) ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX;
     list[(*count)++] = (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), flags};
 }
 
-int roost_apns_post(roost_apns *set, uint64_t id, uint64_t request, const char *headers, size_t headers_length,
-                    const unsigned char *body, size_t length) {
-    struct connection *connection = roost_apns_find(set, id);
+int roost_http2_post(roost_http2 *set, uint64_t id, uint64_t request, const char *headers, size_t headers_length,
+                    const unsigned char *body, size_t length, int indexes_all) {
+    struct connection *connection = roost_http2_find(set, id);
     if (!connection || connection->state != OPEN || !nghttp2_session_check_request_allowed(connection->session))
         return -1;
     nghttp2_nv list[HEADERS];
     size_t count = 0;
-    add(list, &count, ":method", "POST");
-    add(list, &count, ":scheme", "https");
-    add(list, &count, ":authority", connection->authority);
+    add(list, &count, ":method", "POST", indexes_all);
+    add(list, &count, ":scheme", "https", indexes_all);
+    add(list, &count, ":authority", connection->authority, indexes_all);
     for (size_t at = 0; at < headers_length && count < HEADERS;) {
         const char *name = headers + at;
         at += strlen(name) + 1;
         if (at >= headers_length) return -1;
-        add(list, &count, name, headers + at);
+        add(list, &count, name, headers + at, indexes_all);
         at += strlen(headers + at) + 1;
     }
     struct stream *stream = calloc(1, sizeof *stream + length);
@@ -168,7 +170,7 @@ int roost_apns_post(roost_apns *set, uint64_t id, uint64_t request, const char *
     stream->request = request;
     stream->length = length;
     memcpy(stream->payload, body, length);
-    stream->note = roost_apns_new_note(ROOST_APNS_LOST, id, request);
+    stream->note = roost_http2_new_note(ROOST_HTTP2_LOST, id, request);
     nghttp2_data_provider provider = {{.ptr = stream}, read_payload};
     stream->id = nghttp2_submit_request(connection->session, NULL, list, count, &provider, stream);
     if (stream->id < 0) {
@@ -182,8 +184,8 @@ int roost_apns_post(roost_apns *set, uint64_t id, uint64_t request, const char *
     return 0;
 }
 
-int roost_apns_cancel(roost_apns *set, uint64_t id, uint64_t request) {
-    struct connection *connection = roost_apns_find(set, id);
+int roost_http2_cancel(roost_http2 *set, uint64_t id, uint64_t request) {
+    struct connection *connection = roost_http2_find(set, id);
     if (!connection || connection->state != OPEN) return -1;
     for (struct stream *stream = connection->streams; stream; stream = stream->next) {
         if (stream->request != request || stream->is_settled) continue;
@@ -197,13 +199,13 @@ int roost_apns_cancel(roost_apns *set, uint64_t id, uint64_t request) {
     return -1;
 }
 
-void roost_apns_ping(roost_apns *set, uint64_t id) {
-    struct connection *connection = roost_apns_find(set, id);
+void roost_http2_ping(roost_http2 *set, uint64_t id) {
+    struct connection *connection = roost_http2_find(set, id);
     if (connection && connection->state == OPEN) nghttp2_submit_ping(connection->session, NGHTTP2_FLAG_NONE, NULL);
 }
 
-uint32_t roost_apns_limit(roost_apns *set, uint64_t id) {
-    struct connection *connection = roost_apns_find(set, id);
+uint32_t roost_http2_limit(roost_http2 *set, uint64_t id) {
+    struct connection *connection = roost_http2_find(set, id);
     if (!connection || connection->state != OPEN) return 0;
     return nghttp2_session_get_remote_settings(connection->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }

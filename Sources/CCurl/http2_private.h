@@ -1,9 +1,9 @@
-// What apns.c, apns_connection.c and apns_session.c share.
+// What http2.c, http2_connection.c and http2_session.c share.
 
-#ifndef ROOST_APNS_PRIVATE_H
-#define ROOST_APNS_PRIVATE_H
+#ifndef ROOST_HTTP2_PRIVATE_H
+#define ROOST_HTTP2_PRIVATE_H
 
-#include "apns.h"
+#include "http2.h"
 
 #include <curl/curl.h>
 #include <nghttp2/nghttp2.h>
@@ -12,11 +12,12 @@
 #define DATE_SIZE 40
 
 struct note {
-    struct roost_apns_note face;
+    struct roost_http2_note face;
     struct note *next;
     char text[TEXT_SIZE];
     char date[DATE_SIZE];
-    unsigned char body[ROOST_APNS_BODY];
+    char retry_after[DATE_SIZE];
+    unsigned char body[ROOST_HTTP2_BODY];
 };
 
 struct stream {
@@ -34,7 +35,7 @@ struct stream {
 enum state { CONNECTING, OPEN, OVER };
 
 struct connection {
-    roost_apns *set;
+    roost_http2 *set;
     struct connection *next;
     uint64_t id;
     enum state state;
@@ -48,7 +49,7 @@ struct connection {
     char authority[300];
 };
 
-struct roost_apns {
+struct roost_http2 {
     CURLM *multi;
     struct connection *connections;
     struct note *first, *last, *taken;
@@ -57,21 +58,21 @@ struct roost_apns {
     uint64_t last_id;
 };
 
-struct note *roost_apns_new_note(enum roost_apns_kind kind, uint64_t connection, uint64_t request);
-void roost_apns_add_note(roost_apns *set, struct note *note);
-struct connection *roost_apns_find(roost_apns *set, uint64_t id);
+struct note *roost_http2_new_note(enum roost_http2_kind kind, uint64_t connection, uint64_t request);
+void roost_http2_add_note(roost_http2 *set, struct note *note);
+struct connection *roost_http2_find(roost_http2 *set, uint64_t id);
 
-// apns_connection.c
-void roost_apns_connected(struct connection *connection, CURLcode code);
-void roost_apns_read(struct connection *connection);
-void roost_apns_flush(struct connection *connection);
+// http2_connection.c
+void roost_http2_connected(struct connection *connection, CURLcode code);
+void roost_http2_read(struct connection *connection);
+void roost_http2_flush(struct connection *connection);
 // Ends all its requests; writes a note where `text` is given. The connection is freed by the next wait.
-void roost_apns_end(struct connection *connection, const char *text);
-void roost_apns_free(struct connection *connection);
+void roost_http2_end(struct connection *connection, const char *text);
+void roost_http2_free(struct connection *connection);
 
-// apns_session.c
-int roost_apns_begin_session(struct connection *connection);
+// http2_session.c
+int roost_http2_begin_session(struct connection *connection);
 // Writes its note, where that was not done before, and frees it.
-void roost_apns_finish(struct stream *stream, int is_refused);
+void roost_http2_finish(struct stream *stream, int is_refused);
 
 #endif

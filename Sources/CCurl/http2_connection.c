@@ -1,4 +1,4 @@
-#include "apns_private.h"
+#include "http2_private.h"
 
 #include <openssl/ssl.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static CURLcode offer_http2(CURL *curl, void *context, void *user) {
     return SSL_CTX_set_alpn_protos(context, offer, sizeof offer) ? CURLE_OUT_OF_MEMORY : CURLE_OK;
 }
 
-uint64_t roost_apns_open(roost_apns *set, const char *url, const char *ca_file, long timeout_ms) {
+uint64_t roost_http2_open(roost_http2 *set, const char *url, const char *ca_file, long timeout_ms) {
     struct connection *connection = calloc(1, sizeof *connection);
     CURL *curl = connection ? curl_easy_init() : NULL;
     if (!curl || !name_authority(connection, url)) {
@@ -90,42 +90,42 @@ uint64_t roost_apns_open(roost_apns *set, const char *url, const char *ca_file, 
     return connection->id;
 }
 
-void roost_apns_connected(struct connection *connection, CURLcode code) {
+void roost_http2_connected(struct connection *connection, CURLcode code) {
     if (code != CURLE_OK) {
-        roost_apns_end(connection, words(code));
+        roost_http2_end(connection, words(code));
         return;
     }
     if (curl_easy_getinfo(connection->easy, CURLINFO_ACTIVESOCKET, &connection->socket) != CURLE_OK ||
-        connection->socket == CURL_SOCKET_BAD || !roost_apns_begin_session(connection)) {
-        roost_apns_end(connection, "the connection cannot be used");
+        connection->socket == CURL_SOCKET_BAD || !roost_http2_begin_session(connection)) {
+        roost_http2_end(connection, "the connection cannot be used");
         return;
     }
     connection->state = OPEN;
-    roost_apns_add_note(connection->set, roost_apns_new_note(ROOST_APNS_OPENED, connection->id, 0));
-    roost_apns_flush(connection);
+    roost_http2_add_note(connection->set, roost_http2_new_note(ROOST_HTTP2_OPENED, connection->id, 0));
+    roost_http2_flush(connection);
 }
 
-void roost_apns_read(struct connection *connection) {
+void roost_http2_read(struct connection *connection) {
     unsigned char bytes[16384];
     connection->has_more = 0;
     for (int round = 0; round < READS; round++) {
         size_t count = 0;
         CURLcode code = curl_easy_recv(connection->easy, bytes, sizeof bytes, &count);
         if (code == CURLE_AGAIN) return;
-        if (code != CURLE_OK) return roost_apns_end(connection, words(code));
-        if (count == 0) return roost_apns_end(connection, "the server ended it");
+        if (code != CURLE_OK) return roost_http2_end(connection, words(code));
+        if (count == 0) return roost_http2_end(connection, "the server ended it");
         ssize_t taken = nghttp2_session_mem_recv(connection->session, bytes, count);
         if (taken < 0)
-            return roost_apns_end(connection, "the server does not speak HTTP/2 as it should");
+            return roost_http2_end(connection, "the server does not speak HTTP/2 as it should");
     }
     connection->has_more = 1;
 }
 
-void roost_apns_flush(struct connection *connection) {
+void roost_http2_flush(struct connection *connection) {
     for (;;) {
         if (!connection->out_length) {
             ssize_t count = nghttp2_session_mem_send(connection->session, &connection->out);
-            if (count < 0) return roost_apns_end(connection, "HTTP/2 went wrong");
+            if (count < 0) return roost_http2_end(connection, "HTTP/2 went wrong");
             connection->out_length = (size_t)count;
             if (!count) break;
         }
@@ -134,28 +134,28 @@ void roost_apns_flush(struct connection *connection) {
         if (code == CURLE_AGAIN) return;
         if (code != CURLE_OK) {
             // An answer may still be there to be read, and a GOAWAY that says how far the server came.
-            roost_apns_read(connection);
-            if (connection->state == OPEN) roost_apns_end(connection, words(code));
+            roost_http2_read(connection);
+            if (connection->state == OPEN) roost_http2_end(connection, words(code));
             return;
         }
         connection->out += sent;
         connection->out_length -= sent;
     }
     if (!nghttp2_session_want_read(connection->session) && !nghttp2_session_want_write(connection->session))
-        roost_apns_end(connection, "the server ended it");
+        roost_http2_end(connection, "the server ended it");
 }
 
-void roost_apns_end(struct connection *connection, const char *text) {
+void roost_http2_end(struct connection *connection, const char *text) {
     if (connection->state == OVER) return;
     connection->state = OVER;
-    while (connection->streams) roost_apns_finish(connection->streams, 0);
+    while (connection->streams) roost_http2_finish(connection->streams, 0);
     if (!text) return;
-    struct note *note = roost_apns_new_note(ROOST_APNS_CLOSED, connection->id, 0);
+    struct note *note = roost_http2_new_note(ROOST_HTTP2_CLOSED, connection->id, 0);
     snprintf(note->text, sizeof note->text, "%s", text);
-    roost_apns_add_note(connection->set, note);
+    roost_http2_add_note(connection->set, note);
 }
 
-void roost_apns_free(struct connection *connection) {
+void roost_http2_free(struct connection *connection) {
     if (connection->session) {
         nghttp2_session_set_user_data(connection->session, NULL);
         nghttp2_session_del(connection->session);
@@ -165,8 +165,8 @@ void roost_apns_free(struct connection *connection) {
     free(connection);
 }
 
-void roost_apns_close(roost_apns *set, uint64_t id) {
-    struct connection *connection = roost_apns_find(set, id);
+void roost_http2_close(roost_http2 *set, uint64_t id) {
+    struct connection *connection = roost_http2_find(set, id);
     if (!connection || connection->state == OVER) return;
     if (connection->state == OPEN && !connection->out_length) {
         nghttp2_session_terminate_session(connection->session, NGHTTP2_NO_ERROR);
@@ -176,5 +176,5 @@ void roost_apns_close(roost_apns *set, uint64_t id) {
         // A courtesy: whether the socket takes it makes no difference to us.
         if (count > 0) (void)curl_easy_send(connection->easy, bytes, (size_t)count, &sent);
     }
-    roost_apns_end(connection, NULL);
+    roost_http2_end(connection, NULL);
 }
