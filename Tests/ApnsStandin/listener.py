@@ -8,9 +8,9 @@ from connection import Connection
 class Listener:
     """One of Apple's two services; without an environment of its own, the one that the service is set to."""
 
-    def __init__(self, service, host, port, tls, environment=None):
+    def __init__(self, service, host, port, tls, environment=None, connection=Connection):
         self.service, self.host, self.port, self.tls = service, host, port, tls
-        self.own_environment, self.server = environment, None
+        self.own_environment, self.server, self.connection = environment, None, connection
 
     @property
     def environment(self):
@@ -19,7 +19,7 @@ class Listener:
     async def open(self):
         loop = asyncio.get_running_loop()
         self.server = await loop.create_server(
-            lambda: Connection(self.service, self), self.host, self.port, ssl=self.tls, reuse_address=True, backlog=64)
+            lambda: self.connection(self.service, self), self.host, self.port, ssl=self.tls, reuse_address=True, backlog=64)
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def close(self, seconds):

@@ -1,21 +1,5 @@
+package import Hub
 import Signatures
-
-/// What a browser gave for messages to be encrypted with (RFC 8291, section 2.1): `p256dh` and `auth` of its subscription.
-package struct SubscriptionKeys: Sendable, Hashable {
-    /// The browser's public key, a point of P-256.
-    package let point: [UInt8]
-    /// What the browser and the hub alone know.
-    package let secret: [UInt8]
-
-    static let secretLength = 16
-
-    /// Nil for a point that is not on the curve, and for a secret that does not have 16 bytes (section 3.2).
-    package init?(point: [UInt8], secret: [UInt8]) {
-        guard secret.count == Self.secretLength, P256.isPoint(point) else { return nil }
-        self.point = point
-        self.secret = secret
-    }
-}
 
 /// Encrypts messages to browsers (RFC 8291).
 package enum MessageEncryption {
@@ -28,24 +12,27 @@ package enum MessageEncryption {
     ///   - salt: 16 random bytes.
     /// - Returns: the body of the request; nil where the text is too long, or `scalar` is no private key.
     static func encrypt(
-        _ text: [UInt8], for browser: SubscriptionKeys, scalar: [UInt8], salt: [UInt8]
+        _ text: [UInt8], for browser: WebPushKeys, scalar: [UInt8], salt: [UInt8]
     ) -> [UInt8]? {
-        guard text.count <= longestText, let own = P256.exchange(scalar: scalar, with: browser.point) else {
+        guard text.count <= longestText, let own = P256.exchange(scalar: scalar, with: browser.publicKey) else {
             return nil
         }
         // Section 3.4: both public keys are part of what the keys are derived from, so neither can be exchanged.
         let secret = DerivedKeys(from: own.secret, salt: browser.secret)
-            .key(for: purpose + browser.point + own.point, length: 32)
+            .key(for: purpose + browser.publicKey + own.point, length: 32)
         return ContentCoding.encode(
             [ContentCoding.Record(bytes: text)], secret: secret, salt: salt, recordSize: 4096, keyID: own.point)
     }
 
     /// Encrypts with a key pair and a salt of the message's own. Nil where the text is too long.
     package static func encrypt(
-        _ text: [UInt8], for browser: SubscriptionKeys, using random: inout some RandomNumberGenerator
+        _ text: [UInt8], for browser: WebPushKeys, using random: inout some RandomNumberGenerator
     ) -> [UInt8]? {
         encrypt(text, for: browser, scalar: P256.scalar(using: &random), salt: random.bytes(ContentCoding.saltLength))
     }
+
+    /// Whether a browser's public key is one: a point of the curve.
+    package static func isKey(_ keys: WebPushKeys) -> Bool { P256.isPoint(keys.publicKey) }
 
     private static let purpose = Array("WebPush: info\0".utf8)
 }

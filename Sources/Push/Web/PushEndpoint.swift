@@ -1,3 +1,4 @@
+import Hub
 package import Wire
 
 /// Where a browser's messages are posted: a URL that the browser says, and so anybody.
@@ -6,6 +7,7 @@ package import Wire
 ///   - Only https, to a name of DNS, on port 443, without user and password; other ports and addresses only in the operator's
 ///     own networks. So what is written here leads to a push service, or to nothing.
 ///   - Both texts have nothing that could end a header and begin another.
+///   - It is written as browsers write URLs (WHATWG URL), so that a service has one origin.
 package struct PushEndpoint: Sendable, Equatable {
     /// `https://HOST`, or `https://HOST:PORT` for another port than 443 (RFC 6454, section 6.2).
     package let origin: Name
@@ -13,7 +15,7 @@ package struct PushEndpoint: Sendable, Equatable {
     let path: String
 
     /// Bytes of the URL: those that are in use have below 600.
-    package static let longest = 2048
+    package static let longest = PushToken.longest
 
     /// - Parameter rules: which networks are the operator's own.
     /// - Throws: `EndpointError`, one sentence.
@@ -36,12 +38,12 @@ package struct PushEndpoint: Sendable, Equatable {
         let end = authority.hasPrefix("[") ? authority.firstIndex(of: "]").map { authority.index(after: $0) } : nil
         let host = authority[..<(end ?? authority.firstIndex(of: ":") ?? authority.endIndex)]
         let rest = authority[host.endIndex...]
-        guard !rest.isEmpty else { return (host.lowercased(), 443) }
+        guard !rest.isEmpty else { return (String(host), 443) }
         let digits = rest.dropFirst()
         guard rest.hasPrefix(":"), (1...5).contains(digits.count), digits.allSatisfy({ ("0"..."9").contains($0) }),
-            let port = Int(digits), (1...65_535).contains(port)
+            let port = Int(digits), (1...65_535).contains(port), port != 443, digits.first != "0"
         else { throw .port }
-        return (host.lowercased(), port)
+        return (String(host), port)
     }
 
     private static func check(_ host: String, _ port: Int, _ rules: EndpointRules) throws(EndpointError) {

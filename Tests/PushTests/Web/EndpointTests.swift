@@ -33,7 +33,8 @@ struct EndpointTests {
         ("https://metadata/1", "no name"), ("https://metadata.google.internal/1", "no name"),
         ("https://printer.local/1", "no name"),
         ("https://push.example.com./1", "no name"), ("https://push..example.com/1", "no name"),
-        ("https://push.example.com:22/1", "443"),
+        ("https://push.example.com:22/1", "443"), ("https://push.Example.com/1", "no name"),
+        ("https://push.example.com:443/1", "443"),
         ("https://push.example.com:8443/1", "443"), ("https://push.example.com:/1", "443"),
         ("https://push.example.com:0/1", "443"),
         ("https://push.example.com:99999/1", "443"), ("https://user@push.example.com/1", "user"),
@@ -67,7 +68,6 @@ struct EndpointTests {
         ("https://updates.push.services.mozilla.com/wpush/v2/gAAAA", "https://updates.push.services.mozilla.com"),
         ("https://wns2-by3p.notify.windows.com/w/?token=BQYA%2f", "https://wns2-by3p.notify.windows.com"),
         ("https://web.push.apple.com/QGuQyavXutnMH", "https://web.push.apple.com"),
-        ("https://push.Example.com:443/1?2", "https://push.example.com"),
     ])
     func endpointsOfBrowsersAreTaken(_ url: String, _ origin: String) throws {
         let endpoint = try PushEndpoint(url, under: EndpointRules())

@@ -1,4 +1,5 @@
 import Foundation
+import Hub
 import Signatures
 import TestSupport
 import Testing
@@ -38,7 +39,7 @@ struct MessageEncryptionTests {
 
     /// RFC 8291, section 5.
     @Test func encryptsTheExample() throws {
-        let browser = try #require(SubscriptionKeys(point: Self.point, secret: Self.secret))
+        let browser = try #require(WebPushKeys(publicKey: Self.point, secret: Self.secret))
         let scalar = bytes("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw")
         #expect(
             P256PrivateKey(scalar: scalar)?.point
@@ -53,7 +54,7 @@ struct MessageEncryptionTests {
     }
 
     @Test func takesAsMuchAsAPushServiceDoes() throws {
-        let browser = try #require(SubscriptionKeys(point: Self.point, secret: Self.secret))
+        let browser = try #require(WebPushKeys(publicKey: Self.point, secret: Self.secret))
         #expect(MessageEncryption.longestText == 3993)
         var random = SeededGenerator(seed: 1)
         let body = MessageEncryption.encrypt([UInt8](repeating: 65, count: 3993), for: browser, using: &random)
@@ -63,7 +64,7 @@ struct MessageEncryptionTests {
     }
 
     @Test func noTwoMessagesAreEncryptedAlike() throws {
-        let browser = try #require(SubscriptionKeys(point: Self.point, secret: Self.secret))
+        let browser = try #require(WebPushKeys(publicKey: Self.point, secret: Self.secret))
         var random = SystemRandomNumberGenerator()
         let bodies = Set((0..<20).compactMap { _ in MessageEncryption.encrypt([1], for: browser, using: &random) })
         #expect(bodies.count == 20)
@@ -73,7 +74,7 @@ struct MessageEncryptionTests {
 
     /// `ROOST_MEASURE=1` prints what a message costs, its key pair included.
     @Test(.enabled(if: ProcessInfo.processInfo.environment["ROOST_MEASURE"] != nil)) func costsLittle() throws {
-        let browser = try #require(SubscriptionKeys(point: Self.point, secret: Self.secret))
+        let browser = try #require(WebPushKeys(publicKey: Self.point, secret: Self.secret))
         let text = [UInt8](repeating: 65, count: 300)
         var random = SystemRandomNumberGenerator()
         let rounds = 5000
@@ -83,14 +84,16 @@ struct MessageEncryptionTests {
         print("a message takes \(Double(clock() - before) / Double(rounds)) µs of CPU")
     }
 
-    @Test func keysThatAreNoneAreRefused() {
+    @Test func keysThatAreNoneAreRefused() throws {
         var outside = Self.point
         outside[64] ^= 1
-        #expect(SubscriptionKeys(point: outside, secret: Self.secret) == nil)
-        #expect(SubscriptionKeys(point: [UInt8](repeating: 0, count: 65), secret: Self.secret) == nil)
-        #expect(SubscriptionKeys(point: Array(Self.point.prefix(33)), secret: Self.secret) == nil)
-        #expect(SubscriptionKeys(point: Self.point + [0], secret: Self.secret) == nil)
-        #expect(SubscriptionKeys(point: Self.point, secret: Array(Self.secret.dropLast())) == nil)
+        let keys = try #require(WebPushKeys(publicKey: outside, secret: Self.secret))
+        #expect(!MessageEncryption.isKey(keys))
+        #expect(MessageEncryption.encrypt([1], for: keys, scalar: Self.secret + Self.secret, salt: Self.secret) == nil)
+        #expect(WebPushKeys(publicKey: [UInt8](repeating: 0, count: 65), secret: Self.secret) == nil)
+        #expect(WebPushKeys(publicKey: Array(Self.point.prefix(33)), secret: Self.secret) == nil)
+        #expect(WebPushKeys(publicKey: Self.point + [0], secret: Self.secret) == nil)
+        #expect(WebPushKeys(publicKey: Self.point, secret: Array(Self.secret.dropLast())) == nil)
         let order = bytes("_____wAAAAD__________7zm-q2nF56E87nKwvxjJVE")
         #expect(order.count == 32)
         #expect(P256PrivateKey(scalar: order) == nil)
