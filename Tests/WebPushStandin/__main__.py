@@ -24,7 +24,7 @@ GET  /violations     what the client did wrong
 POST /subscriptions  {"count"?: 1, "key"?: the public key that the page subscribes for}: subscriptions, as pages are told them
 POST /tokens         {"<the end of an endpoint>": {"gone": 410 | 404} or null}
 POST /script         a rule or a list of rules (see ../ApnsStandin/script.py); DELETE /script forgets them
-POST /settings       {"delay", "speed", "streams", "largest", "clock_offset"}
+POST /settings       {"delay", "speed", "streams", "largest", "clock_offset", "keeps_bodies": whole requests in the log}
 POST /connections    {"do": "goaway" | "abort" | "freeze" | "vanish" | "refuse", "seconds"?: 1}
 POST /reset          forget what it was told and what it saw
 """
@@ -40,11 +40,12 @@ class Control(control.Control):
         return {}
 
     async def _settings(self, told, query):
-        known = ("delay", "speed", "streams", "largest", "clock_offset")
+        known = ("delay", "speed", "streams", "largest", "clock_offset", "keeps_bodies")
         if not set(told) <= set(known):
             raise ValueError(f"settings are {', '.join(known)}")
         for name, value in told.items():
             setattr(self.service, name, value)
+        self.service.clock_was_set |= self.service.clock_offset != 0
         return {name: getattr(self.service, name) for name in known}
 
     ROUTES = control.Control.ROUTES | {

@@ -25,16 +25,20 @@ struct VAPIDTokens {
     private struct Token {
         let header: String
         let time: HubTime
+        /// The number of the token among those of this process, from 1.
+        let generation: Int
     }
 
     init(_ key: VAPIDKey) { self.key = key }
 
-    /// The value of `authorization` for requests to an origin; nil where it cannot be signed.
-    mutating func authorization(for origin: Name, at now: HubTime) -> String? {
+    /// What requests to an origin are authorized with; nil where it cannot be signed.
+    mutating func authorization(for origin: Name, at now: HubTime) -> PushAuthorization? {
         if let token = tokens[origin] {
             let age = now.monotonic - token.time.monotonic
             let ageByDate = now.unix - token.time.unix
-            if max(age, ageByDate) < Self.refreshAge, ageByDate > -Self.tolerance { return token.header }
+            if max(age, ageByDate) < Self.refreshAge, ageByDate > -Self.tolerance {
+                return PushAuthorization(text: token.header, generation: token.generation)
+            }
         }
         if tokens.count >= Self.capacity { tokens.removeAll() }
         let end = (now.unix + (offsets[origin] ?? 0) + Self.life) / 1000
@@ -43,15 +47,17 @@ struct VAPIDTokens {
         guard let signature = key.key.signature(of: Array(text.utf8)) else { return nil }
         signed += 1
         let header = "vapid t=\(text).\(Base64URL.encode(signature)), k=\(key.publicText)"
-        tokens[origin] = Token(header: header, time: now)
-        return header
+        tokens[origin] = Token(header: header, time: now, generation: signed)
+        return PushAuthorization(text: header, generation: signed)
     }
 
-    /// Notes that an origin refused its token.
+    /// Notes that an origin refused the token of a generation.
     ///
     /// - Parameter date: the origin's clock, in milliseconds since 1970; nil where it did not say.
     /// - Returns: whether the next token is another one, so that it is worth to try again.
-    mutating func refused(by origin: Name, date: Int64?, at now: HubTime) -> Bool {
+    mutating func expire(_ generation: Int, of origin: Name, date: Int64?, at now: HubTime) -> Bool {
+        // Many requests may have left with it before the first answer came.
+        guard tokens[origin]?.generation == generation else { return true }
         guard let date else { return false }
         let offset = date - now.unix
         guard abs(offset - (offsets[origin] ?? 0)) > Self.tolerance else { return false }

@@ -56,8 +56,8 @@ struct WebPushDialect: PushDialect {
 
     mutating func authorization(for server: ServerName, at now: HubTime) throws -> PushAuthorization? {
         guard let origin = server.webOrigin else { return nil }
-        guard let text = tokens.authorization(for: origin, at: now) else { throw VAPIDKeyError.key }
-        return PushAuthorization(text: text, generation: tokens.signed)
+        guard let authorization = tokens.authorization(for: origin, at: now) else { throw VAPIDKeyError.key }
+        return authorization
     }
 
     func request(for push: Push, authorizedBy authorization: PushAuthorization, at now: HubTime) -> PushRequest? {
@@ -106,7 +106,7 @@ struct WebPushDialect: PushDialect {
     /// A service whose clock differs gets a token by its own, once.
     mutating func expire(_ generation: Int, by answer: Answer, of server: ServerName, at now: HubTime) -> Bool {
         guard let origin = server.webOrigin else { return false }
-        return tokens.refused(by: origin, date: answer.date, at: now)
+        return tokens.expire(generation, of: origin, date: answer.date, at: now)
     }
 
     /// The key may have been another one when this browser subscribed, and the others' subscriptions be fine.

@@ -19,7 +19,7 @@ alter table roost.push_device
         when 'web' then token ~ '^https://[!-~]+$'
         else token ~ '^[0-9a-f]+$' end),
     add constraint push_device_environment_check check (environment in ('sandbox', 'production', 'fcm', 'web')),
-    add constraint push_device_keys_check check ((environment = 'web') = (keys is not null));
+    add constraint push_device_browser_check check ((environment = 'web') = (keys is not null));
 comment on table roost.push_device is 'Devices that alerts, or the starts of Live Activities, may be sent to.';
 comment on column roost.push_device.environment is
     'Which service the token is of: Apple''s sandbox or production, fcm (Android), or web (browsers).';

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import threading
+from urllib.parse import quote
 
 from support.apns import APNs, PYTHON
 from support.deadline import until
@@ -22,8 +23,10 @@ def new_keys():
 class WebPush(APNs):
     """The stand-in on ports that it keeps over restarts, and a key for the hub."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, networks="127.0.0.0/8"):
         super().__init__(*options)
+        #: Of the operator's own (web_push.networks).
+        self.networks = networks
         self.private_key, self.public_key = new_keys()
 
     def start(self):
@@ -54,7 +57,7 @@ class WebPush(APNs):
     def environment(self):
         return {
             "ROOST_WEB_PUSH_PRIVATE_KEY": self.private_key, "ROOST_WEB_PUSH_SUBJECT": SUBJECT,
-            "ROOST_WEB_PUSH_NETWORKS": "127.0.0.0/8", "ROOST_WEB_PUSH_CA_FILE": self.ca_file,
+            "ROOST_WEB_PUSH_NETWORKS": self.networks, "ROOST_WEB_PUSH_CA_FILE": self.ca_file,
         }
 
     def subscribe(self, count=None, key=None):
@@ -96,6 +99,10 @@ class Browser(Phone):
         assert answer.status == 200, answer.body
         return self
 
+    async def unregister(self):
+        answer = await self.api("DELETE", f"/api/devices?device={quote(self.subscription['endpoint'], safe='')}")
+        assert answer.status == 204, answer.body
+
     @property
     def messages(self):
         return self.chat.apns.messages(self.subscription)
@@ -104,7 +111,6 @@ class Browser(Phone):
 class WebPushHub(PushHub):
     """A hub that pushes to browsers alone."""
 
-    def __init__(self, cluster, name, service=None, **settings):
-        super().__init__(cluster, name, service, **settings)
-        if self.owns_apns:
-            self.apns = WebPush()
+    def __init__(self, cluster, name, networks="127.0.0.0/8", **settings):
+        super().__init__(cluster, name, WebPush(networks=networks), **settings)
+        self.owns_apns = True

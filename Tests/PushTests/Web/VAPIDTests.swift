@@ -26,7 +26,8 @@ struct VAPIDTests {
 
     @Test func tokensNameTheOriginAndEndWithinADay() throws {
         var tokens = VAPIDTokens(try Self.key())
-        let claims = try Self.claims(tokens.authorization(for: Name("https://push.example.com"), at: Samples.start))
+        let claims = try Self.claims(
+            tokens.authorization(for: Name("https://push.example.com"), at: Samples.start)?.text)
         #expect(claims["aud"]?.string == "https://push.example.com")
         #expect(claims["sub"]?.string == "mailto:ops@example.com")
         let left = try #require(claims["exp"]?.int) - Int(Samples.start.unix / 1000)
@@ -35,14 +36,14 @@ struct VAPIDTests {
 
     @Test func eachOriginHasItsOwnAndKeepsIt() throws {
         var tokens = VAPIDTokens(try Self.key())
-        let first = tokens.authorization(for: Name("https://one.example"), at: Samples.start)
-        let other = tokens.authorization(for: Name("https://two.example"), at: Samples.start)
+        let first = tokens.authorization(for: Name("https://one.example"), at: Samples.start)?.text
+        let other = tokens.authorization(for: Name("https://two.example"), at: Samples.start)?.text
         #expect(first != other)
         let later = Samples.start.advanced(by: 6 * Self.hour - 1)
-        let same = tokens.authorization(for: Name("https://one.example"), at: later)
+        let same = tokens.authorization(for: Name("https://one.example"), at: later)?.text
         #expect(same == first)
         #expect(tokens.signed == 2)
-        let next = tokens.authorization(for: Name("https://one.example"), at: later.advanced(by: 1))
+        let next = tokens.authorization(for: Name("https://one.example"), at: later.advanced(by: 1))?.text
         #expect(next != first)
         #expect(tokens.signed == 3)
     }
@@ -60,20 +61,25 @@ struct VAPIDTests {
 
     @Test func aServiceWithAnotherClockGetsTokensByThat() throws {
         var tokens = VAPIDTokens(try Self.key())
-        _ = tokens.authorization(for: Name("https://one.example"), at: Samples.start)
+        let one: Name = "https://one.example"
+        let two: Name = "https://two.example"
+        let old = try #require(tokens.authorization(for: one, at: Samples.start)).generation
         let theirs = Samples.start.unix + 30 * Self.hour
-        let mayTry = tokens.refused(by: Name("https://one.example"), date: theirs, at: Samples.start)
+        let mayTry = tokens.expire(old, of: one, date: theirs, at: Samples.start)
         #expect(mayTry)
-        let claims = try Self.claims(tokens.authorization(for: Name("https://one.example"), at: Samples.start))
+        let fresh = try #require(tokens.authorization(for: one, at: Samples.start))
+        let claims = try Self.claims(fresh.text)
         let left = try #require(claims["exp"]?.int) - Int(theirs / 1000)
         #expect((3600...86_400).contains(left))
-        // The next refusal is not the clock's.
-        let others = [
-            tokens.refused(by: Name("https://one.example"), date: theirs, at: Samples.start),
-            tokens.refused(by: Name("https://two.example"), date: Samples.start.unix + 500, at: Samples.start),
-            tokens.refused(by: Name("https://two.example"), date: nil, at: Samples.start),
-        ]
-        #expect(others == [false, false, false])
+        // Others had left with the old one; the next refusal of the new one is not the clock's.
+        let mayOthers = tokens.expire(old, of: one, date: theirs, at: Samples.start)
+        let mayAgain = tokens.expire(fresh.generation, of: one, date: theirs, at: Samples.start)
+        #expect(mayOthers && !mayAgain)
+        let other = try #require(tokens.authorization(for: two, at: Samples.start)).generation
+        let mayOther = [Samples.start.unix + 500, nil].map {
+            tokens.expire(other, of: two, date: $0, at: Samples.start)
+        }
+        #expect(mayOther == [false, false])
     }
 
     @Test func keysAreWrittenAndReadAlike() throws {
