@@ -220,6 +220,11 @@ apns-standin: ## Apple's push service for tests, on this machine: what to point 
 	@scripts/setup.sh --tests
 	exec /usr/bin/python3 Tests/ApnsStandin --folder .build/apns-standin $(ARGS)
 
+.PHONY: fcm-standin
+fcm-standin: ## Google's push service for tests, on this machine: what to point a client at, a line per push (ARGS="--help")
+	@scripts/setup.sh --tests
+	exec .venv/bin/python Tests/FcmStandin --folder .build/fcm-standin $(ARGS)
+
 .PHONY: webpush-standin
 webpush-standin: ## a push service for browsers, for tests, on this machine: what to set, a line per push (ARGS="--help")
 	@scripts/setup.sh --tests

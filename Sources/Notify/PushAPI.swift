@@ -27,7 +27,7 @@ package struct PushAPI: HTTPHandler {
                 .pushProblem(
                     501,
                     "This hub sends no pushes: its operator has to set apns.topic, apns.team_id, apns.key_id and "
-                        + "apns.private_key."))
+                        + "apns.private_key, or fcm.service_account."))
         }
         guard route.methods.contains(head.method) else {
             let methods = route.methods.map(\.rawValue)

@@ -163,7 +163,7 @@ struct PushCallReader {
             case .web: "web_push.private_key and web_push.subject"
             }
         throw Problem(
-            "This hub sends nothing to devices of the kind \(kind): its operator has to set \(settings).", status: 501)
+            "This hub sends nothing to devices of the kind \(kind): its operator has to set \(settings).")
     }
 
     private func activity(_ body: Body, _ bearer: PushBearer) throws(Problem) -> PushCall {

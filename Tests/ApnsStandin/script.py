@@ -51,7 +51,7 @@ class Rule:
 
 def _fits(key, wanted, request):
     if key == "token":
-        return request.path == f"/3/device/{wanted}"
+        return wanted in (request.path.removeprefix("/3/device/"), request.facts.get("token"))
     if key == "path":
         return request.path.startswith(wanted)
     if key == "number":

@@ -1,10 +1,8 @@
 import Administration
 import Hub
-import Logging
 import Push
 import Settings
 import Stores
-import Synchronization
 import Wire
 
 /// What `roost doctor` says of pushes: whether Apple takes the key, and whether the clock is right.
@@ -23,18 +21,23 @@ struct PushExamination {
 
     func run(conninfo: String) async -> [Finding] {
         let settings = configuration.push
-        guard settings.topic != nil else {
+        guard settings.isAnythingSent else {
             let isWanted = token != nil
             return [
                 Finding(
                     isWanted ? .error : .good, Self.subject,
-                    "This hub sends no pushes: apns.topic, apns.team_id, apns.key_id and apns.private_key are not set.")
+                    "This hub sends no pushes: neither apns.topic, apns.team_id, apns.key_id and apns.private_key nor "
+                        + "fcm.service_account are set.")
             ]
         }
         do {
-            guard let apns = try configuration.apns(), let bundle = settings.topic else { return [] }
+            let bundle = settings.topic ?? ""
             let rules = try configuration.pushRules(bundle: bundle, audience: nil, facts: nil)
-            var findings = [await ask(apns, bundle)]
+            var findings: [Finding] = []
+            if let apns = try configuration.apns() { findings.append(await ask(apns, bundle)) }
+            if let fcm = try configuration.fcm() {
+                findings.append(await FCMExamination(fcm, url: settings.fcmURL).run())
+            }
             if let audience = settings.audience {
                 findings += Doctor.examine(audience: audience, tables: settings.alertTables, conninfo: conninfo)
                 findings += Doctor.examine(
@@ -61,33 +64,13 @@ struct PushExamination {
 
     private func ask(_ apns: APNsConfiguration, _ bundle: String) async -> Finding {
         guard let target = token ?? Self.nobody else { return Finding(.error, Self.subject, "There is no token.") }
-        var apns = apns
-        apns.limits.waitsWhenKeyIsRefused = false
-        apns.limits.answerTimeout = .seconds(5)
-        var quiet = Logger(label: "doctor") { _ in SwiftLogNoOpLogHandler() }
-        quiet.logLevel = .critical
-        let outcome = Answer()
-        let client = PushClient(.apns(apns), logger: quiet) { done in
-            outcome.value.withLock { $0 = done.first }
-        }
-        client.start()
-        let now = Clock.now().unix
-        client.send([
-            Push(
-                to: .device(
-                    PushDestination(token: target, environment: configuration.pushEnvironment, bundle: Name(bundle))),
-                type: .alert, priority: 10, expiration: 0,
-                payload: Array(#"{"aps":{"alert":{"title":"Roost","body":"A test push."}}}"#.utf8),
-                deadline: now + Self.patience.milliseconds)
-        ])
-        let end = ContinuousClock.now + Self.patience
-        while outcome.value.withLock({ $0 }) == nil, ContinuousClock.now < end {
-            do { try await Task.sleep(for: .milliseconds(20)) } catch { break }
-        }
-        let statistics = client.statistics
-        client.stop(within: .zero)
-        let (push, result) = outcome.value.withLock { $0.map { ($0.0, $0.1) } } ?? (nil, nil)
-        return finding(result, push?.foundEnvironment, statistics, asksBoth: apns.hasTwoHosts)
+        let test = TestPush(
+            .apns(apns),
+            to: .device(
+                PushDestination(token: target, environment: configuration.pushEnvironment, bundle: Name(bundle))),
+            #"{"aps":{"alert":{"title":"Roost","body":"A test push."}}}"#)
+        let (push, outcome, statistics) = await test.send(within: Self.patience)
+        return finding(outcome, push?.foundEnvironment, statistics, asksBoth: apns.hasTwoHosts)
     }
 
     private func finding(
@@ -151,12 +134,4 @@ struct PushExamination {
             "The key is for \(environment.other.phrase) alone (\(AnswerReason.badEnvironmentKey)), and apns.environment "
                 + "says \(environment): set it to \(environment.other), or make a key for both.")
     }
-
-    private final class Answer: Sendable {
-        let value = Mutex<(Push, PushOutcome)?>(nil)
-    }
-}
-
-extension Duration {
-    fileprivate var milliseconds: Int64 { Int64(self / .milliseconds(1)) }
 }

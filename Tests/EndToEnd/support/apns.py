@@ -31,6 +31,8 @@ def new_token():
 class APNs:
     """The stand-in on ports that it keeps over restarts, with a key and a log that outlive it."""
 
+    TITLE = "APNs stand-in"
+
     def __init__(self, *options, both=False):
         """`both`: Apple's sandbox on one port and production on another, instead of one for all."""
         self.folder = tempfile.mkdtemp(prefix="roost-e2e-apns-", dir="/tmp")
@@ -44,26 +46,29 @@ class APNs:
     def __exit__(self, *_):
         self.remove()
 
-    def start(self):
-        command = [
+    @property
+    def command(self):
+        return [
             PYTHON, ROOT / "Tests/ApnsStandin", "--port", self.port, "--other-port", self.other_port, "--control-port", self.control_port, "--folder",
             self.folder, "--log", self.log_file, "--team", TEAM, "--key-id", KEY_ID, "--topic", BUNDLE, "--quiet",
             *self.options]
+
+    def start(self):
         errors = open(f"{self.folder}/stderr", "ab")
         self.process = subprocess.Popen(
-            [str(word) for word in command], stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL, text=True,
+            [str(word) for word in self.command], stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL, text=True,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
         errors.close()
         listening = threading.Event()
         threading.Thread(target=self._read, args=(self.process, listening), daemon=True).start()
-        until(lambda: listening.is_set() or self.process.poll() is not None, what="`listening` of the APNs stand-in")
-        assert listening.is_set(), f"the APNs stand-in ended: {self.errors[-2000:]}"
+        until(lambda: listening.is_set() or self.process.poll() is not None, what=f"`listening` of the {self.TITLE}")
+        assert listening.is_set(), f"the {self.TITLE} ended: {self.errors[-2000:]}"
         return self
 
     def _read(self, process, listening):
         for line in process.stdout:
             word, _, rest = line.partition(": ")
-            if word.startswith("APNs stand-in"):
+            if word.startswith(self.TITLE):
                 self.port = int(rest.strip().rpartition(":")[2])
             elif word.startswith("other service"):
                 self.other_port = int(rest.strip().rpartition(":")[2])

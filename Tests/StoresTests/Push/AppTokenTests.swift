@@ -178,6 +178,31 @@ extension StoreTests {
         }
 
         /// It costs no more than that: rows, time, writing.
+        @Test func areOfAllServices() throws {
+            let keys = (
+                Base64URL.encode([4] + [UInt8](repeating: 7, count: 64)),
+                Base64URL.encode([UInt8](repeating: 9, count: 16))
+            )
+            let store = try stage.hub(
+                "b",
+                tokens: """
+                    select * from (values
+                        ('\(Self.ann)', 'cX:0123456789abcdef', 'fcm', null, null),
+                        ('\(Self.bob)', 'https://push.example.com/abc', 'web', '\(keys.0)', '\(keys.1)'),
+                        ('\(Self.bob)', 'https://push.example.com/def', 'web', null, null),
+                        ('\(Self.cat)', '\(Self.hex(7))', null, null, null)
+                    ) t (user_id, token, kind, p256dh, auth) where user_id = any ($1)
+                    """)
+            _ = try store.audience(for: changes, statement: Self.everybody)
+            let lines = try stage.lines(
+                "select right(user_id, 1) || ' ' || environment || ' ' || coalesce(keys, '-') from roost.push_device order by 1"
+            )
+            #expect(lines == ["a fcm -", "b web \(keys.0).\(keys.1)", "c production -"])
+            #expect(stage.said("1 tokens of alerts.tokens"))
+            _ = try store.audience(for: changes, statement: Self.everybody)
+            #expect(try stage.lines("select count(*)::text from roost.push_device") == ["3"], "and nothing changes")
+        }
+
         @Test func isBounded() throws {
             try give(Self.ann, 1)
             #expect(try heard() == ["a"])

@@ -45,6 +45,18 @@ extension StoreTests {
             #expect(try store.enqueue(drafts).isEmpty, "what was alerted is not alerted again")
         }
 
+        /// While a service is away, whoever has no device of it is not kept.
+        @Test func aKindThatIsFullKeepsNobodyElse() throws {
+            let android = PushDestination(token: try #require(PushToken("cX:0123456789abcdef", of: .fcm)), bundle: "")
+            _ = try store.register(android, .alert, by: .sample("ann", session: "watch"))
+            _ = try store.enqueue([.sample("a", "ann", place: 1), .sample("b", "bob", place: 2)])
+            #expect(try store.takeDue(limit: 10, full: [.fcm]).alerts.map(\.message) == ["b"])
+            #expect(try store.takeDue(limit: 10, full: [.apns, .fcm]).count == 0)
+            let taken = try store.takeDue(limit: 10).alerts
+            #expect(taken.first?.devices.map(\.destination).contains(android) == true)
+            #expect(taken.first?.devices.count == 3)
+        }
+
         /// What was held falls due at one moment, and what waits for another hub after what is due at once.
         @Test func goInTheOrderOfTheMessages() throws {
             let soon = unixTime(in: 60)

@@ -47,6 +47,36 @@ extension StoreTests {
             #expect(try tokens(store, "bob").count == 1, "nobody replaces another's token")
         }
 
+        /// A session is one device of each service, and a browser's keys come back with its alerts.
+        @Test func devicesOfAllServices() throws {
+            let store = try PushStage.bare().hub()
+            let ann = PushBearer.sample("ann", session: "phone")
+            let android = try ["cX:0123456789abcdef", "cY:0123456789abcdef"].map {
+                PushDestination(token: try #require(PushToken($0, of: .fcm)), bundle: "")
+            }
+            let browser = PushDestination(
+                token: try #require(PushToken("https://push.example.com/a?b=c", of: .web)), bundle: "")
+            let keys = try #require(
+                WebPushKeys(
+                    publicKey: [4] + [UInt8](repeating: 7, count: 64), secret: [UInt8](repeating: 9, count: 16)))
+            _ = try store.register(.sample(1), .alert, by: ann)
+            for destination in android { _ = try store.register(destination, .alert, by: ann) }
+            _ = try store.register(browser, .alert, by: ann, keys: keys)
+            #expect(
+                try store.devices(of: "ann").map(\.destination) == [browser, android[1], .sample(1)])
+            _ = try store.enqueue([.sample("m", "ann")])
+            let devices = try #require(store.takeDue(limit: 1).alerts.first?.devices)
+            #expect(devices.first { $0.destination == browser }?.keys == keys)
+            #expect(devices.filter { $0.keys == nil }.count == 2)
+            try store.settle(
+                devices.map { AlertSettlement(message: "m", destination: $0.destination, outcome: "delivered") })
+            #expect(try store.unsettledAlerts().isEmpty)
+            #expect(
+                try store.drop(android[1], ifRegisteredBefore: try #require(devices.map(\.registeredAt).max()) + 1) == 1
+            )
+            #expect(try store.drop(browser, ifRegisteredBefore: 1) == 0, "it was registered since")
+        }
+
         @Test func tokenMovesWithThePhone() throws {
             let store = try PushStage.bare().hub()
             _ = try store.register(.sample(1), .alert, by: .sample("ann", session: "one"))
