@@ -134,17 +134,11 @@ struct PushCallReader {
                 "subscription.endpoint is missing, or is no https URL of at most \(PushToken.longest) visible ASCII characters."
             )
         }
-        func key(_ name: String) -> [UInt8]? {
-            guard let text = subscription["keys"]?[name]?.string, text.utf8.count <= 100 else { return nil }
-            return Base64URL.decode(text.utf8)
-        }
         // Where a message is posted is anybody's word.
         do throws(EndpointError) { _ = try PushEndpoint(token.text, under: web?.rules ?? EndpointRules()) } catch {
             throw Problem(error.description)
         }
-        guard let publicKey = key("p256dh"), let secret = key("auth"),
-            let keys = WebPushKeys(publicKey: publicKey, secret: secret), MessageEncryption.isKey(keys)
-        else {
+        guard let keys = WebPushKeys(subscription: subscription["keys"]) else {
             throw Problem(
                 "subscription.keys is missing, or its p256dh and auth are not a point of P-256 and 16 bytes in base64url."
             )

@@ -1,5 +1,6 @@
 package import Hub
 import Signatures
+package import Wire
 
 /// Encrypts messages to browsers (RFC 8291).
 package enum MessageEncryption {
@@ -31,10 +32,20 @@ package enum MessageEncryption {
         encrypt(text, for: browser, scalar: P256.scalar(using: &random), salt: random.bytes(ContentCoding.saltLength))
     }
 
-    /// Whether a browser's public key is one: a point of the curve.
-    package static func isKey(_ keys: WebPushKeys) -> Bool { P256.isPoint(keys.publicKey) }
-
     private static let purpose = Array("WebPush: info\0".utf8)
+}
+
+extension WebPushKeys {
+    /// - Parameter json: the member `keys` of a subscription, as `PushSubscription.toJSON()` gives it. Nil where its `p256dh` is no point of
+    ///   the curve, or its `auth` has not 16 bytes.
+    package init?(subscription json: JSON?) {
+        func bytes(_ name: String) -> [UInt8]? {
+            guard let text = json?[name]?.string, text.utf8.count <= 100 else { return nil }
+            return Base64URL.decode(text.utf8)
+        }
+        guard let point = bytes("p256dh"), let secret = bytes("auth"), P256.isPoint(point) else { return nil }
+        self.init(publicKey: point, secret: secret)
+    }
 }
 
 extension RandomNumberGenerator {

@@ -88,7 +88,11 @@ struct MessageEncryptionTests {
         var outside = Self.point
         outside[64] ^= 1
         let keys = try #require(WebPushKeys(publicKey: outside, secret: Self.secret))
-        #expect(!MessageEncryption.isKey(keys))
+        let told = JSONWriter.object { json in
+            json.member("p256dh", Base64URL.encode(outside))
+            json.member("auth", Base64URL.encode(Self.secret))
+        }
+        #expect(WebPushKeys(subscription: JSON(trusted: told[...])) == nil)
         #expect(MessageEncryption.encrypt([1], for: keys, scalar: Self.secret + Self.secret, salt: Self.secret) == nil)
         #expect(WebPushKeys(publicKey: [UInt8](repeating: 0, count: 65), secret: Self.secret) == nil)
         #expect(WebPushKeys(publicKey: Array(Self.point.prefix(33)), secret: Self.secret) == nil)
