@@ -15,7 +15,7 @@ struct Roost: AsyncParsableCommand {
         version: versionAndCommit,
         subcommands: [
             ServeCommand.self, DemoCommand.self, InitCommand.self, MigrateCommand.self, WatchCommand.self,
-            UnwatchCommand.self, TokenCommand.self, PushCommand.self, NotifyCommand.self, AlertsCommand.self,
+            UnwatchCommand.self, TokenCommand.self, PushCommands.self, NotifyCommand.self, AlertsCommand.self,
             TailCommand.self,
             StreamCommand.self,
             ChannelsCommand.self, ChannelPresenceCommand.self, UserCommand.self, DisconnectCommand.self,

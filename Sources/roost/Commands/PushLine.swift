@@ -6,7 +6,7 @@ import Wire
 
 /// One notification as `roost push --file` reads it: a JSON object on a line of its own.
 ///
-/// `token` (or `channel`) and `payload` have to be there. `kind` (`apns` or `fcm`), `environment`, `bundleId`, `type` (`alert`,
+/// `token` (or `channel`, or a browser's `subscription`) and `payload` have to be there. `kind` (`apns`, `fcm` or `web`), `environment`, `bundleId`, `type` (`alert`,
 /// `background`, `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` may be.
 struct PushLine: Sendable {
     /// The values for what a line does not say.
@@ -48,16 +48,23 @@ struct PushLine: Sendable {
             expiration: Int64(try json.value("expiration", "seconds since 1970") { $0.int } ?? 0),
             collapseID: try json.value("collapseId", "text") { $0.string },
             payload: Array(payload.bytes), lane: try json.value("lane", "text") { $0.string.map { Name($0) } },
-            replaces: try json.value("replaces", "true or false") { $0.bool } ?? false, deadline: defaults.deadline)
+            replaces: try json.value("replaces", "true or false") { $0.bool } ?? false,
+            keys: WebPushKeys(subscription: json["subscription"]?["keys"]), deadline: defaults.deadline)
     }
 
     private static func target(_ json: JSON, _ defaults: Defaults) throws(PushLineError) -> Push.Target {
-        let kind = try json.value("kind", "apns or fcm") { $0.string.flatMap(PushKind.init) } ?? .apns
+        let kind = try json.value("kind", "apns, fcm or web") { $0.string.flatMap(PushKind.init) } ?? .apns
         if kind == .fcm {
             guard let token = json["token"]?.string.flatMap({ PushToken($0, of: .fcm) }) else {
                 throw .wrong("token", "a registration token of Firebase")
             }
             return .device(PushDestination(token: token, bundle: ""))
+        }
+        if kind == .web {
+            guard let endpoint = json["subscription"]?["endpoint"]?.string.flatMap({ PushToken($0, of: .web) }) else {
+                throw .wrong("subscription", "a browser's, with an endpoint")
+            }
+            return .device(PushDestination(token: endpoint, bundle: ""))
         }
         let environment =
             try json.value("environment", "sandbox or production") { $0.string.flatMap(PushEnvironment.init) }
