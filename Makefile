@@ -244,6 +244,15 @@ fcm-standin: ## Google's push service for tests, on this machine: what to point 
 	@scripts/setup.sh --tests
 	exec .venv/bin/python Tests/FcmStandin --folder .build/fcm-standin $(ARGS)
 
+.PHONY: webpush-standin
+webpush-standin: ## a push service for browsers, for tests, on this machine: what to set, a line per push (ARGS="--help")
+	@scripts/setup.sh --tests
+	exec /usr/bin/python3 Tests/WebPushStandin --folder .build/webpush-standin $(ARGS)
+
+.PHONY: push-standin
+push-standin: ## all three push services for tests at once, until Ctrl-C
+	@trap 'kill 0' INT TERM; for each in apns fcm webpush; do $(MAKE) --no-print-directory $$each-standin & done; wait
+
 .PHONY: clean
 clean: ## remove what was built and the tests' environment; the demo's data in .roost stays
 	@rm -rf .build .venv

@@ -9,6 +9,7 @@
 #include <openssl/param_build.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
+#include <pthread.h>
 #include <string.h>
 
 // A roost_mac is an EVP_MAC_CTX with its key set; a roost_key is an EVP_PKEY.
@@ -42,9 +43,16 @@ bool roost_equal(const uint8_t *one, const uint8_t *other, size_t count) {
     return CRYPTO_memcmp(some(one), some(other), count) == 0;
 }
 
+// Found once: a key is often of one message alone, whose code takes less time than to find the algorithm.
+static EVP_MAC *hmac;
+static pthread_once_t hmac_once = PTHREAD_ONCE_INIT;
+
+static void find_hmac(void) { hmac = EVP_MAC_fetch(NULL, OSSL_MAC_NAME_HMAC, NULL); }
+
 roost_mac *roost_mac_create(enum roost_hash hash, const uint8_t *key, size_t count) {
+    pthread_once(&hmac_once, find_hmac);
+    if (!hmac) return NULL;
     ERR_set_mark();
-    EVP_MAC *hmac = EVP_MAC_fetch(NULL, OSSL_MAC_NAME_HMAC, NULL);
     EVP_MAC_CTX *context = EVP_MAC_CTX_new(hmac);
     OSSL_PARAM parameters[] = {
         OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)hash_names[hash], 0),
@@ -54,7 +62,6 @@ roost_mac *roost_mac_create(enum roost_hash hash, const uint8_t *key, size_t cou
         EVP_MAC_CTX_free(context);
         context = NULL;
     }
-    EVP_MAC_free(hmac);
     ERR_pop_to_mark();
     return (roost_mac *)context;
 }

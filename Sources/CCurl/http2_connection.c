@@ -44,6 +44,31 @@ static CURLcode offer_http2(CURL *curl, void *context, void *user) {
     return SSL_CTX_set_alpn_protos(context, offer, sizeof offer) ? CURLE_OUT_OF_MEMORY : CURLE_OK;
 }
 
+void roost_http2_set_guard(roost_http2 *set, roost_http2_guard *guard, void *context) {
+    set->guard = guard;
+    set->guard_context = context;
+}
+
+static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address) {
+    struct connection *connection = user;
+    (void)purpose;
+    if (!connection->set->guard(connection->set->guard_context, &address->addr, address->addrlen)) {
+        connection->is_refused = 1;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+// libcurl offers the address here that it connects to next (CURLOPT_OPENSOCKETFUNCTION(3)), so that a name cannot lead elsewhere than it
+// did when it was looked at.
+static void put_under_guard(struct connection *connection) {
+    curl_easy_setopt(connection->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(connection->easy, CURLOPT_OPENSOCKETDATA, connection);
+    // Not the one of the environment either.
+    curl_easy_setopt(connection->easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(connection->easy, CURLOPT_NOPROXY, "*");
+}
+
 uint64_t roost_http2_open(roost_http2 *set, const char *url, const char *ca_file, long timeout_ms) {
     struct connection *connection = calloc(1, sizeof *connection);
     CURL *curl = connection ? curl_easy_init() : NULL;
@@ -80,6 +105,7 @@ uint64_t roost_http2_open(roost_http2 *set, const char *url, const char *ca_file
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, 60L);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, 20L);
     if (ca_file) curl_easy_setopt(curl, CURLOPT_CAINFO, ca_file);
+    if (set->guard) put_under_guard(connection);
     if (curl_multi_add_handle(set->multi, curl)) {
         curl_easy_cleanup(curl);
         free(connection);
@@ -92,7 +118,7 @@ uint64_t roost_http2_open(roost_http2 *set, const char *url, const char *ca_file
 
 void roost_http2_connected(struct connection *connection, CURLcode code) {
     if (code != CURLE_OK) {
-        roost_http2_end(connection, words(code));
+        roost_http2_end(connection, connection->is_refused ? "its address is not on the internet" : words(code));
         return;
     }
     if (curl_easy_getinfo(connection->easy, CURLINFO_ACTIVESOCKET, &connection->socket) != CURLE_OK ||

@@ -28,7 +28,7 @@ struct stream {
     int has_left;   // its last frame was given to the connection
     int is_settled; // its note is written
     struct note *note;
-    size_t sent, length;
+    size_t sent, length, received;
     unsigned char payload[];
 };
 
@@ -40,6 +40,7 @@ struct connection {
     uint64_t id;
     enum state state;
     int has_more; // the last read stopped before the socket was empty
+    int is_refused; // the guard refused an address
     CURL *easy;
     curl_socket_t socket;
     nghttp2_session *session;
@@ -56,6 +57,8 @@ struct roost_http2 {
     struct curl_waitfd *waits;
     size_t waits_size;
     uint64_t last_id;
+    roost_http2_guard *guard; // may be NULL
+    void *guard_context;
 };
 
 struct note *roost_http2_new_note(enum roost_http2_kind kind, uint64_t connection, uint64_t request);

@@ -5,6 +5,8 @@
 
 // Pseudo headers and what services know: twelve; more is a mistake of the caller's.
 #define HEADERS 16
+// Bytes of an answer; those of all services are far smaller, and one that does not end must not go on.
+#define LONGEST_ANSWER 65536
 
 static void settle(struct stream *stream, enum roost_http2_kind kind) {
     if (stream->is_settled) return;
@@ -50,6 +52,12 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     (void)flags;
     (void)user;
     if (!stream || stream->is_settled) return 0;
+    stream->received += length;
+    if (stream->received > LONGEST_ANSWER) {
+        if (stream->received - length <= LONGEST_ANSWER)
+            nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+        return 0;
+    }
     struct roost_http2_note *note = &stream->note->face;
     size_t room = ROOST_HTTP2_BODY - note->length;
     size_t taken = length < room ? length : room;

@@ -71,6 +71,12 @@ static const unsigned char pane_js[] = {
 static const unsigned char presence_js[] = {
 #embed "../Demo/Web/presence.js"
 };
+static const unsigned char push_js[] = {
+#embed "../Demo/Web/push.js"
+};
+static const unsigned char push_worker_js[] = {
+#embed "../Demo/Web/push-worker.js"
+};
 static const unsigned char realtime_js[] = {
 #embed "../Demo/Web/realtime.js"
 };
@@ -129,6 +135,8 @@ static const struct roost_demo_file files[] = {
     {"outbox.js", outbox_js, sizeof outbox_js},
     {"pane.js", pane_js, sizeof pane_js},
     {"presence.js", presence_js, sizeof presence_js},
+    {"push.js", push_js, sizeof push_js},
+    {"push-worker.js", push_worker_js, sizeof push_worker_js},
     {"realtime.js", realtime_js, sizeof realtime_js},
     {"receipts.js", receipts_js, sizeof receipts_js},
     {"replies.js", replies_js, sizeof replies_js},

@@ -21,6 +21,7 @@ package struct PushAPI: HTTPHandler {
 
     package func judge(_ head: HTTPRequest) -> HTTPVerdict {
         guard let route = PushRoute(path: head.path) else { return .notServed }
+        if case .key = route, head.method == .get { return .answered(key) }
         guard service != nil else {
             return .answered(
                 .pushProblem(
@@ -41,6 +42,17 @@ package struct PushAPI: HTTPHandler {
             return .answered(.pushProblem(401, error.message))
         }
         return .admitted
+    }
+
+    /// The key that pages subscribe for; nobody's secret.
+    private var key: HTTPResponse {
+        guard let web = service?.reader.web else {
+            return .pushProblem(
+                501,
+                "This hub sends nothing to browsers: its operator has to set web_push.private_key and web_push.subject."
+            )
+        }
+        return .push(200, JSONWriter.object { $0.member("publicKey", web.key.publicText) })
     }
 
     package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
@@ -77,6 +89,8 @@ extension HTTPResponse {
 /// The paths of the API of pushes, below `/api` and `/realtime/v1/api`.
 enum PushRoute {
     case devices, register, registrations, update, start, broadcast, notify
+    /// `/push/key`.
+    case key
     /// `/live-activity/registrations/{id}`.
     case registration(String)
 
@@ -91,6 +105,7 @@ enum PushRoute {
         switch rest {
         case "devices": self = .devices
         case "notify": self = .notify
+        case "push/key": self = .key
         case "live-activity/register": self = .register
         case "live-activity/registrations": self = .registrations
         case "live-activity/update": self = .update
@@ -106,7 +121,7 @@ enum PushRoute {
     var methods: [HTTPRequest.Method] {
         switch self {
         case .devices, .register: [.post, .delete]
-        case .registrations: [.get]
+        case .registrations, .key: [.get]
         case .registration: [.delete]
         case .update, .start, .broadcast, .notify: [.post]
         }
@@ -116,7 +131,7 @@ enum PushRoute {
     var isForBackends: Bool {
         switch self {
         case .update, .start, .broadcast, .notify: true
-        case .devices, .register, .registrations, .registration: false
+        case .devices, .register, .registrations, .registration, .key: false
         }
     }
 }

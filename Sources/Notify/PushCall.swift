@@ -64,6 +64,8 @@ struct PushCallReader {
     let environment: PushEnvironment
     /// The kinds of devices that something can be sent to.
     let kinds: Set<PushKind>
+    /// How browsers are reached; nil where nothing is sent to them.
+    let web: WebPushConfiguration?
 
     /// In bytes. ActivityKit's ids are UUIDs; others may make their own.
     private static let longestID = 200
@@ -132,14 +134,14 @@ struct PushCallReader {
                 "subscription.endpoint is missing, or is no https URL of at most \(PushToken.longest) visible ASCII characters."
             )
         }
-        func key(_ name: String) -> [UInt8]? {
-            guard let text = subscription["keys"]?[name]?.string, text.utf8.count <= 100 else { return nil }
-            return Base64URL.decode(text.utf8)
+        // Where a message is posted is anybody's word.
+        do throws(EndpointError) { _ = try PushEndpoint(token.text, under: web?.rules ?? EndpointRules()) } catch {
+            throw Problem(error.description)
         }
-        guard let publicKey = key("p256dh"), let secret = key("auth"),
-            let keys = WebPushKeys(publicKey: publicKey, secret: secret)
-        else {
-            throw Problem("subscription.keys is missing, or its p256dh and auth are not 65 and 16 bytes in base64url.")
+        guard let keys = WebPushKeys(subscription: subscription["keys"]) else {
+            throw Problem(
+                "subscription.keys is missing, or its p256dh and auth are not a point of P-256 and 16 bytes in base64url."
+            )
         }
         return .registerDevice(
             PushDestination(token: token, bundle: ""), .alert, bearer, replacing: try body.token("replaces", of: .web),
@@ -152,7 +154,7 @@ struct PushCallReader {
             switch kind {
             case .apns: "apns.topic, apns.team_id, apns.key_id and apns.private_key"
             case .fcm: "fcm.service_account"
-            case .web: "web_push.private_key"
+            case .web: "web_push.private_key and web_push.subject"
             }
         throw Problem(
             "This hub sends nothing to devices of the kind \(kind): its operator has to set \(settings).")

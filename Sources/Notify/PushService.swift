@@ -36,7 +36,8 @@ package final class PushService: Sendable {
         setup = PushServiceSetup(
             conninfo: conninfo, rules: rules, presence: presence, logger: logger, clock: clock, show: show, ask: ask)
         reader = PushCallReader(
-            bundle: Name(rules.bundle), environment: rules.environment, kinds: Set(services.map(\.kind)))
+            bundle: Name(rules.bundle), environment: rules.environment, kinds: Set(services.map(\.kind)),
+            web: services.lazy.compactMap(\.web).first)
         clients = PushClients(services, logger: logger) { [mailbox] outcomes in
             mailbox.post(outcomes: outcomes.map { (push: $0.0, outcome: $0.1) })
         }

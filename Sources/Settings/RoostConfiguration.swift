@@ -98,6 +98,7 @@ package struct RoostConfiguration: Sendable {
     package let usersStatement: String?
 
     package let push: PushSettings
+    package var webPush: WebPushSettings
 
     /// Seconds.
     package let pingAfter: Int
@@ -203,6 +204,7 @@ package struct RoostConfiguration: Sendable {
         typingEndedBy = values.words(.typingEndedBy)
         usersStatement = values.text(.usersStatement)
         push = try PushSettings(values)
+        webPush = WebPushSettings(values)
         pingAfter = values.integer(.pingAfter)
         idleTimeout = values.integer(.idleTimeout)
         tokenGrace = values.integer(.tokenGrace)

@@ -17,6 +17,7 @@ extension Setting {
         listedMembers, listedBytes, totalListedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
         apnsTopic, apnsTeam, apnsKeyID, apnsPrivateKey, apnsEnvironment, apnsURL, apnsSandboxURL, apnsCAFile, apnsQueue,
         fcmServiceAccount, fcmChannel, fcmDataOnly, fcmURL, fcmCAFile,
+        webPushPrivateKey, webPushSubject, webPushNetworks, webPushCAFile,
         activityTopic, activityState, activityFacts, activityRefresh, activityPreview, activityDebounce,
         activityCeiling, activityStale,
         activityHours,

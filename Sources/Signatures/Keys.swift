@@ -71,17 +71,21 @@ package final class PublicKey: @unchecked Sendable {
     }
 }
 
-/// A private key of the curve P-256, which signs.
+/// A private key of the curve P-256, which signs and agrees on secrets.
 ///
 /// `@unchecked` because of the pointer, for the reason that `PublicKey` gives.
 package final class P256PrivateKey: @unchecked Sendable {
-    private let key: OpaquePointer
+    let key: OpaquePointer
+
+    init?(_ key: OpaquePointer?) {
+        guard let key else { return nil }
+        self.key = key
+    }
 
     /// - Parameter pem: PKCS #8 (RFC 5958) or SEC 1 in PEM, without a passphrase. Nil for anything else.
-    package init?(pem: String) {
+    package convenience init?(pem: String) {
         var text = pem
-        guard let key = text.withUTF8({ roost_key_p256_pem($0.baseAddress, $0.count) }) else { return nil }
-        self.key = key
+        self.init(text.withUTF8 { roost_key_p256_pem($0.baseAddress, $0.count) })
     }
 
     deinit { roost_key_free(key) }

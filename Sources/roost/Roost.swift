@@ -16,7 +16,7 @@ struct Roost: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, DemoCommand.self, TryCommand.self,
             InitCommand.self, MigrateCommand.self, WatchCommand.self, UnwatchCommand.self,
-            TokenCommand.self, PushCommand.self, NotifyCommand.self, AlertsCommand.self,
+            TokenCommand.self, PushCommands.self, NotifyCommand.self, AlertsCommand.self,
             TailCommand.self,
             StreamCommand.self,
             ChannelsCommand.self, ChannelPresenceCommand.self, UserCommand.self, DisconnectCommand.self,

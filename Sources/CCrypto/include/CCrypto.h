@@ -1,4 +1,5 @@
-// Hashes, message authentication codes and signatures by OpenSSL's libcrypto 3: to verify tokens, and to sign provider tokens.
+// Hashes, message authentication codes, signatures, key agreement and encryption by OpenSSL's libcrypto 3: to verify tokens, to sign
+// provider tokens, and to encrypt messages to browsers.
 //
 // Invariants
 //   - Any thread may call any of these. A roost_mac and a roost_key never change once made, so several threads may use
@@ -54,7 +55,33 @@ roost_key *roost_key_p256_pem(const char *pem, size_t count);
 // A private RSA key in PEM, without a passphrase, of 2,048 bits to 8,192. NULL where it is anything else.
 roost_key *roost_key_rsa_pem(const char *pem, size_t count);
 
+// Numbers of P-256: a private key with the most significant byte first, and a public one as a point that is not compressed
+// (SEC 1, section 2.3.3).
+#define ROOST_P256_SCALAR 32
+#define ROOST_P256_POINT 65
+
+// A private key; NULL for a number that is none.
+roost_key *roost_key_p256_private(const uint8_t scalar[ROOST_P256_SCALAR]);
+// The public half of a key of P-256. False where memory is short.
+bool roost_key_p256_point(const roost_key *key, uint8_t out[ROOST_P256_POINT]);
+
+bool roost_p256_is_point(const uint8_t bytes[ROOST_P256_POINT]);
+// Agrees with the owner of the key `other` on a secret (ECDH; NIST SP 800-56A, section 5.7.1.2): writes the public half of
+// `scalar` and the secret. False for a number or a point that is none.
+bool roost_p256_exchange(
+    const uint8_t scalar[ROOST_P256_SCALAR], const uint8_t other[ROOST_P256_POINT], uint8_t own[ROOST_P256_POINT],
+    uint8_t secret[ROOST_P256_SCALAR]);
+
 void roost_key_free(roost_key *key);
+
+// AES-128-GCM (NIST SP 800-38D) without additional data. `out` takes the text and a tag behind it. Returns the length of
+// both; 0 where memory is short.
+#define ROOST_GCM_KEY 16
+#define ROOST_GCM_NONCE 12
+#define ROOST_GCM_TAG 16
+size_t roost_gcm_seal(
+    const uint8_t key[ROOST_GCM_KEY], const uint8_t nonce[ROOST_GCM_NONCE], const uint8_t *bytes, size_t count,
+    uint8_t *out);
 
 bool roost_key_verify(
     const roost_key *key, enum roost_scheme scheme, enum roost_hash hash, const uint8_t *signature,

@@ -18,6 +18,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 typedef struct roost_http2 roost_http2;
 
@@ -61,6 +62,11 @@ void roost_http2_wait(roost_http2 *set, int timeout_ms);
 
 // The oldest note that was not yet taken, valid until the next call; NULL where there is none.
 const struct roost_http2_note *roost_http2_next(roost_http2 *set);
+
+// Says of each address whether it may be connected to: 0 for no. It is asked for the very address, after names were looked up.
+typedef int roost_http2_guard(void *context, const struct sockaddr *address, size_t length);
+// For URLs that strangers say: from now on `guard` is asked, and nothing goes through a proxy, which would look names up by itself.
+void roost_http2_set_guard(roost_http2 *set, roost_http2_guard *guard, void *context);
 
 // Begins to connect to `url` (https://host:port); 0 where that cannot even begin. `ca_file` may be NULL.
 uint64_t roost_http2_open(roost_http2 *set, const char *url, const char *ca_file, long timeout_ms);

@@ -1,6 +1,7 @@
 import { describe } from "./conversation-view.js";
 import { el } from "./element.js";
 import { Pane } from "./pane.js";
+import { offerPushes } from "./push.js";
 import { Session } from "./session.js";
 
 /**
@@ -27,6 +28,7 @@ async function start() {
   panes.classList.toggle("alone", shown.length === 1);
   panes.replaceChildren(...shown.map((pane) => pane.element));
   linkOperator(session.operatorPort);
+  offerPushes(session, left);
   first.on("open", (conversation) => showCommand(session, conversation));
 }
 

@@ -29,7 +29,9 @@ struct APNsDialect: PushDialect {
     func read(_ answer: Answer) -> Answer { answer.body.isEmpty ? answer : APNsAnswer.read(answer) }
     func verdict(on answer: Answer) -> AnswerVerdict { APNsAnswer.verdict(on: answer) }
     func countedName(of answer: Answer) -> String { KnownReasons.apns.name(of: answer) }
-    mutating func expire(_ generation: Int, at now: HubTime) -> Bool { tokens.expire(generation, at: now) }
+    mutating func expire(_ generation: Int, by answer: Answer, of server: ServerName, at now: HubTime) -> Bool {
+        tokens.expire(generation, at: now)
+    }
     var keyName: String { configuration.key.name }
     func advice(on answer: Answer, at unix: Int64) -> String { APNsAnswer.advice(on: answer, at: unix) }
 

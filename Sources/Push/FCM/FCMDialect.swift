@@ -46,7 +46,9 @@ struct FCMDialect: PushDialect {
     func read(_ answer: Answer) -> Answer { answer.body.isEmpty ? answer : FCMAnswer.read(answer) }
     func verdict(on answer: Answer) -> AnswerVerdict { FCMAnswer.verdict(on: answer) }
     func countedName(of answer: Answer) -> String { KnownReasons.fcm.name(of: answer) }
-    mutating func expire(_ generation: Int, at now: HubTime) -> Bool { tokens.expire(generation) }
+    mutating func expire(_ generation: Int, by answer: Answer, of server: ServerName, at now: HubTime) -> Bool {
+        tokens.expire(generation)
+    }
     var keyName: String { "the service account of project \(configuration.account.project)" }
     func advice(on answer: Answer, at unix: Int64) -> String { FCMAnswer.advice(on: answer) }
 

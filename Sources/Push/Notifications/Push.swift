@@ -13,7 +13,7 @@ package struct Push: Sendable {
     /// The phone shows only the newest of the notifications that have the same one. See `CollapseID.fitting`.
     package let collapseID: String?
     /// The final JSON, as the kind wants it. What is of the one device alone, such as its token or its encryption, is added when it is sent.
-    package let payload: [UInt8]
+    package internal(set) var payload: [UInt8]
     /// Notifications of one lane go out one after the other, in the order they were given.
     package let lane: Name
     /// Whether one of the same lane that has not left yet gives way to this one.
@@ -22,7 +22,7 @@ package struct Push: Sendable {
     /// may be old by then, so they end `.unanswered`, and whoever keeps the state sends the latest. And not to services that know no ids.
     package let resendsWhenUnanswered: Bool
     /// When it is not worth sending any more, in milliseconds since 1970.
-    package let deadline: Int64
+    package internal(set) var deadline: Int64
     /// When the device was registered, in milliseconds since 1970, where that is known: one that its service does not know any more is
     /// dropped if it was not registered again since.
     package let registeredAt: Int64?

@@ -8,6 +8,8 @@ enum AnswerVerdict: Equatable {
     case badToken
     /// This notification is never to be sent again.
     case refused
+    /// The service takes no notification of this size.
+    case tooLarge
     /// The credential is too old: the notification goes again with a newer one.
     case staleCredential
     /// Nothing sent with this key will be taken: the operator has to do something.

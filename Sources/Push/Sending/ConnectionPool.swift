@@ -10,6 +10,10 @@ struct ConnectionPool {
     var busy = 0
     /// When something may be sent again, in monotonic milliseconds.
     var pausedUntil: Int64 = 0
+    /// Whether a connection has ever been open.
+    var wasReached = false
+    /// Notifications for a server of strangers' choice that have no outcome yet.
+    var held = 0
 
     /// One busy answer concerns one notification; that many in a row concern the server.
     static let busyLimit = 3

@@ -6,15 +6,25 @@ final class HTTP2Connections: PushTransport {
     private let set: OpaquePointer
     private let limits: PushLimits
     private let origin: (ServerName) -> String
+    /// Which the set holds a pointer to; nil where all servers are the operator's choice.
+    private let gate: AddressGate?
 
     /// - Parameters:
     ///   - set: stays with whoever made it, and outlives this object.
+    ///   - rules: which addresses may be connected to, where strangers say the URLs; nil for all.
     ///   - origin: the URL of a server.
-    init(_ set: OpaquePointer, _ limits: PushLimits, origin: @escaping (ServerName) -> String) {
+    init(
+        _ set: OpaquePointer, _ limits: PushLimits, guardedBy rules: EndpointRules?,
+        origin: @escaping (ServerName) -> String
+    ) {
         self.set = set
         self.limits = limits
         self.origin = origin
+        gate = rules.map { AddressGate($0) }
+        gate?.guardConnections(of: set)
     }
+
+    deinit { if gate != nil { roost_http2_set_guard(set, nil, nil) } }
 
     func open(to server: ServerName) -> Connection? {
         let connection = roost_http2_open(

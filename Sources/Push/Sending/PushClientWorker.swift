@@ -21,7 +21,7 @@ struct PushClientWorker {
         self.mailbox = mailbox
         self.logger = logger
         self.whenDone = whenDone
-        connections = HTTP2Connections(set, dialect.limits) { dialect.origin(of: $0) }
+        connections = HTTP2Connections(set, dialect.limits, guardedBy: dialect.endpointRules) { dialect.origin(of: $0) }
         sender = Sender(dialect, over: connections)
     }
 

@@ -26,6 +26,11 @@ protocol PushDialect: Sendable {
     /// A server in the sentences of the log, such as "APNs (sandbox)".
     func title(of server: ServerName) -> String
 
+    /// Which addresses may be connected to, where strangers say the URLs; nil for all.
+    var endpointRules: EndpointRules? { get }
+    /// Whether a server is anybody's, as far as is known: such ones get no more than a share of what there is (`StrangerLimits`).
+    func isStranger(_ server: ServerName, wasReached: Bool) -> Bool
+
     // MARK: Requests
 
     /// What becomes of a notification that the service would certainly refuse; nil where it can be sent.
@@ -45,10 +50,14 @@ protocol PushDialect: Sendable {
     func verdict(on answer: Answer) -> AnswerVerdict
     /// The name under which a refusal is counted. Bounded: a metric must not have as many names as a server cares to make up.
     func countedName(of answer: Answer) -> String
+    /// Whether an answer that refuses the key concerns one device alone, which is known by another key, and says nothing of the others.
+    var refusalsConcernOneDevice: Bool { get }
+    /// A shorter form of a payload, for a service that takes less than it should; nil where there is none.
+    func shortened(_ payload: [UInt8]) -> [UInt8]?
     /// The authorization of that generation was found too old.
     ///
     /// - Returns: whether the next one is another, so that it is worth to try again.
-    mutating func expire(_ generation: Int, at now: HubTime) -> Bool
+    mutating func expire(_ generation: Int, by answer: Answer, of server: ServerName, at now: HubTime) -> Bool
     /// What the authorization comes from, in a sentence: "key ABC of team DEF".
     var keyName: String { get }
     /// What the operator is to do when nothing is taken that is sent with the key; a clause that ends with a full stop.
@@ -72,6 +81,10 @@ protocol PushDialect: Sendable {
 
 extension PushDialect {
     var hasTwoHosts: Bool { false }
+    var endpointRules: EndpointRules? { nil }
+    func isStranger(_ server: ServerName, wasReached: Bool) -> Bool { false }
+    var refusalsConcernOneDevice: Bool { false }
+    func shortened(_ payload: [UInt8]) -> [UInt8]? { nil }
     mutating func credentialRequest(at now: HubTime) throws -> (server: ServerName, request: PushRequest)? { nil }
     mutating func take(credential answer: Answer?, at now: HubTime) -> CredentialVerdict { .later(why: "") }
     func nextCredential(at now: HubTime) -> Int64? { nil }
@@ -101,6 +114,8 @@ package struct PushLimits: Sendable {
     package var queue = 10_000
     /// Connections to each server.
     package var connections = 1
+    /// Connections to all servers together.
+    package var mostConnections = Int.max
     /// The most requests in flight on one connection; the peer's SETTINGS may allow fewer.
     package var inFlight = 500
     package var connectTimeout: Duration = .seconds(10)
@@ -121,11 +136,13 @@ package struct PushLimits: Sendable {
 package enum PushServiceConfiguration: Sendable {
     case apns(APNsConfiguration)
     case fcm(FCMConfiguration)
+    case web(WebPushConfiguration)
 
     package var kind: PushKind {
         switch self {
         case .apns: .apns
         case .fcm: .fcm
+        case .web: .web
         }
     }
 
@@ -134,6 +151,7 @@ package enum PushServiceConfiguration: Sendable {
             switch self {
             case .apns(let apns): apns.limits
             case .fcm(let fcm): fcm.limits
+            case .web(let web): web.limits
             }
         }
         set {
@@ -144,14 +162,21 @@ package enum PushServiceConfiguration: Sendable {
             case .fcm(var fcm):
                 fcm.limits = newValue
                 self = .fcm(fcm)
+            case .web(var web):
+                web.limits = newValue
+                self = .web(web)
             }
         }
     }
+
+    /// How browsers are reached, if it is that.
+    package var web: WebPushConfiguration? { if case .web(let web) = self { web } else { nil } }
 
     var dialect: any PushDialect {
         switch self {
         case .apns(let apns): APNsDialect(apns)
         case .fcm(let fcm): FCMDialect(fcm)
+        case .web(let web): WebPushDialect(web)
         }
     }
 }

@@ -16,11 +16,17 @@ extension Sender {
         case .badToken: settleBadToken(ticket, request, answer, at: now)
         case .refused: finish(ticket, request, .refused(status: answer.status, reason: answer.reason))
         case .staleCredential:
-            if dialect.expire(request.generation, at: now), mayTryAgain(ticket) {
+            if dialect.expire(request.generation, by: answer, of: request.server, at: now), mayTryAgain(ticket) {
                 sendAgain(ticket, at: now) { $0.rejected += 1 }
+            } else if dialect.refusalsConcernOneDevice {
+                warn(
+                    "\(dialect.title(of: request.server)) answers \(answer.status): \(dialect.advice(on: answer, at: now.unix))",
+                    at: now)
+                finish(ticket, request, .badToken(reason: dialect.countedName(of: answer)))
             } else {
                 breakCircuit(ticket, request, answer, at: now)
             }
+        case .tooLarge: shorten(ticket, request, answer, at: now)
         case .badKey: breakCircuit(ticket, request, answer, at: now)
         case .keyOfOtherEnvironment: settleKeyOfOtherEnvironment(ticket, request, answer, at: now)
         case .otherConnection:
@@ -48,6 +54,27 @@ extension Sender {
         pools[request.server]?.isWell()
         noteEnvironment(of: ticket, request, outcome)
         queue.finish(ticket, outcome)
+    }
+
+    /// Sends less, a few times.
+    private mutating func shorten(
+        _ ticket: SendQueue.Ticket, _ request: InFlightRequest, _ answer: Answer, at now: HubTime
+    ) {
+        guard mayTryAgain(ticket), let payload = queue[ticket].flatMap({ dialect.shortened($0.push.payload) }) else {
+            return finish(ticket, request, .refused(status: answer.status, reason: answer.reason))
+        }
+        pools[request.server]?.isWell()
+        sendAgain(ticket, at: now) { entry in
+            entry.rejected += 1
+            entry.push.payload = payload
+        }
+    }
+
+    /// Tells the operator what may concern many notifications, once a minute.
+    private mutating func warn(_ text: String, at now: HubTime) {
+        guard now.monotonic >= nextWarning else { return }
+        nextWarning = now.monotonic + 60_000
+        notices.append(Notice(level: .warning, text: text))
     }
 
     private func mayTryAgain(_ ticket: SendQueue.Ticket) -> Bool {
@@ -122,7 +149,7 @@ extension AnswerVerdict {
     /// Whether the answer shows that APNs accepts the key, because it looked at more than the provider token.
     fileprivate var acceptsKey: Bool {
         switch self {
-        case .delivered, .unregistered, .badToken, .refused, .laterForThisLane: true
+        case .delivered, .unregistered, .badToken, .refused, .tooLarge, .laterForThisLane: true
         case .staleCredential, .badKey, .keyOfOtherEnvironment, .otherConnection, .laterWithThisCredential,
             .laterForAll:
             false

@@ -74,7 +74,7 @@ extension Sender {
     }
 
     /// Closes a connection. What was in flight on it comes back as lost or unseen.
-    private mutating func drop(_ connection: PushTransport.Connection, _ server: ServerName) {
+    mutating func drop(_ connection: PushTransport.Connection, _ server: ServerName) {
         pools[server]?.links[connection] = nil
         servers[connection] = nil
         transport.close(connection)
@@ -154,6 +154,7 @@ extension Sender {
         }
         counts.connectionsOpened += 1
         guard let server = servers[connection] else { return }
+        pools[server]?.wasReached = true
         notices.append(Notice(level: .debug, text: "Connected to \(dialect.title(of: server))."))
     }
 

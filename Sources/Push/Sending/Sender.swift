@@ -29,6 +29,8 @@ struct Sender<Transport: PushTransport> {
     var departures: Deque<(ticket: SendQueue.Ticket, sent: Int64)> = []
     var counts = PushStatistics()
     var notices: [Notice] = []
+    /// When the operator may be warned of single answers again, in monotonic milliseconds.
+    var nextWarning: Int64 = 0
     var random: any RandomNumberGenerator
     private(set) var isStopping = false
 
@@ -46,6 +48,8 @@ struct Sender<Transport: PushTransport> {
     mutating func add(_ push: Push, at now: HubTime) {
         if let outcome = dialect.outcomeUnsent(push) { return queue.finished.append((push, outcome)) }
         let server = server(for: push)
+        var push = push
+        guard limitStranger(server, &push, at: now) else { return }
         queue.add(push, to: server, at: now)
         for server in [server, server.counterpart].compactMap({ $0 }) where pools[server] == nil {
             pools[server] = ConnectionPool()
@@ -59,6 +63,7 @@ struct Sender<Transport: PushTransport> {
         endDetours(at: now)
         fetchCredential(at: now)
         for server in pools.keys { redirect(from: server, at: now) }
+        forgetStrangers()
         for server in pools.keys {
             keepAlive(server, at: now)
             fill(server, at: now)
@@ -84,7 +89,10 @@ struct Sender<Transport: PushTransport> {
 
     mutating func takeFinished() -> [(Push, PushOutcome)] {
         let finished = queue.takeFinished()
-        for (_, outcome) in finished { counts.count(outcome) }
+        for (push, outcome) in finished {
+            counts.count(outcome)
+            releaseStranger(push)
+        }
         return finished
     }
 
@@ -116,7 +124,9 @@ extension Sender {
             }
             guard pool.maySend(at: now.monotonic) else { return }
             guard let connection = pool.place(rules.inFlight, limit: transport.limit) else {
-                if pool.wantsConnection(rules.connections, at: now.monotonic) { connect(server, at: now) }
+                if pool.wantsConnection(rules.connections, at: now.monotonic), makeRoom(for: server) {
+                    connect(server, at: now)
+                }
                 return
             }
             guard let authorization = authorization(for: server, at: now), let (ticket, entry) = queue.take(for: server)
@@ -199,6 +209,7 @@ struct Notice: Equatable {
 struct SenderRules {
     var queue: Int
     var connections: Int
+    var mostConnections: Int
     var inFlight: Int
     var answerTimeout: Int64
     var pingTimeout: Int64
@@ -225,6 +236,7 @@ struct SenderRules {
     init(_ limits: PushLimits, hasTwoHosts: Bool) {
         queue = max(1, limits.queue)
         connections = max(1, limits.connections)
+        mostConnections = limits.mostConnections
         inFlight = max(1, limits.inFlight)
         answerTimeout = limits.answerTimeout.milliseconds
         pingTimeout = limits.pingTimeout.milliseconds

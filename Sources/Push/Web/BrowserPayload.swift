@@ -17,3 +17,21 @@ extension AlertPayload {
         }
     }
 }
+
+/// Messages to browsers, as they were rendered.
+enum BrowserPayload {
+    /// The same message with half of its text; nil where there is nothing more to cut.
+    static func shortened(_ payload: [UInt8]) -> [UInt8]? {
+        let message = JSON(trusted: payload[...])
+        guard let body = message["body"]?.string, body.count > 1 else { return nil }
+        return JSONWriter.object { whole in
+            message.forEachMember { member in
+                if member.isNamed("body") {
+                    whole.member("body", body.prefix(body.count / 2) + "…")
+                } else {
+                    whole.member(member)
+                }
+            }
+        }
+    }
+}

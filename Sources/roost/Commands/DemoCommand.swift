@@ -4,6 +4,7 @@ import Demo
 import Foundation
 import Glibc
 import Identity
+import Push
 import Settings
 
 struct DemoCommand: AsyncParsableCommand {
@@ -58,8 +59,13 @@ struct DemoServer {
         defer { withExtendedLifetime(lock) {} }
         let conninfo = cluster.conninfo(database: "chat")
         let secret: String
+        var configuration = configuration
         do {
             secret = try RunFailure.wrapping { try startDatabase(cluster, conninfo) }
+            if configuration.webPush.privateKey == nil {
+                configuration.webPush.privateKey = try RunFailure.wrapping { try DemoSecret.pushKey(from: folder) }
+                configuration.webPush.subject = configuration.webPush.subject ?? "mailto:demo@example.com"
+            }
             if Signals.wasInterrupted { return try RunFailure.wrapping { try cluster.stop() } }
         } catch {
             // Ctrl-C also reaches the programs that set up the database: their failure is expected then.
@@ -111,15 +117,27 @@ struct DemoServer {
     }
 }
 
-/// The demo's signing secret, created once and kept, so that open pages survive a restart.
+/// The demo's secrets, each made once and kept, so that open pages and subscriptions of browsers survive a restart.
 enum DemoSecret {
+    /// What tokens are signed with.
     static func loadOrCreate(from folder: URL) throws -> String {
-        let file = folder.appendingPathComponent("jwt-secret")
+        try load("jwt-secret", from: folder) {
+            var generator = SystemRandomNumberGenerator()
+            return (0..<4).map { _ in String(generator.next() as UInt64, radix: 36) }.joined(separator: "-")
+        }
+    }
+
+    /// What push services of browsers know the hub by.
+    static func pushKey(from folder: URL) throws -> String {
+        try load("push-key", from: folder) { VAPIDKey.create()?.privateText ?? "" }
+    }
+
+    private static func load(_ name: String, from folder: URL, otherwise make: () -> String) throws -> String {
+        let file = folder.appendingPathComponent(name)
         if FileManager.default.fileExists(atPath: file.path) {
             return try String(contentsOf: file, encoding: .utf8)
         }
-        var generator = SystemRandomNumberGenerator()
-        let secret = (0..<4).map { _ in String(generator.next() as UInt64, radix: 36) }.joined(separator: "-")
+        let secret = make()
         let isMade = FileManager.default.createFile(
             atPath: file.path, contents: Data(secret.utf8), attributes: [.posixPermissions: 0o600])
         guard isMade else { throw RunFailure("Cannot write \(file.path); choose another folder with --folder.") }

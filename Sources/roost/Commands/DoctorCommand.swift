@@ -61,7 +61,8 @@ struct Examination {
         let url = try configuration.requireDatabaseURL(for: "roost doctor")
         let hub = ExaminedHub(
             node: configuration.nodeName, retention: .seconds(configuration.retentionHours * 3600),
-            sendsPushes: configuration.push.isAnythingSent, listens: configuration.notifyChannels != nil,
+            sendsPushes: configuration.push.isAnythingSent || configuration.webPush.privateKey != nil,
+            listens: configuration.notifyChannels != nil,
             readsWAL: configuration.capturesFromWAL, storesStreams: configuration.streams.onClose != nil,
             policySessions: configuration.policySessions)
         let report = FindingsReport(

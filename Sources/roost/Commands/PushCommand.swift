@@ -9,7 +9,7 @@ import Wire
 
 struct PushCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "push",
+        commandName: "send",
         abstract: "Send notifications to phones by hand, or from a file.",
         discussion: """
             Prints a line of JSON for each, {"id","outcome"} and what the service said, and ends with 0 if all were delivered. \

@@ -6,7 +6,8 @@ import Wire
 
 /// One notification in the format of `roost push --file`: a JSON object on a line of its own.
 ///
-/// `token` (or `channel`) and `payload` are required. `kind` (`apns` or `fcm`), `environment`, `bundleId`, `type` (`alert`,
+/// `token` (or `channel`, or a browser's `subscription`) and `payload` are required. `kind` (`apns`, `fcm` or `web`),
+/// `environment`, `bundleId`, `type` (`alert`,
 /// `background`, `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` are optional.
 struct PushLine: Sendable {
     /// The values of members that a line lacks.
@@ -51,16 +52,22 @@ struct PushLine: Sendable {
             collapseID: try json.memberValue("collapseId", "text") { $0.string },
             payload: Array(payload.bytes), lane: try json.memberValue("lane", "text") { $0.string.map { Name($0) } },
             replaces: try json.memberValue("replaces", "true or false") { $0.bool } ?? false,
-            deadline: defaults.deadline)
+            keys: WebPushKeys(subscription: json["subscription"]?["keys"]), deadline: defaults.deadline)
     }
 
     private static func pushTarget(_ json: JSON, _ defaults: Defaults) throws(PushLineError) -> Push.Target {
-        let kind = try json.memberValue("kind", "apns or fcm") { $0.string.flatMap(PushKind.init) } ?? .apns
+        let kind = try json.memberValue("kind", "apns, fcm or web") { $0.string.flatMap(PushKind.init) } ?? .apns
         if kind == .fcm {
             guard let token = json["token"]?.string.flatMap({ PushToken($0, of: .fcm) }) else {
                 throw .wrong("token", "a registration token of Firebase")
             }
             return .device(PushDestination(token: token, bundle: ""))
+        }
+        if kind == .web {
+            guard let endpoint = json["subscription"]?["endpoint"]?.string.flatMap({ PushToken($0, of: .web) }) else {
+                throw .wrong("subscription", "a browser's, with an endpoint")
+            }
+            return .device(PushDestination(token: endpoint, bundle: ""))
         }
         let environment =
             try json.memberValue("environment", "sandbox or production") { $0.string.flatMap(PushEnvironment.init) }

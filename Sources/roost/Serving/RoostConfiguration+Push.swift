@@ -13,6 +13,7 @@ extension RoostConfiguration {
         var services: [PushServiceConfiguration] = []
         if let apns = try apnsConfiguration() { services.append(.apns(apns)) }
         if let fcm = try fcm() { services.append(.fcm(fcm)) }
+        if let web = try web() { services.append(.web(web)) }
         return services
     }
 
@@ -38,6 +39,28 @@ extension RoostConfiguration {
             throw RunFailure(
                 "\(errorSubject("fcm.service_account")): \(file) is not a service account. \(error)", .configuration)
         }
+    }
+
+    /// How to reach the push services of browsers; nil where the operator has not configured them.
+    func web() throws(RunFailure) -> WebPushConfiguration? {
+        guard let text = webPush.privateKey else { return nil }
+        guard let whom = webPush.subject else {
+            throw RunFailure(
+                "\(subject("web_push.private_key")) is set and web_push.subject is not: push services want to know whom they may "
+                    + "write to, such as mailto:ops@example.com.", .configuration)
+        }
+        let key: VAPIDKey
+        do throws(VAPIDKeyError) { key = try VAPIDKey(privateKey: text, subject: whom) } catch {
+            throw RunFailure(
+                "\(subject(error == .key ? "web_push.private_key" : "web_push.subject")): \(error)", .configuration)
+        }
+        var web = WebPushConfiguration(
+            key: key, rules: EndpointRules(networks: webPush.networks.compactMap { NetworkRange($0) }))
+        web.limits.caFile = try webPush.caFile.map { file throws(RunFailure) in
+            try certificates(file, "web_push.ca_file")
+        }
+        web.limits.queue = push.queue
+        return web
     }
 
     /// - Returns: the file, which has certificates.

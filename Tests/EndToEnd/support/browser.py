@@ -61,6 +61,7 @@ class Page:
         self.socket = socket
         self.complaints = []  # exceptions and console errors, which no page should have
         self._calls = 0
+        self._registrations = []
         self._waiting = {}
         self._task = asyncio.create_task(self._read())
 
@@ -75,6 +76,8 @@ class Page:
                 continue
             if "id" in message:
                 self._waiting.pop(message["id"]).set_result(message)
+            elif message["method"] == "ServiceWorker.workerRegistrationUpdated":
+                self._registrations += [each["registrationId"] for each in message["params"]["registrations"]]
             elif message["method"] == "Runtime.exceptionThrown" or (
                     message["method"] == "Log.entryAdded" and message["params"]["entry"]["level"] == "error"):
                 self.complaints.append(json.dumps(message["params"])[:500])
@@ -86,6 +89,10 @@ class Page:
         answer = await asyncio.wait_for(future, PATIENCE)
         assert "error" not in answer, answer["error"]
         return answer["result"]
+
+    async def registration(self):
+        """The id of the page's service worker's registration, once `ServiceWorker.enable` was called."""
+        return await eventually(lambda: self._registrations[-1] if self._registrations else None, what="a service worker")
 
     async def run(self, script):
         result = await self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)

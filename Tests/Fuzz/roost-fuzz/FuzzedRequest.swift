@@ -109,7 +109,7 @@ struct FuzzedRequest {
     func push() {
         checkPath()
         let reader = PushCallReader(
-            bundle: "com.example.app", environment: .production, kinds: Set(PushKind.allCases))
+            bundle: "com.example.app", environment: .production, kinds: Set(PushKind.allCases), web: nil)
         guard let route = PushRoute(path: head.path), route.methods.contains(HTTPRequest(head).method) else { return }
         var request = HTTPRequest(head)
         request.body = body

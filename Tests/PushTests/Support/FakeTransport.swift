@@ -36,7 +36,9 @@ final class FakeTransport: PushTransport {
     }
 
     func post(_ request: PushRequest, _ ticket: SendQueue.Ticket, on connection: Connection) -> Bool {
-        guard !isFull, onTheirWay[connection] != nil, let push = known[request.headers["apns-id"] ?? ""] else {
+        guard !isFull, onTheirWay[connection] != nil,
+            let push = known[request.headers["apns-id"] ?? request.headers[":path"] ?? ""]
+        else {
             return false
         }
         let request = Request(push: push, request: request)

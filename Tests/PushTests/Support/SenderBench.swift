@@ -18,9 +18,19 @@ struct SenderBench {
         sender = Sender(APNsDialect(configuration), over: transport, random: SeededGenerator(seed: seed))
     }
 
+    init(_ dialect: any PushDialect, seed: UInt64 = 1) {
+        transport = FakeTransport()
+        sender = Sender(dialect, over: transport, random: SeededGenerator(seed: seed))
+    }
+
     mutating func add(_ pushes: Push...) {
         for push in pushes {
             transport.known[push.id.text] = push
+            // A request to a browser's service has no id.
+            if case .device(let target) = push.target, target.kind == .web {
+                transport.known["/" + target.token.text.split(separator: "/").dropFirst(2).joined(separator: "/")] =
+                    push
+            }
             sender.add(push, at: now)
         }
         turn()
@@ -57,9 +67,11 @@ struct SenderBench {
     }
 
     /// What was sent last is answered.
-    mutating func answer(_ status: Int, _ reason: String = "", timestamp: Int64? = nil, date: Int64? = nil) {
+    mutating func answer(
+        _ status: Int, _ reason: String = "", timestamp: Int64? = nil, date: Int64? = nil, retryAfter: Int64? = nil
+    ) {
         guard let last = transport.posts.last, transport.land(last.ticket, last.connection) != nil else { return }
-        let answer = Answer(status: status, reason: reason, timestamp: timestamp, date: date)
+        let answer = Answer(status: status, reason: reason, timestamp: timestamp, date: date, retryAfter: retryAfter)
         tell(.answered(last.ticket, answer), on: last.connection)
     }
 
