@@ -79,8 +79,8 @@ package enum Watcher {
     /// Tables that could be watched, for somebody who has named none.
     /// - Throws: `AdminError`.
     package static func candidates(conninfo: String) throws -> [String] {
-        try administer("look at the tables") {
-            let rows = try AdminSession.open(conninfo).query(WatchingSQL.candidates)
+        try runCommand("look at the tables") {
+            let rows = try AdminSession.openConnection(conninfo).query(WatchingSQL.candidates)
             return (0..<rows.count).compactMap { rows.text($0, 0) }
         }
     }

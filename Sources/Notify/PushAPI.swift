@@ -52,7 +52,7 @@ package struct PushAPI: HTTPHandler {
                 "This hub sends nothing to browsers: its operator has to set web_push.private_key and web_push.subject."
             )
         }
-        return .push(200, JSONWriter.object { $0.member("publicKey", web.key.publicText) })
+        return .push(200, JSONWriter.object { $0.writeMember("publicKey", web.key.publicText) })
     }
 
     package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {

@@ -99,7 +99,7 @@ struct Layer {
 
     /// What is there instead, without what may be secret of it.
     private func found(_ setting: Setting, _ text: String) -> String {
-        guard setting.isSecret else { return "is '\(Quotation.of(text))'" }
+        guard setting.isSecret else { return "is '\(Quotation.excerpt(text))'" }
         return switch setting.kind {
         case .connection, .webURL, .redisURL: "has another form (not shown, as it may hold a password)"
         default: "has \(text.utf8.count) bytes"

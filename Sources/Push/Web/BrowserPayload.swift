@@ -27,9 +27,9 @@ enum BrowserPayload {
         return JSONWriter.object { whole in
             message.forEachMember { member in
                 if member.isNamed("body") {
-                    whole.member("body", body.prefix(body.count / 2) + "…")
+                    whole.writeMember("body", body.prefix(body.count / 2) + "…")
                 } else {
-                    whole.member(member)
+                    whole.writeMember(member)
                 }
             }
         }

@@ -14,7 +14,7 @@ struct PushKeysCommand: ParsableCommand {
         guard let keys = VAPIDKey.create() else {
             throw RunFailure("The machine has no memory for a key pair.", .unavailable)
         }
-        StandardOutput.line("private key: \(keys.privateText)")
-        StandardOutput.line("public key:  \(keys.publicText)")
+        StandardOutput.writeLine("private key: \(keys.privateText)")
+        StandardOutput.writeLine("public key:  \(keys.publicText)")
     }
 }

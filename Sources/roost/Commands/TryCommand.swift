@@ -40,12 +40,12 @@ struct TryCommand: AsyncParsableCommand {
         let trial = try DatabaseTrial(
             options, tables: names.filter { !urls.contains($0) }, includesVisitors: anon, wait: patience.wait)
         try trial.demandTables()
-        StandardOutput.line(try trial.announcement())
+        StandardOutput.writeLine(try trial.announcement())
         guard yes || Self.isAgreed() else {
             throw RunFailure("Nothing was changed. Answer y, or pass --yes, to do it.", .refused)
         }
         let isHealthy = try await trial.run()
-        StandardOutput.line(try trial.continuation())
+        StandardOutput.writeLine(try trial.continuation())
         if !isHealthy { throw ExitCode(ExitStatus.unavailable.rawValue) }
     }
 
@@ -68,15 +68,15 @@ struct DatabaseTrial {
 
     init(_ given: ConfigurationOptions, tables: [String], includesVisitors: Bool, wait: Int) throws {
         var options = given
-        if let url = given.databaseURL { exports.append("export ROOST_DATABASE_URL=" + ShellArgument.of(url)) }
+        if let url = given.databaseURL { exports.append("export ROOST_DATABASE_URL=" + ShellArgument.quoted(url)) }
         do throws(ConfigurationError) {
-            try options.read().requireKeys(for: "roost try")
+            try options.readLayers().requireKeys(for: "roost try")
         } catch {
             let secret = Self.makeSecret()
             options.jwtSecret = secret
             exports.append("export ROOST_JWT_SECRET=" + secret)
         }
-        configuration = try options.load()
+        configuration = try options.loadAndApply()
         url = try configuration.requireDatabaseURL(for: "roost try")
         self.tables = tables
         self.wait = wait
@@ -121,11 +121,11 @@ struct DatabaseTrial {
 
     /// True where `roost doctor` finds nothing wrong afterwards.
     func run() async throws -> Bool {
-        try SchemaMigration(url: url, wait: wait).run()
-        _ = try RunFailure.wrapping { try ClientRoles.create(request, conninfo: url) }
+        try SchemaMigration(url: url, wait: wait).runMigration()
+        _ = try RunFailure.wrapping { try ClientRoles.createRoles(request, conninfo: url) }
         let watch = TableWatch(url: url, wait: wait, capture: configuration.captureMethod)
         for table in tables { try watch.watch(table: table, scope: .derive) }
-        return try await Examination(configuration).run(json: false)
+        return try await Examination(configuration).runChecks(json: false)
     }
 
     /// What to paste next.
@@ -143,7 +143,7 @@ struct DatabaseTrial {
 
             To hear the changes, in another terminal:
 
-            \(before)    roost tail my-channel --table \(ShellArgument.of(tables[0]))
+            \(before)    roost tail my-channel --table \(ShellArgument.quoted(tables[0]))
 
             Clients connect to ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1\
             \(token.map { " with a token, such as this one of a user, for an hour:\n\n    \($0)" } ?? " with a token of yours.")

@@ -46,13 +46,14 @@ extension RoostConfiguration {
         guard let text = webPush.privateKey else { return nil }
         guard let whom = webPush.subject else {
             throw RunFailure(
-                "\(subject("web_push.private_key")) is set and web_push.subject is not: push services want to know whom they may "
+                "\(errorSubject("web_push.private_key")) is set and web_push.subject is not: push services want to know whom they may "
                     + "write to, such as mailto:ops@example.com.", .configuration)
         }
         let key: VAPIDKey
         do throws(VAPIDKeyError) { key = try VAPIDKey(privateKey: text, subject: whom) } catch {
             throw RunFailure(
-                "\(subject(error == .key ? "web_push.private_key" : "web_push.subject")): \(error)", .configuration)
+                "\(errorSubject(error == .key ? "web_push.private_key" : "web_push.subject")): \(error)", .configuration
+            )
         }
         var web = WebPushConfiguration(
             key: key, rules: EndpointRules(networks: webPush.networks.compactMap { NetworkRange($0) }))

@@ -89,8 +89,8 @@ struct MessageEncryptionTests {
         outside[64] ^= 1
         let keys = try #require(WebPushKeys(publicKey: outside, secret: Self.secret))
         let told = JSONWriter.object { json in
-            json.member("p256dh", Base64URL.encode(outside))
-            json.member("auth", Base64URL.encode(Self.secret))
+            json.writeMember("p256dh", Base64URL.encode(outside))
+            json.writeMember("auth", Base64URL.encode(Self.secret))
         }
         #expect(WebPushKeys(subscription: JSON(trusted: told[...])) == nil)
         #expect(MessageEncryption.encrypt([1], for: keys, scalar: Self.secret + Self.secret, salt: Self.secret) == nil)
