@@ -1,14 +1,14 @@
 import Documents
 
-/// What the answers of APNs mean (Apple, "Handling notification responses from APNs").
+/// The meaning of APNs' answers (Apple, "Handling notification responses from APNs").
 enum APNsAnswer {
-    /// Of a body; APNs' have some 60 bytes.
+    /// The limits of a body; those of APNs have some 60 bytes.
     private static let limits = JSONDocument.Limits(bytes: 65_536, depth: 8)
 
-    /// The answer with its reason, and with the status 410 since when the token is none.
+    /// Returns the answer with its reason and, for status 410, the moment since which the token is invalid.
     static func read(_ answer: Answer) -> Answer {
         let document: JSONDocument?
-        // A body that is no JSON comes from something between us and APNs: its status has to do.
+        // A body that is not JSON comes from something between us and APNs: its status has to do.
         do { document = try JSONDocument(parsing: answer.body, limits: limits) } catch { document = nil }
         var read = answer
         read.reason = document?["reason"]?.string.map { Answer.printable($0) } ?? ""
@@ -33,10 +33,10 @@ enum APNsAnswer {
         }
     }
 
-    /// How far clocks may differ before that is worth a word, in milliseconds; a provider token is good for an hour.
+    /// Clocks may differ by this much before the advice mentions them, in milliseconds; a provider token is good for an hour.
     private static let tolerance: Int64 = 60_000
 
-    /// What the operator is to do when APNs takes nothing that is sent with a key.
+    /// Advises the operator when APNs accepts nothing that is sent with a key.
     static func advice(on answer: Answer, at unix: Int64) -> String {
         switch answer.reason {
         case "ExpiredProviderToken", "InvalidProviderToken":
@@ -67,7 +67,7 @@ enum APNsAnswer {
 
 /// The reasons that decide where a notification is sent next.
 package enum AnswerReason {
-    /// The token is not one, or is of the other environment.
+    /// The token is malformed, or belongs to the other environment.
     package static let badToken = "BadDeviceToken"
     /// The key is scoped to the other environment. Apple's page spells it with `KeyId`.
     package static let badEnvironmentKey = "BadEnvironmentKeyInToken"

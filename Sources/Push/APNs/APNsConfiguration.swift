@@ -1,6 +1,6 @@
 import Hub
 
-/// How APNs is reached.
+/// The configuration of APNs.
 package struct APNsConfiguration: Sendable {
     package var key: ProviderKey
     /// Another server for both environments, such as a stand-in or a proxy: `https://HOST:PORT`.
@@ -19,8 +19,7 @@ package struct APNsConfiguration: Sendable {
     /// Whether each environment has a server of its own. One server for both cannot be asked which one a token belongs to.
     package var hasTwoHosts: Bool { origin(of: ServerName(.sandbox)) != origin(of: ServerName(.production)) }
 
-    /// The origin of a server: what is configured, or port 443 of the hosts in Apple's "Sending notification requests
-    /// to APNs".
+    /// The origin of a server: the configured one, or port 443 of the hosts in Apple's "Sending notification requests to APNs".
     func origin(of server: ServerName) -> String {
         let environment = server.environment ?? .production
         let own = environment == .sandbox ? sandboxURL ?? url : url

@@ -29,8 +29,8 @@ extension Push {
 package enum CollapseID {
     static let limit = 64
 
-    /// `text` itself where it fits and can stand in a header, otherwise its SHA-256 in hexadecimal: 64 characters, the
-    /// same for the same text.
+    /// Returns `text` itself if it fits and is valid in a header, otherwise its SHA-256 in hexadecimal: 64 characters, the same for the
+    /// same text.
     package static func fitting(_ text: String) -> String {
         let bytes = Array(text.utf8)
         if (1...limit).contains(bytes.count), bytes.allSatisfy({ (0x21...0x7E).contains($0) }) { return text }
@@ -39,8 +39,7 @@ package enum CollapseID {
 }
 
 extension Push {
-    /// The outcome of a notification that APNs would certainly refuse, with the reason that APNs would give; nil where
-    /// it can be sent.
+    /// The outcome of a notification that APNs would certainly refuse, with APNs' own reason; nil if it can be sent.
     var outcomeUnsent: PushOutcome? {
         if payload.isEmpty { return .refused(status: 400, reason: "PayloadEmpty") }
         if payload.count > target.payloadLimit { return .tooLarge(bytes: payload.count, limit: target.payloadLimit) }
@@ -60,7 +59,7 @@ extension Push {
 }
 
 extension Push.Target {
-    /// The most bytes of JSON that APNs takes.
+    /// The largest JSON that APNs accepts, in bytes.
     package var payloadLimit: Int {
         switch self {
         case .device: PayloadLimit.device

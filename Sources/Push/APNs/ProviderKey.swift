@@ -41,7 +41,7 @@ extension Substring {
     }
 }
 
-/// Why a provider key cannot be used.
+/// The reason why a provider key cannot be used.
 package enum ProviderKeyError: Error, Equatable {
     case team, keyID, empty, notPEM, unusable
 }

@@ -1,29 +1,28 @@
 import Hub
 import Wire
 
-/// Caches the one provider token that everything is sent with.
+/// Caches the one provider token that authorizes every request.
 ///
-/// Apple refuses a token that is older than an hour, and one that changes more often than every 20 minutes. So it is
-/// made anew after 45 minutes, or when APNs finds it too old, and whatever happens never twice within 20. One thread
-/// owns the cache, so one token serves all requests. The rule holds for one process: a restart makes a token of its
-/// own.
+/// Apple refuses a token that is older than an hour, and one that changes more often than every 20 minutes. So the token is renewed
+/// after 45 minutes, or when APNs finds it too old, and never twice within 20. One thread owns the cache, so one token serves all
+/// requests. The rule holds for one process: a restart makes its own token.
 struct ProviderTokenCache {
     /// In milliseconds, as the next two.
     static let refreshAge: Int64 = 45 * 60_000
     static let leastAge: Int64 = 20 * 60_000
-    /// How far the machine's clock may have been set back before the token counts as one from the future.
+    /// The machine's clock may have been set back by this much before the token counts as one from the future.
     private static let clockTolerance: Int64 = 60_000
 
     private let key: ProviderKey
     private var token: ProviderToken?
     private var mintedAt = HubTime(monotonic: 0, unix: 0)
     private var isTooOld = false
-    /// How many tokens were made.
+    /// The number of tokens made.
     private(set) var minted = 0
 
     init(_ key: ProviderKey) { self.key = key }
 
-    /// The token to send with.
+    /// Returns the token to send with.
     mutating func token(at now: HubTime) throws -> ProviderToken {
         if let token, !mustMint(now) { return token }
         let fresh = try ProviderToken(signedBy: key, issuedAt: now.unix / 1000, generation: minted + 1)
@@ -36,7 +35,7 @@ struct ProviderTokenCache {
 
     /// Notes that APNs found the token of this generation too old.
     ///
-    /// - Returns: whether the next `token(at:)` is another one, so that it is worth to try again.
+    /// - Returns: whether the next `token(at:)` is a different one, so that trying again is worthwhile.
     mutating func expire(_ generation: Int, at now: HubTime) -> Bool {
         guard let token else { return true }
         if token.generation > generation { return true }
@@ -44,22 +43,22 @@ struct ProviderTokenCache {
         return mustMint(now)
     }
 
-    /// How old the token is, in milliseconds by the clock that never goes back; nil before the first.
+    /// The token's age in milliseconds, by the monotonic clock; nil before the first token.
     func age(at now: HubTime) -> Int64? { token == nil ? nil : now.monotonic - mintedAt.monotonic }
 
     private func mustMint(_ now: HubTime) -> Bool {
         let age = now.monotonic - mintedAt.monotonic
         guard age >= Self.leastAge else { return false }
-        // APNs judges by `iat`: a clock that was set is as good a reason as time that passed.
+        // APNs judges by `iat`: a clock that was set is as good a reason as elapsed time.
         let ageByDate = now.unix - mintedAt.unix
         return isTooOld || max(age, ageByDate) >= Self.refreshAge || ageByDate < -Self.clockTolerance
     }
 }
 
-/// The JWT that stands for the operator at APNs (Apple, "Establishing a token-based connection to APNs"; RFC 7515).
+/// The JWT that authenticates the operator at APNs (Apple, "Establishing a token-based connection to APNs"; RFC 7515).
 struct ProviderToken: Sendable {
     let jwt: String
-    /// The number of the token among those of this process, from 1.
+    /// The token's number among those of this process, from 1.
     let generation: Int
 
     /// - Parameter issuedAt: seconds since 1970.

@@ -1,14 +1,14 @@
 package import Hub
 package import Wire
 
-/// A state that a backend says an activity has.
+/// The state of an activity as posted by a backend.
 package struct ActivityPost: Sendable {
     package let content: PostedState
     package let event: ActivityEvent
-    /// When the state was true, in seconds since 1970; nil is when it arrives.
+    /// The time when the state was true, in seconds since 1970; nil for the time of arrival.
     package let timestamp: Int64?
     package let alert: ActivityAlert?
-    /// With `end`: when the activity is taken from the lock screen, in seconds since 1970.
+    /// With `end`: the time when the activity leaves the lock screen, in seconds since 1970.
     package let dismissal: Int64?
 
     package init(
@@ -22,7 +22,7 @@ package struct ActivityPost: Sendable {
         self.dismissal = dismissal
     }
 
-    /// A state that is the backend's alone.
+    /// Makes a state that is entirely the backend's.
     package init(
         contentState: JSON, event: ActivityEvent = .update, timestamp: Int64? = nil, alert: ActivityAlert? = nil,
         dismissal: Int64? = nil
@@ -32,17 +32,16 @@ package struct ActivityPost: Sendable {
     }
 }
 
-/// What the scheduler does with a post.
+/// The scheduler's decision about a post.
 package enum PostVerdict: Sendable, Equatable {
     /// The state will be pushed.
     case queued
-    /// The app's socket is alive, or its grace window is open: the state goes by socket, and is pushed when the app
-    /// goes away for good.
+    /// The app's socket is alive, or its grace window is open: the state goes by socket, and is pushed if the app goes away for good.
     case withheld
     /// The post is dropped, because it is not newer than what was sent or posted last, or the activity has ended.
     case stale
     /// There is no such activity.
     case unknown
-    /// The state cannot be sent; one sentence says why.
+    /// The state cannot be sent; one sentence gives the reason.
     case refused(String)
 }

@@ -1,13 +1,13 @@
 package import Hub
 package import Wire
 
-/// The answers to the pushes that `advance` asked for. The timestamp names the push that is meant; an answer to one
-/// that is not in flight does nothing.
+/// The answers to the pushes that `advance` asked for. The timestamp identifies the push; an answer to one that is not in flight does
+/// nothing.
 extension ActivityScheduler {
-    /// The stamp of a push is written down.
+    /// Notes that the stamp of a push is stored.
     ///
-    /// - Returns: what is to be sent; nil where nothing is to be sent after all, because the app has come back in the
-    ///   meantime or the activity is gone.
+    /// - Returns: the push to send; nil if nothing is to be sent after all, because the app has come back in the meantime or the
+    ///   activity is gone.
     package mutating func stamped(_ id: Name, timestamp: Int64, at now: HubTime) -> ActivityPush? {
         let push = change(id) { (entry, statistics) -> ActivityPush? in
             let wasWaiting = entry.inFlight?.isSending == false
@@ -22,15 +22,13 @@ extension ActivityScheduler {
         return push ?? nil
     }
 
-    /// The stamp of a push could not be written down, such as because the database is away: the latest state is tried
-    /// again.
+    /// Notes that the stamp of a push could not be stored, for example because the database is away: the latest state is tried again.
     @discardableResult
     package mutating func unstamped(_ id: Name, timestamp: Int64, at now: HubTime) -> Bool {
         change(id) { [rules] entry, _ in entry.unstamped(timestamp, at: now, rules) } != nil
     }
 
-    /// Another hub has written down a newer stamp: `current` is what it wrote. What this hub knows is sent after it, if
-    /// it is something else.
+    /// Notes that another hub has stored a newer stamp, `current`. This hub's state is sent after it if the two differ.
     @discardableResult
     package mutating func refused(
         _ id: Name, timestamp: Int64, current: ActivityRegistration, at now: HubTime
@@ -38,8 +36,8 @@ extension ActivityScheduler {
         change(id) { [rules] entry, _ in entry.refused(timestamp, current: current, at: now, rules) } != nil
     }
 
-    /// Takes note of what became of a push that `stamped` returned. An end that was delivered, and a token that is
-    /// gone, take the activity out of the scheduler, and the next `advance` says `ended`.
+    /// Notes the outcome of a push that `stamped` returned. A delivered end, or a token that is gone, takes the activity out of the
+    /// scheduler, and the next `advance` reports `ended`.
     @discardableResult
     package mutating func sent(_ id: Name, timestamp: Int64, _ outcome: ActivityPush.Outcome, at now: HubTime) -> Bool {
         change(id) { [rules] (entry, statistics) -> Void in
@@ -51,12 +49,12 @@ extension ActivityScheduler {
 
 /// The states that backends post.
 extension ActivityScheduler {
-    /// A backend says what an activity's state is. It is passed on to the byte, but for the members that it leaves to the
-    /// hub. From then on the activity is the backend's: facts and status change those members and nothing else.
+    /// Takes a backend's state for an activity. The state is passed on to the byte, except for the members left to the hub. The
+    /// activity then belongs to the backend: facts and status change those members and nothing else.
     ///
-    /// A post's own `timestamp` becomes `aps.timestamp`, unless that has been used; without one the time of sending
-    /// does. A post that is not newer than the last post, or than what the template made before the first, is stale. A
-    /// post that is taken while another waits takes its place, and an alert that has not gone out yet goes with it.
+    /// A post's own `timestamp` becomes `aps.timestamp`, unless that has been used; a post without one gets the time of sending. A post
+    /// that is not newer than the last post, or than what the template made before the first, is stale. A post that is accepted while
+    /// another waits replaces it, and an alert that has not gone out yet goes with the new one.
     package mutating func post(_ post: ActivityPost, to id: Name, at now: HubTime) -> PostVerdict {
         if let refusal = refusal(of: post, to: id, at: now) { return .refused(refusal) }
         let verdict = change(id) { entry, _ in entry.post(post, at: now) } ?? .unknown
@@ -68,7 +66,7 @@ extension ActivityScheduler {
         return verdict
     }
 
-    /// Why a post cannot be sent, in one sentence; nil where it can be.
+    /// The reason why a post cannot be sent, in one sentence; nil if it can be.
     private func refusal(of post: ActivityPost, to id: Name, at now: HubTime) -> String? {
         let seconds = now.unix / 1000
         if post.event == .start {

@@ -5,23 +5,22 @@ package import Wire
 ///
 /// For each activity
 ///   - timestamps increase strictly;
-///   - a state that the phone has already is not sent again;
+///   - a state that the phone already has is not sent again;
 ///   - changes are sent when they have settled, and at the latest after a while;
 ///   - at most one push is in flight;
-///   - while the app's socket is alive, or its grace window is open, nothing is pushed and the state is shown by socket
-///     instead; when the window is over, one push says that the app is not connected;
-///   - when the activity is too old, or its conversation was left, it is ended.
+///   - while the app's socket is alive, or its grace window is open, nothing is pushed and the state is shown by socket instead; when
+///     the window is over, one push reports the app as disconnected;
+///   - when the activity is too old, or its user has left the conversation, it is ended.
 ///
-/// An activity that a backend has posted to is the backend's: the template no longer speaks for it. The hub fills the
-/// members that the backend leaves to it, such as whether the app is connected, and no others.
+/// An activity that a backend has posted to belongs to the backend: the template no longer applies. The hub fills the members that the
+/// backend leaves to it, such as whether the app is connected, and no others.
 ///
-/// Pure: no clock, no I/O. Whoever owns the scheduler tells it what happens, calls `advance` when `nextDue` says so,
-/// and does what the actions say. A function that names an activity which is not in the scheduler does nothing and says
-/// so by `false`.
+/// Pure: no clock, no I/O. The scheduler's owner reports events, calls `advance` when `nextDue` is reached, and carries out the
+/// actions. A function that names an activity unknown to the scheduler does nothing and returns `false`.
 package struct ActivityScheduler: Sendable {
     private(set) var rules: ActivityRules
     private var entries: [Name: LiveActivity] = [:]
-    /// When each activity is to be looked at next, in monotonic milliseconds.
+    /// The time of each activity's next step, in monotonic milliseconds.
     private var dueTimes = TimerQueue<Name>()
     private var byUser: [Name: Set<Name>] = [:]
     private var byConversation: [Name: Set<Name>] = [:]
@@ -29,19 +28,19 @@ package struct ActivityScheduler: Sendable {
 
     package init(_ rules: ActivityRules) { self.rules = rules }
 
-    /// Takes other rules, from here on. An activity is due by the old rules until something happens to it.
+    /// Replaces the rules. An activity stays due by the old rules until something happens to it.
     package mutating func adopt(_ rules: ActivityRules) { self.rules = rules }
 
     package var count: Int { entries.count }
 
     package var ids: [Name] { Array(entries.keys) }
 
-    /// When `advance` is to be called next, in monotonic milliseconds; it may be past. Nil where nothing waits.
+    /// The time of the next call of `advance`, in monotonic milliseconds, possibly past; nil if nothing waits.
     package var nextDue: Int64? { dueTimes.next }
 
     /// Does what is due.
     ///
-    /// - Returns: what the owner is to do; the order of an activity's actions is to be kept.
+    /// - Returns: the owner's actions; the order of an activity's actions must be kept.
     package mutating func advance(to now: HubTime) -> [ActivityAction] {
         var actions: [ActivityAction] = []
         while let id = dueTimes.takeDue(at: now.monotonic) {
@@ -58,17 +57,16 @@ package struct ActivityScheduler: Sendable {
 
     // MARK: Who is in it
 
-    /// Notes that an activity was registered, was taken over from another hub, or has a new token. One that is known
-    /// keeps what is known of its phone, and a new token gets the current state if the app is away.
+    /// Adds an activity that was registered, was taken over from another hub, or has a new token. A known activity keeps what is known
+    /// of its phone, and a new token gets the current state if the app is away.
     ///
     /// - Parameters:
-    ///   - facts: nil where they are not known yet, and nothing is sent before they are; nil keeps those that are
-    ///     known.
-    ///   - wasDelivered: whether the registration's state is known to have reached Apple, and nothing can have been
-    ///     shown by socket since. If nobody knows, as after a process that died while the app was connected, say false:
-    ///     the state is then sent again. Of no meaning for an activity that is in the scheduler.
-    ///   - isPosted: whether the registration's state is a backend's (`ActivityStamp.isPosted`). Of no meaning for an
-    ///     activity that is in the scheduler.
+    ///   - facts: nil if they are not known yet: nothing is sent before they are, and known ones are kept.
+    ///   - wasDelivered: whether the registration's state is known to have reached Apple, and nothing can have been shown by socket
+    ///     since. When in doubt, as after a process that died while the app was connected, pass false: the state is then sent again.
+    ///     Ignored for an activity in the scheduler.
+    ///   - isPosted: whether the registration's state is a backend's (`ActivityStamp.isPosted`). Ignored for an activity in the
+    ///     scheduler.
     package mutating func put(
         _ registration: ActivityRegistration, status: ConnectionStatus, facts: ConversationFacts?, wasDelivered: Bool,
         isPosted: Bool, at now: HubTime
@@ -90,14 +88,14 @@ package struct ActivityScheduler: Sendable {
         }
     }
 
-    /// Notes the environment that Apple knows an activity's token in. What the phone has stays what it is.
+    /// Moves an activity to the environment in which Apple knows its token. The phone's state is unchanged.
     package mutating func move(_ id: Name, from old: PushDestination, to new: PushDestination) {
         _ = change(id) { entry, _ in
             if entry.destination == old { entry.destination = new }
         }
     }
 
-    /// Pushes the current state even if it was pushed before, because nobody knows whether the phone has it.
+    /// Pushes the current state even if it was pushed before, because whether the phone has it is unknown.
     package mutating func pushAgain(_ id: Name, at now: HubTime) {
         _ = change(id) { entry, _ in entry.pushAgain(at: now) }
     }
@@ -123,10 +121,10 @@ package struct ActivityScheduler: Sendable {
     package func conversation(of id: Name) -> Name? { entries[id]?.conversation }
     package func destination(of id: Name) -> PushDestination? { entries[id]?.destination }
     package func status(of id: Name) -> ConnectionStatus? { entries[id]?.status }
-    /// Whether a backend has said what the activity shows.
+    /// Whether a backend has set the activity's content.
     package func isPosted(_ id: Name) -> Bool { entries[id]?.posted != nil }
 
-    /// A posted state as the phone would be sent it now.
+    /// A posted state as it would be sent to the phone now.
     func filled(_ content: PostedState, for id: Name, at now: HubTime) -> JSON {
         let seconds = now.unix / 1000
         if let entry = entries[id] {
@@ -138,7 +136,7 @@ package struct ActivityScheduler: Sendable {
             with: rules.content.variables(ConversationFacts(), nothing, version: 1, timestamp: seconds))
     }
 
-    /// The facts of an activity's conversation; nil where they are not known.
+    /// The facts of an activity's conversation; nil if they are not known.
     package func facts(of id: Name) -> ConversationFacts? { entries[id]?.facts }
 
     private static func take(_ id: Name, from key: Name, in index: inout [Name: Set<Name>]) {
@@ -163,8 +161,7 @@ package struct ActivityScheduler: Sendable {
     }
 }
 
-/// What happens to an activity's user and conversation. Each returns false for an activity that is not in the
-/// scheduler.
+/// Events of an activity's user and conversation. Each returns false for an activity that is not in the scheduler.
 extension ActivityScheduler {
     @discardableResult
     package mutating func set(_ status: ConnectionStatus, of id: Name, at now: HubTime) -> Bool {
@@ -178,7 +175,7 @@ extension ActivityScheduler {
 
     /// Changes the facts of an activity's conversation.
     ///
-    /// - Returns: false also where the facts are not known yet: whoever loads them will see the change.
+    /// - Returns: false also if the facts are not known yet: loading them later will include the change.
     @discardableResult
     package mutating func change(
         _ id: Name, at now: HubTime, _ body: (inout ConversationFacts) -> Void
@@ -191,15 +188,14 @@ extension ActivityScheduler {
         } ?? false
     }
 
-    /// Ends an activity with the state that it has, because its user has left the conversation or may not see it any
-    /// more.
+    /// Ends an activity with its present state, because its user has left the conversation or may no longer see it.
     @discardableResult
     package mutating func leave(_ id: Name, at now: HubTime) -> Bool {
         change(id) { entry, _ in entry.end(.byHub, at: now) } != nil
     }
 
-    /// Shows the current state by socket again, such as to a socket that has joined the activity's topic since. Does
-    /// nothing while no socket is alive.
+    /// Shows the current state by socket again, such as to a socket that has since joined the activity's topic. Does nothing while no
+    /// socket is alive.
     @discardableResult
     package mutating func showAgain(_ id: Name, at now: HubTime) -> Bool {
         change(id) { entry, _ in

@@ -1,8 +1,8 @@
 package import Wire
 
-/// Makes the content-state of an activity out of what is known of its conversation.
+/// Builds the content-state of an activity from the facts of its conversation.
 package struct ContentTemplate: Sendable, Equatable {
-    /// Lists in a content-state are short, because a push has 4096 bytes: `typing_count` and `online_count` are not.
+    /// Lists in a content-state are short, because a push has 4096 bytes; `typing_count` and `online_count` count everyone.
     static let listedTyping = 3
     static let listedOnline = 10
     private static let nameLimit = 50
@@ -26,7 +26,7 @@ package struct ContentTemplate: Sendable, Equatable {
         self.preview = preview
     }
 
-    /// What a content-state says beside the facts of the conversation.
+    /// The variables of a content-state other than the facts of the conversation.
     struct Circumstances {
         let activity: Name
         let conversation: Name?
@@ -67,7 +67,7 @@ package struct ContentTemplate: Sendable, Equatable {
         variables.set("unread", max(0, facts.unread))
         variables.set("typing", typing.prefix(Self.listedTyping).map(names.of))
         variables.set("typing_count", typing.count)
-        // Two names for one list: a backend's card has "present" where the channel has presence.
+        // Two names for one list: a backend's card has "present" as the channel has presence.
         for (list, count) in [("online", "online_count"), ("present", "present_count")] {
             variables.set(list, Array(online.prefix(Self.listedOnline)))
             variables.set(count, online.count)
@@ -80,9 +80,9 @@ package struct ContentTemplate: Sendable, Equatable {
     }
 }
 
-/// What the hub knows of a conversation, as one user may see it.
+/// A conversation as one user may see it.
 ///
-/// Whoever fills it leaves the user out of `typing` and `online`.
+/// The code that fills it leaves the user out of `typing` and `online`.
 package struct ConversationFacts: Sendable, Equatable {
     package struct Message: Sendable, Equatable {
         package var text: String
@@ -102,9 +102,9 @@ package struct ConversationFacts: Sendable, Equatable {
     package var name: String
     package var lastMessage: Message?
     package var unread: Int
-    /// The names of those who type.
+    /// The names of the users typing.
     package var typing: [String]
-    /// The ids of those who are online.
+    /// The ids of the users online.
     package var online: [String]
 
     package init(

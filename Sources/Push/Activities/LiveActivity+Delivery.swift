@@ -1,22 +1,22 @@
 import Hub
 import Wire
 
-/// The answers to a push: whether its stamp is written down, and what became of it. Each names the push by its
-/// timestamp, and does nothing where that push is not the one in flight.
+/// The answers to a push: whether its stamp is stored, and its outcome. Each names the push by its timestamp, and does nothing if that
+/// push is not the one in flight.
 extension LiveActivity {
-    /// The stamp is written down.
+    /// Notes that the stamp is stored.
     ///
-    /// - Returns: what is to be sent; nil where nothing is to be sent any more, because the app has come back.
+    /// - Returns: the push to send; nil if nothing is to be sent any more, because the app has come back.
     mutating func stamped(_ timestamp: Int64, at now: HubTime) -> ActivityPush? {
         guard var inFlight = waiting(timestamp) else { return nil }
         guard isAway, !isOver else {
             self.inFlight = nil
-            // Whoever is in the window may not come back in it.
+            // An app in its grace window may still not come back: the alert is kept for that.
             if status != .live { alert = alert ?? inFlight.alert }
             return nil
         }
         inFlight.isSending = true
-        // The token may have changed meanwhile.
+        // The token may have changed in the meantime.
         inFlight.push.destination = destination
         inFlight.push.registeredAt = registeredAt
         self.inFlight = inFlight
@@ -25,15 +25,15 @@ extension LiveActivity {
         return inFlight.push
     }
 
-    /// The stamp could not be written down, such as because the database is away.
+    /// Notes that the stamp could not be stored, for example because the database is away.
     mutating func unstamped(_ timestamp: Int64, at now: HubTime, _ rules: ActivityRules) {
         guard let inFlight = waiting(timestamp) else { return }
-        // It was never used, unless something was shown since.
+        // The version was never used, unless something was shown since.
         if version == inFlight.push.stamp.version { version -= 1 }
         again(inFlight, forced: inFlight.wasForced, at: now, rules)
     }
 
-    /// Another hub has written down a newer stamp: `current` is what it wrote.
+    /// Notes that another hub has stored a newer stamp, `current`.
     mutating func refused(_ timestamp: Int64, current: ActivityRegistration, at now: HubTime, _ rules: ActivityRules) {
         guard let inFlight = waiting(timestamp) else { return }
         adopt(current, at: now)
@@ -42,12 +42,12 @@ extension LiveActivity {
         again(inFlight, forced: false, at: now, rules)
     }
 
-    /// The push was sent, and this became of it.
+    /// Notes the outcome of the push.
     mutating func sent(_ timestamp: Int64, _ outcome: ActivityPush.Outcome, at now: HubTime, _ rules: ActivityRules) {
         guard let inFlight, inFlight.isSending, inFlight.push.timestamp == timestamp else { return }
         let push = inFlight.push
         guard push.destination == destination else {
-            // The token has changed since: what the old one has is of no interest.
+            // The token has changed since: the old one's state is of no interest.
             again(inFlight, forced: true, at: now, rules)
             retryAt = nil
             attempts = 0
@@ -55,7 +55,7 @@ extension LiveActivity {
         }
         switch outcome {
         case .delivered, .failed(retryLater: false):
-            // What was refused for good counts as sent, so that it is not sent again before something changes.
+            // A push refused for good counts as sent, so that it is not sent again before something changes.
             self.inFlight = nil
             retryAt = nil
             attempts = 0
@@ -70,13 +70,13 @@ extension LiveActivity {
         }
     }
 
-    /// The push in flight, where it has this timestamp and waits for its stamp.
+    /// Returns the push in flight if it has this timestamp and waits for its stamp.
     private func waiting(_ timestamp: Int64) -> InFlight? {
         guard let inFlight, !inFlight.isSending, inFlight.push.timestamp == timestamp else { return nil }
         return inFlight
     }
 
-    /// The push has failed: after a delay the latest state takes its place, with the alert that this one carried.
+    /// Ends a failed push: after a delay the latest state takes its place, with the alert that this one carried.
     private mutating func again(_ inFlight: InFlight, forced: Bool, at now: HubTime, _ rules: ActivityRules) {
         self.inFlight = nil
         guard status != .live else { return }
@@ -90,7 +90,7 @@ extension LiveActivity {
 }
 
 extension LiveActivity.SentState {
-    /// Nil for an end of which no state is known.
+    /// Nil for an end without a known state.
     fileprivate init?(_ push: ActivityPush) {
         guard let state = push.stamp.state else { return nil }
         self.init(

@@ -1,9 +1,9 @@
 import Hub
 import Wire
 
-/// What an activity does when it is due.
+/// The steps of an activity when it is due.
 extension LiveActivity {
-    /// When `step` has something to do next, in monotonic milliseconds.
+    /// The time of the next `step` that has something to do, in monotonic milliseconds.
     func due(_ rules: ActivityRules) -> Int64 {
         if let overSince { return overSince }
         let end = ending == nil ? endsAt : forgetAt
@@ -22,7 +22,7 @@ extension LiveActivity {
 
     /// Does what is due: shows or pushes the latest state, or ends the activity.
     ///
-    /// - Returns: what the owner is to do; nil where nothing is.
+    /// - Returns: the owner's action; nil if there is none.
     mutating func step(
         at now: HubTime, _ rules: ActivityRules, _ statistics: inout ActivityStatistics
     ) -> ActivityAction? {
@@ -38,14 +38,14 @@ extension LiveActivity {
 
     private var event: ActivityEvent { ending == nil ? .update : .end }
 
-    /// The content-state that the phone ought to show; nil where that is not known.
+    /// The content-state that the phone ought to show; nil if it is not known.
     private func state(version: Int, timestamp: Int64, _ rules: ActivityRules) -> JSON? {
         if let posted { return filled(posted.content, version: version, timestamp: timestamp, rules) }
         guard let facts else { return ending == nil ? nil : lastState }
         return rules.content.state(facts, circumstances, version: version, timestamp: timestamp)
     }
 
-    /// A posted state with the hub's members as they are now.
+    /// Returns a posted state with the current values of the hub's members.
     func filled(_ content: PostedState, version: Int, timestamp: Int64, _ rules: ActivityRules) -> JSON {
         content.filled(
             with: rules.content.variables(
@@ -57,7 +57,7 @@ extension LiveActivity {
             activity: id, conversation: conversation, startedAt: startedAt / 1000, isConnected: !isAway)
     }
 
-    /// Whether a state that was sent says what the phone ought to show now; its version and timestamp do not count.
+    /// Whether a sent state equals what the phone ought to show now, version and timestamp aside.
     private func isCurrent(_ sent: SentState?, _ rules: ActivityRules) -> Bool {
         guard let sent, sent.event == event else { return false }
         return state(version: sent.version, timestamp: sent.timestamp, rules)?.isEqual(to: sent.state) ?? false
@@ -66,12 +66,12 @@ extension LiveActivity {
     private func nextTimestamp(at now: HubTime) -> Int64 {
         let seconds = now.unix / 1000
         guard let posted, let own = posted.timestamp else { return max(seconds, timestamp + 1) }
-        // A state that the hub has changed since it was posted is of now.
+        // A posted state that the hub has since changed carries the present time.
         let isRefilled = posted.content.hasVariables && own <= timestamp
         return max(isRefilled ? seconds : own, timestamp + 1)
     }
 
-    /// Takes the next timestamp and version into use.
+    /// Uses up the next timestamp and version.
     private mutating func use(_ timestamp: Int64) {
         self.timestamp = timestamp
         version += 1
@@ -134,8 +134,7 @@ extension LiveActivity {
         return .stamp(push)
     }
 
-    /// Passes over a state that cannot be pushed. It is not tried again before something changes; an end goes without
-    /// its state.
+    /// Skips a state that cannot be pushed. It is not tried again before something changes; an end goes without its state.
     private mutating func pass(
         over state: JSON, _ timestamp: Int64, because error: PayloadError, at now: HubTime,
         _ statistics: inout ActivityStatistics

@@ -1,7 +1,7 @@
 import Hub
 import Wire
 
-/// One Live Activity in the scheduler: what is known of it, what its phone was sent, and what waits to be sent.
+/// One Live Activity in the scheduler: its known facts, the states sent to its phone, and those waiting to be sent.
 struct LiveActivity: Sendable {
     /// A state that went out, by push or by socket.
     struct SentState: Sendable {
@@ -15,9 +15,9 @@ struct LiveActivity: Sendable {
     /// A state that a backend posted.
     struct Posted: Sendable {
         let content: PostedState
-        /// The post's own timestamp, in seconds since 1970; nil where it has none.
+        /// The post's own timestamp, in seconds since 1970; nil if it has none.
         let timestamp: Int64?
-        /// The same, or when the post arrived, in seconds since 1970.
+        /// The same, or the time when the post arrived, in seconds since 1970.
         let at: Int64
 
         init(_ content: PostedState, timestamp: Int64? = nil, at: Int64) {
@@ -26,7 +26,7 @@ struct LiveActivity: Sendable {
             self.at = at
         }
 
-        /// What was posted before a restart, or to another hub.
+        /// Restores what was posted before a restart, or to another hub.
         init?(_ registration: ActivityRegistration) {
             let written = registration.post.flatMap { PostedState(stored: $0) }
             guard let content = written ?? registration.state.map({ PostedState(JSON(trusted: $0[...])) }) else {
@@ -36,77 +36,76 @@ struct LiveActivity: Sendable {
         }
     }
 
-    /// Why the activity is to end.
+    /// The reason for an activity's end.
     enum Ending: Sendable {
-        /// Its life is over, or its conversation was left.
+        /// Its life is over, or its user has left the conversation.
         case byHub
-        /// A backend said so. `dismissal`: when it leaves the lock screen, in seconds since 1970.
+        /// A backend ended it. `dismissal`: the time when it leaves the lock screen, in seconds since 1970.
         case posted(dismissal: Int64?)
     }
 
-    /// A push on its way: first its stamp is written down, then it is sent.
+    /// A push on its way: its stamp is stored first, then it is sent.
     struct InFlight: Sendable {
         var push: ActivityPush
         let alert: ActivityAlert?
         let wasForced: Bool
-        /// Whether the stamp is written down.
+        /// Whether the stamp is stored.
         var isSending = false
     }
 
     let id: Name
-    /// The claim `sub` of whoever registered the activity.
+    /// The claim `sub` of the user who registered the activity.
     private(set) var user: Name
-    /// The claim `session_id`, where the token had one.
+    /// The claim `session_id`, if the token had one.
     private(set) var session: Name?
     private(set) var conversation: Name?
     var destination: PushDestination
-    /// When the token was registered last, in milliseconds since 1970.
+    /// The time when the token was last registered, in milliseconds since 1970.
     var registeredAt: Int64
-    /// When the activity was registered first, in milliseconds since 1970.
+    /// The time when the activity was first registered, in milliseconds since 1970.
     let startedAt: Int64
-    /// When the hub ends the activity, in monotonic milliseconds.
+    /// The time when the hub ends the activity, in monotonic milliseconds.
     let endsAt: Int64
-    /// When the hub forgets it even if it could not be ended, in monotonic milliseconds.
+    /// The time when the hub forgets the activity even if it could not be ended, in monotonic milliseconds.
     let forgetAt: Int64
 
     var status: ConnectionStatus
-    /// Nil until they are known: nothing is sent then, because an empty summary would be a wrong one.
+    /// Nil until the facts are known: nothing is sent then, because an empty summary would be a wrong one.
     var facts: ConversationFacts?
-    /// Once a backend has posted, the facts are sent only in the members that it leaves to the hub.
+    /// Once a backend has posted, the facts are sent only in the members left to the hub.
     var posted: Posted?
     /// The alert that goes with the next push.
     var alert: ActivityAlert?
-    /// Nil while the activity is not to end.
+    /// Nil until the activity is to end.
     var ending: Ending?
 
-    /// The last timestamp that was used, by push or by socket, in seconds since 1970.
+    /// The last timestamp used, by push or by socket, in seconds since 1970.
     var timestamp: Int64
-    /// How many states went out.
+    /// The number of states sent.
     var version: Int
     /// A post has to be newer than this, in seconds since 1970.
     var floor: Int64
-    /// The state that the phone is known to have by push. Nil where nobody knows, or where the socket has shown another
-    /// one since.
+    /// The state that the phone is known to have by push. Nil if that is unknown, or if the socket has since shown another one.
     var pushed: SentState?
-    /// The state that the socket has shown last.
+    /// The last state shown by socket.
     var shown: SentState?
-    /// The last state that went out: what an end says where the facts are not known.
+    /// The last state sent: the content of an end if the facts are not known.
     var lastState: JSON?
 
-    /// The change that waits to be sent; nil where nothing waits.
+    /// The change that waits to be sent; nil if nothing waits.
     var debounce: Debounce?
-    /// Whether the next push goes even if the phone has that state already.
+    /// Whether the next push is sent even if the phone already has that state.
     var isForced = false
-    /// Whether the state is shown by socket even if the app was shown it already.
+    /// Whether the state is shown by socket even if the app was already shown it.
     var showsAgain = false
     var inFlight: InFlight?
     /// In monotonic milliseconds, as the next.
     var lastPushAt: Int64?
     /// No push goes before this time.
     var retryAt: Int64?
-    /// How many pushes in a row have failed.
+    /// The number of failed pushes in a row.
     var attempts = 0
-    /// Since when the activity is over, in monotonic milliseconds; nil while it is not.
+    /// The time when the activity was over, in monotonic milliseconds; nil while it is not.
     var overSince: Int64?
 
     init(
@@ -138,7 +137,7 @@ struct LiveActivity: Sendable {
         debounce = Debounce(at: now.monotonic, isUrgent: showsAgain)
     }
 
-    /// Takes over a state that a backend posted. The hub's members of it go out also if nothing is known of a conversation.
+    /// Keeps a state that a backend posted. Its members of the hub's are sent even if nothing is known of a conversation.
     private mutating func keep(posted: Posted?) {
         guard let posted else { return }
         self.posted = posted
@@ -148,7 +147,7 @@ struct LiveActivity: Sendable {
     var isAway: Bool { status == .away }
     var isOver: Bool { overSince != nil }
 
-    /// The activity was registered again, perhaps with a new token, or after another hub had it.
+    /// Takes another registration of the activity, perhaps with a new token, or after another hub had it.
     mutating func put(
         _ registration: ActivityRegistration, status: ConnectionStatus, facts: ConversationFacts?, at now: HubTime
     ) {
@@ -162,7 +161,7 @@ struct LiveActivity: Sendable {
         set(status, at: now)
     }
 
-    /// The phone has another token, which has got nothing yet.
+    /// Switches to the phone's new token, which has received nothing yet.
     private mutating func moveTo(_ other: PushDestination, at now: HubTime) {
         destination = other
         pushAgain(at: now)
@@ -197,14 +196,14 @@ struct LiveActivity: Sendable {
         mark(at: now, isUrgent: true)
     }
 
-    /// The phone has got a push. It shows that, unless the socket has shown it something newer.
+    /// Notes that a push has reached the phone. The phone shows it, unless the socket has shown something newer.
     mutating func arrived(_ sent: SentState?) {
         pushed = sent.flatMap { $0.timestamp > shown?.timestamp ?? .min ? $0 : nil }
     }
 
-    // MARK: What changes
+    // MARK: Changes
 
-    /// Something has changed that the phone is to be sent, now or once it has settled.
+    /// Marks a change that the phone is to be sent, now or once it has settled.
     mutating func mark(at now: HubTime, isUrgent: Bool = false) {
         if debounce == nil {
             debounce = Debounce(at: now.monotonic, isUrgent: isUrgent)
@@ -214,7 +213,7 @@ struct LiveActivity: Sendable {
     }
 
     mutating func set(_ facts: ConversationFacts, at now: HubTime) {
-        // Nothing is sent of what is over: the facts may be those that its user may not see any more.
+        // An activity that is over is sent nothing more: its user may no longer see the facts.
         guard ending == nil, self.facts != facts else { return }
         self.facts = facts
         if posted?.content.hasVariables ?? true { mark(at: now) }
@@ -225,7 +224,7 @@ struct LiveActivity: Sendable {
         status = new
         switch new {
         case .live where old != .live:
-            // What was lost in the window, and what waited to be pushed, is shown instead.
+            // The socket shows what was lost in the window, and what waited to be pushed.
             isForced = false
             alert = nil
             retryAt = nil
@@ -233,7 +232,7 @@ struct LiveActivity: Sendable {
             showsAgain = true
             mark(at: now, isUrgent: true)
         case .away where old != .away:
-            // An app that knows that it is connected may have said so by itself.
+            // An app that knows its connection may have shown the change by itself.
             isForced = posted?.content.variables.contains("connected") ?? true
             showsAgain = false
             mark(at: now, isUrgent: true)
@@ -248,13 +247,13 @@ struct LiveActivity: Sendable {
         mark(at: now, isUrgent: true)
     }
 
-    /// Takes a state that a backend says the activity has.
+    /// Takes a state posted by a backend.
     mutating func post(_ post: ActivityPost, at now: HubTime) -> PostVerdict {
         let arrival = max(now.unix / 1000, floor + 1)
         guard ending == nil, !isOver, post.timestamp ?? arrival > floor else { return .stale }
         floor = post.timestamp ?? arrival
         keep(posted: Posted(post.content, timestamp: post.timestamp, at: floor))
-        // An alert that waits goes with the state that takes the place of its own.
+        // A waiting alert goes with the state that replaces its own.
         alert = status == .live ? nil : post.alert ?? alert
         if post.event == .end { end(.posted(dismissal: post.dismissal), at: now) }
         mark(at: now, isUrgent: post.alert != nil)
@@ -262,7 +261,7 @@ struct LiveActivity: Sendable {
     }
 }
 
-/// When a change goes out: once nothing has changed for a while, and at the latest a while after the first change; at
+/// The debounce of a change: it goes out once nothing has changed for a while, at the latest a while after the first change, and at
 /// once if it is urgent. Times are in monotonic milliseconds.
 struct Debounce: Equatable {
     private var first: Int64

@@ -1,13 +1,13 @@
 package import Wire
 
-/// A state that a backend posted: the backend's to the byte, but for the members that it leaves to the hub.
+/// A state that a backend posted: the backend's to the byte, except for the members left to the hub.
 package struct PostedState: Sendable {
     private enum Piece: Sendable {
         case bytes(ArraySlice<UInt8>)
         case template(JSONTemplate)
     }
 
-    /// As it was posted.
+    /// The state as posted.
     package let state: JSON
     /// The names of the members that the hub fills.
     package let hub: [String]
@@ -15,10 +15,10 @@ package struct PostedState: Sendable {
     package let variables: Set<String>
     private let pieces: [Piece]
 
-    /// How many members may be the hub's.
+    /// The maximum number of members that may be the hub's.
     package static let mostMembers = 32
 
-    /// A state that is the backend's alone.
+    /// Makes a state that is entirely the backend's.
     package init(_ state: JSON) {
         self.state = state
         hub = []
@@ -26,8 +26,8 @@ package struct PostedState: Sendable {
         pieces = [.bytes(state.bytes)]
     }
 
-    /// A state with members that the hub fills. If the value of such a member has a `{variable}` in it, it is a template;
-    /// otherwise the hub's variable of the member's name takes its place. A member that the state lacks is added.
+    /// Makes a state with members that the hub fills. If the value of such a member contains a `{variable}`, it is a template;
+    /// otherwise the hub's variable of the member's name replaces it. A member that the state lacks is added.
     package init(_ state: JSON, hub: [String]) throws(PostedStateError) {
         var members: [JSON.Member] = []
         state.forEachMember { members.append($0) }
@@ -77,7 +77,7 @@ package struct PostedState: Sendable {
     /// Whether the hub fills in anything.
     package var hasVariables: Bool { !variables.isEmpty }
 
-    /// The state with the variables' values in their places.
+    /// Returns the state with the values of the variables filled in.
     package func filled(with values: @autoclosure () -> TemplateVariables) -> JSON {
         guard hasVariables else { return state }
         let values = values()
@@ -93,7 +93,7 @@ package struct PostedState: Sendable {
 }
 
 extension PostedState {
-    /// As it is written down: `{"state":…,"hub":[…]}`.
+    /// The stored form: `{"state":…,"hub":[…]}`.
     package var stored: [UInt8] {
         JSONWriter.object { object in
             object.writeMember("state", json: state.bytes)
@@ -101,7 +101,7 @@ extension PostedState {
         }
     }
 
-    /// Nil for what was not written down by a hub of this version.
+    /// Nil unless stored by a hub of this version.
     package init?(stored: [UInt8]) {
         do {
             let json = try JSON(parsing: stored)
@@ -113,7 +113,7 @@ extension PostedState {
     }
 }
 
-/// Why the hub cannot fill a posted state.
+/// The reason why the hub cannot fill a posted state.
 package enum PostedStateError: Error, Equatable, CustomStringConvertible {
     case unknownVariable(String)
     case badTemplate(member: String, TemplateError)

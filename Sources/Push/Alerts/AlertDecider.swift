@@ -1,18 +1,18 @@
 package import Hub
 package import Wire
 
-/// Decides whether the user of a message is alerted of it: who has certainly received it is not, and an open socket proves nothing.
+/// Decides whether to alert a user of a message. A user who has certainly received it is not alerted; an open socket proves nothing.
 ///
-/// A phone that is judged by itself is decided on like a user. Its alert is due when all of the user's phones are decided on, and those
+/// A phone that is judged by itself is decided on like a user. Its alert is due when all of the user's phones are decided on; those
 /// that have the message are spared.
 ///
-/// Pure: it is told what sockets a user has and what they answer, and says what becomes of the alert and what is to be asked. Time is
-/// passed in, in monotonic milliseconds.
+/// Pure: the caller reports a user's sockets and their answers, and the decider returns the alert's state and the questions to ask.
+/// Time is passed in, in monotonic milliseconds.
 ///
-/// An alert that cannot be decided at once waits here: for proof, for `proof` milliseconds at most; for the end of the window in which a
-/// user who was cut off may come back; or for another hub, where the user is online.
+/// An alert that cannot be decided at once waits here: for proof, for `proof` milliseconds at most; for the end of the window in which
+/// a disconnected user may come back; or for another hub on which the user is online.
 package struct AlertDecider: Sendable {
-    /// What becomes of an alert, as far as this hub knows.
+    /// The state of an alert, as far as this hub knows.
     package enum State: Sendable, Equatable {
         /// Nothing speaks against it.
         case due
@@ -24,7 +24,7 @@ package struct AlertDecider: Sendable {
         package let key: Key
         package let state: State
         package let reason: AlertReason
-        /// For how long the alert waited for this, in milliseconds.
+        /// The time that the alert waited for this, in milliseconds.
         package let waited: Int64
 
         package init(key: Key, state: State, reason: AlertReason, waited: Int64) {
@@ -51,11 +51,11 @@ package struct AlertDecider: Sendable {
         fileprivate var whole: Key { Key(message: message, user: user) }
     }
 
-    /// What is asked about a message.
+    /// The message, as far as a decision about it needs to know.
     package struct Subject: Sendable {
         package let row: MessageIdentity
         package let condition: AlertCondition
-        /// It goes by no socket: whoever proves to be there has to be shown it by the app.
+        /// The message is sent by no socket: a user whose app proves to be alive must be shown it by the app.
         package let asksForLife: Bool
 
         package init(row: MessageIdentity, condition: AlertCondition, asksForLife: Bool = false) {
@@ -65,7 +65,7 @@ package struct AlertDecider: Sendable {
         }
     }
 
-    /// What a hub is to do.
+    /// The actions that follow from a decision.
     package struct Steps: Sendable {
         package var verdicts: [Verdict] = []
         /// To be written before the verdicts.
@@ -79,31 +79,31 @@ package struct AlertDecider: Sendable {
     private struct Wait {
         let change: Int64
         let subject: Subject
-        /// Since when it waits.
+        /// The time when the wait began.
         let began: Int64
         var phase: Phase
     }
 
     /// An alert whose phones are judged by themselves.
     private struct Parts {
-        /// The phones that are not decided on, and until when they are held at most.
+        /// The undecided phones, each with the latest time until which it is held.
         var open: [Name?: Int64]
-        /// Why a phone is to be alerted.
+        /// The reason to alert a phone; nil while there is none.
         var due: AlertReason?
         var waited: Int64 = 0
     }
 
     private enum Phase {
-        /// The loops have not all said that their sockets did not, or cannot, prove it; the reason is the last one's.
+        /// Not all loops have yet answered that their sockets did not, or cannot, prove it; the reason is the last one's.
         case asked(loops: Set<Int>, until: Int64, reason: AlertReason)
-        /// The user may come back; sockets that there are by then are asked, and have as long as all others.
+        /// The user may come back; sockets that exist by then are asked, and have as long as all others.
         case grace(until: Int64, lookAt: Int64)
-        /// Another hub is to say; sockets that the user may have here are asked, too.
+        /// Another hub decides; sockets that the user may have here are asked, too.
         case elsewhere(lookAt: Int64)
     }
 
     package var condition: AlertCondition
-    /// How long a proof is waited for, in milliseconds.
+    /// The longest wait for a proof, in milliseconds.
     package var proof: Int64
     private var waits: [Key: Wait] = [:]
     /// The messages that wait, by `RowChange.id`.
@@ -111,7 +111,7 @@ package struct AlertDecider: Sendable {
     /// By the user's key.
     private var parts: [Key: Parts] = [:]
 
-    /// Milliseconds between two looks whether somebody has come back.
+    /// Milliseconds between two checks for a user's return.
     private static let interval: Int64 = 1000
 
     package init(_ condition: AlertCondition, proof: Int64) {
@@ -123,7 +123,7 @@ package struct AlertDecider: Sendable {
     /// The messages that wait, by `RowChange.id`.
     package var changes: Set<Int64> { Set(keys.keys) }
 
-    /// When `advance` has something to do next; nil where nothing waits for the time.
+    /// The time when `advance` next has something to do; nil if nothing waits for a time.
     package var nextDue: Int64? {
         waits.values.lazy.map { wait in
             switch wait.phase {
@@ -136,11 +136,11 @@ package struct AlertDecider: Sendable {
 
     // MARK: Decisions
 
-    /// A message came that its user is to hear of.
+    /// Decides on a message that its user should be told of.
     ///
     /// - Parameters:
     ///   - change: `RowChange.id`.
-    ///   - sockets: what the user has here.
+    ///   - sockets: the user's sockets on this hub.
     package mutating func decide(
         _ key: Key, _ change: Int64, _ subject: Subject, _ sockets: UserSockets, at now: Int64, _ steps: inout Steps
     ) {
@@ -148,10 +148,10 @@ package struct AlertDecider: Sendable {
         report(verdict, &steps)
     }
 
-    /// The same, where each phone is judged by itself. The last verdict is the alert's.
+    /// Decides the same if each phone is judged by itself. The last verdict is the alert's.
     ///
-    /// - Parameter phones: the claims `session_id` that the user's phones were registered with; nil for those without one, which all of the
-    ///   user's sockets speak for.
+    /// - Parameter phones: the claims `session_id` that the user's phones were registered with; nil for those without one, which all of
+    ///   the user's sockets speak for.
     package mutating func decide(
         _ key: Key, _ change: Int64, _ subject: Subject, phones: [Name?], sockets: (Key) -> UserSockets, at now: Int64,
         _ steps: inout Steps
@@ -163,7 +163,7 @@ package struct AlertDecider: Sendable {
         }
     }
 
-    /// Says what becomes of an alert, or makes it of what becomes of its phones.
+    /// Reports a verdict on an alert, or combines it with those on the user's other phones.
     private mutating func report(_ verdict: Verdict, _ steps: inout Steps) {
         let (key, device) = (verdict.key.whole, verdict.key.device)
         guard var parts = parts[key] else { return steps.verdicts.append(verdict) }
@@ -228,10 +228,10 @@ package struct AlertDecider: Sendable {
         return Set(slots.keys)
     }
 
-    /// An alert waits for another hub: it is in the queue, and this hub has nothing against it. Whoever comes here in the meantime is
-    /// asked.
+    /// Waits for another hub: the alert is in the queue, and this hub has nothing against it. A user who connects here in the meantime
+    /// is asked.
     ///
-    /// - Parameter phones: as `decide` has them; nil if all are judged together.
+    /// - Parameter phones: as for `decide`; nil if all are judged together.
     package mutating func waitElsewhere(
         _ key: Key, _ change: Int64, _ subject: Subject? = nil, phones: [Name?]? = nil, at now: Int64
     ) {
@@ -241,7 +241,7 @@ package struct AlertDecider: Sendable {
         put(key, wait, phones, at: now)
     }
 
-    /// An alert is in the queue that this hub's last process held until then.
+    /// Resumes the wait of an alert in the queue that this hub's last process held until then.
     package mutating func waitAgain(
         _ key: Key, _ change: Int64, phones: [Name?]? = nil, until: Int64, at now: Int64
     ) {
@@ -258,13 +258,13 @@ package struct AlertDecider: Sendable {
         for phone in phones { put(Key(message: key.message, user: key.user, device: phone), wait) }
     }
 
-    /// Forgets alerts that are not waiting in the queue any more, as another hub has decided on them.
+    /// Forgets alerts that no longer wait in the queue, because another hub has decided on them.
     package mutating func keep(_ waiting: Set<Key>) {
         for key in waits.keys where !waiting.contains(key.whole) { remove(key) }
         parts = parts.filter { waiting.contains($0.key) }
     }
 
-    /// A loop's sockets have answered, or cannot any more.
+    /// Takes the answer of a loop's sockets, or their failure to answer.
     package mutating func take(
         _ answer: ReceiptAnswer, at now: Int64, sockets: (Key) -> UserSockets, _ steps: inout Steps
     ) {
@@ -293,7 +293,7 @@ package struct AlertDecider: Sendable {
             return
         }
         guard reason == .lost else { return end(key, .due, reason, at: now, &steps) }
-        // Cut off since it was asked, or back already.
+        // The socket was cut off since the question, or the user is already back.
         let sockets = sockets(key)
         if sockets.places.isEmpty, sockets.graceUntil.map({ $0 <= now }) ?? true {
             return end(key, .due, .lost, at: now, &steps)
@@ -320,8 +320,8 @@ package struct AlertDecider: Sendable {
         }
     }
 
-    /// Asks the sockets of a user who was not here a moment ago. Of the answers only one that proves something counts: whoever comes
-    /// back joins one conversation after the other.
+    /// Asks the sockets of a user who was not here a moment ago. Only an answer that proves something counts: a returning user joins
+    /// one conversation after the other.
     ///
     /// - Returns: whether the user is here.
     private mutating func look(
@@ -336,7 +336,7 @@ package struct AlertDecider: Sendable {
         return true
     }
 
-    // MARK: What waits
+    // MARK: Waiting alerts
 
     private mutating func put(_ key: Key, _ wait: Wait) {
         waits[key] = wait
@@ -349,7 +349,7 @@ package struct AlertDecider: Sendable {
         report(verdict(on: key, state, reason, at: now), &steps)
     }
 
-    /// The last one on what then waits no more.
+    /// Returns the last verdict on an alert, which then no longer waits.
     private mutating func verdict(on key: Key, _ state: State, _ reason: AlertReason, at now: Int64) -> Verdict {
         let waited = waits[key].map { now - $0.began } ?? 0
         remove(key)
@@ -364,6 +364,6 @@ package struct AlertDecider: Sendable {
 }
 
 extension MessageIdentity {
-    /// Of a message that was read from the queue: no broadcast is compared with it.
+    /// The identity of a message read from the queue: no broadcast is compared with it.
     package static var unknown: MessageIdentity { MessageIdentity(schema: "", table: "", key: []) }
 }

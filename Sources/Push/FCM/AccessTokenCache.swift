@@ -2,10 +2,11 @@ import Documents
 import Hub
 import Wire
 
-/// Keeps the one access token that everything is sent to FCM with (Google, "Using OAuth 2.0 for Server to Server Applications"; RFC 7523).
+/// Keeps the one access token that authorizes all messages to FCM (Google, "Using OAuth 2.0 for Server to Server Applications"; RFC
+/// 7523).
 ///
-/// It is renewed some minutes before its end, while the one before goes on. A machine's clock that is wrong is no obstacle: assertions are
-/// dated by the server's clock as soon as its answers say what that shows. Pure: it writes requests and reads answers.
+/// The token is renewed some minutes before it expires, while the old one stays in use. A wrong clock is no obstacle: assertions are
+/// dated by the server's clock as soon as its answers reveal a difference. Pure: it writes requests and reads answers.
 struct AccessTokenCache {
     private struct AccessToken {
         let authorization: PushAuthorization
@@ -20,49 +21,49 @@ struct AccessTokenCache {
     private var isFetching = false
     private var failures = 0
     private var nextAttempt: Int64 = 0
-    /// What the server's clock is ahead of this machine's by, in milliseconds.
+    /// The lead of the server's clock over this machine's, in milliseconds.
     private(set) var skew: Int64 = 0
-    /// How many tokens were fetched.
+    /// The number of tokens fetched.
     private(set) var fetched = 0
 
-    /// What FCM's tokens are asked for (Google, "Authorize send requests").
+    /// The scope of FCM's tokens (Google, "Authorize send requests").
     private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
-    /// How long an assertion holds at most, in seconds.
+    /// The longest life of an assertion, in seconds.
     private static let assertionLife: Int64 = 3600
-    /// How long before its end a token is renewed, in milliseconds, as the next five.
+    /// The time before a token's end at which it is renewed, in milliseconds, as the next five.
     private static let margin: Int64 = 300_000
-    /// Clocks that differ by less are as good as right.
+    /// Clocks that differ by less count as right.
     private static let tolerance: Int64 = 30_000
     private static let firstPause: Int64 = 1000
     private static let longestPause: Int64 = 60_000
-    /// Between attempts with a key that is refused.
+    /// The pause between attempts with a refused key.
     private static let refusalPause: Int64 = 60_000
     private static let limits = JSONDocument.Limits(bytes: 65_536, depth: 8)
 
     init(_ account: ServiceAccount) { self.account = account }
 
-    /// Nil where none holds now.
+    /// Nil if no token is valid now.
     func authorization(at now: HubTime) -> PushAuthorization? {
         token.flatMap { now.monotonic < $0.expiresAt ? $0.authorization : nil }
     }
 
-    /// How old the token is, in milliseconds.
+    /// The token's age, in milliseconds.
     func age(at now: HubTime) -> Int64? { token.map { now.monotonic - $0.fetchedAt } }
 
-    /// The token of this generation was refused.
+    /// Notes that the token of this generation was refused.
     ///
-    /// - Returns: true: another one is fetched, or was.
+    /// - Returns: true: another one is being fetched, or has been.
     mutating func expire(_ generation: Int) -> Bool {
         if token?.authorization.generation == generation { token = nil }
         return true
     }
 
-    /// When the next request is due, in monotonic milliseconds; nil while one is under way.
+    /// The time when the next request is due, in monotonic milliseconds; nil while one is under way.
     func nextDue(at now: HubTime) -> Int64? {
         isFetching ? nil : max(nextAttempt, token?.renewAt ?? now.monotonic)
     }
 
-    /// The request for the next token, if it is time for it.
+    /// Returns the request for the next token, if it is due.
     mutating func request(at now: HubTime) throws -> PushRequest? {
         guard let due = nextDue(at: now), due <= now.monotonic else { return nil }
         let assertion = try assertion(at: now)
@@ -74,7 +75,7 @@ struct AccessTokenCache {
         return PushRequest(headers: headers, body: Array(body.utf8))
     }
 
-    /// The assertion: a JWT with RS256, whose characters a form takes as they are.
+    /// Returns the assertion: a JWT with RS256, whose characters need no escaping in a form.
     private func assertion(at now: HubTime) throws -> String {
         let issuedAt = (now.unix + skew) / 1000
         let header = JSONWriter.object { header in
@@ -99,7 +100,7 @@ struct AccessTokenCache {
         return rest.firstIndex(of: "/").map { String(rest[$0...]) } ?? "/"
     }
 
-    /// What a request came to; nil where there was no answer.
+    /// Takes the answer to a request; nil if there was none.
     mutating func take(_ answer: Answer?, at now: HubTime) -> CredentialVerdict {
         isFetching = false
         guard let answer else { return failed(why: "", answer: nil, at: now) }
@@ -146,7 +147,7 @@ struct AccessTokenCache {
         return .later(why: why)
     }
 
-    /// - Returns: whether assertions are dated otherwise from now on.
+    /// - Returns: whether assertions are now dated differently.
     private mutating func correctClock(by answer: Answer, at now: HubTime) -> Bool {
         guard let date = answer.date else { return false }
         let ahead = date - now.unix
@@ -168,7 +169,7 @@ struct AccessTokenCache {
 }
 
 extension KnownReasons {
-    /// Why a token is not given (RFC 6749, section 5.2).
+    /// The reasons for which a token is denied (RFC 6749, section 5.2).
     fileprivate static let tokens = KnownReasons(
         all: [
             "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",

@@ -1,17 +1,17 @@
 import Documents
 
-/// What the answers of FCM mean (Firebase, "FCM Error Codes": `ErrorCode`, and `google.rpc.Status` around it).
+/// The meaning of FCM's answers (Firebase, "FCM Error Codes": `ErrorCode`, and `google.rpc.Status` around it).
 enum FCMAnswer {
     private static let limits = JSONDocument.Limits(bytes: 65_536, depth: 16)
-    /// The reason of an answer that says that the token is none at all. Google has no word of its own for it.
+    /// The reason of an answer that calls the token malformed. Google has no word of its own for it.
     static let badToken = "INVALID_ARGUMENT token"
-    /// How long to wait after a 429 that does not say it, in milliseconds (Firebase, "Best practices when sending FCM messages at scale").
+    /// The pause after a 429 that names none, in milliseconds (Firebase, "Best practices when sending FCM messages at scale").
     private static let quotaPause: Int64 = 60_000
 
-    /// The answer with its reason: the FCM error code, or the status of Google's APIs where it has none.
+    /// Returns the answer with its reason: the FCM error code, or the status of Google's APIs if there is none.
     static func read(_ answer: Answer) -> Answer {
         let error: JSONDocument?
-        // A body that is no JSON comes from something between us and FCM: its status has to do.
+        // A body that is not JSON comes from something between us and FCM: its status has to do.
         do { error = try JSONDocument(parsing: answer.body, limits: limits)["error"] } catch { return answer }
         var read = answer
         var reason = error?["status"]?.string ?? ""
@@ -32,7 +32,7 @@ enum FCMAnswer {
         case (200..<300, _): .delivered
         case (_, "UNREGISTERED"): .unregistered(since: nil)
         case (_, badToken), (_, "SENDER_ID_MISMATCH"): .badToken
-        // Of Apple or of a browser's maker: the device's, not ours.
+        // An error of Apple or a browser's maker concerns the device, not our credential.
         case (_, "THIRD_PARTY_AUTH_ERROR"): .refused
         case (401, _): .staleCredential
         case (403, _): .badKey
@@ -41,7 +41,7 @@ enum FCMAnswer {
         }
     }
 
-    /// What the operator is to do when FCM takes nothing that is sent with an account.
+    /// Advises the operator when FCM accepts nothing that is sent with an account.
     static func advice(on answer: Answer) -> String {
         switch answer.status {
         case 401: "check that fcm.service_account is of the project, and that no proxy removes the authorization."

@@ -1,4 +1,4 @@
-/// How Firebase Cloud Messaging is reached.
+/// The configuration of Firebase Cloud Messaging.
 package struct FCMConfiguration: Sendable {
     package var account: ServiceAccount
     /// Another server, such as a stand-in or a proxy: `https://HOST:PORT`. Access tokens come from the account's `token_uri`.

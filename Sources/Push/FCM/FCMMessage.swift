@@ -1,12 +1,12 @@
 import Hub
 import Wire
 
-/// The body of a request to `messages:send`: the rendered message, with the device's token and what is known only when it leaves.
+/// The body of a request to `messages:send`: the rendered message, with the device's token and what is known only on sending.
 enum FCMMessage {
     /// In seconds: four weeks (Firebase, "Lifetime of a message").
     private static let longestLife: Int64 = 28 * 86_400
 
-    /// Nil where the payload is no object.
+    /// Returns nil if the payload is not an object.
     static func body(of push: Push, at now: HubTime) -> [UInt8]? {
         guard case .device(let destination) = push.target else { return nil }
         let payload = JSON(trusted: push.payload[...])
@@ -38,7 +38,7 @@ enum FCMMessage {
 
     private static let own = ["priority", "ttl", "collapse_key"]
 
-    /// How long FCM keeps it for a phone that is off, in seconds.
+    /// The time that FCM keeps the message for a phone that is off, in seconds.
     private static func life(of push: Push, at now: HubTime) -> Int64 {
         push.expiration == 0 ? 0 : min(max(0, push.expiration - now.unix / 1000), longestLife)
     }

@@ -1,19 +1,19 @@
 import Hub
 import Wire
 
-/// How alerts look on Android.
+/// The appearance of alerts on Android.
 package struct AndroidStyle: Sendable, Equatable {
     /// The notification channel of the app (Android 8); nil for the app's default.
     package var channel: String?
-    /// Whether the app itself shows them: it is sent data alone, and is woken for it.
+    /// Whether the app itself shows alerts: it is sent only data, which wakes it.
     package var isDataOnly = false
 
     package init() {}
 }
 
 extension AlertPayload {
-    /// The message as FCM takes it, without its target (Firebase, "REST Resource: projects.messages"). Values of `data` are texts, whatever
-    /// they are elsewhere.
+    /// The message for FCM, without its target (Firebase, "REST Resource: projects.messages"). Values of `data` are strings, whatever
+    /// their type elsewhere.
     func messageBytes(tag: String, _ style: AndroidStyle) -> [UInt8] {
         JSONWriter.object { message in
             if !style.isDataOnly {
@@ -54,8 +54,8 @@ extension AlertPayload {
 }
 
 extension JSONWriter {
-    /// A member of `data`: a text stays one, anything else is its JSON. Names that FCM keeps for itself are left out (Firebase: "from",
-    /// "message_type", and what begins with "google." or "gcm.").
+    /// Writes a member of `data`: a string stays a string, anything else becomes its JSON. Names reserved by FCM are left out
+    /// (Firebase: "from", "message_type", and those that begin with "google." or "gcm.").
     fileprivate mutating func writeMember(data field: PayloadField) {
         let name = field.name
         guard !["from", "message_type", "image"].contains(name), !name.hasPrefix("google."), !name.hasPrefix("gcm.")
@@ -68,14 +68,14 @@ extension JSONWriter {
 }
 
 extension AlertText {
-    /// A line of the app's own strings (`title_loc_key`, `title_loc_args`).
+    /// Writes a line from the app's own strings (`title_loc_key`, `title_loc_args`).
     fileprivate func writeKey(_ name: String, into notification: inout JSONWriter) {
         guard case .localized(let key, let arguments) = self else { return }
         notification.writeMember(name + "_loc_key", key)
         if !arguments.isEmpty { notification.writeMember(name + "_loc_args", arguments) }
     }
 
-    /// The line among texts: with the arguments of a localized one as a JSON array.
+    /// Writes the line as a string; the arguments of a localized one as a JSON array.
     fileprivate func writeData(_ name: String, into data: inout JSONWriter) {
         switch self {
         case .text(let text): data.writeMember(name, text)
@@ -88,8 +88,8 @@ extension AlertText {
 }
 
 extension ActivityPayload {
-    /// The state of an activity as data for an app on Android, which shows it as a notification of its own (progress, or a Live Update of
-    /// Android 16). All values are texts.
+    /// The state of an activity as data for an Android app, which shows it as a notification of its own (progress, or a Live Update of
+    /// Android 16). All values are strings.
     func messageBytes(of activity: Name) throws(PayloadError) -> [UInt8] {
         if let contentState, contentState.kind != .object { throw PayloadError.noObject(key: "content-state") }
         let bytes = JSONWriter.object { message in

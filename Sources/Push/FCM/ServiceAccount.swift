@@ -2,13 +2,13 @@ import Documents
 import Signatures
 import Wire
 
-/// The operator's account at Google (a JSON file from the Firebase console), in whose name pushes are sent.
+/// The operator's account at Google (a JSON file from the Firebase console), on whose behalf pushes are sent.
 package struct ServiceAccount: Sendable {
     package let project: String
     let email: String
     let keyID: String
     let key: RSAPrivateKey
-    /// Where its assertions are changed into access tokens: `token_uri`.
+    /// The URL that exchanges its assertions for access tokens: `token_uri`.
     package let tokenURL: String
 
     /// In bytes; Google's files have 2,400.
@@ -36,7 +36,7 @@ package struct ServiceAccount: Sendable {
         }
     }
 
-    /// A project's id or its number, as it stands in the path of a request.
+    /// Whether a text is a project's id or number, as it appears in the path of a request.
     private static func isProject(_ text: String) -> Bool {
         text.utf8.count <= 64
             && text.utf8.allSatisfy { byte in
@@ -48,7 +48,7 @@ package struct ServiceAccount: Sendable {
     }
 }
 
-/// Why a file is no service account.
+/// The reason why a file is no service account.
 package enum ServiceAccountError: Error, Equatable {
     case notJSON, otherKind, badProject, badKey, badTokenURL
     case missing(String)
