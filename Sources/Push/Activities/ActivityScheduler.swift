@@ -55,7 +55,7 @@ package struct ActivityScheduler: Sendable {
         return actions
     }
 
-    // MARK: Who is in it
+    // MARK: Members
 
     /// Adds an activity that was registered, was taken over from another hub, or has a new token. A known activity keeps what is known
     /// of its phone, and a new token gets the current state if the app is away.

@@ -3,24 +3,24 @@ package import Wire
 
 /// A push to a Live Activity (Apple: "Starting and updating Live Activities with ActivityKit push notifications").
 ///
-/// The content-state is passed through to the byte: the phone decodes it with JSONDecoder's defaults, and what is not
-/// exactly what the app expects makes it drop the update without a word.
+/// The content-state is passed through to the byte: the phone decodes it with JSONDecoder's defaults, and silently drops an update that
+/// is not exactly what the app expects.
 package struct ActivityPayload: Sendable {
     package enum Step: Sendable {
         /// Starts an activity. Apple allows no start without an alert.
         case start(ActivityStart, alert: ActivityAlert)
         case update(alert: ActivityAlert? = nil)
-        /// The activity stays on the lock screen until `dismissal`, in seconds since 1970: a time that is past takes it
-        /// away at once; nil leaves it for up to four hours.
+        /// The activity stays on the lock screen until `dismissal`, in seconds since 1970: a past time removes it at once; nil leaves
+        /// it for up to four hours.
         case end(alert: ActivityAlert? = nil, dismissal: Int64? = nil)
     }
 
     package let step: Step
-    /// Seconds since 1970. The phone ignores what is older than what it shows.
+    /// Seconds since 1970. The phone ignores a payload older than what it shows.
     package let timestamp: Int64
-    /// Nil only for an end of which no final state is known: the phone then keeps the one it has.
+    /// Nil only for an end without a known final state: the phone then keeps the one it has.
     package let contentState: JSON?
-    /// When the phone is to mark the content as out of date, in seconds since 1970.
+    /// The time when the phone marks the content as out of date, in seconds since 1970.
     package let staleDate: Int64
     package let relevanceScore: Double?
 
@@ -49,9 +49,9 @@ package struct ActivityPayload: Sendable {
         }
     }
 
-    /// The JSON for a kind of service.
+    /// Returns the JSON for a kind of service.
     ///
-    /// - Parameter activity: by which an app on Android knows it.
+    /// - Parameter activity: the id under which an app on Android knows the activity.
     package func bytes(for kind: PushKind, activity: Name) throws(PayloadError) -> [UInt8] {
         switch kind {
         case .apns: try bytes()
@@ -60,7 +60,7 @@ package struct ActivityPayload: Sendable {
         }
     }
 
-    /// The JSON for APNs. Nothing in a Live Activity is ever cut: where it has more bytes than `limit`, this throws.
+    /// Returns the JSON for APNs. Nothing in a Live Activity is ever cut: JSON of more than `limit` bytes throws.
     package func bytes(limit: Int = PayloadLimit.device) throws(PayloadError) -> [UInt8] {
         var writer = JSONWriter()
         writer.openObject()
@@ -109,13 +109,13 @@ package struct ActivityPayload: Sendable {
     }
 }
 
-/// What starts a Live Activity by push (iOS 17.2): the values of the app's `ActivityAttributes`.
+/// The start of a Live Activity by push (iOS 17.2): the values of the app's `ActivityAttributes`.
 package struct ActivityStart: Sendable {
-    /// How the phone gets the updates of what was started (iOS 18).
+    /// The source of the updates of a started activity (iOS 18).
     package enum Input: Sendable, Equatable {
-        /// By a new token, which the app is woken with and registers.
+        /// A new token: the app is woken with it and registers it.
         case token
-        /// By broadcasts to the channel with this id.
+        /// Broadcasts to the channel with this id.
         case channel(String)
     }
 
@@ -133,7 +133,7 @@ package struct ActivityStart: Sendable {
 
 /// The alert that comes with an update of a Live Activity: a title, a body, a sound.
 package struct ActivityAlert: Sendable {
-    /// The alert as it is sent, to the byte.
+    /// The alert to the byte as sent.
     package let json: JSON
 
     package init(title: String, body: String, sound: String? = "default") {
@@ -145,8 +145,8 @@ package struct ActivityAlert: Sendable {
         json = JSON(trusted: alert[...])
     }
 
-    /// Checks an alert that a caller sent. Title and body are texts, or objects with `loc-key` and `loc-args` (Apple:
-    /// "Starting and updating Live Activities with ActivityKit push notifications").
+    /// Checks a caller's alert. Title and body are texts, or objects with `loc-key` and `loc-args` (Apple: "Starting and updating Live
+    /// Activities with ActivityKit push notifications").
     package init(checking json: JSON) throws(PayloadError) {
         func isLine(_ value: JSON?) -> Bool {
             value?.kind == .string || (value?.kind == .object && value?["loc-key"]?.kind == .string)

@@ -1,12 +1,12 @@
 package import Hub
 package import Wire
 
-/// An alert for a phone: what `aps` says, and beside it what the app needs to open the right place.
+/// An alert for a phone: the contents of `aps`, and the members that the app needs to open the right place.
 package struct AlertPayload: Sendable, Equatable {
     package var title: AlertText?
     package var subtitle: AlertText?
     package var body: AlertText?
-    /// The number on the app's icon; nil leaves it as it is, 0 takes it away.
+    /// The number on the app's icon; nil leaves it as it is, 0 removes it.
     package var badge: Int?
     package var sound: String?
     /// Alerts of one thread are shown together.
@@ -19,7 +19,7 @@ package struct AlertPayload: Sendable, Equatable {
     package var conversationID: String?
     /// The message that a tap on the alert shows.
     package var messageID: String?
-    /// The id by which a backend sent it.
+    /// The id under which a backend sent it.
     package var notificationID: String?
     /// Members beside `aps`, each name once.
     package var fields: [PayloadField] = []
@@ -39,7 +39,7 @@ package struct AlertPayload: Sendable, Equatable {
         self.messageID = messageID
     }
 
-    /// The JSON for APNs, however large it is.
+    /// The JSON for APNs, of any size.
     package var bytes: [UInt8] {
         JSONWriter.object { whole in
             whole.object("aps") { aps in
@@ -56,7 +56,7 @@ package struct AlertPayload: Sendable, Equatable {
                 if let category { aps.writeMember("category", category) }
                 if let interruptionLevel { aps.writeMember("interruption-level", interruptionLevel.rawValue) }
                 if let relevanceScore { aps.writeMember("relevance-score", relevanceScore) }
-                // So that the app's own extension may decrypt, or load an avatar.
+                // Lets the app's own extension decrypt the alert, or load an avatar.
                 aps.writeMember("mutable-content", 1)
             }
             if let conversationID { whole.writeMember("conversationId", conversationID) }
@@ -71,11 +71,11 @@ package struct AlertPayload: Sendable, Equatable {
 }
 
 extension AlertPayload {
-    /// The JSON for a kind of service, within its limit in bytes.
+    /// Returns the JSON for a kind of service, within its limit in bytes.
     ///
     /// - Parameters:
-    ///   - tag: what a phone or a browser shows only the newest of. APNs is told beside the payload.
-    ///   - style: of Android.
+    ///   - tag: a phone or a browser shows only the newest alert with the same tag. APNs gets it beside the payload.
+    ///   - style: the appearance on Android.
     package func fitted(
         for kind: PushKind, tag: String, _ style: AndroidStyle
     ) throws(PayloadError) -> (bytes: [UInt8], isCut: Bool) {
@@ -86,15 +86,15 @@ extension AlertPayload {
         }
     }
 
-    /// The JSON within a limit, in bytes. What is too long is cut between graphemes and ends with "…": the body
-    /// first, then the subtitle, then the title, of localized lines the longest argument. Ids and keys are never cut:
-    /// where they are too long, this throws.
+    /// Returns the JSON within a limit, in bytes. Long texts are cut between graphemes and end with "…": first the body, then the
+    /// subtitle, then the title; in localized lines the longest argument. Ids and keys are never cut: if they are too long, this
+    /// throws.
     package func fitted(
         to limit: Int = PayloadLimit.device, as rendered: (AlertPayload) -> [UInt8] = { $0.bytes }
     ) throws(PayloadError) -> (bytes: [UInt8], isCut: Bool) {
         var alert = self
         for line in [\AlertPayload.body, \.subtitle, \.title] {
-            // A localized line may have several long arguments, each of which is cut once.
+            // Each pass cuts one argument; a localized line may have several long ones.
             while true {
                 let bytes = rendered(alert)
                 if bytes.count <= limit { return (bytes, alert != self) }
@@ -128,7 +128,7 @@ extension AlertPayload {
         return url
     }
 
-    /// What the app needs to open the right place, and its own members: name and JSON.
+    /// The members that the app needs to open the right place, and its own: name and JSON.
     var data: [PayloadField] {
         let places = [("conversationId", conversationID), ("messageId", messageID), ("notificationId", notificationID)]
         return places.compactMap { name, text in text.map { PayloadField(name: name, value: JSONString.encode($0)) } }
@@ -137,7 +137,7 @@ extension AlertPayload {
 }
 
 extension AlertPayload {
-    /// Adds the members of an object beside `aps`: one that is there already is replaced, and those that the hub itself writes stay.
+    /// Adds the members of an object beside `aps`: existing ones are replaced, except for those that the hub itself writes.
     package mutating func add(fieldsOf object: JSON) {
         object.forEachMember { member in
             guard !NotificationContent.ownFields.contains(where: { member.isNamed($0) }) else { return }
@@ -154,7 +154,7 @@ extension AlertPayload {
 /// A line of an alert.
 package enum AlertText: Sendable, Equatable {
     case text(String)
-    /// A key in the app's `Localizable` strings; the phone puts the arguments in, in its own language.
+    /// A key in the app's `Localizable` strings; the phone inserts the arguments, in its own language.
     case localized(key: String, arguments: [String])
 
     func write(_ name: String, into alert: inout JSONWriter) {
@@ -168,8 +168,8 @@ package enum AlertText: Sendable, Equatable {
         }
     }
 
-    /// The line without at least `excess` bytes of its JSON, where it has that many; a localized line is cut in its
-    /// longest argument.
+    /// Returns the line without at least `excess` bytes of its JSON, if it has that many; a localized line is cut in its longest
+    /// argument.
     func shortened(by excess: Int) -> AlertText {
         switch self {
         case .text(let text): return .text(Self.shortened(text, by: excess))

@@ -2,10 +2,10 @@ import Hub
 package import Wire
 
 extension AlertTemplate {
-    /// Reads what is configured for single tables (`alerts.templates`): an object that has, by `SCHEMA.TABLE`, a section with whatever
-    /// is otherwise for the rows of that table.
+    /// Reads the configuration of single tables (`alerts.templates`): an object with a section for each `SCHEMA.TABLE`, holding the
+    /// settings for the rows of that table.
     ///
-    /// - Parameter general: the template of alerts about all other tables, and for what a section does not say.
+    /// - Parameter general: the template of alerts about all other tables, and of settings that a section omits.
     package static func sections(
         of source: String, otherwise general: AlertTemplate
     ) throws(TemplateError) -> [Name: AlertTemplate] {
@@ -83,8 +83,8 @@ private struct AlertSection {
     }
 
     /// - Parameters:
-    ///   - isRight: of a text without variables.
-    ///   - problem: with one that is not.
+    ///   - isRight: checks a text without variables.
+    ///   - problem: describes one that fails the check.
     private func text(
         _ key: String, isRight: (String) -> Bool = { _ in true }, problem: () -> String = { "" }
     ) throws(TemplateError) -> TextTemplate? {
@@ -102,7 +102,7 @@ private struct AlertSection {
         do { return try TextTemplate(text) } catch { throw error.inside(key) }
     }
 
-    /// A line as the section has it: as a text, or as a key of the app's strings with arguments.
+    /// Reads a section's line: a text, or a key of the app's strings with arguments.
     private func line(_ name: String, otherwise general: AlertTextTemplate?) throws(TemplateError) -> AlertTextTemplate?
     {
         let arguments = try self.arguments(name + "_arguments")
@@ -114,7 +114,7 @@ private struct AlertSection {
         return general
     }
 
-    /// A list, or one text with | between its parts.
+    /// Reads a list, or one text with | between its parts.
     private func arguments(_ key: String) throws(TemplateError) -> [TextTemplate]? {
         guard let value = texts[key] else { return nil }
         let parts: [String]

@@ -1,21 +1,21 @@
 import Hub
 package import Wire
 
-/// The template of alerts, as the configuration has it.
+/// The configured template of alerts.
 package struct AlertTemplate: Sendable, Equatable {
     package var title: AlertTextTemplate?
     package var subtitle: AlertTextTemplate?
     package var body: AlertTextTemplate?
-    /// A file's name in the app, or `default`; nothing is silent.
+    /// The name of a file in the app, or `default`; nil for a silent alert.
     package var sound: TextTemplate?
     package var category: TextTemplate?
-    /// One of `InterruptionLevel`; what is none leaves it to the phone.
+    /// One of `InterruptionLevel`; any other value leaves it to the phone.
     package var interruptionLevel: TextTemplate?
-    /// A number from 0 to 1; what is none leaves it to the phone.
+    /// A number from 0 to 1; any other value leaves it to the phone.
     package var relevanceScore: TextTemplate?
-    /// Alerts of one thread are shown together; nil for those of a conversation.
+    /// Alerts of one thread are shown together; nil groups those of a conversation.
     package var thread: TextTemplate?
-    /// Members beside `aps`: an object.
+    /// An object with the members beside `aps`.
     package var fields: JSONTemplate?
 
     package init(title: AlertTextTemplate?, body: AlertTextTemplate?, sound: TextTemplate?) {
@@ -25,9 +25,9 @@ package struct AlertTemplate: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - variables: the members of the object `payload` are put beside `aps`, in place of those of the template that have their names.
+    ///   - variables: the members of the object `payload` are put beside `aps`, in place of the template's members of the same names.
     ///   - badge: the number on the app's icon; nil leaves it as it is.
-    ///   - conversation: a tap opens it; its alerts are shown together (`thread-id`), unless the template says otherwise.
+    ///   - conversation: opened by a tap; its alerts are shown together (`thread-id`), unless the template says otherwise.
     package func payload(
         _ variables: TemplateVariables, badge: Int?, conversation: Name?, message: String?
     ) -> AlertPayload {
@@ -45,7 +45,7 @@ package struct AlertTemplate: Sendable, Equatable {
         return payload
     }
 
-    /// Nil where nothing is left of it.
+    /// Returns nil if nothing is left of the text.
     private static func filled(_ template: TextTemplate?, _ variables: TemplateVariables) -> String? {
         guard let text = template?.text(variables), !text.isEmpty else { return nil }
         return text
@@ -64,12 +64,12 @@ package struct AlertTemplate: Sendable, Equatable {
     }
 }
 
-/// A line of an alert as the configuration has it: a text, or a key in the app's `Localizable` strings with arguments.
+/// A configured line of an alert: a text, or a key in the app's `Localizable` strings with arguments.
 package enum AlertTextTemplate: Sendable, Equatable {
     case text(TextTemplate)
     case localized(key: String, arguments: [TextTemplate])
 
-    /// The line with the values put in; nil where nothing is left to show.
+    /// Returns the line with the values filled in; nil if nothing is left to show.
     package func filled(with variables: TemplateVariables) -> AlertText? {
         switch self {
         case .text(let template):

@@ -3,8 +3,8 @@ package import Wire
 /// A JSON value whose strings have places for variables, such as `{"unread":"{unread}","line":"{sender_name}:
 /// {preview}"}`.
 ///
-/// A string that is exactly one variable becomes the variable's own value: a number, a flag, a list. In other strings
-/// the value is put in as text. Keys are left as they are, and so is all the rest, to the byte (white space aside).
+/// A string that is exactly one variable becomes the variable's own value: a number, a flag, a list. In other strings the value is
+/// inserted as text. Keys and everything else are left as they are, to the byte (white space aside).
 package struct JSONTemplate: Sendable, Equatable {
     private enum Piece: Sendable, Equatable {
         case bytes([UInt8])
@@ -17,7 +17,7 @@ package struct JSONTemplate: Sendable, Equatable {
     package let names: Set<String>
     package let isObject: Bool
 
-    /// - Parameter known: the only names that may be used; nil where any may.
+    /// - Parameter known: the only names that may be used; nil allows any.
     package init(_ source: String, known: Set<String>? = nil) throws(TemplateError) {
         let value: JSON
         do {

@@ -1,11 +1,12 @@
-/// How many users backends may have notified by one hub: so many at once, and then as many a second as Apple is sent in good time.
+/// Limits the number of users whom backends may notify through one hub: a burst, and then as many a second as can be sent to Apple in
+/// good time.
 ///
 /// Pure: times are passed in, in monotonic milliseconds.
 package struct NotificationBudget: Sendable {
     package static let perSecond = 1000
-    /// What may be used at once.
+    /// The size of the burst.
     package static let most = 10_000
-    /// What a call costs at least, however few users it names.
+    /// The least that a call costs, however few users it names.
     package static let least = 10
 
     private var left = NotificationBudget.most
@@ -13,7 +14,7 @@ package struct NotificationBudget: Sendable {
 
     package init() {}
 
-    /// Nil where a call may be answered; otherwise for how long its caller is to wait.
+    /// Returns nil if a call may be answered; otherwise the time its caller should wait.
     package mutating func secondsUntilFree(at now: Int64) -> Int? {
         let passed = at == .min ? 0 : max(0, now - at)
         at = now
@@ -22,6 +23,6 @@ package struct NotificationBudget: Sendable {
         return max(1, (Self.perSecond - left) / Self.perSecond)
     }
 
-    /// - Parameter users: how many a call named.
+    /// - Parameter users: the number of users named by a call.
     package mutating func spend(_ users: Int) { left -= max(Self.least, users) }
 }

@@ -1,13 +1,13 @@
-/// Why something cannot be a payload.
+/// The reason why something cannot be a payload.
 package enum PayloadError: Error, Equatable, CustomStringConvertible {
     case tooLarge(bytes: Int, limit: Int)
     /// `content-state` or `attributes` must be a JSON object, because an app decodes it into a struct.
     case noObject(key: String)
     /// An alert without a title or a body.
     case badAlert
-    /// A relevance score that is no number.
+    /// A relevance score that is not a number.
     case badRelevanceScore
-    /// Browsers have none.
+    /// Browsers have no Live Activities.
     case noActivities
 
     package var description: String {
@@ -23,15 +23,15 @@ package enum PayloadError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The most bytes of JSON that services take (Apple: "Generating a remote notification"; "Sending
-/// broadcast push notification requests to APNs"; Firebase: "About FCM messages"; RFC 8291, section 4).
+/// The most bytes of JSON that services accept (Apple: "Generating a remote notification"; "Sending broadcast push notification
+/// requests to APNs"; Firebase: "About FCM messages"; RFC 8291, section 4).
 package enum PayloadLimit {
     /// For a push to one device or one activity.
     package static let device = 4096
     /// For a broadcast to a channel.
     package static let channel = 5120
-    /// Of what a message to Android shows and carries.
+    /// For the visible and the data part of a message to Android.
     package static let fcm = 4096
-    /// Of plain text for a browser: what is left of 4,096 bytes when it is encrypted.
+    /// For the plain text of a message to a browser: the rest of 4,096 bytes after encryption.
     package static let web = 3993
 }

@@ -1,8 +1,8 @@
 /// Cuts text to what fits one line of a lock screen.
 ///
-/// It is cut between graphemes (Unicode UAX #29), so that an emoji, a flag or a letter with its accents is never split.
+/// The cut is between graphemes (Unicode UAX #29), so that an emoji, a flag or a letter with its accents is never split.
 package struct Preview: Sendable, Equatable {
-    /// The most characters as a reader counts them, with the "…" of a cut text.
+    /// The maximum number of characters as a reader counts them, including the "…" of a cut text.
     package let limit: Int
 
     /// A character may be of any length (a letter may carry hundreds of marks); a push may not (4096 bytes).
@@ -10,12 +10,12 @@ package struct Preview: Sendable, Equatable {
 
     package init(limit: Int = 100) { self.limit = max(1, limit) }
 
-    /// The text on one line, cut to the limit: line breaks, tabs and runs of spaces become one space, other control
-    /// characters nothing.
+    /// Returns the text on one line, cut to the limit: line breaks, tabs and runs of spaces become one space; other control characters
+    /// are dropped.
     package func of(_ text: String) -> String {
         var line = ""
         var (count, bytes) = (0, 0)
-        // How many bytes of the line stay if it has to make room for the "…".
+        // The number of the line's bytes that stay if it has to make room for the "…".
         var shorter = 0
         var owesSpace = false
         for character in text {

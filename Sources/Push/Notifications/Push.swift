@@ -6,35 +6,36 @@ package struct Push: Sendable {
     package let id: PushID
     package let target: Target
     package let type: PushType
-    /// `apns-priority`. 10: now; 5: when it suits the phone's battery; 1: when nothing else is to be done.
+    /// `apns-priority`. 10: now; 5: when it suits the phone's battery; 1: when nothing else needs doing.
     package let priority: Int
-    /// Until when APNs keeps it for a phone that is off, in seconds since 1970; 0: one attempt.
+    /// The time until which APNs keeps it for a phone that is off, in seconds since 1970; 0: one attempt.
     package let expiration: Int64
-    /// The phone shows only the newest of the notifications that have the same one. See `CollapseID.fitting`.
+    /// The phone shows only the newest notification with the same id. See `CollapseID.fitting`.
     package let collapseID: String?
-    /// The final JSON, as the kind wants it. What is of the one device alone, such as its token or its encryption, is added when it is sent.
+    /// The final JSON in the format of the kind. The parts that depend on the one device, such as its token or its encryption, are
+    /// added on sending.
     package internal(set) var payload: [UInt8]
-    /// Notifications of one lane go out one after the other, in the order they were given.
+    /// Notifications of one lane leave one after the other, in the order in which they were added.
     package let lane: Name
-    /// Whether one of the same lane that has not left yet gives way to this one.
+    /// Whether this one replaces an earlier one of the same lane that has not left yet.
     package let replaces: Bool
     /// Whether it goes again, under the same id, when it left and was never answered. Not for Live Activities: a state
     /// may be old by then, so they end `.unanswered`, and whoever keeps the state sends the latest. And not to services that know no ids.
     package let resendsWhenUnanswered: Bool
-    /// When it is not worth sending any more, in milliseconds since 1970.
+    /// The time after which it is not worth sending, in milliseconds since 1970.
     package internal(set) var deadline: Int64
-    /// When the device was registered, in milliseconds since 1970, where that is known: one that its service does not know any more is
-    /// dropped if it was not registered again since.
+    /// The time when the device was registered, in milliseconds since 1970, if known: a device that its service no longer knows is
+    /// dropped unless it was registered again since.
     package let registeredAt: Int64?
-    /// By which it is encrypted for a browser.
+    /// The keys that encrypt it for a browser.
     package let keys: WebPushKeys?
-    /// The environment in which APNs knew the token, if that is not the target's.
+    /// The environment in which APNs knew the token, if it is not the target's.
     package internal(set) var foundEnvironment: PushEnvironment?
 
     /// - Parameters:
     ///   - priority: 10, 5 or 1.
     ///   - lane: nil for a lane that only this target has.
-    ///   - resendsWhenUnanswered: nil for the default: all but Live Activities are sent to APNs again.
+    ///   - resendsWhenUnanswered: nil for the default: everything but Live Activities is sent to APNs again.
     package init(
         id: PushID = PushID(), to target: Target, type: PushType, priority: Int, expiration: Int64,
         collapseID: String? = nil, payload: [UInt8], lane: Name? = nil, replaces: Bool = false,
@@ -66,10 +67,10 @@ extension Push.Target {
 }
 
 extension Push {
-    /// Who gets a notification.
+    /// The recipient of a notification.
     package enum Target: Sendable, Hashable {
         case device(PushDestination)
-        /// Everybody who follows a channel (iOS 18, "Sending broadcast push notification requests to APNs").
+        /// Every activity that follows a channel (iOS 18, "Sending broadcast push notification requests to APNs").
         case channel(id: Name, environment: PushEnvironment, bundle: Name)
     }
 }
@@ -94,7 +95,7 @@ extension Push.Target {
     }
 }
 
-/// What a notification is. APNs wants to be told (`apns-push-type`), and refuses a payload that contradicts it.
+/// The type of a notification. APNs requires it (`apns-push-type`), and refuses a payload that contradicts it.
 package enum PushType: String, Sendable, CaseIterable {
     /// Shown to the user.
     case alert
@@ -102,7 +103,7 @@ package enum PushType: String, Sendable, CaseIterable {
     case background
     case liveActivity = "liveactivity"
 
-    /// What follows the bundle id in `apns-topic`.
+    /// The suffix of the bundle id in `apns-topic`.
     var topicSuffix: String {
         switch self {
         case .alert, .background: ""

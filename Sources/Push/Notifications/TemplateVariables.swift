@@ -1,12 +1,12 @@
 package import Wire
 
-/// The values that templates put in, as JSON by name. A value that is `null` counts as missing.
+/// The values for templates, as JSON by name. A value of `null` counts as missing.
 package struct TemplateVariables: Sendable {
     private var values: [String: JSON] = [:]
 
     package init() {}
 
-    /// Takes the members of an object, such as a row of the operator's statement; nothing of a value of another kind.
+    /// Takes the members of an object, such as a row of the operator's statement; a value of another kind has none.
     package init(_ object: JSON) {
         object.forEachMember { values[$0.key] = $0.value }
     }
@@ -39,16 +39,16 @@ package struct TemplateVariables: Sendable {
         }
     }
 
-    /// Cuts a text to what fits a lock screen. Does nothing where the variable is missing or is no text.
+    /// Cuts a text to what fits a lock screen. Does nothing if the variable is missing or not a text.
     package mutating func cut(_ name: String, to preview: Preview) {
         guard let text = self[name]?.string else { return }
         set(name, preview.of(text))
     }
 
-    /// The value in its own type; where it is missing, the empty value of its kind (0, false, [], otherwise "").
+    /// Returns the value in its own type; if it is missing, the empty value of its kind (0, false, [], otherwise "").
     func value(_ name: String) -> JSON { self[name] ?? (VariableKind.known[name] ?? .text).empty }
 
-    /// The value as a part of a text: "" where it is missing, the elements of a list with commas between them.
+    /// Returns the value as part of a text: "" if it is missing, the elements of a list with commas between them.
     func text(_ name: String) -> String { self[name].map(Self.text) ?? "" }
 
     private static func text(_ value: JSON) -> String {
@@ -62,7 +62,7 @@ package struct TemplateVariables: Sendable {
 }
 
 extension TextTemplate {
-    /// The text with the variables' values in their places; what is missing is left out.
+    /// Returns the text with the variables' values filled in; missing ones are left out.
     package func text(_ variables: TemplateVariables) -> String {
         pieces.reduce(into: "") { text, piece in
             switch piece {
@@ -77,8 +77,8 @@ extension JSON {
     static func string(_ text: String) -> JSON { JSON(trusted: JSONString.encode(text)[...]) }
 }
 
-/// The kind of a variable that Roost knows, so that a template never puts an empty text where an app decodes a
-/// number: ActivityKit drops an update that does not decode, and says nothing.
+/// The kind of a variable that Roost knows, so that a template never inserts an empty text where an app decodes a number: ActivityKit
+/// silently drops an update that does not decode.
 package enum VariableKind: Sendable {
     case text, number, flag, list
 

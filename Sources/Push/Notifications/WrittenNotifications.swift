@@ -1,7 +1,7 @@
 package import Wire
 
-/// Notifications that this hub has written a moment ago, and that it may not have read yet: whoever sends one again is told that it is
-/// repeated.
+/// Notifications that this hub has just stored, and that it may not have read back yet: a caller who sends one again is told that it is
+/// a repetition.
 ///
 /// Pure: times are passed in, in monotonic milliseconds.
 package struct WrittenNotifications: Sendable {
@@ -12,9 +12,9 @@ package struct WrittenNotifications: Sendable {
 
     private var times: [Key: Int64] = [:]
 
-    /// By then a hub has read them, and the queue of alerts remembers them.
+    /// By this time a hub has read them, and the queue of alerts remembers them.
     package static let life: Int64 = 60_000
-    /// Beyond it some repeated ones are answered as if they were new; they are sent once all the same.
+    /// Above this count some repeated ones are answered as if they were new; they are still sent only once.
     package static let capacity = 20_000
 
     package init() {}

@@ -3,13 +3,13 @@ struct Answer: Equatable {
     let status: Int
     /// The reason that the service gave; empty where it gave none.
     var reason: String
-    /// When the token stopped to be good, in milliseconds since 1970, where the service says so.
+    /// The time when the token became invalid, in milliseconds since 1970, if the service reports it.
     var timestamp: Int64?
     /// The time by the server's clock, in milliseconds since 1970.
     let date: Int64?
-    /// How long to wait before the next attempt, in milliseconds.
+    /// The wait before the next attempt, in milliseconds.
     var retryAfter: Int64?
-    /// As it came, cut at some kilobytes.
+    /// The body as received, cut at some kilobytes.
     let body: [UInt8]
 
     init(
@@ -24,14 +24,14 @@ struct Answer: Equatable {
         self.body = body
     }
 
-    /// A reason as it may stand in logs and metrics: short and plain ASCII.
+    /// Returns a reason as it may appear in logs and metrics: short and plain ASCII.
     static func printable(_ reason: String) -> String {
         String(decoding: reason.utf8.lazy.filter { (0x20...0x7E).contains($0) }.prefix(80), as: UTF8.self)
     }
 }
 
-/// The reasons that a service documents. Others are passed on as they come, but are counted together: a metric must not have as many names
-/// as a server cares to make up.
+/// The reasons that a service documents. Others are passed on as they come, but counted together: a server must not be able to create
+/// any number of names in a metric.
 struct KnownReasons {
     let all: Set<String>
 

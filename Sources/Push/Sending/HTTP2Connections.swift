@@ -6,12 +6,12 @@ final class HTTP2Connections: PushTransport {
     private let set: OpaquePointer
     private let limits: PushLimits
     private let origin: (ServerName) -> String
-    /// Which the set holds a pointer to; nil where all servers are the operator's choice.
+    /// The set holds a pointer to this gate; nil if all servers are the operator's choice.
     private let gate: AddressGate?
 
     /// - Parameters:
-    ///   - set: stays with whoever made it, and outlives this object.
-    ///   - rules: which addresses may be connected to, where strangers say the URLs; nil for all.
+    ///   - set: owned by the caller, and outlives this object.
+    ///   - rules: the addresses that may be connected to, if clients name the URLs; nil allows all.
     ///   - origin: the URL of a server.
     init(
         _ set: OpaquePointer, _ limits: PushLimits, guardedBy rules: EndpointRules?,
@@ -51,7 +51,7 @@ final class HTTP2Connections: PushTransport {
 
     func limit(of connection: Connection) -> Int { Int(roost_http2_limit(set, connection)) }
 
-    /// Waits until something happens on a connection, or somebody wakes the set.
+    /// Waits until something happens on a connection, or another thread wakes the set.
     ///
     /// - Parameter timeout: milliseconds.
     func wait(_ timeout: Int64) { roost_http2_wait(set, Int32(clamping: max(0, timeout))) }
@@ -68,7 +68,7 @@ extension TransportEvent {
         switch note.kind {
         case ROOST_HTTP2_OPENED: self = .opened
         case ROOST_HTTP2_GOAWAY:
-            // APNs says why in the form of an answer.
+            // APNs gives the reason in the form of an answer.
             let reason = APNsAnswer.read(Answer(status: 0, body: body)).reason
             self = .goAway(why: reason.isEmpty ? "HTTP/2 error code \(note.status)" : reason)
         case ROOST_HTTP2_PONG: self = .pong

@@ -10,7 +10,7 @@ package final class PushClient: Sendable {
     private let whenDone: @Sendable ([(Push, PushOutcome)]) -> Void
     private let mailbox: PushClientMailbox
     private let thread: WorkerThread
-    /// Used by the client's thread alone, while it runs; made before it and destroyed after it.
+    /// Used only by the client's thread while it runs; created before the thread and destroyed after it.
     private nonisolated(unsafe) let set: OpaquePointer
 
     /// - Parameter whenDone: called on the client's thread, for many at once; must not wait, and not stop the client.
@@ -42,12 +42,12 @@ package final class PushClient: Sendable {
         }
     }
 
-    /// Has the client stop within that time, and does not wait for it.
+    /// Asks the client to stop within this time, without waiting for it.
     package func requestStop(within limit: Duration) {
         mailbox.stop(by: PushClock.now().monotonic + limit.milliseconds)
     }
 
-    /// Waits for the answers of what has left, at most that long, and reports the rest as `.stopped`, or `.unanswered`.
+    /// Waits for the answers to requests that have left, for this long at most, and reports the rest as `.stopped` or `.unanswered`.
     package func stop(within limit: Duration) {
         requestStop(within: limit)
         if thread.wasStarted {
@@ -57,24 +57,23 @@ package final class PushClient: Sendable {
         }
     }
 
-    /// Takes notifications to send. From any thread; never waits. Each gets exactly one outcome, also those that the
-    /// queue has no room for. After `stop` that is `.stopped`, and `whenDone` is called on the caller's thread.
+    /// Takes notifications to send. From any thread; never waits. Each gets exactly one outcome, including those for which the queue
+    /// has no room. After `stop` the outcome is `.stopped`, and `whenDone` is called on the caller's thread.
     package func send(_ pushes: [Push]) {
         if !pushes.isEmpty, !mailbox.post(pushes) { report(stopped: pushes) }
     }
 
-    /// How many more notifications the queue takes.
+    /// The number of notifications that the queue still has room for.
     package var room: Int { max(0, queue - mailbox.held) }
 
-    /// What the client has done; at most 30 s old.
+    /// The client's counters; at most 30 s old.
     package var statistics: PushStatistics { mailbox.statistics }
 
     private func report(stopped pushes: [Push]) {
         if !pushes.isEmpty { whenDone(pushes.map { ($0, .stopped) }) }
     }
 
-    /// Carries the pointer to the thread that uses it. Nobody else uses it meanwhile but to wake the thread, which any
-    /// thread may do.
+    /// Carries the pointer to the thread that uses it. Other threads may meanwhile only wake that thread, which any thread may do.
     private struct Handle: @unchecked Sendable {
         let pointer: OpaquePointer
         init(_ pointer: OpaquePointer) { self.pointer = pointer }

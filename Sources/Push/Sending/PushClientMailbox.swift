@@ -2,20 +2,20 @@ import CCurl
 import Hub
 import Synchronization
 
-/// What other threads give to the client's thread, and what it publishes for them. Safe from any thread.
+/// The input of the client's thread from other threads, and the figures it publishes for them. Safe from any thread.
 final class PushClientMailbox: Sendable {
     private struct Contents {
         var inbox: [Push] = []
-        /// How many notifications have no outcome yet, those in the inbox included.
+        /// The number of notifications without an outcome, including those in the inbox.
         var held = 0
-        /// When the client is to have stopped, in monotonic milliseconds; nil as long as nobody wants it to.
+        /// The time by which the client must have stopped, in monotonic milliseconds; nil while it is not being stopped.
         var stopBy: Int64?
         var hasEnded = false
         var statistics = PushStatistics()
     }
 
-    /// libcurl lets any thread wake a multi handle (curl_multi_wakeup(3)), and that is all that is done with it here.
-    /// It is done under the mutex and not after `end`, so the set is never gone by then.
+    /// libcurl lets any thread wake a multi handle (curl_multi_wakeup(3)), and nothing else is done with it here. The call is made
+    /// under the mutex and never after `end`, so the set still exists.
     private struct Sleeper: @unchecked Sendable {
         let set: OpaquePointer
         func wake() { roost_http2_wake(set) }
@@ -26,11 +26,11 @@ final class PushClientMailbox: Sendable {
 
     init(waking set: OpaquePointer) { sleeper = Sleeper(set: set) }
 
-    /// - Returns: false where the client has ended, and nobody takes them any more.
+    /// - Returns: false if the client has ended, and nothing takes them any more.
     func post(_ pushes: [Push]) -> Bool {
         contents.withLock { contents in
             guard !contents.hasEnded else { return false }
-            // One that finds others there was preceded by a wake-up that is not answered yet.
+            // A non-empty inbox was preceded by a wake-up that is still pending.
             let mustWake = contents.inbox.isEmpty
             contents.inbox += pushes
             contents.held += pushes.count
@@ -61,9 +61,9 @@ final class PushClientMailbox: Sendable {
         }
     }
 
-    /// Ends the mailbox: nothing is taken from here on.
+    /// Ends the mailbox: it accepts nothing more.
     ///
-    /// - Returns: what came in last.
+    /// - Returns: the last notifications to come in.
     func end() -> [Push] {
         contents.withLock { contents in
             defer { contents.inbox = [] }

@@ -2,8 +2,7 @@ import Glibc
 import Hub
 import Logging
 
-/// The client's thread: takes what is to be sent, lets the sender decide, waits, and reports what became of it.
-/// Confined to that thread.
+/// The client's thread: takes notifications, lets the sender decide, waits, and reports outcomes. Confined to that thread.
 struct PushClientWorker {
     let mailbox: PushClientMailbox
     let connections: HTTP2Connections
@@ -11,7 +10,7 @@ struct PushClientWorker {
     let whenDone: @Sendable ([(Push, PushOutcome)]) -> Void
     private var sender: Sender<HTTP2Connections>
 
-    /// How often statistics are published, however little is due; in milliseconds.
+    /// The longest interval between publications of statistics, in milliseconds.
     private static let longestWait: Int64 = 30_000
 
     init(

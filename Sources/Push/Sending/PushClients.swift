@@ -1,8 +1,8 @@
 package import Hub
 package import Logging
 
-/// The clients of a hub, one for each kind of service that it is configured for. Kinds share nothing: while one is away, or its queue is
-/// full, the others go on.
+/// The clients of a hub, one for each configured kind of service. Kinds share nothing: while one service is away, or its queue is full,
+/// the others go on.
 package final class PushClients: Sendable {
     private let clients: [PushKind: PushClient]
 
@@ -15,23 +15,24 @@ package final class PushClients: Sendable {
             services.map { ($0.kind, PushClient($0, logger: logger, whenDone: whenDone)) }, uniquingKeysWith: { $1 })
     }
 
-    /// The kinds that something can be sent to.
+    /// The kinds of service in use.
     package var kinds: Set<PushKind> { Set(clients.keys) }
 
     package func start() {
         for client in clients.values { client.start() }
     }
 
-    /// Waits for the answers of what has left, at most that long in all, and reports the rest as `.stopped`, or `.unanswered`.
+    /// Waits for the answers to requests that have left, for this long at most in all, and reports the rest as `.stopped` or
+    /// `.unanswered`.
     package func stop(within limit: Duration) {
-        // All are told before one is waited for.
+        // All clients are told before waiting for the first.
         for client in clients.values { client.requestStop(within: limit) }
         for client in clients.values { client.stop(within: limit) }
     }
 
     /// Takes notifications to send. Each gets exactly one outcome.
     ///
-    /// - Returns: those whose kind is not configured; they have no outcome.
+    /// - Returns: those whose kind is not configured; they get no outcome.
     package func send(_ pushes: [Push]) -> [Push] {
         guard let first = pushes.first else { return [] }
         if pushes.allSatisfy({ $0.kind == first.kind }), let client = clients[first.kind] {
@@ -45,9 +46,9 @@ package final class PushClients: Sendable {
         return rest
     }
 
-    /// How many more notifications of a kind are taken.
+    /// Returns the number of notifications of a kind that can still be taken.
     package func room(for kind: PushKind) -> Int { clients[kind]?.room ?? 0 }
 
-    /// What the clients have done; at most 30 s old.
+    /// The clients' counters; at most 30 s old.
     package var statistics: [PushKind: PushStatistics] { clients.mapValues(\.statistics) }
 }

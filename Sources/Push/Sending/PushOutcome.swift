@@ -1,25 +1,25 @@
 import Hub
 
-/// What became of a notification. Each that is sent has exactly one.
+/// The outcome of a notification. Every notification sent has exactly one.
 package enum PushOutcome: Sendable, Equatable {
-    /// The service took it.
+    /// The service accepted it.
     case delivered
-    /// The app is gone from the phone, or the token is an old one. The token is to be dropped if it was
-    /// registered before `since`, in milliseconds since 1970.
+    /// The app is gone from the phone, or the token is an old one. Drop the token if it was registered before `since`, in milliseconds
+    /// since 1970.
     case unregistered(since: Int64?)
-    /// The service refused it for good; the token may well be good.
+    /// The service refused it for good; the token may well be valid.
     case refused(status: Int, reason: String)
-    /// The token is not one, or belongs to the other environment or to another app.
+    /// The token is malformed, or belongs to the other environment or to another app.
     case badToken(reason: String)
-    /// A later notification of its lane took its place before it left.
+    /// A later notification of its lane replaced it before it left.
     case superseded
-    /// Its deadline passed before the service took it.
+    /// Its deadline passed before the service accepted it.
     case expired
     /// The queue was full.
     case overflow
-    /// The payload has more bytes than the service takes; it was not sent.
+    /// The payload has more bytes than the service accepts; it was not sent.
     case tooLarge(bytes: Int, limit: Int)
-    /// It left, and nobody knows whether it came in.
+    /// It left, but whether it arrived is unknown.
     case unanswered
     /// The client was stopped before it left.
     case stopped
@@ -44,12 +44,13 @@ extension PushOutcome {
 }
 
 extension PushToken {
-    /// Whether what a service says of a token is about it as it was registered. One that was registered again after it was called dead lives.
+    /// Whether a service's statement about a token concerns it as registered. A token that was registered again after it was declared
+    /// dead is alive.
     ///
-    /// The statement `DropDestination` compares the same for the rows that it forgets.
+    /// The statement `DropDestination` makes the same comparison for the rows that it deletes.
     ///
     /// - Parameters:
-    ///   - since: what the service says, in milliseconds since 1970; nil where it says nothing.
-    ///   - moment: when it was registered last, in milliseconds since 1970.
+    ///   - since: the service's statement, in milliseconds since 1970; nil if it makes none.
+    ///   - moment: the time of the last registration, in milliseconds since 1970.
     static func isGone(since: Int64?, registeredAt moment: Int64) -> Bool { since.map { moment < $0 } ?? true }
 }

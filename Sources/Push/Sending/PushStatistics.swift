@@ -1,13 +1,13 @@
 package import Hub
 
-/// What a client has done since it was made, and what it is doing now.
+/// The counters of a client since its creation, and its present state.
 package struct PushStatistics: Sendable, Equatable {
     package var delivered = 0
     package var unregistered = 0
-    /// Notifications that were refused for good, those with a bad token included.
+    /// Notifications that were refused for good, including those with a bad token.
     package var failed = 0
-    /// Refusals by reason, also those after which a notification was sent again. Bounded: reasons that Apple does not
-    /// document are counted as `other`.
+    /// Refusals by reason, including those after which a notification was sent again. Bounded: reasons that Apple does not document are
+    /// counted as `other`.
     package var refused: [String: Int] = [:]
     package var superseded = 0
     package var expired = 0
@@ -15,30 +15,30 @@ package struct PushStatistics: Sendable, Equatable {
     package var tooLarge = 0
     package var unanswered = 0
     package var stopped = 0
-    /// Requests that were sent again, whatever the reason.
+    /// Requests that were sent again, for any reason.
     package var retries = 0
-    /// Requests that left and were never answered: those that went again may have come in twice, under the same id.
+    /// Requests that left and were never answered: those sent again may have arrived twice, under the same id.
     package var ambiguous = 0
     package var connectionsOpened = 0
     /// Connections that failed to open.
     package var connectionFailures = 0
-    /// Connections given up after requests without an answer.
+    /// Connections abandoned after requests without an answer.
     package var connectionsRetired = 0
-    /// GOAWAY frames that came in.
+    /// GOAWAY frames received.
     package var goAways = 0
     package var tokensMinted = 0
-    /// Tokens that were found to be of another environment than their target says; each notification counts.
+    /// Tokens found to belong to another environment than their target says; each notification counts.
     package var environmentsFound = 0
-    /// The only environment that the key is for, if APNs said so.
+    /// The only environment that the key is valid for, if APNs said so.
     package var keyEnvironment: PushEnvironment?
 
     /// Notifications that wait now.
     package var queued = 0
-    /// Requests that are not answered yet.
+    /// Requests without an answer yet.
     package var inFlight = 0
-    /// How old the provider token is, in seconds; nil where there is none yet.
+    /// The provider token's age, in seconds; nil if there is none yet.
     package var providerTokenAge: Int?
-    /// Why nothing is sent but one push a minute, by server; empty where all is well.
+    /// The reason why only one push a minute is sent, by server; empty if all is well.
     package var circuitsOpen: [String: String] = [:]
 
     package init() {}

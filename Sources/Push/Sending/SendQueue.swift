@@ -2,14 +2,14 @@ import DequeModule
 import Hub
 import Wire
 
-/// The notifications that wait to be sent, and those that are in flight.
+/// The notifications that wait to be sent, and those in flight.
 ///
 /// Invariants
 ///   - Each notification that is added ends in `finished` exactly once.
 ///   - Of one lane at most one is in flight, and they leave in the order in which they were added.
-///   - It never holds more than `capacity`. When it is full, those whose deadline has passed leave; then newcomers are
-///     refused, because those that wait are older and their users have been waiting longer. One that replaces another
-///     of its lane takes that one's place, so the latest state gets in however full it is.
+///   - It never holds more than `capacity`. When it is full, those past their deadline leave; then new ones are refused, because those
+///     that wait are older and their users have been waiting longer. One that replaces another of its lane takes its place, so the
+///     latest state gets in even when the queue is full.
 struct SendQueue {
     typealias Ticket = UInt64
 
@@ -19,11 +19,11 @@ struct SendQueue {
 
     var entries: [Ticket: QueuedPush] = [:]
     var lanes: [Name: Lane] = [:]
-    /// Lanes that may have a notification to send, by server. An entry that is out of date is skipped.
+    /// Lanes that may have a notification to send, by server. Outdated entries are skipped.
     var ready: [ServerName: Deque<Name>] = [:]
-    /// Lanes that are kept back, in monotonic milliseconds.
+    /// Delayed lanes, in monotonic milliseconds.
     var delayed = TimerQueue<Name>()
-    /// When notifications that wait are out of date, in milliseconds since 1970.
+    /// The deadlines of waiting notifications, in milliseconds since 1970.
     var deadlines = TimerQueue<Ticket>()
     private var lastTicket: Ticket = 0
 
@@ -37,7 +37,7 @@ struct SendQueue {
         return finished
     }
 
-    /// - Parameter server: where it is to be sent; nil for the server of its target.
+    /// - Parameter server: the server to send it to; nil for its target's.
     mutating func add(_ push: Push, to server: ServerName? = nil, at now: HubTime) {
         if push.deadline <= now.unix { return finished.append((push, .expired)) }
         if push.replaces { supersede(push.lane) }
@@ -51,7 +51,7 @@ struct SendQueue {
         compact()
     }
 
-    /// Takes the next notification for a server; it counts as in flight from here on.
+    /// Takes the next notification for a server; it is then in flight.
     mutating func take(for server: ServerName) -> (ticket: Ticket, entry: QueuedPush)? {
         while let name = ready[server]?.popFirst() {
             guard let lane = lanes[name], lane.isReady, let ticket = lane.waiting.first, let entry = entries[ticket],
@@ -73,7 +73,7 @@ struct SendQueue {
         entries[ticket].flatMap { lanes[$0.push.lane]?.inFlight } == ticket
     }
 
-    /// Notes which environment the token of a notification belongs to, so that those behind it are sent there at once.
+    /// Notes the environment that a notification's token belongs to, so that those behind it are sent there at once.
     mutating func noteEnvironment(_ environment: PushEnvironment, of ticket: Ticket) {
         guard let push = entries[ticket]?.push else { return }
         entries[ticket]?.push.foundEnvironment = environment
@@ -94,8 +94,8 @@ struct SendQueue {
     /// Puts a notification that was in flight back into the queue, before the others of its lane.
     ///
     /// - Parameters:
-    ///   - time: when it may leave again, in monotonic milliseconds; nil for at once.
-    ///   - change: notes in the entry why.
+    ///   - time: the time when it may leave again, in monotonic milliseconds; nil for at once.
+    ///   - change: notes the reason in the entry.
     mutating func putBack(
         _ ticket: Ticket, notBefore time: Int64?, at now: HubTime, _ change: (inout QueuedPush) -> Void = { _ in }
     ) {
@@ -111,7 +111,7 @@ struct SendQueue {
         delay(entry.push.lane, until: time)
     }
 
-    /// Ends what is past its deadline, and lists the lanes whose delay is over.
+    /// Ends notifications past their deadline, and lists the lanes whose delay is over.
     mutating func advance(to now: HubTime) {
         expire(at: now)
         while let name = delayed.takeDue(at: now.monotonic) {
@@ -120,13 +120,13 @@ struct SendQueue {
         }
     }
 
-    /// When `advance` has something to do, in monotonic milliseconds.
+    /// The time when `advance` next has something to do, in monotonic milliseconds.
     func nextDue(at now: HubTime) -> Int64? {
         let deadline = deadlines.next.map { $0 - now.unix + now.monotonic }
         return [deadline, delayed.next].compactMap { $0 }.min()
     }
 
-    /// Ends all that is not in flight.
+    /// Ends all notifications that are not in flight.
     mutating func finishWaiting(_ outcome: PushOutcome) {
         for lane in lanes.values {
             for ticket in lane.waiting { remove(ticket, outcome) }
@@ -135,7 +135,7 @@ struct SendQueue {
 }
 
 extension SendQueue {
-    /// Lists a lane under the server of its first notification, if that may be sent.
+    /// Lists a lane under the server of its first notification, if it may be sent.
     mutating func list(_ name: Name) {
         guard let lane = lanes[name] else { return }
         if lane.isEmpty {
@@ -150,16 +150,16 @@ extension SendQueue {
         delayed.removeSubject(name)
     }
 
-    /// Keeps a lane back until `time`, in monotonic milliseconds.
+    /// Delays a lane until `time`, in monotonic milliseconds.
     mutating func delay(_ name: Name, until time: Int64?) {
         guard let time else { return list(name) }
         lanes[name]?.notBefore = time
         delayed.setDue(name, at: time)
     }
 
-    /// A notification is no longer in flight.
+    /// Marks a notification as no longer in flight.
     ///
-    /// - Returns: its entry; nil where it was not in flight.
+    /// - Returns: its entry; nil if it was not in flight.
     mutating func land(_ ticket: Ticket) -> QueuedPush? {
         guard let entry = entries[ticket], lanes[entry.push.lane]?.inFlight == ticket else { return nil }
         lanes[entry.push.lane]?.inFlight = nil
@@ -167,7 +167,7 @@ extension SendQueue {
         return entry
     }
 
-    /// Ends a notification that waits.
+    /// Ends a waiting notification.
     mutating func remove(_ ticket: Ticket, _ outcome: PushOutcome) {
         guard let entry = entries.removeValue(forKey: ticket) else { return }
         deadlines.removeSubject(ticket)
@@ -177,30 +177,30 @@ extension SendQueue {
         if lanes[name]?.isEmpty == true { discard(name) }
     }
 
-    /// Ends a notification that waits, and lets the next one of its lane go.
+    /// Ends a waiting notification, and lets the next one of its lane go.
     mutating func end(_ ticket: Ticket, _ outcome: PushOutcome) {
         guard let lane = entries[ticket]?.push.lane else { return }
         remove(ticket, outcome)
         list(lane)
     }
 
-    /// Ends all of a lane that wait.
+    /// Ends all waiting notifications of a lane.
     mutating func supersede(_ name: Name) {
         for ticket in lanes[name]?.waiting ?? [] { remove(ticket, .superseded) }
     }
 
-    /// Ends what waits and is past its deadline.
+    /// Ends waiting notifications past their deadline.
     mutating func expire(at now: HubTime) {
         while let ticket = deadlines.takeDue(at: now.unix) {
-            // One that is in flight is looked at when it comes back.
+            // The deadline of one in flight is checked when it comes back.
             guard let entry = entries[ticket], lanes[entry.push.lane]?.inFlight != ticket else { continue }
             remove(ticket, .expired)
             list(entry.push.lane)
         }
     }
 
-    /// Drops entries of the lists that are out of date, once they are the greater part, so that what an hour of newcomers
-    /// leaves behind while nothing can be sent is bounded.
+    /// Drops outdated entries of the lists once they are the majority, so that an hour of new notifications while nothing can be sent
+    /// leaves only a bounded number behind.
     mutating func compact() {
         for (server, names) in ready where names.count > 2 * lanes.count + 64 {
             var seen: Set<Name> = []
@@ -213,32 +213,32 @@ extension SendQueue {
     }
 }
 
-/// Notifications that go out one after the other.
+/// Notifications that leave one after the other.
 struct Lane {
     var waiting: Deque<SendQueue.Ticket> = []
     /// The notification that is in flight.
     var inFlight: SendQueue.Ticket?
-    /// When the lane may send again, in monotonic milliseconds; nil for at once.
+    /// The time when the lane may send again, in monotonic milliseconds; nil for at once.
     var notBefore: Int64?
 
     var isEmpty: Bool { waiting.isEmpty && inFlight == nil }
     var isReady: Bool { !waiting.isEmpty && inFlight == nil && notBefore == nil }
 }
 
-/// A notification that has no outcome yet.
+/// A notification without an outcome.
 struct QueuedPush {
     var push: Push
-    /// Where it is to be sent.
+    /// The server to send it to.
     var server: ServerName
-    /// Why the other environment refused it, if it was sent there first. It is never sent there again.
+    /// The reason for the other environment's refusal, if it was sent there first. It is never sent there again.
     var firstRefusal: String?
-    /// How often APNs put it off.
+    /// The number of times that APNs put it off.
     var postponed = 0
-    /// How often it came back without having been looked at.
+    /// The number of times that it came back unprocessed.
     var unseen = 0
-    /// How often it left and was not answered.
+    /// The number of times that it left and was not answered.
     var lost = 0
-    /// How often its provider token was found too old, or its connection wrong.
+    /// The number of times that its provider token was found too old, or its connection wrong.
     var rejected = 0
 
     init(_ push: Push, to server: ServerName? = nil) {

@@ -1,7 +1,7 @@
 import Hub
 import Logging
 
-/// What follows from the answer to a request.
+/// The consequences of the answer to a request.
 extension Sender {
     mutating func settle(_ ticket: SendQueue.Ticket, _ request: InFlightRequest, _ answer: Answer, at now: HubTime) {
         let verdict = dialect.verdict(on: answer)
@@ -10,7 +10,7 @@ extension Sender {
         switch verdict {
         case .delivered: finish(ticket, request, .delivered)
         case .unregistered(let since):
-            // A device is not dropped that was registered again while this was on its way. What is stored is finer than a millisecond.
+            // A device that was registered again while this was on its way is not dropped. The stored time is finer than a millisecond.
             let since = since ?? queue[ticket]?.push.registeredAt.map { $0 + 1 }
             finish(ticket, request, .unregistered(since: since))
         case .badToken: settleBadToken(ticket, request, answer, at: now)
@@ -56,7 +56,7 @@ extension Sender {
         queue.finish(ticket, outcome)
     }
 
-    /// Sends less, a few times.
+    /// Sends a shorter payload, a few times.
     private mutating func shorten(
         _ ticket: SendQueue.Ticket, _ request: InFlightRequest, _ answer: Answer, at now: HubTime
     ) {
@@ -70,7 +70,7 @@ extension Sender {
         }
     }
 
-    /// Tells the operator what may concern many notifications, once a minute.
+    /// Warns the operator of problems that may concern many notifications, at most once a minute.
     private mutating func warn(_ text: String, at now: HubTime) {
         guard now.monotonic >= nextWarning else { return }
         nextWarning = now.monotonic + 60_000
@@ -110,7 +110,7 @@ extension Sender {
         pools[server] = pool
     }
 
-    /// How long the service wants to be left alone (Retry-After), as far as that is believed; in milliseconds.
+    /// Returns the pause that the service asks for (Retry-After), within limits; in milliseconds.
     private static func patience(_ answer: Answer) -> Int64 {
         min(max(0, answer.retryAfter ?? 0), PushBackoff.sending.ceiling)
     }
@@ -128,7 +128,7 @@ extension Sender {
         }
     }
 
-    /// Nothing that is sent with the key is taken.
+    /// Opens the circuit breaker: nothing that is sent with the key is accepted.
     mutating func openCircuit(_ server: ServerName, _ reason: String, _ advice: String, at now: HubTime) {
         guard pools[server]?.circuit.fail(reason, at: now.monotonic) == true else { return }
         let text = """
@@ -146,7 +146,7 @@ extension Sender {
 }
 
 extension AnswerVerdict {
-    /// Whether the answer shows that APNs accepts the key, because it looked at more than the provider token.
+    /// Whether the answer shows that APNs accepts the key, because APNs examined more than the provider token.
     fileprivate var acceptsKey: Bool {
         switch self {
         case .delivered, .unregistered, .badToken, .refused, .tooLarge, .laterForThisLane: true

@@ -2,17 +2,17 @@ import Hub
 import Logging
 
 extension Sender {
-    /// The server has not looked at a request, so the notification goes again, whatever it is.
+    /// Sends a notification of any kind again, because the server has not processed its request.
     mutating func returnUnseen(_ ticket: SendQueue.Ticket, at now: HubTime) {
         guard let entry = queue[ticket] else { return }
-        // A server that turns everything away is not asked as fast as we can.
+        // A server that rejects everything is not tried again as fast as possible.
         let delay =
             entry.unseen < SenderRules.hastyReturns
             ? nil : PushBackoff.connecting.delay(after: entry.unseen - SenderRules.hastyReturns + 1, using: &random)
         sendAgain(ticket, notBefore: delay.map { now.monotonic + $0 }, at: now) { $0.unseen += 1 }
     }
 
-    /// A request left and will not be answered: nobody knows whether it came in.
+    /// Handles a request that left and will not be answered: whether it arrived is unknown.
     mutating func lose(_ ticket: SendQueue.Ticket, at now: HubTime) {
         guard let entry = queue[ticket] else { return }
         counts.ambiguous += 1
@@ -22,7 +22,7 @@ extension Sender {
         sendAgain(ticket, at: now) { $0.lost += 1 }
     }
 
-    /// Gives up waiting for requests that were not answered in time.
+    /// Stops waiting for requests that were not answered in time.
     mutating func endSilentRequests(at now: HubTime) {
         while let (ticket, sent) = departures.first {
             guard let request = inFlight[ticket], request.sent == sent else {
@@ -53,7 +53,7 @@ extension Sender {
             ))
     }
 
-    /// Closes connections that have done their work, and pings silent ones.
+    /// Closes connections that have finished, and pings silent ones.
     mutating func keepAlive(_ server: ServerName, at now: HubTime) {
         for (connection, link) in pools[server]?.links ?? [:] where link.state != .connecting {
             if link.state == .retired, link.inFlight == 0 {
@@ -73,19 +73,19 @@ extension Sender {
         }
     }
 
-    /// Closes a connection. What was in flight on it comes back as lost or unseen.
+    /// Closes a connection. Requests in flight on it come back as lost or unseen.
     mutating func drop(_ connection: PushTransport.Connection, _ server: ServerName) {
         pools[server]?.links[connection] = nil
         servers[connection] = nil
         transport.close(connection)
     }
 
-    /// When a connection is to be pinged, in monotonic milliseconds.
+    /// The time when a connection should be pinged, in monotonic milliseconds.
     private func askAt(_ link: PooledConnection) -> Int64 {
         link.inFlight > 0 ? max(link.heard, link.answersDueSince) + rules.silence : link.heard + rules.idlePing
     }
 
-    /// When `advance` has something to do, in monotonic milliseconds.
+    /// The time when `advance` next has something to do, in monotonic milliseconds.
     func nextDue(at now: HubTime) -> Int64 {
         var due = queue.nextDue(at: now) ?? .max
         if let first = departures.first { due = min(due, first.sent + rules.answerTimeout) }
@@ -109,7 +109,7 @@ extension Sender {
 }
 
 extension Sender {
-    /// Takes note of what happened to a connection, or to a request on it.
+    /// Handles an event of a connection, or of a request on it.
     mutating func handle(_ event: TransportEvent, on connection: PushTransport.Connection, at now: HubTime) {
         if connection == fetch?.connection { return advanceFetch(event, at: now) }
         switch event {
@@ -137,9 +137,9 @@ extension Sender {
         pools[server]?.links[connection] = link
     }
 
-    /// A request is no longer in flight.
+    /// Marks a request as no longer in flight.
     ///
-    /// - Returns: the request; nil where it was not in flight on that connection.
+    /// - Returns: the request; nil if it was not in flight on that connection.
     mutating func land(_ ticket: SendQueue.Ticket, from connection: PushTransport.Connection) -> InFlightRequest? {
         guard let request = inFlight[ticket], request.connection == connection else { return nil }
         inFlight[ticket] = nil
@@ -170,7 +170,7 @@ extension Sender {
         guard let server = servers.removeValue(forKey: connection),
             let link = pools[server]?.links.removeValue(forKey: connection)
         else { return }
-        // A connection that has answered is replaced at once. One that has not is not: the next may not fare better.
+        // A connection that has answered is replaced at once. One that has not is not: the next may fare no better.
         guard link.hasAnswered else { return failToConnect(server, why, at: now) }
         notices.append(Notice(level: .debug, text: "The connection to \(dialect.title(of: server)) ended: \(why)."))
     }

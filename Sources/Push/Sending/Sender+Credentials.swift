@@ -1,18 +1,18 @@
 import Hub
 import Logging
 
-/// The request for a credential that is under way, on a connection of its own.
+/// The request for a credential under way, on a connection of its own.
 struct CredentialFetch {
     let connection: PushTransport.Connection
     let request: PushRequest
     let server: ServerName
-    /// When it is given up, in monotonic milliseconds.
+    /// The time when it is abandoned, in monotonic milliseconds.
     let until: Int64
 }
 
-/// Fetches what requests are authorized with, where a service gives that out itself. One request at a time.
+/// Fetches credentials from services that issue them. One request at a time.
 extension Sender {
-    /// The request of a credential among those of its connection, which has no other.
+    /// The ticket of a credential's request, the only one on its connection.
     private static var ticket: SendQueue.Ticket { 1 }
 
     mutating func fetchCredential(at now: HubTime) {
@@ -60,7 +60,7 @@ extension Sender {
             notices.append(Notice(level: .notice, text: "\(dialect.title(of: server)) authorizes pushes again."))
         case .later(let reason):
             credentialFailures += 1
-            // Once, not with every attempt.
+            // Logged once, not with every attempt.
             guard credentialFailures == 1 else { break }
             let text =
                 "\(dialect.title(of: server)) does not authorize pushes (\(reason.isEmpty ? why : reason)). The hub keeps trying."

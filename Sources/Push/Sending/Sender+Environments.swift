@@ -1,12 +1,12 @@
 import Hub
 import Logging
 
-/// Finds the environment that a token belongs to, and the one that the key is for.
+/// Finds the environment that a token belongs to, and the one that the key is valid for.
 ///
-/// A notification whose token APNs does not know, or whose key it does not take, goes to the other environment, once. So
-/// each is refused twice at most, and taken once.
+/// A notification whose token APNs does not know, or whose key it refuses, is sent once to the other environment. So each is refused
+/// twice at most, and accepted once.
 extension Sender {
-    /// Where a notification is sent first.
+    /// Returns the first server for a notification.
     func server(for push: Push) -> ServerName {
         guard rules.hasTwoHosts, case .device(let destination) = push.target else { return ServerName(push.target) }
         return ServerName(environments[destination.token] ?? destination.environment)
@@ -43,7 +43,7 @@ extension Sender {
         }
     }
 
-    /// Sends a notification to the environment that has not seen it.
+    /// Sends a notification to the environment that has not refused it.
     ///
     /// - Returns: false if there is none.
     private mutating func sendElsewhere(
@@ -60,7 +60,7 @@ extension Sender {
         return true
     }
 
-    /// Sends what waits for an environment that the key is not for to the other one.
+    /// Redirects notifications that wait for an environment which refuses the key to the other one.
     mutating func redirect(from server: ServerName, at now: HubTime) {
         guard rules.hasTwoHosts, let counterpart = server.counterpart, queue.hasReady(for: server),
             let own = server.environment, let other = counterpart.environment,
@@ -78,13 +78,13 @@ extension Sender {
         }
     }
 
-    /// Gives up notifications whose second environment cannot be reached. Their tokens may be good.
+    /// Abandons notifications whose second environment cannot be reached. Their tokens may be valid.
     mutating func endDetours(at now: HubTime) {
         while let (ticket, until) = detours.first, until <= now.monotonic {
             detours.removeFirst()
             guard let entry = queue[ticket], let reason = entry.firstRefusal else { continue }
             let isReachable = pools[entry.server]?.links.values.contains { $0.state == .open } ?? false
-            // A server that is there and busy is waited for, as with any other notification.
+            // A reachable but busy server is given time, as with any other notification.
             if isReachable || queue.isInFlight(ticket) {
                 detours.append((ticket, now.monotonic + SenderRules.detourPatience))
             } else {
@@ -93,7 +93,7 @@ extension Sender {
         }
     }
 
-    /// Keeps what an outcome says of a token's environment.
+    /// Keeps the environment of a token that an outcome reveals.
     mutating func noteEnvironment(of ticket: SendQueue.Ticket, _ request: InFlightRequest, _ outcome: PushOutcome) {
         guard rules.hasTwoHosts, case .device(let destination)? = queue[ticket]?.push.target,
             let environment = request.server.environment
@@ -114,7 +114,7 @@ extension Sender {
         sayKeyEnvironment(at: now)
     }
 
-    /// Tells the operator, once, that the key is for one environment alone.
+    /// Tells the operator, once, that the key is valid for only one environment.
     private mutating func sayKeyEnvironment(at now: HubTime) {
         guard let environment = environments.takeNewKeyEnvironment(at: now.monotonic) else { return }
         let text = """
@@ -125,20 +125,20 @@ extension Sender {
     }
 }
 
-/// What APNs has said of environments: of tokens that are not where their registration says, and of the key.
+/// The environments as reported by APNs: of tokens that are not where their registration says, and of the key.
 struct EnvironmentCache {
     private var environments: [PushToken: PushEnvironment] = [:]
     private var acceptances: Set<PushEnvironment> = []
-    /// Since when an environment refuses the key, in monotonic milliseconds.
+    /// The time since which an environment refuses the key, in monotonic milliseconds.
     private var refusals: [PushEnvironment: Int64] = [:]
     private var saidEnvironment: PushEnvironment?
 
-    /// Tokens that are remembered. The database has all; this is for what was read from it before.
+    /// The number of tokens remembered. The database has all; this is for registrations read earlier.
     private static let capacity = 10_000
-    /// How long a refusal of the key is believed, in milliseconds: the operator may have widened its scope.
+    /// The time for which a refusal of the key is believed, in milliseconds: the operator may have widened its scope.
     private static let refusalLife: Int64 = 3_600_000
 
-    /// The environment of a token, if it is not the one of its registration.
+    /// The environment of a token, if it is not the registered one.
     subscript(token: PushToken) -> PushEnvironment? {
         get { environments[token] }
         set {
@@ -161,12 +161,12 @@ struct EnvironmentCache {
         refusals[environment].map { now - $0 < Self.refusalLife } ?? false
     }
 
-    /// The only environment that takes the key; nil while that is not known.
+    /// The only environment that accepts the key; nil while it is not known.
     func keyEnvironment(at now: Int64) -> PushEnvironment? {
         PushEnvironment.allCases.first { acceptances.contains($0) && refusesKey(in: $0.other, at: now) }
     }
 
-    /// The only environment that takes the key, the first time that this is known.
+    /// Returns the only environment that accepts the key, the first time that it is known.
     mutating func takeNewKeyEnvironment(at now: Int64) -> PushEnvironment? {
         guard let environment = keyEnvironment(at: now), environment != saidEnvironment else { return nil }
         saidEnvironment = environment

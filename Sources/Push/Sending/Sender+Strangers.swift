@@ -1,14 +1,14 @@
 import Hub
 
-/// What servers get of which nobody knows whose they are: the URL was said by somebody who registered a device. All of them
-/// together must not take what the others need.
+/// The limits of servers of unknown ownership, whose URLs come from clients that registered a device. All of them together must not use
+/// up what the others need.
 enum StrangerLimits {
-    /// Of the connections and of the places in the queue.
+    /// The divisors of their share of the connections and of the queue.
     static let shareOfConnections = 2
     static let shareOfQueue = 4
-    /// How long a notification for them waits at most, in milliseconds.
+    /// The longest wait of a notification for them, in milliseconds.
     static let patience: Int64 = 600_000
-    /// How many of them have pools.
+    /// The maximum number of them with pools.
     static let servers = 1000
 }
 
@@ -17,9 +17,9 @@ extension Sender {
         dialect.isStranger(server, wasReached: pools[server]?.wasReached ?? false)
     }
 
-    /// Counts a notification for a stranger's server, and lets it wait for no longer than such ones may.
+    /// Counts a notification for a stranger's server, and shortens its deadline to the limit for such servers.
     ///
-    /// - Returns: whether there is a place; otherwise it has its outcome.
+    /// - Returns: whether there is a place; otherwise the notification has ended with an outcome.
     mutating func limitStranger(_ server: ServerName, _ push: inout Push, at now: HubTime) -> Bool {
         guard isStranger(server) else { return true }
         let strangers = pools.filter { isStranger($0.key) }
@@ -35,14 +35,14 @@ extension Sender {
         return true
     }
 
-    /// A notification has its outcome.
+    /// Notes that a notification has its outcome.
     mutating func releaseStranger(_ push: Push) {
         let server = ServerName(push.target)
         guard let held = pools[server]?.held, held > 0 else { return }
         pools[server]?.held = held - 1
     }
 
-    /// Forgets strangers' servers that nothing waits for and nothing connects to.
+    /// Forgets strangers' servers without waiting notifications and without connections.
     mutating func forgetStrangers() {
         guard pools.count > 16 else { return }
         for (server, pool) in pools where pool.held == 0 && pool.links.isEmpty && isStranger(server) {
@@ -51,8 +51,7 @@ extension Sender {
         }
     }
 
-    /// Makes room for one more connection where there are as many as there may be, by closing the one that has been idle for
-    /// longest.
+    /// Makes room for one more connection when the maximum is reached, by closing the one that has been idle the longest.
     ///
     /// - Returns: whether there is room.
     mutating func makeRoom(for server: ServerName) -> Bool {

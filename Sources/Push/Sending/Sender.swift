@@ -3,33 +3,33 @@ import Hub
 import Logging
 import Workers
 
-/// Decides what is sent when, on which connection, and what becomes of it. It has no clock and no socket of its own.
+/// Decides what is sent when, and on which connection, and determines each outcome. It has no clock and no socket of its own.
 ///
 /// Invariants
 ///   - Each notification that is added has exactly one outcome.
-///   - A request is in flight on one connection only; what another connection says about it is ignored.
-///   - What left and was not answered goes again only where the notification allows it.
+///   - A request is in flight on one connection only; reports about it from another connection are ignored.
+///   - A notification that left and was not answered is sent again only if it allows that.
 struct Sender<Transport: PushTransport> {
     let rules: SenderRules
     var dialect: any PushDialect
     let transport: Transport
     var queue: SendQueue
-    /// The request for a credential that is under way.
+    /// The request for a credential under way.
     var fetch: CredentialFetch?
-    /// How many of them in a row came to nothing.
+    /// The number of failed requests for credentials in a row.
     var credentialFailures = 0
     var environments = EnvironmentCache()
-    /// Notifications whose token APNs did not know, and until when the other environment may be reached, in monotonic
+    /// Notifications whose token APNs did not know, and the time until which the other environment may be reached, in monotonic
     /// milliseconds.
     var detours: Deque<(ticket: SendQueue.Ticket, until: Int64)> = []
     var pools: [ServerName: ConnectionPool] = [:]
     var servers: [PushTransport.Connection: ServerName] = [:]
     var inFlight: [SendQueue.Ticket: InFlightRequest] = [:]
-    /// All requests by the time at which they left, in monotonic milliseconds; those that have ended are skipped.
+    /// All requests by the time when they left, in monotonic milliseconds; finished ones are skipped.
     var departures: Deque<(ticket: SendQueue.Ticket, sent: Int64)> = []
     var counts = PushStatistics()
     var notices: [Notice] = []
-    /// When the operator may be warned of single answers again, in monotonic milliseconds.
+    /// The time when the operator may again be warned of single answers, in monotonic milliseconds.
     var nextWarning: Int64 = 0
     var random: any RandomNumberGenerator
     private(set) var isStopping = false
@@ -56,7 +56,7 @@ struct Sender<Transport: PushTransport> {
         }
     }
 
-    /// Does what is due: to be called after whatever was added or happened, and at `nextDue`.
+    /// Does what is due: call it after each addition and event, and at `nextDue`.
     mutating func advance(to now: HubTime) {
         queue.advance(to: now)
         endSilentRequests(at: now)
@@ -71,14 +71,13 @@ struct Sender<Transport: PushTransport> {
         if isStopping { queue.finishWaiting(.stopped) }
     }
 
-    /// Stops: from here on nothing leaves. What waits ends at once; what left ends when it is answered, or with
-    /// `abandon`.
+    /// Stops sending. Waiting notifications end at once; those in flight end when they are answered, or with `abandon`.
     mutating func stop() {
         isStopping = true
         queue.finishWaiting(.stopped)
     }
 
-    /// Ends what is still in flight.
+    /// Ends all notifications still in flight.
     mutating func abandon() {
         for (ticket, request) in inFlight {
             let hasLeft = transport.cancel(ticket, on: request.connection) ?? true
@@ -116,7 +115,7 @@ struct Sender<Transport: PushTransport> {
 }
 
 extension Sender {
-    /// Sends what may be sent to a server now.
+    /// Sends the notifications that may be sent to a server now.
     mutating func fill(_ server: ServerName, at now: HubTime) {
         while var pool = pools[server], queue.hasReady(for: server), !isStopping {
             if let reason = pool.circuit.reason, !rules.waitsWhenKeyIsRefused {
@@ -158,14 +157,14 @@ extension Sender {
         pools[server]?.links[connection] = PooledConnection(at: now.monotonic)
     }
 
-    /// A connection could not be opened, or ended without an answer.
+    /// Handles a connection that could not be opened, or ended without an answer.
     mutating func failToConnect(_ server: ServerName, _ why: String, at now: HubTime) {
         guard var pool = pools[server] else { return }
         pool.failures += 1
         pool.connectAfter = now.monotonic + PushBackoff.connecting.delay(after: pool.failures, using: &random)
         pools[server] = pool
         counts.connectionFailures += 1
-        // Once, not with every attempt.
+        // Logged once, not with every attempt.
         guard pool.failures == 1 else { return }
         notices.append(
             Notice(
@@ -189,13 +188,13 @@ extension Sender {
     }
 }
 
-/// A request that is not answered yet.
+/// A request without an answer yet.
 struct InFlightRequest {
     let connection: PushTransport.Connection
     let server: ServerName
-    /// When the request left, in monotonic milliseconds.
+    /// The time when the request left, in monotonic milliseconds.
     let sent: Int64
-    /// `PushAuthorization.generation` of what it was sent with.
+    /// The `PushAuthorization.generation` that it was sent with.
     let generation: Int
 }
 
@@ -205,7 +204,7 @@ struct Notice: Equatable {
     let text: String
 }
 
-/// A client's configuration as far as decisions depend on it. Times are in milliseconds.
+/// The parts of a client's configuration that decisions depend on. Times are in milliseconds.
 struct SenderRules {
     var queue: Int
     var connections: Int
@@ -214,23 +213,23 @@ struct SenderRules {
     var answerTimeout: Int64
     var pingTimeout: Int64
     var idlePing: Int64
-    /// How long a credential may take, the connection included.
+    /// The longest time to fetch a credential, including the connection.
     var fetchTimeout: Int64
     var waitsWhenKeyIsRefused: Bool
     /// Whether each environment has a server of its own.
     var hasTwoHosts: Bool
 
-    /// How many requests in a row may time out before a connection takes no more.
+    /// The number of requests in a row that may time out before a connection is retired.
     static let timeoutsToRetire = 2
-    /// How often a notification goes again that left and was not answered.
+    /// The number of times that a notification is sent again after it left and was not answered.
     static let resends = 5
-    /// How often a notification goes again because of its provider token or its connection, before that counts as the
-    /// key's fault.
+    /// The number of times that a notification is sent again because of its provider token or its connection, before the key is to
+    /// blame.
     static let rejections = 2
-    /// How often a notification may come back unseen before it waits a little.
+    /// The number of times that a notification may come back unseen before it waits a little.
     static let hastyReturns = 3
-    /// How long a notification whose token is not known waits for a connection to the other environment: behind a firewall
-    /// that knows one host, it must not keep the others of its user.
+    /// The time that a notification with an unknown token waits for a connection to the other environment: behind a firewall that
+    /// allows one host, it must not block the others of its user.
     static let detourPatience: Int64 = 30_000
 
     init(_ limits: PushLimits, hasTwoHosts: Bool) {
@@ -246,6 +245,6 @@ struct SenderRules {
         self.hasTwoHosts = hasTwoHosts
     }
 
-    /// How long a connection may be silent before it is pinged, while answers are due.
+    /// The time that a connection may be silent before it is pinged, while answers are due.
     var silence: Int64 { answerTimeout / 2 }
 }

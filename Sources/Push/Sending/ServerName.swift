@@ -1,11 +1,11 @@
 import Hub
 import Wire
 
-/// One of the servers that requests go to. Two servers share nothing: no connection, no pause.
+/// One of the servers that requests are sent to. Two servers share nothing: no connection, no pause.
 enum ServerName: Hashable, Sendable {
     case apns(PushEnvironment, isForBroadcasts: Bool)
     case fcm
-    /// Google's authorization server, which gives out what requests to FCM are authorized with.
+    /// Google's authorization server, which issues the credentials for FCM.
     case fcmTokens
     /// The push service of a browser's maker, by its origin: `https://HOST[:PORT]`.
     case web(origin: Name)
@@ -26,7 +26,7 @@ enum ServerName: Hashable, Sendable {
         }
     }
 
-    /// The scheme and the authority of a URL, its beginning up to the path.
+    /// The scheme and the authority of a URL: everything before the path.
     private static func origin(of url: String) -> String {
         let authority = url.utf8.dropFirst("https://".utf8.count)
         let end = authority.firstIndex { "/?#".utf8.contains($0) } ?? authority.endIndex
@@ -37,7 +37,7 @@ enum ServerName: Hashable, Sendable {
 
     var isForBroadcasts: Bool { if case .apns(_, true) = self { true } else { false } }
 
-    /// The server that knows the tokens that this one does not. Nil for broadcasts: a channel names its environment.
+    /// The server that knows the tokens unknown to this one. Nil for broadcasts: a channel names its environment.
     var counterpart: ServerName? {
         guard case .apns(let environment, false) = self else { return nil }
         return ServerName(environment.other)

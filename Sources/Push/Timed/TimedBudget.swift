@@ -1,11 +1,11 @@
 package import Wire
 
-/// How many rows one user is alerted of within a minute because their time has come: whoever may write rows may write a million of
-/// them with one time, and the phones and alerts of others must not wait for these.
+/// Limits the number of rows of which one user is alerted within a minute because their time has come: a user who may write rows may
+/// write a million of them with one time, and the phones and alerts of others must not wait for these.
 ///
 /// Pure: times are monotonic milliseconds that are passed in.
 package struct TimedBudget: Sendable {
-    /// More is of no use to a person.
+    /// More are of no use to a person.
     package static let mostPerMinute = 60
     private static let minute: Int64 = 60_000
 
@@ -14,7 +14,7 @@ package struct TimedBudget: Sendable {
 
     package init() {}
 
-    /// Whether this user may be alerted of another row now; that then counts.
+    /// Returns whether this user may be alerted of another row now; if so, the row counts.
     package mutating func admit(_ user: Name, at now: Int64) -> Bool {
         if now >= ends {
             counts = [:]

@@ -1,17 +1,17 @@
-/// When one column of `alerts.timed` is looked at for rows that are due, and how far back.
+/// The times at which one column of `alerts.timed` is searched for rows that are due, and how far back.
 ///
-/// What falls due is looked for when the next row does, and once a second in any case. Rows that come into sight long after their
-/// time, as they were written late or no hub ran, are looked for every half minute, hour by hour as far back as they are worth it. A
-/// look that took long, as the one before it did, is followed by a pause ten times as long, so that no table takes more of a database
+/// A search for due rows happens when the next row falls due, and once a second in any case. Rows that become visible long after their
+/// time, because they were written late or no hub ran, are searched for every half minute, hour by hour as far back as they are worth
+/// it. If both this look and the one before took long, a pause ten times as long follows, so that no table takes more of a database
 /// than that.
 ///
 /// Pure: times are monotonic milliseconds that are passed in.
 package struct TimedSchedule: Sendable {
-    /// Which rows are looked for: those that fell due between so many milliseconds ago.
+    /// A range of rows to look for: those that fell due between `oldest` and `youngest` milliseconds ago.
     package struct Look: Sendable, Equatable {
         package let oldest: Int64
         package let youngest: Int64
-        /// Whether it is one for what comes into sight late.
+        /// Whether it looks for rows that become visible late.
         package let isLate: Bool
 
         package init(oldest: Int64, youngest: Int64 = 0, isLate: Bool = false) {
@@ -21,38 +21,38 @@ package struct TimedSchedule: Sendable {
         }
     }
 
-    /// Between two looks at what falls due, at the most and at the least.
+    /// The longest and the shortest interval between two looks for due rows.
     package static let period: Int64 = 1000
     private static let shortestPause: Int64 = 20
-    /// How far back those look: a row is in sight only when its transaction has committed.
+    /// The range of those looks: a row becomes visible only when its transaction has committed.
     package static let overlap: Int64 = 10_000
-    /// Between two searches for what came into sight late.
+    /// The interval between two searches for rows that became visible late.
     package static let latePeriod: Int64 = 30_000
-    /// How much of the time before is searched by one look.
+    /// The span of time that one look of such a search covers.
     package static let slice: Int64 = 3_600_000
     private static let longestPause: Int64 = 15_000
 
     private var nextLook: Int64 = 0
-    /// When the last look began that found all that was due; nil before the first.
+    /// The start of the last look that found all due rows; nil before the first.
     private var lookedAt: Int64?
     private var nextLate: Int64 = 0
-    /// When the search that is under way began, and how far back from there it has come; nil between searches.
+    /// The start of the search under way, and how far back from there it has come; nil between searches.
     private var search: (from: Int64, age: Int64)?
     private var failures = 0
-    /// When the last row was due that a look found behind which there may be more: what is before it is not read again.
+    /// The due time of the last row found by a look that may have left more: rows before it are not read again.
     private var resume: (isLate: Bool, at: Int64)?
     private static let margin: Int64 = 1000
-    /// How long the last look of either kind took.
+    /// The duration of the last look of either kind.
     private var took: (due: Int64, late: Int64) = (0, 0)
 
     package init() {}
 
-    /// When there is something to look for.
+    /// The time of the next look.
     package var nextAt: Int64 { min(nextLook, nextLate) }
 
-    /// What to look for now; nil where it is not the time.
+    /// Returns the next look; nil if it is not time yet.
     ///
-    /// - Parameter life: how long after its time a row is worth it.
+    /// - Parameter life: the time after its due time for which a row is worth an alert.
     package mutating func next(at now: Int64, life: Int64) -> Look? {
         if now >= nextLook {
             let since = lookedAt.map { now - $0 } ?? 0
@@ -76,25 +76,25 @@ package struct TimedSchedule: Sendable {
         return now - resume.at + Self.margin
     }
 
-    /// A look went well.
+    /// Notes a successful look.
     ///
     /// - Parameters:
-    ///   - began: when.
-    ///   - isFull: there may be more of the same.
-    ///   - last: when the last row that it found was due.
-    ///   - nextDue: when the next row falls due; nil where that is not soon.
+    ///   - began: its start.
+    ///   - isFull: whether there may be more of the same.
+    ///   - last: the due time of the last row that it found.
+    ///   - nextDue: the due time of the next row; nil if that is not soon.
     package mutating func looked(
         _ look: Look, began: Int64, isFull: Bool, last: Int64? = nil, nextDue: Int64? = nil, at now: Int64
     ) {
         failures = 0
         if isFull { resume = last.map { (look.isLate, $0) } } else if resume?.isLate == look.isLate { resume = nil }
-        // Of a machine that is busy one look may take long: that is no reason for the next to come late.
+        // One slow look may be due to a busy machine, and is no reason to delay the next.
         let length = min(now - began, look.isLate ? took.late : took.due)
         if look.isLate { took.late = now - began } else { took.due = now - began }
         let pause = isFull ? 0 : max(Self.shortestPause, 10 * length)
         if look.isLate {
             if !isFull, let (from, age) = search { search = (from, age + Self.slice) }
-            // A row that came into sight while this was under way is found by the next search.
+            // A row that became visible while this was under way is found by the next search.
             nextLate = now + (now > began ? pause : 0)
         } else {
             if !isFull { lookedAt = began }
@@ -103,8 +103,8 @@ package struct TimedSchedule: Sendable {
         }
     }
 
-    /// A look failed, for a reason that may pass. Where it was one for what comes into sight late, what falls due is looked for as
-    /// before, and the next hour has its turn.
+    /// Notes a look that failed for a reason that may pass. After a failed look for late rows, the looks for due rows go on as before,
+    /// and the next hour has its turn.
     package mutating func failed(_ look: Look? = nil, at now: Int64) {
         resume = nil
         let pause = min(Self.longestPause, Self.period << Int64(min(failures, 5)))

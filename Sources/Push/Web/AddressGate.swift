@@ -1,13 +1,13 @@
 import CCurl
 import Glibc
 
-/// Judges addresses for libcurl, as they are connected to.
+/// Checks addresses for libcurl, as it connects to them.
 final class AddressGate {
     private let rules: EndpointRules
 
     init(_ rules: EndpointRules) { self.rules = rules }
 
-    /// The set holds a pointer to this object from here on, until it is given another guard.
+    /// The set holds a pointer to this object until it is given another guard.
     func guardConnections(of set: OpaquePointer) {
         roost_http2_set_guard(
             set,

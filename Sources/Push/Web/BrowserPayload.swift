@@ -1,8 +1,8 @@
 import Wire
 
 extension AlertPayload {
-    /// The message as the service worker of a page reads it, before it is encrypted: an object whose members are those that
-    /// `ServiceWorkerRegistration.showNotification` takes, and `data`.
+    /// The message for the service worker of a page, before encryption: an object with the members that
+    /// `ServiceWorkerRegistration.showNotification` accepts, and `data`.
     func browserBytes(tag: String) -> [UInt8] {
         JSONWriter.object { message in
             if case .text(let text) = title { message.writeMember("title", text) }
@@ -18,9 +18,9 @@ extension AlertPayload {
     }
 }
 
-/// Messages to browsers, as they were rendered.
+/// Rendered messages to browsers.
 enum BrowserPayload {
-    /// The same message with half of its text; nil where there is nothing more to cut.
+    /// Returns the same message with half of its text; nil if there is nothing more to cut.
     static func shortened(_ payload: [UInt8]) -> [UInt8]? {
         let message = JSON(trusted: payload[...])
         guard let body = message["body"]?.string, body.count > 1 else { return nil }

@@ -6,10 +6,10 @@ enum ContentCoding {
     /// Bytes of the header before the key id: salt, record size, length of the key id (section 2.1).
     static let headerLength = saltLength + 4 + 1
 
-    /// What one record holds.
+    /// The content of one record.
     struct Record {
         var bytes: [UInt8]
-        /// Zeros behind the delimiter.
+        /// The number of zeros after the delimiter.
         var padding = 0
     }
 
@@ -17,8 +17,8 @@ enum ContentCoding {
     ///
     /// - Parameters:
     ///   - secret: the input keying material (section 2.2).
-    ///   - salt: 16 random bytes, which no other message of this secret has.
-    /// - Returns: nil where memory is short.
+    ///   - salt: 16 random bytes, unique among the messages of this secret.
+    /// - Returns: nil if memory is short.
     static func encode(
         _ records: [Record], secret: [UInt8], salt: [UInt8], recordSize: UInt32, keyID: [UInt8]
     ) -> [UInt8]? {
@@ -33,7 +33,7 @@ enum ContentCoding {
         out.append(UInt8(keyID.count))
         out += keyID
         for (index, record) in records.enumerated() {
-            // Section 2: the delimiter of the last record is another one, so that cutting a message is noticed.
+            // Section 2: the last record has a different delimiter, so that truncation of a message is noticed.
             let delimiter: UInt8 = index == records.count - 1 ? 2 : 1
             let text = record.bytes + [delimiter] + [UInt8](repeating: 0, count: record.padding)
             precondition(text.count + AES128GCM.tagLength <= Int(recordSize))
@@ -43,7 +43,7 @@ enum ContentCoding {
         return out
     }
 
-    // Sections 2.2 and 2.3, each with the zero behind it.
+    // Sections 2.2 and 2.3, each with its trailing zero.
     private static let contentKey = Array("Content-Encoding: aes128gcm\0".utf8)
     private static let nonce = Array("Content-Encoding: nonce\0".utf8)
 

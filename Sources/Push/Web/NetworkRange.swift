@@ -1,6 +1,6 @@
 import Glibc
 
-/// Addresses of IP that have their first bits in common. Addresses of version 4 stand apart from those of version 6.
+/// IP addresses with their first bits in common. Addresses of version 4 are separate from those of version 6.
 package struct NetworkRange: Sendable, Equatable {
     let isVersion4: Bool
     let bytes: [UInt8]
@@ -31,7 +31,7 @@ package struct NetworkRange: Sendable, Equatable {
     }
 }
 
-/// An address of IP.
+/// An IP address.
 package struct NetworkAddress: Sendable, Equatable {
     /// 4 or 16.
     let bytes: [UInt8]
@@ -48,7 +48,7 @@ package struct NetworkAddress: Sendable, Equatable {
         }
     }
 
-    /// An address as a socket is told it, and its port; nil for sockets that are not of IP.
+    /// Returns the address and port of a socket address; nil if it is not IP.
     static func of(_ socket: UnsafeRawBufferPointer) -> (address: NetworkAddress, port: Int)? {
         guard socket.count >= MemoryLayout<sockaddr_in>.size else { return nil }
         let port = Int(socket[2]) << 8 | Int(socket[3])
@@ -63,10 +63,10 @@ package struct NetworkAddress: Sendable, Equatable {
 }
 
 extension NetworkAddress {
-    /// Why nobody on the internet has this address; nil where somebody may.
+    /// The reason why no host on the internet has this address; nil if one may.
     ///
-    /// What is not said to be public is not: of version 6 only 2000::/3 is given out (IANA, "IPv6 Global Unicast Address
-    /// Assignments"), and forms that carry an address of version 4 lead wherever that one does.
+    /// An address is public only if it is known to be: of version 6 only 2000::/3 is assigned (IANA, "IPv6 Global Unicast Address
+    /// Assignments"), and forms that embed an address of version 4 lead wherever that one does.
     package var problem: String? {
         for (range, words) in bytes.count == 4 ? Self.version4 : Self.version6 where range.contains(self) {
             return words
@@ -87,7 +87,7 @@ extension NetworkAddress {
         ("224.0.0.0/4", "a multicast address"), ("240.0.0.0/4", "a reserved address"),
     ])
 
-    /// IANA, "IPv6 Special-Purpose Address Registry"; what is outside of 2000::/3 is listed for the words.
+    /// IANA, "IPv6 Special-Purpose Address Registry"; addresses outside of 2000::/3 are listed for the description.
     private static let version6 = table([
         ("::/128", "an address of this machine"), ("::1/128", "an address of this machine"),
         ("::ffff:0:0/96", "an address of version 4 in the form of version 6"),

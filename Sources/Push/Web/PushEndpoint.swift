@@ -1,12 +1,12 @@
 import Hub
 package import Wire
 
-/// Where a browser's messages are posted: a URL that the browser says, and so anybody.
+/// The URL that a browser's messages are posted to: named by the browser, and so possibly by anyone.
 ///
 /// Invariants
-///   - Only https, to a name of DNS, on port 443, without user and password; other ports and addresses only in the operator's
-///     own networks. So what is written here leads to a push service, or to nothing.
-///   - Both texts have nothing that could end a header and begin another.
+///   - Only https, to a DNS name, on port 443, without user and password; other ports and addresses only in the operator's own
+///     networks. So a message leads to a push service, or to nothing.
+///   - Neither text contains anything that could end a header and begin another.
 ///   - It is written as browsers write URLs (WHATWG URL), so that a service has one origin.
 package struct PushEndpoint: Sendable, Equatable {
     /// `https://HOST`, or `https://HOST:PORT` for another port than 443 (RFC 6454, section 6.2).
@@ -14,10 +14,10 @@ package struct PushEndpoint: Sendable, Equatable {
     /// Path and query.
     let path: String
 
-    /// Bytes of the URL: those that are in use have below 600.
+    /// The maximum length of the URL in bytes: those in use have fewer than 600.
     package static let longest = PushToken.longest
 
-    /// - Parameter rules: which networks are the operator's own.
+    /// - Parameter rules: the operator's own networks.
     /// - Throws: `EndpointError`, one sentence.
     package init(_ url: String, under rules: EndpointRules) throws(EndpointError) {
         guard url.utf8.count <= Self.longest else { throw .tooLong }
@@ -56,8 +56,9 @@ package struct PushEndpoint: Sendable, Equatable {
         guard port == 443 || rules.hasOwnNetworks else { throw .port }
     }
 
-    /// A name of DNS with two labels at least, whose last one has a letter and is no number: what libc would take for an
-    /// address in one of its other spellings (`127.1`, `0x7f.1`, `2130706433`) is none (WHATWG URL, section 3.5).
+    /// Whether a host is a DNS name with at least two labels, the last of which has a letter and is not a number: anything that libc
+    /// would take for an address in one of its other spellings (`127.1`, `0x7f.1`, `2130706433`) is not a name (WHATWG URL, section
+    /// 3.5).
     ///
     /// - Parameter mayBeLocal: whether names count that only the operator's own network knows.
     private static func isName(_ host: String, mayBeLocal: Bool) -> Bool {
@@ -72,10 +73,9 @@ package struct PushEndpoint: Sendable, Equatable {
     }
 }
 
-/// Which addresses messages to browsers may be posted to.
+/// The addresses that messages to browsers may be posted to.
 package struct EndpointRules: Sendable, Equatable {
-    /// Networks of the operator's own with push services in them, on whatever port. All other addresses that nobody on the
-    /// internet has are out of reach.
+    /// The operator's own networks with push services in them, on any port. All other addresses that are not public are out of reach.
     package let networks: [NetworkRange]
 
     package init(networks: [NetworkRange] = []) { self.networks = networks }
@@ -84,8 +84,8 @@ package struct EndpointRules: Sendable, Equatable {
 
     func isOwn(_ address: NetworkAddress) -> Bool { networks.contains { $0.contains(address) } }
 
-    /// Why no connection is made to an address; nil where one is. A name is judged by this as it is connected to, by the very
-    /// address, so that it cannot lead elsewhere than it did when it was looked at.
+    /// The reason why no connection is made to an address; nil if one may be. A name is checked here by the very address that is
+    /// connected to, so that it cannot lead elsewhere than it did at the first check.
     package func problem(withConnectingTo socket: UnsafeRawBufferPointer) -> String? {
         guard let (address, port) = NetworkAddress.of(socket) else { return "no address of IP" }
         if isOwn(address) { return nil }
@@ -93,7 +93,7 @@ package struct EndpointRules: Sendable, Equatable {
     }
 }
 
-/// Why a URL is no endpoint of a push service.
+/// The reason why a URL is not an endpoint of a push service.
 package enum EndpointError: Error, Equatable {
     case tooLong, characters, scheme, userInfo, path, port, host
     case address(String)

@@ -1,17 +1,17 @@
 import Signatures
 import Wire
 
-/// The operator's key pair by which push services know the hub (VAPID; RFC 8292). Browsers subscribe for its public half.
+/// The operator's key pair that identifies the hub to push services (VAPID; RFC 8292). Browsers subscribe with its public half.
 package struct VAPIDKey: Sendable {
     let key: P256PrivateKey
-    /// The public key as browsers and push services take it: base64url of a point that is not compressed.
+    /// The public key in the format of browsers and push services: base64url of an uncompressed point.
     package let publicText: String
-    /// Whom a push service may write to: a `mailto:` or `https:` URL.
+    /// The contact address for push services: a `mailto:` or `https:` URL.
     package let subject: String
 
     /// - Parameters:
-    ///   - text: the private number in base64url, as `roost push keys` writes it, or PEM, whose line breaks may be written as
-    ///     `\n`.
+    ///   - text: the private number in base64url, as written by `roost push keys`, or PEM, whose line breaks may be
+    ///     written as `\n`.
     /// - Throws: `VAPIDKeyError`, one sentence that never quotes the key.
     package init(privateKey text: String, subject: String) throws(VAPIDKeyError) {
         guard let key = Self.key(text), let point = key.point else { throw .key }
@@ -28,7 +28,7 @@ package struct VAPIDKey: Sendable {
         return Base64URL.decode(digits).flatMap { P256PrivateKey(scalar: $0) }
     }
 
-    /// RFC 8292, section 2.1. It stands in JSON without being escaped.
+    /// RFC 8292, section 2.1. The subject needs no escaping in JSON.
     private static func isSubject(_ text: String) -> Bool {
         (text.hasPrefix("mailto:") || text.hasPrefix("https://")) && text.utf8.count <= 256
             && text.utf8.allSatisfy {
@@ -36,7 +36,7 @@ package struct VAPIDKey: Sendable {
             }
     }
 
-    /// A new key pair as texts: what is configured, and what is shown to browsers.
+    /// Creates a key pair as texts: the configured one, and the one shown to browsers.
     package static func create() -> (privateText: String, publicText: String)? {
         var random = SystemRandomNumberGenerator()
         let scalar = P256.scalar(using: &random)
@@ -45,7 +45,7 @@ package struct VAPIDKey: Sendable {
     }
 }
 
-/// Why a key for Web Push cannot be used.
+/// The reason why a key for Web Push cannot be used.
 package enum VAPIDKeyError: Error, Equatable {
     case key, subject
 }

@@ -1,37 +1,37 @@
 import Hub
 import Wire
 
-/// The signed tokens by which push services know the hub (RFC 8292, section 2), one for each origin, kept until half of its
-/// life is over.
+/// The signed tokens that identify the hub to push services (RFC 8292, section 2), one for each origin, kept until half of their life
+/// is over.
 ///
-/// A push service takes tokens that end within 24 hours by its own clock. One whose clock says something else than this
-/// machine's gets tokens by its own.
+/// A push service accepts tokens that expire within 24 hours by its own clock. One whose clock differs from this machine's gets tokens
+/// dated by its own.
 struct VAPIDTokens {
     /// In milliseconds: far enough from both ends for clocks that are wrong by hours.
     private static let life: Int64 = 12 * 3_600_000
     private static let refreshAge: Int64 = 6 * 3_600_000
-    /// A difference of clocks below this is none: answers take time, and dates have seconds.
+    /// Clocks that differ by less count as equal: answers take time, and dates have a resolution of seconds.
     private static let tolerance: Int64 = 60_000
-    /// More origins than a hub ever has at once; then all are made anew.
+    /// More origins than a hub ever has at once; above that, all tokens are signed again.
     private static let capacity = 1024
 
     private let key: VAPIDKey
     private var tokens: [Name: Token] = [:]
-    /// How far the clock of an origin is ahead of this machine's, in milliseconds.
+    /// The lead of an origin's clock over this machine's, in milliseconds.
     private var offsets: [Name: Int64] = [:]
-    /// How many tokens were signed.
+    /// The number of tokens signed.
     private(set) var signed = 0
 
     private struct Token {
         let header: String
         let time: HubTime
-        /// The number of the token among those of this process, from 1.
+        /// The token's number among those of this process, from 1.
         let generation: Int
     }
 
     init(_ key: VAPIDKey) { self.key = key }
 
-    /// What requests to an origin are authorized with; nil where it cannot be signed.
+    /// Returns the authorization of requests to an origin; nil if it cannot be signed.
     mutating func authorization(for origin: Name, at now: HubTime) -> PushAuthorization? {
         if let token = tokens[origin] {
             let age = now.monotonic - token.time.monotonic
@@ -53,10 +53,10 @@ struct VAPIDTokens {
 
     /// Notes that an origin refused the token of a generation.
     ///
-    /// - Parameter date: the origin's clock, in milliseconds since 1970; nil where it did not say.
-    /// - Returns: whether the next token is another one, so that it is worth to try again.
+    /// - Parameter date: the origin's clock, in milliseconds since 1970; nil if it did not report it.
+    /// - Returns: whether the next token is a different one, so that trying again is worthwhile.
     mutating func expire(_ generation: Int, of origin: Name, date: Int64?, at now: HubTime) -> Bool {
-        // Many requests may have left with it before the first answer came.
+        // Many requests may have left with the token before the first answer came.
         guard tokens[origin]?.generation == generation else { return true }
         guard let date else { return false }
         let offset = date - now.unix

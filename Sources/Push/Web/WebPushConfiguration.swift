@@ -1,4 +1,4 @@
-/// How the push services of browsers are reached.
+/// The configuration of the push services of browsers.
 package struct WebPushConfiguration: Sendable {
     package var key: VAPIDKey
     package var rules: EndpointRules

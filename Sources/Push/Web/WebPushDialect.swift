@@ -2,7 +2,7 @@ import Hub
 import Signatures
 import Wire
 
-/// The push services of browsers (RFC 8030), each of which has the origin that a subscription's endpoint says.
+/// The push services of browsers (RFC 8030), each at the origin of a subscription's endpoint.
 ///
 /// A request that was not answered is not sent again: these services know no ids, and would show the message twice.
 struct WebPushDialect: PushDialect {
@@ -20,8 +20,8 @@ struct WebPushDialect: PushDialect {
     func origin(of server: ServerName) -> String { server.webOrigin?.text ?? "" }
     func title(of server: ServerName) -> String { "The push service \(server.webOrigin?.text ?? "")" }
 
-    /// Browsers of a few makers have nearly all subscriptions. Edge's service has many names, of which one counts that was reached:
-    /// nobody else has a certificate for it.
+    /// Browsers of a few makers have nearly all subscriptions. Edge's service has many names; one that was reached counts, because no
+    /// other service has a certificate for it.
     func isStranger(_ server: ServerName, wasReached: Bool) -> Bool {
         guard let host = server.webOrigin?.text.dropFirst("https://".count) else { return false }
         if Self.makers.contains(String(host)) { return false }
@@ -34,7 +34,7 @@ struct WebPushDialect: PushDialect {
 
     private func endpoint(of push: Push) -> PushEndpoint? {
         guard case .device(let destination) = push.target else { return nil }
-        // `outcomeUnsent` has said why one is none.
+        // `outcomeUnsent` has already reported an invalid one.
         do throws(EndpointError) { return try PushEndpoint(destination.token.text, under: configuration.rules) } catch {
             return nil
         }
@@ -45,7 +45,7 @@ struct WebPushDialect: PushDialect {
             return .badToken(reason: "no keys of a subscription")
         }
         do throws(EndpointError) { _ = try PushEndpoint(destination.token.text, under: configuration.rules) } catch {
-            // It was registered under other rules.
+            // The endpoint was registered under other rules.
             return .badToken(reason: error.description)
         }
         if push.payload.count > MessageEncryption.longestText {
@@ -81,7 +81,7 @@ struct WebPushDialect: PushDialect {
 
     func read(_ answer: Answer) -> Answer {
         var answer = answer
-        // A sentence, or JSON, or a page: for the log alone.
+        // The body is a sentence, or JSON, or a page: for the log alone.
         answer.reason = Answer.printable(String(decoding: answer.body, as: UTF8.self))
         return answer
     }
@@ -103,13 +103,13 @@ struct WebPushDialect: PushDialect {
         (400..<600).contains(answer.status) ? "status \(answer.status)" : "other"
     }
 
-    /// A service whose clock differs gets a token by its own, once.
+    /// Gives a service whose clock differs a token dated by its own clock, once.
     mutating func expire(_ generation: Int, by answer: Answer, of server: ServerName, at now: HubTime) -> Bool {
         guard let origin = server.webOrigin else { return false }
         return tokens.expire(generation, of: origin, date: answer.date, at: now)
     }
 
-    /// The key may have been another one when this browser subscribed, and the others' subscriptions be fine.
+    /// This browser may have subscribed with another key, while the others' subscriptions are fine.
     var refusalsConcernOneDevice: Bool { true }
 
     func advice(on answer: Answer, at unix: Int64) -> String {
@@ -125,11 +125,11 @@ struct WebPushDialect: PushDialect {
 }
 
 extension Push {
-    /// How soon a browser that saves its battery is to be told (RFC 8030, section 5.3).
+    /// The urgency for a browser that saves its battery (RFC 8030, section 5.3).
     fileprivate var urgency: String { priority >= 10 ? "high" : priority >= 5 ? "normal" : "low" }
 
-    /// What a push service keeps only the newest of while a browser is away: at most 32 letters of base64url (RFC 8030, section
-    /// 5.4).
+    /// The topic of which a push service keeps only the newest message while a browser is away: at most 32 letters of base64url (RFC
+    /// 8030, section 5.4).
     fileprivate var webTopic: String? {
         collapseID.map { Base64URL.encode(HashFunction.sha256.hash(Array($0.utf8)).prefix(24)) }
     }
